@@ -1,0 +1,56 @@
+//! The module and its JavaScript glue, by wasm-bindgen as a library.
+//!
+//! `wasm-opt` is never run: it brings nothing over the wire after brotli, and an old one writes modules that do not hydrate.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use wasm_bindgen_cli_support::Bindgen;
+
+/// The console's program: module, glue, and the small scripts that crates bring along.
+pub struct Glue {
+    /// The WASM module.
+    pub wasm: Vec<u8>,
+    /// The ES module that loads it; still refers to it as [`Glue::WASM_NAME`].
+    pub js: String,
+    /// `snippets/…` path and content; their folder names already carry a hash.
+    pub snippets: Vec<(String, String)>,
+}
+
+impl Glue {
+    /// The name under which the glue looks for the module, beside itself.
+    pub const WASM_NAME: &str = "frontend_bg.wasm";
+}
+
+/// Runs wasm-bindgen on the module that cargo built.
+pub fn bind(wasm: &Path) -> Result<Glue> {
+    let mut output = Bindgen::new()
+        .input_path(wasm)
+        .out_name("frontend")
+        .web(true)
+        .context("wasm-bindgen does not know the target `web`")?
+        .typescript(false)
+        // The names of generic view types are as large as the code itself, and nobody reads them in a browser.
+        .remove_name_section(true)
+        .omit_default_module_path(false)
+        .generate_output()
+        .with_context(|| format!("wasm-bindgen could not read {}", wasm.display()))?;
+    let js = output.js().to_owned();
+    ensure!(
+        js.contains(Glue::WASM_NAME),
+        "the glue does not name {}: wasm-bindgen has changed",
+        Glue::WASM_NAME
+    );
+    let snippets = output
+        .snippets()
+        .iter()
+        .flat_map(|(folder, texts)| {
+            texts
+                .iter()
+                .enumerate()
+                .map(move |(n, text)| (format!("snippets/{folder}/inline{n}.js"), text.clone()))
+        })
+        .chain(output.local_modules().iter().map(|(path, text)| (format!("snippets/{path}"), text.clone())))
+        .collect();
+    Ok(Glue { wasm: output.wasm_mut().emit_wasm(), js, snippets })
+}

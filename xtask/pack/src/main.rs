@@ -1,0 +1,37 @@
+//! Packs the console's files into one folder that the server reads.
+//!
+//! Its own package because wasm-bindgen as a library costs half a minute to compile, and only packing needs it:
+//! `cargo xtask` itself stays a matter of seconds. Called by `cargo xtask`, never by hand:
+//!
+//! ```text
+//! pack WASM PARTS PUBLIC OUT
+//! ```
+//!
+//! `WASM` is the module cargo built, `PARTS` holds what Node built (style sheet, editor, icons, fonts), `PUBLIC` is
+//! copied as it is. `OUT` is replaced as a whole, so a server never sees half a site:
+//!
+//! ```text
+//! OUT/pkg/<name>.<hash>.<ext>   content-hashed, may be cached for ever
+//! OUT/…                         public files and icons.svg under their own names
+//! OUT/….br                      beside each file that compresses
+//! OUT/assets.json               logical name → address; what the server reads
+//! OUT/sizes.json                logical name → { raw, br } in bytes; what budgets are checked against
+//! ```
+
+mod bindgen;
+mod site;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+fn main() -> Result<()> {
+    let mut given = std::env::args_os().skip(1).map(PathBuf::from);
+    let mut next =
+        |what: &str| given.next().with_context(|| format!("pack WASM PARTS PUBLIC OUT: {what} is missing"));
+    let (wasm, parts, public, out) = (next("WASM")?, next("PARTS")?, next("PUBLIC")?, next("OUT")?);
+    let glue = bindgen::bind(&wasm)?;
+    let sizes = site::write(glue, &parts, &public, &out)?;
+    eprintln!("{sizes}");
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! `cargo xtask`: everything a person or a CI machine does with this repository.
+//!
+//! Each command finds or installs what it needs, says one line per step, keeps long output in `target/xtask/*.log`,
+//! and can be repeated: a step whose inputs did not change is skipped.
+
+mod bench;
+mod demo;
+mod e2e;
+mod paths;
+mod postgres;
+mod setup;
+mod site;
+mod stamp;
+mod step;
+mod test;
+mod watch;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+use crate::paths::Paths;
+
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", about = "Build, run and test Flotilla")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Find or install what the other commands need
+    Setup {
+        /// Also what tests need: Chromium, PostgreSQL, npm packages of end2end/
+        #[arg(long)]
+        tests: bool,
+        /// Also real control planes: etcd, kube-apiserver and others, built with Go (about ten minutes)
+        #[arg(long)]
+        kube: bool,
+    },
+    /// Build everything and start the demo: a server with simulated clusters
+    Demo(DemoArgs),
+    /// Like demo; rebuild and restart when a source file changes
+    Watch(DemoArgs),
+    /// Build only the console's files into target/site
+    Site,
+    /// Format, lints, WASM check, tests on SQLite and PostgreSQL, browser scenarios
+    Test {
+        /// Only this step: fmt, clippy, wasm, unit or e2e
+        #[arg(long, value_parser = test::STEPS)]
+        only: Option<String>,
+    },
+    /// Browser scenarios alone; arguments go to Playwright
+    E2e {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Run a benchmark (release build); arguments go to it
+    Bench {
+        name: String,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// What the CI machine runs: test
+    Ci,
+}
+
+/// Where the demo listens and keeps its data.
+#[derive(Args, Clone)]
+pub struct DemoArgs {
+    /// Port on 127.0.0.1
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// Folder of the database [default: .flotilla in the repository]
+    #[arg(long)]
+    data: Option<PathBuf>,
+    /// Build the server with optimisation
+    #[arg(long)]
+    release: bool,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            step::say(&format!("{} {error:#}", step::cross()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    let paths = Paths::find()?;
+    match command {
+        Command::Setup { tests, kube } => setup::run(&paths, tests, kube),
+        Command::Demo(args) => demo::run(&paths, &args),
+        Command::Watch(args) => watch::run(&paths, &args),
+        Command::Site => site::build(&paths),
+        Command::Test { only } => test::run(&paths, only.as_deref()),
+        Command::E2e { args } => e2e::run(&paths, &args),
+        Command::Bench { name, args } => bench::run(&paths, &name, &args),
+        Command::Ci => test::run(&paths, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}
