@@ -1,0 +1,246 @@
+//! Clusters: what is known of them, and whether they can be reached.
+
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Finding;
+use crate::id::ClusterId;
+use crate::labels::{self, Labels};
+use crate::name;
+use crate::time::Timestamp;
+
+/// How long a cluster may be silent before it counts as late, in seconds, where nothing else is said.
+pub const DEFAULT_LEASE_SECONDS: u32 = 60;
+
+const fn default_lease_seconds() -> u32 {
+    DEFAULT_LEASE_SECONDS
+}
+
+/// How the cluster is served.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ClusterKind {
+    /// By an agent that dials the hub from inside the cluster.
+    #[default]
+    Agent,
+    /// By the agent's code inside the server, with a kubeconfig.
+    Kubeconfig,
+    /// A simulated cluster of the demo.
+    Simulated,
+}
+
+impl ClusterKind {
+    /// The word people read and the database keeps.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Kubeconfig => "kubeconfig",
+            Self::Simulated => "simulated",
+        }
+    }
+}
+
+/// Whether the hub hears from a cluster: the third axis.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Reach {
+    /// Heard from within its lease.
+    Online,
+    /// Silent for more than one lease, less than three.
+    Late,
+    /// Silent for three leases or more; what is known of it is the last known.
+    #[default]
+    Offline,
+}
+
+impl Reach {
+    /// The word people read and the database keeps.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Online => "Online",
+            Self::Late => "Late",
+            Self::Offline => "Offline",
+        }
+    }
+
+    /// The reach of a cluster last heard from at `last_seen`: late after one lease, offline after three.
+    pub fn of(last_seen: Option<Timestamp>, lease_seconds: u32, now: Timestamp) -> Self {
+        let lease_millis = i64::from(lease_seconds) * 1_000;
+        match last_seen.map(|seen| now.since(seen)) {
+            Some(silent) if silent <= lease_millis => Self::Online,
+            Some(silent) if silent < 3 * lease_millis => Self::Late,
+            _ => Self::Offline,
+        }
+    }
+}
+
+/// What a taint does to clusters not yet chosen, or already chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum TaintEffect {
+    /// Not chosen; lost if already chosen.
+    NoSelect,
+    /// Chosen only when there is no better one.
+    PreferNoSelect,
+    /// Not chosen anew; kept if already chosen.
+    NoSelectIfNew,
+}
+
+/// A mark on a cluster that keeps workloads away which do not tolerate it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Taint {
+    /// Label-like key.
+    pub key: String,
+    /// Value, may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub value: String,
+    /// What it does.
+    pub effect: TaintEffect,
+}
+
+/// One kind a cluster's API serves.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ApiResource {
+    /// API group; empty for the core group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Version.
+    pub version: String,
+    /// Kind.
+    pub kind: String,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+}
+
+/// What an agent found out about its cluster; reported on connect and on change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterFacts {
+    /// Version of the API server, such as `v1.33.4`.
+    pub kubernetes_version: String,
+    /// Number of nodes; `None` when they could not be listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// Every kind its API serves, sorted.
+    #[serde(default)]
+    pub apis: Vec<ApiResource>,
+    /// Names of its storage classes, sorted.
+    #[serde(default)]
+    pub storage_classes: Vec<String>,
+    /// Names of its ingress classes, sorted.
+    #[serde(default)]
+    pub ingress_classes: Vec<String>,
+}
+
+impl ClusterFacts {
+    /// Whether the cluster serves this kind; `None` when its kinds are not known yet.
+    pub fn serves(&self, group: &str, version: &str, kind: &str) -> Option<bool> {
+        if self.apis.is_empty() {
+            return None;
+        }
+        Some(self.apis.iter().any(|api| (&*api.group, &*api.version, &*api.kind) == (group, version, kind)))
+    }
+}
+
+/// A registered cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Cluster {
+    /// Its id; never reused.
+    pub id: ClusterId,
+    /// Its name, unique and immutable.
+    pub name: String,
+    /// How it is served.
+    pub kind: ClusterKind,
+    /// Labels, for selectors.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Taints, against selectors.
+    #[serde(default)]
+    pub taints: Vec<Taint>,
+    /// Whether new workloads may be placed on it.
+    pub schedulable: bool,
+    /// How long it may be silent before it counts as late, in seconds.
+    #[serde(default = "default_lease_seconds")]
+    pub lease_seconds: u32,
+    /// What its agent found out.
+    #[serde(default)]
+    pub facts: ClusterFacts,
+    /// Whether the hub hears from it.
+    pub reach: Reach,
+    /// When it was last heard from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seen: Option<Timestamp>,
+    /// When it was registered.
+    pub created_at: Timestamp,
+    /// Grows with every change a person makes; the `ETag`.
+    pub revision: i64,
+}
+
+impl Cluster {
+    /// The region label, by the well-known key or the short one; empty when there is none.
+    pub fn region(&self) -> &str {
+        self.labels
+            .get("topology.kubernetes.io/region")
+            .or_else(|| self.labels.get("region"))
+            .map_or("", |r| r)
+    }
+}
+
+/// Checks labels as a person gives them (G215).
+pub fn check_labels(labels: &Labels) -> Vec<Finding> {
+    let bad_key = labels.keys().filter(|key| !labels::is_key(key)).map(|key| (key, "key"));
+    let bad_value = labels.values().filter(|value| !labels::is_value(value)).map(|value| (value, "value"));
+    bad_key
+        .chain(bad_value)
+        .map(|(text, what)| {
+            let shown: String = text.chars().take(80).collect();
+            Finding::error(
+                "G215",
+                format!(
+                    "{shown:?} is not a label {what}: at most {} letters, digits, '-', '_' and '.'.",
+                    name::LABEL_MAX
+                ),
+                "Start and end it with a letter or digit.",
+            )
+        })
+        .collect()
+}
+
+/// A cluster as the list of clusters shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterSummary {
+    /// The cluster; without its list of kinds.
+    #[serde(flatten)]
+    pub cluster: Cluster,
+    /// Its releases by state.
+    pub counts: crate::rollup::Counts,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_late_after_one_lease_and_offline_after_three() {
+        let seen = Timestamp::from_millis(1_000_000);
+        let at = |millis| Reach::of(Some(seen), DEFAULT_LEASE_SECONDS, seen.plus_millis(millis));
+        assert_eq!(at(60_000), Reach::Online);
+        assert_eq!(at(60_001), Reach::Late);
+        assert_eq!(at(180_000), Reach::Offline);
+        assert_eq!(Reach::of(None, DEFAULT_LEASE_SECONDS, seen), Reach::Offline);
+    }
+
+    #[test]
+    fn kinds_that_nobody_reported_yet_are_unknown_and_not_missing() {
+        assert_eq!(ClusterFacts::default().serves("apps", "v1", "Deployment"), None);
+    }
+}

@@ -1,0 +1,107 @@
+//! Guard rails: what would go wrong, said before anything touches a cluster (S0-14, `guardrails.md`).
+//!
+//! One function per rule, one file per family, and [`RULES`] is the table of contents. A rule never guesses: what is
+//! legal on some cluster is a warning or a note, and only what every cluster refuses is an error.
+
+use crate::cluster::Cluster;
+use crate::finding::{self, Finding};
+use crate::manifest::Parsed;
+use crate::workload::{self, WorkloadSpec};
+
+mod autoscale;
+mod batch;
+mod container;
+mod fleet;
+mod identity;
+mod image;
+mod ingress;
+mod labels;
+mod ports;
+mod quantity;
+mod removed;
+mod replicas;
+mod resources;
+mod scene;
+mod schedule;
+mod secret;
+mod security;
+mod selector;
+mod service;
+mod volumes;
+
+use scene::Scene;
+
+/// A rule: everything it has to say about the objects of a workload.
+type Rule = fn(&Scene<'_>) -> Vec<Finding>;
+
+/// The static rules by code (scope S).
+const RULES: &[(&str, Rule)] = &[
+    ("G101", identity::names),
+    ("G107", identity::namespaces),
+    ("G110", identity::twice_after_namespacing),
+    ("G201", image::references),
+    ("G202", image::mutable_tags),
+    ("G206", container::names),
+    ("G207", ports::container_ports),
+    ("G208", ports::host_ports),
+    ("G209", resources::quantities),
+    ("G211", resources::requests_over_limits),
+    ("G212", resources::missing),
+    ("G213", replicas::replicas),
+    ("G214", selector::selectors),
+    ("G215", labels::labels),
+    ("G216", container::probes),
+    ("G217", volumes::mounts),
+    ("G217", container::environment),
+    ("G219", secret::clear_text),
+    ("G221", security::privileges),
+    ("G222", batch::jobs),
+    ("G222", batch::schedules),
+    ("G223", replicas::grace_period),
+    ("G223", replicas::headless_service),
+    ("G301", service::selects_something),
+    ("G302", service::ports),
+    ("G303", service::node_ports),
+    ("G304", ingress::ingresses),
+    ("G307", autoscale::autoscalers),
+    ("G308", autoscale::disruption_budgets),
+];
+
+/// Everything that can be said without knowing any cluster (scope S): runs in the browser as a person types.
+///
+/// Holds what reading the manifests found, what [`workload::check`] says of the spec, and the static rules; worst first.
+pub fn check_static(name: &str, spec: &WorkloadSpec, parsed: &Parsed) -> Vec<Finding> {
+    let mut findings = parsed.findings.clone();
+    findings.extend(workload::check(name, spec));
+    findings.extend(no_objects(spec, parsed));
+    let subjects = scene::subjects(spec, parsed);
+    let scene = Scene::new(&subjects);
+    for (_, rule) in RULES {
+        findings.extend(rule(&scene));
+    }
+    finding::sort(&mut findings);
+    findings
+}
+
+/// G109: text that holds no object at all. Publishing it would take away everything that runs. Text that is still blank
+/// is a page just opened and says nothing; the hub refuses to publish that.
+fn no_objects(spec: &WorkloadSpec, parsed: &Parsed) -> Option<Finding> {
+    let unexplained = !parsed.findings.iter().any(Finding::blocks);
+    (!spec.source.is_blank() && unexplained && parsed.manifests.is_empty()).then(|| {
+        Finding::error(
+            "G109",
+            "There is no Kubernetes object in these files: only comments or empty documents.",
+            "Add an object, or unpublish the workload if nothing should run.",
+        )
+    })
+}
+
+/// What the chosen clusters' facts say (scope F): kinds they do not serve, clusters that can't be reached; worst first.
+pub fn check_fleet(parsed: &Parsed, chosen: &[&Cluster]) -> Vec<Finding> {
+    let mut findings = fleet::check(parsed, chosen);
+    finding::sort(&mut findings);
+    findings
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Kinds that Kubernetes removed or added, by version (G402). A cluster's own facts come first; this gives the hint.
+
+/// Versions of one kind, or of all kinds in a group.
+pub(super) struct Change {
+    group: &'static str,
+    version: &'static str,
+    /// The kinds; empty for every kind of the group version.
+    kinds: &'static [&'static str],
+    /// The minor version of Kubernetes 1 that no longer serves it.
+    pub removed: u32,
+    /// What to write instead.
+    pub instead: &'static str,
+}
+
+const fn gone(
+    removed: u32,
+    group: &'static str,
+    version: &'static str,
+    kinds: &'static [&'static str],
+    instead: &'static str,
+) -> Change {
+    Change { group, version, kinds, removed, instead }
+}
+
+const WORKLOADS: &str = "Use apps/v1; spec.selector is required there.";
+const INGRESS: &str =
+    "Use networking.k8s.io/v1: a backend is service.name and service.port, and pathType is required.";
+const V1: &str = "Use v1 of the same group.";
+
+const REMOVED: &[Change] = &[
+    gone(16, "extensions", "v1beta1", &["DaemonSet", "Deployment", "ReplicaSet"], WORKLOADS),
+    gone(16, "apps", "v1beta1", &[], WORKLOADS),
+    gone(16, "apps", "v1beta2", &[], WORKLOADS),
+    gone(16, "extensions", "v1beta1", &["NetworkPolicy"], "Use networking.k8s.io/v1."),
+    gone(
+        16,
+        "extensions",
+        "v1beta1",
+        &["PodSecurityPolicy"],
+        "There is no replacement; use Pod Security Admission labels on the namespace.",
+    ),
+    gone(22, "extensions", "v1beta1", &["Ingress"], INGRESS),
+    gone(22, "networking.k8s.io", "v1beta1", &["Ingress", "IngressClass"], INGRESS),
+    gone(
+        22,
+        "admissionregistration.k8s.io",
+        "v1beta1",
+        &["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"],
+        V1,
+    ),
+    gone(
+        22,
+        "apiextensions.k8s.io",
+        "v1beta1",
+        &[],
+        "Use apiextensions.k8s.io/v1; every version needs a schema there.",
+    ),
+    gone(22, "apiregistration.k8s.io", "v1beta1", &[], V1),
+    gone(22, "authentication.k8s.io", "v1beta1", &["TokenReview"], V1),
+    gone(22, "authorization.k8s.io", "v1beta1", &[], V1),
+    gone(
+        22,
+        "certificates.k8s.io",
+        "v1beta1",
+        &["CertificateSigningRequest"],
+        "Use certificates.k8s.io/v1; signerName is required there.",
+    ),
+    gone(22, "coordination.k8s.io", "v1beta1", &["Lease"], V1),
+    gone(22, "rbac.authorization.k8s.io", "v1beta1", &[], V1),
+    gone(22, "scheduling.k8s.io", "v1beta1", &["PriorityClass"], V1),
+    gone(22, "storage.k8s.io", "v1beta1", &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"], V1),
+    gone(25, "batch", "v1beta1", &["CronJob"], "Use batch/v1 (same fields)."),
+    gone(25, "discovery.k8s.io", "v1beta1", &["EndpointSlice"], V1),
+    gone(25, "events.k8s.io", "v1beta1", &["Event"], V1),
+    gone(
+        25,
+        "autoscaling",
+        "v2beta1",
+        &["HorizontalPodAutoscaler"],
+        "Use autoscaling/v2; a metric's target has a type there.",
+    ),
+    gone(
+        25,
+        "policy",
+        "v1beta1",
+        &["PodDisruptionBudget"],
+        "Use policy/v1 (same fields; an empty selector means every pod there).",
+    ),
+    gone(
+        25,
+        "policy",
+        "v1beta1",
+        &["PodSecurityPolicy"],
+        "There is no replacement; use Pod Security Admission labels on the namespace.",
+    ),
+    gone(25, "node.k8s.io", "v1beta1", &["RuntimeClass"], V1),
+    gone(26, "autoscaling", "v2beta2", &["HorizontalPodAutoscaler"], "Use autoscaling/v2 (same fields)."),
+    gone(26, "flowcontrol.apiserver.k8s.io", "v1beta1", &[], V1),
+    gone(27, "storage.k8s.io", "v1beta1", &["CSIStorageCapacity"], V1),
+    gone(29, "flowcontrol.apiserver.k8s.io", "v1beta2", &[], V1),
+    gone(32, "flowcontrol.apiserver.k8s.io", "v1beta3", &[], V1),
+];
+
+/// Group, version, kind, and the minor version of Kubernetes 1 that first served it.
+const ADDED: &[(&str, &str, &str, u32)] = &[
+    ("autoscaling", "v2", "HorizontalPodAutoscaler", 23),
+    ("batch", "v1", "CronJob", 21),
+    ("networking.k8s.io", "v1", "Ingress", 19),
+    ("networking.k8s.io", "v1", "IngressClass", 19),
+    ("policy", "v1", "PodDisruptionBudget", 21),
+];
+
+/// When this kind was removed, and what to use instead.
+pub(super) fn removal(group: &str, version: &str, kind: &str) -> Option<&'static Change> {
+    REMOVED.iter().find(|change| {
+        (change.group, change.version) == (group, version)
+            && (change.kinds.is_empty() || change.kinds.contains(&kind))
+    })
+}
+
+/// The minor version that first served this kind, where old clusters lack it.
+pub(super) fn added(group: &str, version: &str, kind: &str) -> Option<u32> {
+    ADDED.iter().find(|(g, v, k, _)| (*g, *v, *k) == (group, version, kind)).map(|added| added.3)
+}
+
+/// The minor version in `v1.33.4`, `1.27+` or `v1.30.0-gke.100`; `None` for anything else.
+pub(super) fn minor(version: &str) -> Option<u32> {
+    let rest = version.trim().trim_start_matches('v').strip_prefix("1.")?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    rest[..digits].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_clusters_are_read_whatever_their_vendor_adds() {
+        for (text, expected) in [
+            ("v1.33.4", Some(33)),
+            ("1.27+", Some(27)),
+            ("v1.30.0-gke.100", Some(30)),
+            ("", None),
+            ("v2.0", None),
+        ] {
+            assert_eq!(minor(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Requests and limits (G209, G211, G212), and units that are probably slips (G210).
+
+use serde_json::Value;
+
+use super::quantity;
+use super::scene::{Container, Pod, Scene, quoted};
+use crate::finding::Finding;
+
+/// G209 and G210: quantities can be read and mean what they say.
+pub(super) fn quantities(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (pod, container) in scene.containers() {
+        for list in ["requests", "limits"] {
+            for (resource, value) in fields(container, list) {
+                let path = format!("{}/resources/{list}/{}", container.path, resource.replace('/', "~1"));
+                findings.extend(quantity_finding(pod, &path, (resource, value)));
+            }
+        }
+    }
+    findings.extend(scene.pods.iter().flat_map(claims));
+    findings
+}
+
+fn quantity_finding(pod: &Pod<'_>, path: &str, (resource, value): (&str, &Value)) -> Option<Finding> {
+    let text = as_text(value)?;
+    let shown = quoted(&text);
+    match quantity::parse(&text) {
+        None => {
+            let hint = quantity::suggest(&text).map_or_else(
+                || "Write a number and a unit, such as 500m for cpu or 512Mi for memory.".to_owned(),
+                |better| format!("Write {better}."),
+            );
+            Some(pod.owner.error(
+                "G209",
+                path,
+                format!("{resource}: {shown} is not a quantity; Kubernetes refuses it."),
+                &hint,
+            ))
+        }
+        Some(amount) if amount < 0.0 => Some(pod.owner.error(
+            "G209",
+            path,
+            format!("{resource}: {shown} is less than nothing."),
+            "Remove the sign.",
+        )),
+        Some(_) if resource != "cpu" && text.ends_with('m') => {
+            let meant = text.trim_end_matches('m');
+            let message = format!("{resource}: {shown} means thousandths of a byte.");
+            Some(pod.owner.warning("G210", path, message, &format!("You probably want {meant}Mi.")))
+        }
+        Some(amount) if resource == "cpu" && amount > 64.0 => {
+            let message = format!("cpu: {shown} asks for {amount} whole processors.");
+            Some(pod.owner.warning("G210", path, message, &format!("You probably want {text}m.")))
+        }
+        Some(_) => None,
+    }
+}
+
+/// The sizes of a StatefulSet's volume claims.
+fn claims(pod: &Pod<'_>) -> Vec<Finding> {
+    let templates = pod.owner.items("/spec/volumeClaimTemplates").iter().enumerate();
+    let sized =
+        templates.filter_map(|(at, claim)| Some((at, claim.pointer("/spec/resources/requests/storage")?)));
+    sized
+        .filter_map(|(at, size)| {
+            let path = format!("/spec/volumeClaimTemplates/{at}/spec/resources/requests/storage");
+            quantity_finding(pod, &path, ("storage", size))
+        })
+        .collect()
+}
+
+/// G211: no request is above its limit.
+pub(super) fn requests_over_limits(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (pod, container) in scene.containers() {
+        let limits = &container.value["resources"]["limits"];
+        for (resource, request) in fields(container, "requests") {
+            let limit = &limits[resource];
+            let (Some(wanted), Some(most)) = (amount(request), amount(limit)) else { continue };
+            if wanted <= most {
+                continue;
+            }
+            let path = format!("{}/resources/requests/{}", container.path, resource.replace('/', "~1"));
+            let message = format!(
+                "Container {}: requests.{resource} {} is more than limits.{resource} {}; Kubernetes refuses the pod.",
+                quoted(container.name),
+                plain(request),
+                plain(limit)
+            );
+            findings.push(pod.owner.error("G211", &path, message, "Raise the limit or lower the request."));
+        }
+    }
+    findings
+}
+
+/// G212: no requests, or no memory limit. A note: many published manifests have none, and they run.
+pub(super) fn missing(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (pod, container) in scene.containers().filter(|(_, container)| !container.init) {
+        let has = |list: &str, resource: &str| !container.value["resources"][list][resource].is_null();
+        let name = quoted(container.name);
+        let (message, hint) = if !has("limits", "memory") {
+            (
+                format!("Container {name} has no memory limit; it can starve its node."),
+                "Set resources.limits.memory.",
+            )
+        } else if !has("requests", "cpu") {
+            (
+                format!("Container {name} requests no cpu, so its node may be chosen without room for it."),
+                "Set resources.requests.cpu.",
+            )
+        } else {
+            continue;
+        };
+        findings.push(pod.owner.note("G212", &container.path, message, hint));
+    }
+    findings
+}
+
+fn fields<'a>(container: &Container<'a>, list: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    let map = container.value["resources"][list].as_object();
+    map.into_iter().flatten().map(|(key, value)| (key.as_str(), value))
+}
+
+fn amount(value: &Value) -> Option<f64> {
+    quantity::parse(&as_text(value)?)
+}
+
+/// A quantity may be written as text or as a number.
+fn as_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    as_text(value).unwrap_or_default().chars().take(40).collect()
+}

@@ -1,0 +1,216 @@
+//! Rules about whole objects and between objects.
+
+use super::*;
+
+fn service(spec: &str) -> String {
+    format!(
+        "{}---\napiVersion: v1\nkind: Service\nmetadata: {{name: web}}\nspec: {spec}\n",
+        deployment("ports: [{name: http, containerPort: 8080}]")
+    )
+}
+
+fn object(api_version: &str, kind: &str, spec: &str) -> String {
+    format!(
+        "{}---\napiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: x}}\nspec: {spec}\n",
+        service("{selector: {app: web}, ports: [{port: 80, targetPort: http}]}")
+    )
+}
+
+#[test]
+fn g101_the_workload_and_its_objects_have_names_that_kubernetes_takes() {
+    let spec = WorkloadSpec { namespace: "web".into(), ..WorkloadSpec::default() };
+    assert_eq!(check_static("Hello_App", &spec, &Parsed::default())[0].hint, "Try \"hello-app\".");
+    let finding = one("G101", &deployment("").replace("{name: web}", "{name: My_Web}"));
+    assert_eq!((finding.hint.as_str(), finding.path.as_str()), ("Try \"my-web\".", "/metadata/name"));
+    is_quiet(
+        "G101",
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'system:a'}\n",
+    );
+    is_quiet("G101", &deployment("").replace("{name: web}", "{name: web.v2}"));
+}
+
+#[test]
+fn g107_namespaces_of_the_system_are_refused_wherever_they_stand() {
+    let finding = one("G107", &deployment("").replace("{name: web}", "{name: web, namespace: kube-system}"));
+    assert_eq!(finding.object, "Deployment kube-system/web");
+    assert_eq!(finding.place.unwrap().line, 3);
+    assert!(one("G107", "apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-x}\n").blocks());
+    is_quiet("G107", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n");
+}
+
+#[test]
+fn g110_an_object_with_and_one_without_the_namespace_are_the_same() {
+    let twice = format!(
+        "{}---\n{}",
+        deployment(""),
+        deployment("").replace("{name: web}", "{name: web, namespace: web}")
+    );
+    assert!(
+        one("G110", &twice).message.starts_with("Deployment web/web is defined twice (a.yaml:1, a.yaml:13)")
+    );
+    let apart = format!(
+        "{}---\n{}",
+        deployment(""),
+        deployment("").replace("{name: web}", "{name: web, namespace: b}")
+    );
+    is_quiet("G110", &apart);
+    assert_eq!(
+        of("G110", &format!("{}---\n{}", deployment(""), deployment(""))).len(),
+        1,
+        "said once, not twice"
+    );
+}
+
+#[test]
+fn g222_jobs_end_and_schedules_can_be_read() {
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: 'a:1'}]}}}\n";
+    is_quiet("G222", job);
+    assert!(one("G222", &job.replace("Never", "Always")).message.contains("needs OnFailure or Never"));
+    assert!(one("G222", &job.replace("restartPolicy: Never, ", "")).message.contains("not set"));
+    let cron = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: nightly}\nspec: {schedule: '30 2 * * *', timeZone: Europe/Zurich, concurrencyPolicy: Forbid}\n";
+    is_quiet("G222", cron);
+    let finding = one("G222", &cron.replace("30 2", "61 2"));
+    assert_eq!(
+        finding.message,
+        "CronJob \"nightly\": schedule \"61 2 * * *\" has minute 61; it goes from 0 to 59."
+    );
+    assert!(one("G222", &cron.replace("Europe/Zurich", "Local")).message.contains("IANA"));
+    assert!(one("G222", &cron.replace("Forbid", "Never")).message.contains("none of Allow"));
+}
+
+#[test]
+fn g223_a_stateful_set_has_a_headless_service() {
+    let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: {serviceName: db}\n";
+    assert_eq!(one("G223", set).severity, Severity::Warning);
+    let with = |spec: &str| {
+        format!("{set}---\napiVersion: v1\nkind: Service\nmetadata: {{name: db}}\nspec: {spec}\n")
+    };
+    assert!(one("G223", &with("{ports: [{port: 1}]}")).message.contains("not headless"));
+    is_quiet("G223", &with("{clusterIP: None, ports: [{port: 1}]}"));
+    assert!(one("G223", &deployment_with("", "terminationGracePeriodSeconds: -1", "")).blocks());
+}
+
+#[test]
+fn g301_a_service_that_selects_nothing_here_is_a_warning() {
+    let finding = one("G301", &service("{selector: {app: api}, ports: [{port: 80}]}"));
+    assert_eq!(
+        finding.message,
+        "Service \"web\" selects app=api, but no pod template here has those labels."
+    );
+    assert_eq!(finding.severity, Severity::Warning);
+    is_quiet("G301", &service("{selector: {app: web}, ports: [{port: 80, targetPort: http}]}"));
+    is_quiet("G301", &service("{type: ExternalName, externalName: a.example.com}"));
+}
+
+#[test]
+fn g302_ports_of_a_service_lead_somewhere() {
+    let ports = |ports: &str| service(&format!("{{selector: {{app: web}}, ports: [{ports}]}}"));
+    let wrong = one("G302", &ports("{port: 80, targetPort: 8081}"));
+    assert_eq!(
+        wrong.message,
+        "Service \"web\" sends port 80 to 8081, but the container says that it listens on 8080."
+    );
+    assert_eq!(
+        wrong.severity,
+        Severity::Warning,
+        "a container may listen on a port that it does not declare"
+    );
+    assert!(one("G302", &ports("{port: 80, targetPort: web}")).blocks());
+    assert!(one("G302", &ports("{port: 0, targetPort: http}")).message.contains("not a port"));
+    assert!(
+        one("G302", &ports("{name: a, port: 80, targetPort: http}, {port: 81, targetPort: http}"))
+            .message
+            .contains("needs a name")
+    );
+    assert!(
+        one("G302", &ports("{name: a, port: 80, targetPort: http}, {name: b, port: 80, targetPort: http}"))
+            .message
+            .contains("stands twice")
+    );
+    is_quiet("G302", &ports("{name: a, port: 80, targetPort: http}, {name: b, port: 8080}"));
+}
+
+#[test]
+fn g303_node_ports_are_in_their_range() {
+    let port = |number: u32| {
+        service(&format!(
+            "{{type: NodePort, selector: {{app: web}}, ports: [{{port: 80, targetPort: http, nodePort: {number}}}]}}"
+        ))
+    };
+    assert!(one("G303", &port(80)).message.contains("30000–32767"));
+    is_quiet("G303", &port(31_000));
+}
+
+#[test]
+fn g304_an_ingress_leads_to_a_port_that_is_there() {
+    let ingress = |host: &str, kind: &str, name: &str, port: &str| {
+        object(
+            "networking.k8s.io/v1",
+            "Ingress",
+            &format!(
+                "{{rules: [{{host: '{host}', http: {{paths: [{{path: /, pathType: {kind}, backend: {{service: {{name: {name}, port: {port}}}}}}}]}}}}]}}"
+            ),
+        )
+    };
+    is_quiet("G304", &ingress("*.example.com", "Prefix", "web", "{number: 80}"));
+    let wrong = one("G304", &ingress("a.example.com", "Prefix", "web", "{number: 81}"));
+    assert_eq!(wrong.message, "Ingress \"x\" points to Service \"web\" port 81; that Service has ports 80.");
+    assert!(wrong.blocks());
+    assert_eq!(one("G304", &ingress("a.b", "Prefix", "api", "{number: 81}")).severity, Severity::Warning);
+    assert!(
+        one("G304", &ingress("a.b:80", "Prefix", "web", "{number: 80}")).message.contains("not a DNS name")
+    );
+    assert!(one("G304", &ingress("a.b", "''", "web", "{number: 80}")).message.contains("pathType"));
+}
+
+#[test]
+fn g307_an_autoscaler_has_bounds_and_a_target() {
+    let scaler = |spec: &str| object("autoscaling/v2", "HorizontalPodAutoscaler", spec);
+    let target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}";
+    let bounds = one("G307", &scaler(&format!("{{minReplicas: 10, maxReplicas: 5, {target}}}")));
+    assert_eq!(bounds.message, "HPA \"x\": minReplicas 10 is more than maxReplicas 5.");
+    assert!(one("G307", &scaler(&format!("{{{target}}}"))).message.contains("no maxReplicas"));
+    assert_eq!(
+        one("G307", &scaler("{maxReplicas: 5, scaleTargetRef: {kind: Deployment, name: api}}")).severity,
+        Severity::Warning
+    );
+    let fights = scaler(&format!("{{maxReplicas: 5, {target}}}"))
+        .replace("spec:\n  selector", "spec:\n  replicas: 2\n  selector");
+    assert!(one("G307", &fights).message.contains("undo the scaling"));
+    let by_cpu = format!(
+        "{{maxReplicas: 5, {target}, metrics: [{{type: Resource, resource: {{name: cpu, target: {{type: Utilization, averageUtilization: 50}}}}}}]}}"
+    );
+    assert!(one("G307", &scaler(&by_cpu)).message.contains("requests no cpu"));
+    is_quiet("G307", &scaler(&format!("{{maxReplicas: 5, {target}}}")));
+}
+
+#[test]
+fn g308_a_budget_that_lets_no_pod_go_is_a_warning() {
+    let budget = |spec: &str| {
+        let text = object(
+            "policy/v1",
+            "PodDisruptionBudget",
+            &format!("{{{spec}, selector: {{matchLabels: {{app: web}}}}}}"),
+        );
+        text.replace("spec:\n  selector", "spec:\n  replicas: 3\n  selector")
+    };
+    let finding = one("G308", &budget("minAvailable: 3"));
+    assert_eq!(finding.message, "PDB \"x\" keeps 3 of 3 pods: node drains and cluster upgrades will hang.");
+    assert_eq!(one("G308", &budget("maxUnavailable: 0%")).severity, Severity::Warning);
+    assert!(one("G308", &budget("minAvailable: 1, maxUnavailable: 1")).blocks());
+    is_quiet("G308", &budget("minAvailable: 2"));
+    is_quiet("G308", &budget("maxUnavailable: 1"));
+}
+
+#[test]
+fn g403_data_that_is_not_text_is_refused() {
+    let finding =
+        one("G403", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  port: 8080\n  text: x\n");
+    assert_eq!((finding.hint.as_str(), finding.place.unwrap().line), ("Put the value in quotes.", 5));
+}
+
+#[test]
+fn g109_files_that_hold_no_object_are_refused_because_publishing_them_would_take_everything_away() {
+    assert!(one("G109", "# nothing here yet\n---\n").message.contains("no Kubernetes object"));
+    is_quiet("G109", "  \n");
+}

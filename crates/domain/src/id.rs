@@ -1,0 +1,122 @@
+//! Typed ids: a ULID each, so that ids sort by the time they were made and one kind can't stand in for another.
+//!
+//! The hub makes them (it has the clock and the randomness); this room only knows their shape.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use ulid::Ulid;
+
+/// Text that is not a ULID.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} id {text:?} is not a ULID (26 characters of Crockford base32)")]
+pub struct NotAnId {
+    kind: &'static str,
+    text: String,
+}
+
+macro_rules! typed_id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String))]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Ulid);
+
+        impl $name {
+            /// An id from its two parts: milliseconds since the epoch and 80 bits of randomness.
+            pub fn from_parts(millis: u64, random: u128) -> Self {
+                Self(Ulid::from_parts(millis, random))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}:{}", $kind, self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotAnId;
+            fn from_str(text: &str) -> Result<Self, NotAnId> {
+                Ulid::from_string(text)
+                    .map(Self)
+                    .map_err(|_| NotAnId { kind: $kind, text: text.chars().take(40).collect() })
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = NotAnId;
+            fn try_from(text: String) -> Result<Self, NotAnId> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.to_string()
+            }
+        }
+    };
+}
+
+typed_id!(
+    /// A project: the tenancy in which workloads are named.
+    ProjectId,
+    "project"
+);
+typed_id!(
+    /// A person who can sign in.
+    UserId,
+    "user"
+);
+typed_id!(
+    /// An API token.
+    TokenId,
+    "token"
+);
+typed_id!(
+    /// A registered cluster.
+    ClusterId,
+    "cluster"
+);
+typed_id!(
+    /// A workload.
+    WorkloadId,
+    "workload"
+);
+typed_id!(
+    /// One override of a workload.
+    OverrideId,
+    "override"
+);
+typed_id!(
+    /// One workload on one cluster.
+    ReleaseId,
+    "release"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_reads_back_as_it_was_written() {
+        let id = ReleaseId::from_parts(1_700_000_000_000, 42);
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!(serde_json::to_string(&id).unwrap(), format!("\"{id}\""));
+    }
+
+    #[test]
+    fn text_that_is_no_ulid_is_refused_with_its_kind() {
+        let error = "nope".parse::<ClusterId>().unwrap_err();
+        assert!(error.to_string().contains("cluster id \"nope\""));
+    }
+}

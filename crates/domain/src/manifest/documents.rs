@@ -1,0 +1,93 @@
+//! The documents of a file.
+//!
+//! Splitting before parsing keeps a mistake in one document from hiding the next. YAML makes that safe: a line that
+//! begins with `---` or `...` ends whatever scalar was open.
+
+/// One document: its text, markers included, and the number of its first line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Document<'a> {
+    pub text: &'a str,
+    pub first_line: u32,
+}
+
+/// The documents of `text` that hold anything but comments.
+pub(super) fn split(text: &str) -> Vec<Document<'_>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut splitter =
+        Splitter { text, documents: Vec::new(), start: 0, first_line: 1, started: false, full: false };
+    let (mut at, mut line) = (0, 1_u32);
+    for row in text.split_inclusive('\n') {
+        splitter.row(row, at, line);
+        at += row.len();
+        line = line.saturating_add(1);
+    }
+    splitter.cut(at, line);
+    splitter.documents
+}
+
+struct Splitter<'a> {
+    text: &'a str,
+    documents: Vec<Document<'a>>,
+    start: usize,
+    first_line: u32,
+    /// Whether the document has its `---` already.
+    started: bool,
+    /// Whether it holds anything but comments, directives and markers.
+    full: bool,
+}
+
+impl Splitter<'_> {
+    fn row(&mut self, row: &str, at: usize, line: u32) {
+        if is_marker(row, "---") {
+            if self.started || self.full {
+                self.cut(at, line);
+            }
+            self.started = true;
+            self.full |= has_content(&row[3..]);
+        } else if is_marker(row, "...") {
+            self.cut(at + row.len(), line.saturating_add(1));
+        } else {
+            self.full |= has_content(row) && (self.started || !row.starts_with('%'));
+        }
+    }
+
+    fn cut(&mut self, end: usize, next_line: u32) {
+        if self.full {
+            self.documents.push(Document { text: &self.text[self.start..end], first_line: self.first_line });
+        }
+        (self.start, self.first_line, self.started, self.full) = (end, next_line, false, false);
+    }
+}
+
+fn is_marker(row: &str, marker: &str) -> bool {
+    row.strip_prefix(marker).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+}
+
+fn has_content(row: &str) -> bool {
+    let row = row.trim();
+    !row.is_empty() && !row.starts_with('#')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_keep_the_number_of_their_first_line() {
+        let found = split("\u{feff}# head\n---\na: 1\n---\n# only a comment\n--- # b\nb: 2\n...\nc: 3\n");
+        let lines: Vec<_> = found.iter().map(|document| (document.first_line, document.text)).collect();
+        assert_eq!(lines, [(1, "# head\n---\na: 1\n"), (6, "--- # b\nb: 2\n...\n"), (9, "c: 3\n")]);
+    }
+
+    #[test]
+    fn a_directive_belongs_to_the_document_after_it() {
+        assert_eq!(split("%YAML 1.1\n---\na: 1\n").len(), 1);
+    }
+
+    #[test]
+    fn a_marker_in_the_middle_of_a_line_or_a_longer_one_splits_nothing() {
+        assert_eq!(split("a: ---\nb: |\n  ---\n-----BEGIN\n").len(), 1);
+        assert_eq!(split("").len(), 0);
+        assert_eq!(split("a: 1\r\n---\r\nb: 2\r\n").len(), 2);
+    }
+}

@@ -1,0 +1,31 @@
+//! No object twice (G110).
+
+use std::collections::HashMap;
+
+use super::Manifest;
+use crate::finding::Finding;
+
+/// Objects with the group, kind, namespace and name of an earlier one.
+pub(super) fn check(manifests: &[Manifest]) -> Vec<Finding> {
+    let mut first_of: HashMap<_, &Manifest> = HashMap::new();
+    let mut findings = Vec::new();
+    for manifest in manifests {
+        let name = manifest.object_ref();
+        let key = (name.group.clone(), name.kind.clone(), name.namespace.clone(), name.name.clone());
+        match first_of.get(&key) {
+            Some(first) => findings.push(twice(&name.to_string(), first, manifest)),
+            None => {
+                first_of.insert(key, manifest);
+            }
+        }
+    }
+    findings
+}
+
+/// The finding about two definitions of one object; it stands at the second.
+pub(crate) fn twice(name: &str, first: &Manifest, second: &Manifest) -> Finding {
+    let at = |manifest: &Manifest| format!("{}:{}", manifest.place.file, manifest.place.line);
+    let message =
+        format!("{name} is defined twice ({}, {}); one would overwrite the other.", at(first), at(second));
+    Finding::error("G110", message, "Keep one of them.").about(name).placed(Some(second.place.clone()))
+}

@@ -1,0 +1,110 @@
+//! Names as Kubernetes takes them (RFC 1123), and words to say when they are not (G101, G103, G107).
+
+use crate::finding::Finding;
+
+/// Longest RFC 1123 label, in characters.
+pub const LABEL_MAX: usize = 63;
+/// Longest RFC 1123 subdomain, in characters.
+pub const SUBDOMAIN_MAX: usize = 253;
+
+/// Whether `text` is an RFC 1123 label: lower-case letters, digits and `-`, a letter or digit at both ends, ≤ 63.
+pub fn is_label(text: &str) -> bool {
+    !text.is_empty() && text.len() <= LABEL_MAX && is_label_shape(text)
+}
+
+/// Whether `text` is an RFC 1123 subdomain: labels joined by dots, ≤ 253 in all.
+pub fn is_subdomain(text: &str) -> bool {
+    text.len() <= SUBDOMAIN_MAX && text.split('.').all(|part| !part.is_empty() && is_label_shape(part))
+}
+
+fn is_label_shape(text: &str) -> bool {
+    let edge = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let bytes = text.as_bytes();
+    edge(bytes.first().copied())
+        && edge(bytes.last().copied())
+        && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
+}
+
+/// The nearest valid label: lower case, anything else becomes `-`, trimmed and cut. `None` if nothing is left.
+pub fn suggest(text: &str) -> Option<String> {
+    let mut name = String::new();
+    for c in text.chars().flat_map(char::to_lowercase) {
+        match c {
+            'a'..='z' | '0'..='9' => name.push(c),
+            _ if !name.is_empty() && !name.ends_with('-') => name.push('-'),
+            _ => {}
+        }
+    }
+    name.truncate(LABEL_MAX);
+    let name = name.trim_matches('-').to_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+/// G101: the name of a workload.
+pub fn check_workload(name: &str) -> Option<Finding> {
+    (!is_label(name)).then(|| not_a_label("G101", "Workload name", name))
+}
+
+/// G107: a namespace, which must be a label and none of the system's own.
+pub fn check_namespace(namespace: &str) -> Option<Finding> {
+    if !is_label(namespace) {
+        return Some(not_a_label("G107", "Namespace", namespace));
+    }
+    namespace.starts_with("kube-").then(|| {
+        Finding::error(
+            "G107",
+            format!("Namespace {namespace:?} is reserved for Kubernetes itself."),
+            "Choose another namespace, or ask a platform admin.",
+        )
+    })
+}
+
+/// The name of a cluster, a group or an override: the same rule as a workload's.
+pub fn check_label(what: &str, name: &str) -> Option<Finding> {
+    (!is_label(name)).then(|| not_a_label("G101", what, name))
+}
+
+fn not_a_label(code: &str, what: &str, text: &str) -> Finding {
+    let shown: String = text.chars().take(80).collect();
+    let hint = match suggest(text) {
+        Some(better) => format!("Try {better:?}."),
+        None => "Choose a short name such as \"web\".".to_owned(),
+    };
+    Finding::error(
+        code,
+        format!(
+            "{what} {shown:?} is not valid: use lower-case letters, digits and \"-\", start and end with a letter or \
+             digit (at most {LABEL_MAX} characters)."
+        ),
+        hint,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g101_a_bad_workload_name_is_refused_with_a_suggestion() {
+        let finding = check_workload("Hello_App").unwrap();
+        assert_eq!(finding.code, "G101");
+        assert_eq!(finding.hint, "Try \"hello-app\".");
+        assert!(check_workload("hello-app").is_none());
+        assert!(check_workload(&"a".repeat(64)).is_some());
+        assert!(check_workload("").is_some());
+        assert!(check_workload("-x").is_some());
+    }
+
+    #[test]
+    fn g107_system_namespaces_are_reserved() {
+        assert!(check_namespace("kube-system").unwrap().message.contains("reserved"));
+        assert!(check_namespace("web").is_none());
+    }
+
+    #[test]
+    fn subdomains_are_labels_joined_by_dots() {
+        assert!(is_subdomain("a.b-c.d1"));
+        assert!(!is_subdomain("a..b"));
+        assert!(!is_subdomain("A.b"));
+    }
+}

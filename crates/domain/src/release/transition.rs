@@ -1,0 +1,284 @@
+//! The only functions that change a release.
+
+use super::stage::Trouble;
+use super::{Release, ReleaseGoal, StageName, StageState, Stages, Sync};
+use crate::cluster::Reach;
+use crate::digest::Digest;
+use crate::health::{Health, HealthStatus};
+use crate::id::{ClusterId, ReleaseId, WorkloadId};
+use crate::report::{Goal, ReleaseReport, Want};
+use crate::time::Timestamp;
+use crate::workload::{DeletionPolicy, Policies};
+
+/// Why a report was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dropped {
+    /// It is about an older generation of the want.
+    Late,
+    /// It is about a generation that the hub has not made; the hub was restored from an older backup.
+    FromTheFuture,
+    /// Nothing is expected of the cluster: the release is over, or was never sent.
+    Over,
+}
+
+/// What rendering for one cluster gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rendered {
+    /// A bundle.
+    Bundle(Digest),
+    /// No bundle, and why; it is tried again with the next change.
+    Failed(Trouble),
+}
+
+impl Release {
+    /// A release that nobody has targeted yet.
+    pub fn new(id: ReleaseId, workload: WorkloadId, cluster: ClusterId, at: Timestamp) -> Self {
+        Self {
+            id,
+            workload,
+            cluster,
+            goal: ReleaseGoal::Present,
+            generation: 0,
+            sync_nonce: 0,
+            revision: None,
+            policies: Policies::default(),
+            desired: None,
+            released: None,
+            applied: None,
+            stages: Stages::default(),
+            sync: Sync::Pending,
+            health: Health::default(),
+            reach: Reach::Offline,
+            reported_at: None,
+            state_since: at,
+        }
+    }
+
+    /// The placement chose the cluster and `rendered` is what it should run. Returns whether the cluster has anything
+    /// new to do: the same bundle with the same policies is no work (S4-5, P26).
+    pub fn target(&mut self, revision: u32, rendered: Rendered, policies: Policies, at: Timestamp) -> bool {
+        self.changing(at, |release| {
+            release.revision = Some(revision);
+            match rendered {
+                Rendered::Bundle(digest) if release.runs(&digest, policies) => {
+                    release.desired = Some(digest);
+                    release.pass_hub_stages(StageName::Notified, at);
+                    false
+                }
+                Rendered::Bundle(digest) => {
+                    release.start(digest, policies, at);
+                    true
+                }
+                Rendered::Failed(trouble) => release.stall(trouble, at),
+            }
+        })
+    }
+
+    /// Whether the cluster was already told to run this bundle in this way.
+    fn runs(&self, digest: &Digest, policies: Policies) -> bool {
+        self.goal == ReleaseGoal::Present
+            && self.policies == policies
+            && self.released.as_ref() == Some(digest)
+    }
+
+    fn start(&mut self, digest: Digest, policies: Policies, at: Timestamp) {
+        if self.goal != ReleaseGoal::Present {
+            self.health = Health::default();
+        }
+        self.goal = ReleaseGoal::Present;
+        self.generation += 1;
+        self.policies = policies;
+        self.desired = Some(digest.clone());
+        self.released = Some(digest);
+        self.sync = self.sync_at_start();
+        self.stages.reset_from(StageName::Accepted);
+        self.pass_hub_stages(StageName::Notified, at);
+    }
+
+    /// There is no bundle. What runs stays as it is: `released` still points at the last good one, and what the agent
+    /// says of that stays too, so that nothing has to be sent again once rendering works.
+    fn stall(&mut self, trouble: Trouble, at: Timestamp) -> bool {
+        let was = std::mem::replace(&mut self.goal, ReleaseGoal::Present);
+        self.desired = None;
+        match &was {
+            ReleaseGoal::Present => {}
+            // Halfway through a removal that nobody wants any more: back to what ran.
+            ReleaseGoal::Removing { .. } => self.return_to_present(),
+            // What ran long ago does not come back because something new could not be rendered.
+            ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => {
+                self.released = None;
+                self.return_to_present();
+            }
+        }
+        self.pass_hub_stages(StageName::Rendered, at);
+        self.stages.set(StageName::Rendered, StageState::Failed(trouble), at);
+        self.stages.set(StageName::Released, StageState::Pending, at);
+        matches!(was, ReleaseGoal::Removing { .. }) && self.released.is_some()
+    }
+
+    fn return_to_present(&mut self) {
+        self.generation += 1;
+        self.health = Health::default();
+        self.sync = self.sync_at_start();
+        self.stages.reset_from(StageName::Accepted);
+    }
+
+    fn sync_at_start(&self) -> Sync {
+        if self.applied.is_some() { Sync::Stale } else { Sync::Pending }
+    }
+
+    /// Marks the hub's own stages before `until` as over. There is no approval and no wave on this path yet: the first
+    /// is skipped with its reason, the second is done as soon as the bundle is there.
+    fn pass_hub_stages(&mut self, until: StageName, at: Timestamp) {
+        for name in StageName::ALL.into_iter().take_while(|name| *name < until) {
+            let state = match name {
+                StageName::Approved => {
+                    StageState::Skipped { message: "No approval is asked for.".to_owned() }
+                }
+                _ => StageState::Done,
+            };
+            self.stages.set(name, state, at);
+        }
+    }
+
+    /// The cluster should not have it any more. Returns whether that is news.
+    pub fn remove(&mut self, deletion: DeletionPolicy, why: &str, at: Timestamp) -> bool {
+        self.changing(at, |release| match &release.goal {
+            ReleaseGoal::Present => {
+                release.generation += 1;
+                release.goal = ReleaseGoal::Removing { deletion, why: why.to_owned(), since: at };
+                release.sync = Sync::Removing;
+                release.stages.reset_from(StageName::Notified);
+                // Never sent to the cluster: nothing is there to be removed.
+                if release.released.is_none() && release.applied.is_none() {
+                    release.goal = ReleaseGoal::Removed { since: at };
+                    release.sync = Sync::Removed;
+                }
+                true
+            }
+            _ => false,
+        })
+    }
+
+    /// Given up without the cluster's word (S1-23). Returns whether that is news.
+    pub fn abandon(&mut self, at: Timestamp) -> bool {
+        self.changing(at, |release| match release.goal {
+            ReleaseGoal::Removing { .. } => {
+                release.generation += 1;
+                release.goal = ReleaseGoal::Abandoned { since: at };
+                true
+            }
+            _ => false,
+        })
+    }
+
+    /// A person asks the cluster to compare now and forget its back-offs (S1-21: it never adds targets).
+    pub fn sync_now(&mut self) {
+        self.sync_nonce += 1;
+    }
+
+    /// The cluster is heard from, or not. Returns whether that is news.
+    pub fn reached(&mut self, reach: Reach, at: Timestamp) -> bool {
+        self.changing(at, |release| std::mem::replace(&mut release.reach, reach) != reach)
+    }
+
+    /// Takes what the cluster says. Late, future and superfluous reports change nothing (I2).
+    pub fn record(&mut self, report: &ReleaseReport, at: Timestamp) -> Result<(), Dropped> {
+        match report.generation {
+            late if late < self.generation => return Err(Dropped::Late),
+            future if future > self.generation => return Err(Dropped::FromTheFuture),
+            _ => {}
+        }
+        if !self.expects_reports() {
+            return Err(Dropped::Over);
+        }
+        self.changing(at, |release| {
+            release.reach = Reach::Online;
+            release.reported_at = Some(at);
+            release.take_health(&report.health, at);
+            release.take_stages(report, at);
+            release.applied.clone_from(&report.applied);
+            release.sync = report.sync;
+            if let ReleaseGoal::Removing { deletion, .. } = release.goal {
+                release.take_removal(report, deletion, at);
+            } else {
+                release.confirm(at);
+            }
+        });
+        Ok(())
+    }
+
+    /// Whether the cluster was ever told anything that it could report about, and still is.
+    fn expects_reports(&self) -> bool {
+        match self.goal {
+            ReleaseGoal::Present => self.released.is_some(),
+            ReleaseGoal::Removing { .. } => true,
+            _ => false,
+        }
+    }
+
+    fn take_health(&mut self, health: &Health, at: Timestamp) {
+        let since = if health.status == self.health.status { self.health.since } else { None };
+        self.health = Health { since: since.or(Some(at)), ..health.clone() };
+    }
+
+    fn take_stages(&mut self, report: &ReleaseReport, at: Timestamp) {
+        for name in StageName::ALL.into_iter().filter(|name| name.is_agents()) {
+            let said = report.stages.iter().find(|stage| stage.name == name);
+            let state = said.map_or(StageState::Pending, |stage| stage.state.clone());
+            self.stages.set(name, state, at);
+        }
+    }
+
+    fn take_removal(&mut self, report: &ReleaseReport, deletion: DeletionPolicy, at: Timestamp) {
+        self.sync = Sync::Removing;
+        if report.gone {
+            self.applied = None;
+            self.sync = Sync::Removed;
+            self.goal = match deletion {
+                DeletionPolicy::Foreground => ReleaseGoal::Removed { since: at },
+                DeletionPolicy::Orphan => ReleaseGoal::Orphaned { since: at },
+            };
+        }
+    }
+
+    /// The last stage is the hub's: the cluster says operational, for the very bundle that is released (S0-10).
+    fn confirm(&mut self, at: Timestamp) {
+        let confirmed = self.applied.is_some()
+            && self.applied == self.released
+            && self.health.status == HealthStatus::Healthy
+            && self.stages.get(StageName::Operational).state.is_over();
+        let state = if confirmed { StageState::Done } else { StageState::Pending };
+        self.stages.set(StageName::Confirmed, state, at);
+    }
+
+    /// What the agent is told; `None` once nothing is expected of the cluster.
+    pub fn want(&self, workload: &str) -> Option<Want> {
+        let goal = match &self.goal {
+            ReleaseGoal::Present => Goal::Present {
+                bundle: self.released.clone()?,
+                revision: self.revision?,
+                policies: self.policies,
+            },
+            ReleaseGoal::Removing { deletion, .. } => Goal::Absent { deletion: *deletion },
+            _ => return None,
+        };
+        Some(Want {
+            release: self.id,
+            workload: workload.to_owned(),
+            generation: self.generation,
+            sync_nonce: self.sync_nonce,
+            goal,
+        })
+    }
+
+    /// Runs a change and moves `state_since` if the word for people changed.
+    fn changing<T>(&mut self, at: Timestamp, change: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.state();
+        let result = change(self);
+        if self.state() != before {
+            self.state_since = at;
+        }
+        result
+    }
+}

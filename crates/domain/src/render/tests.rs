@@ -1,0 +1,104 @@
+//! Rendering, seen from outside.
+
+use serde_json::json;
+
+use super::*;
+use crate::cluster::{ClusterFacts, ClusterKind, Reach};
+use crate::id::ClusterId;
+use crate::manifest;
+use crate::time::Timestamp;
+use crate::workload::SourceFile;
+
+fn cluster() -> Cluster {
+    Cluster {
+        id: ClusterId::from_parts(1, 1),
+        name: "eu-1".into(),
+        kind: ClusterKind::Agent,
+        labels: Default::default(),
+        taints: Vec::new(),
+        schedulable: true,
+        facts: ClusterFacts::default(),
+        reach: Reach::Online,
+        last_seen: None,
+        created_at: Timestamp::from_millis(0),
+        revision: 1,
+        lease_seconds: 60,
+    }
+}
+
+fn rendered(text: &str) -> Result<Bundle, Vec<Finding>> {
+    let parsed = manifest::parse(&[SourceFile { name: "a.yaml".into(), text: text.into() }]);
+    let spec = WorkloadSpec { namespace: "web".into(), ..WorkloadSpec::default() };
+    render(&spec, &parsed, &cluster(), &[])
+}
+
+#[test]
+fn objects_without_a_namespace_get_the_workloads_and_cluster_scoped_ones_get_none() {
+    let bundle = rendered(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n\
+         apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, namespace: other}\n---\n\
+         apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: c, namespace: web}\n",
+    )
+    .unwrap();
+    let names: Vec<String> = bundle.refs().map(|name| name.to_string()).collect();
+    assert_eq!(names, ["ConfigMap web/a", "ConfigMap other/b", "ClusterRole c"]);
+}
+
+#[test]
+fn what_belongs_to_the_server_is_left_out() {
+    let bundle = rendered(
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  uid: x\n  resourceVersion: '1'\n  creationTimestamp: null\n  \
+         generation: 3\n  managedFields: []\n  selfLink: /x\n  annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}'}\nstatus: {phase: Running}\n",
+    )
+    .unwrap();
+    assert_eq!(
+        bundle.objects[0],
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "web",
+            "labels": {"app.kubernetes.io/managed-by": "flotilla"}}})
+    );
+}
+
+#[test]
+fn the_mark_of_the_manager_is_only_on_the_object_and_never_overwritten() {
+    let text = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, labels: {app.kubernetes.io/managed-by: helm}}\n\
+                spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}}}\n";
+    let kept = &rendered(text).unwrap().objects[0];
+    assert_eq!(kept["metadata"]["labels"], json!({"app.kubernetes.io/managed-by": "helm"}));
+    let marked =
+        &rendered(&text.replace(", labels: {app.kubernetes.io/managed-by: helm}", "")).unwrap().objects[0];
+    assert_eq!(marked["metadata"]["labels"], json!({"app.kubernetes.io/managed-by": "flotilla"}));
+    assert_eq!(
+        marked["spec"],
+        json!({"selector": {"matchLabels": {"app": "a"}}, "template": {"metadata": {"labels": {"app": "a"}}}})
+    );
+}
+
+#[test]
+fn g107_objects_in_namespaces_of_the_system_are_refused() {
+    let findings =
+        rendered("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: kube-system}\n").unwrap_err();
+    assert_eq!(
+        (findings[0].code.as_str(), findings[0].clusters.as_slice()),
+        ("G107", ["eu-1".to_owned()].as_slice())
+    );
+    assert!(rendered("apiVersion: v1\nkind: Namespace\nmetadata: {name: kube-x}\n").is_err());
+}
+
+#[test]
+fn text_that_could_not_be_read_gives_no_bundle() {
+    assert_eq!(rendered("kind: Pod\n").unwrap_err()[0].code, "G109");
+}
+
+#[test]
+fn p32_the_same_revision_gives_the_same_digest_whatever_the_order_of_keys() {
+    let one =
+        rendered("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1', y2: '2'}\n").unwrap();
+    let other =
+        rendered("data: {y2: '2', x: '1'}\nmetadata:\n  name: a\nkind: ConfigMap\napiVersion: v1\n").unwrap();
+    assert_eq!(one.digest(), other.digest());
+}
+
+#[test]
+fn a_namespace_that_is_used_but_not_written_is_not_added() {
+    assert_eq!(rendered("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n").unwrap().objects.len(), 1);
+}

@@ -1,0 +1,173 @@
+//! The guard rails against whole workloads: our own fixtures always, and real ones where they are given.
+//!
+//! `FLOTILLA_CORPUS` names a folder of published manifests, one folder for each workload.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use domain::cluster::{ApiResource, Cluster, ClusterFacts, ClusterKind, Reach};
+use domain::manifest::{self, Parsed};
+use domain::workload::{SourceFile, WorkloadSpec};
+use domain::{ClusterId, Finding, Timestamp, guard, render};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../end2end/fixtures")
+}
+
+/// The files of a folder that `keep` takes, sorted by name.
+fn files(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<SourceFile> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let named =
+        paths.into_iter().map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), path));
+    named
+        .filter(|(name, _)| keep(name))
+        .map(|(name, path)| SourceFile { name, text: fs::read_to_string(path).unwrap() })
+        .collect()
+}
+
+fn check(files: &[SourceFile]) -> (Parsed, Vec<Finding>) {
+    let parsed = manifest::parse(files);
+    let spec = WorkloadSpec { namespace: "shop".into(), ..WorkloadSpec::default() };
+    let findings = guard::check_static("shop", &spec, &parsed);
+    (parsed, findings)
+}
+
+fn errors(findings: &[Finding]) -> Vec<&Finding> {
+    findings.iter().filter(|finding| finding.blocks()).collect()
+}
+
+fn cluster(version: &str, apis: Vec<ApiResource>) -> Cluster {
+    Cluster {
+        id: ClusterId::from_parts(1, 1),
+        name: "eu-1".into(),
+        kind: ClusterKind::Agent,
+        labels: Default::default(),
+        taints: Vec::new(),
+        schedulable: true,
+        facts: ClusterFacts { kubernetes_version: version.into(), apis, ..ClusterFacts::default() },
+        reach: Reach::Online,
+        last_seen: None,
+        created_at: Timestamp::from_millis(0),
+        revision: 1,
+        lease_seconds: 60,
+    }
+}
+
+/// Kinds that every current cluster serves, as far as the corpus uses them.
+fn current_apis() -> Vec<ApiResource> {
+    let kinds = [
+        ("", "v1", "ConfigMap"),
+        ("", "v1", "Pod"),
+        ("", "v1", "Service"),
+        ("", "v1", "ServiceAccount"),
+        ("apps", "v1", "Deployment"),
+        ("apps", "v1", "StatefulSet"),
+        ("policy", "v1", "PodDisruptionBudget"),
+        ("rbac.authorization.k8s.io", "v1", "Role"),
+        ("rbac.authorization.k8s.io", "v1", "RoleBinding"),
+        ("rbac.authorization.k8s.io", "v1", "ClusterRole"),
+        ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
+    ];
+    let api = |(group, version, kind): (&str, &str, &str)| ApiResource {
+        group: group.into(),
+        version: version.into(),
+        kind: kind.into(),
+        namespaced: !kind.starts_with("Cluster"),
+    };
+    kinds.into_iter().map(api).collect()
+}
+
+#[test]
+fn the_good_fixtures_have_no_finding_that_blocks_and_render() {
+    for name in ["three-tier", "ten-services", "crd", "stateful", "jobs"] {
+        let (parsed, findings) = check(&files(&fixtures().join(name), |_| true));
+        assert_eq!(findings, [], "{name}: an example shows how it is meant to be done");
+        assert!(parsed.manifests.len() >= 2, "{name}");
+        let spec = WorkloadSpec { namespace: "shop".into(), ..WorkloadSpec::default() };
+        let bundle = render::render(&spec, &parsed, &cluster("v1.33.0", Vec::new()), &[]).unwrap();
+        assert_eq!(bundle.objects.len(), parsed.manifests.len(), "{name}");
+    }
+}
+
+#[test]
+fn the_bad_fixtures_are_refused_at_the_right_line() {
+    for (name, code, line) in [
+        ("not-yaml.yaml", "G109", 1),
+        ("bomb.yaml", "G111", 6),
+        ("missing-kind.yaml", "G109", 8),
+        ("duplicate-key.yaml", "G109", 16),
+        ("selector-mismatch.yaml", "G214", 9),
+    ] {
+        let (_, findings) = check(&files(&fixtures().join("bad"), |file| file == name));
+        let errors = errors(&findings);
+        assert_eq!(errors.len(), 1, "{name}: {errors:#?}");
+        let place = errors[0].place.as_ref().unwrap();
+        assert_eq!(
+            (errors[0].code.as_str(), place.line, place.file.as_str()),
+            (code, line, name),
+            "{:?}",
+            errors[0]
+        );
+    }
+}
+
+#[test]
+fn the_bad_fixtures_that_only_clusters_refuse_are_told_of_the_chosen_clusters() {
+    let fleet = |name: &str| {
+        let (parsed, findings) = check(&files(&fixtures().join("bad"), |file| file == name));
+        assert_eq!(errors(&findings), [] as [&Finding; 0], "{name}");
+        guard::check_fleet(&parsed, &[&cluster("v1.33.0", current_apis())])
+    };
+    assert_eq!(fleet("removed-api.yaml")[0].code, "G402");
+    assert_eq!(fleet("unknown-kind.yaml")[0].code, "G401");
+    assert_eq!(fleet("image-does-not-exist.yaml"), [], "only a registry knows");
+}
+
+/// The folder of real manifests, if one is given.
+fn corpus() -> Option<PathBuf> {
+    let corpus = std::env::var_os("FLOTILLA_CORPUS").map(PathBuf::from);
+    if corpus.is_none() {
+        eprintln!("FLOTILLA_CORPUS is not set: checked without a corpus of real manifests");
+    }
+    corpus
+}
+
+#[test]
+fn real_workloads_have_no_finding_that_blocks() {
+    let Some(corpus) = corpus() else { return };
+    for name in ["guestbook", "boutique", "bookinfo", "cassandra", "podinfo", "cockroachdb"] {
+        let (parsed, findings) = check(&files(&corpus.join(name), |file| file != "kustomization.yaml"));
+        for finding in &findings {
+            eprintln!(
+                "{name}: {} {} {} {:?}",
+                finding.severity.word(),
+                finding.code,
+                finding.message,
+                finding.place
+            );
+        }
+        assert_eq!(errors(&findings), [] as [&Finding; 0], "{name}");
+        assert!(!parsed.manifests.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_folder_with_a_kustomization_is_refused_for_it() {
+    let Some(corpus) = corpus() else { return };
+    let (parsed, findings) = check(&files(&corpus.join("podinfo"), |_| true));
+    let errors = errors(&findings);
+    assert_eq!(errors.len(), 1, "{errors:#?}");
+    assert!(errors[0].message.contains("kustomize"));
+    assert_eq!(parsed.manifests.len(), 3);
+}
+
+#[test]
+fn g402_an_old_budget_is_refused_for_a_new_cluster() {
+    let Some(corpus) = corpus() else { return };
+    let (parsed, _) = check(&files(&corpus.join("cockroachdb"), |_| true));
+    let findings = guard::check_fleet(&parsed, &[&cluster("v1.33.2", current_apis())]);
+    let codes: Vec<&str> = findings.iter().map(|finding| finding.code.as_str()).collect();
+    assert!(!codes.is_empty() && codes.iter().all(|code| *code == "G402"), "{findings:#?}");
+    assert!(findings.iter().any(|finding| finding.hint.contains("policy/v1")));
+}
