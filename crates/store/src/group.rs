@@ -1,0 +1,36 @@
+//! Named sets of clusters.
+
+use domain::placement::ClusterGroup;
+
+use crate::record::all as read_all;
+use crate::sql::{json, sql};
+use crate::{Error, Tx};
+
+/// Every group, by name.
+pub async fn all(tx: &mut Tx) -> Result<Vec<ClusterGroup>, Error> {
+    let rows = sql("SELECT name, members, selector FROM cluster_group ORDER BY name").rows(tx).await?;
+    Ok(read_all(&rows, "cluster_group", |row| {
+        Ok(ClusterGroup {
+            name: row.text("name")?,
+            members: row.json("members")?,
+            selector: row.opt_parse("selector")?,
+        })
+    }))
+}
+
+/// Makes the group or replaces it.
+pub async fn save(tx: &mut Tx, group: &ClusterGroup) -> Result<(), Error> {
+    sql("INSERT INTO cluster_group (name, members, selector) VALUES ($1, $2, $3) \
+         ON CONFLICT (name) DO UPDATE SET members = excluded.members, selector = excluded.selector")
+    .text(&group.name)
+    .bind(json(&group.members)?)
+    .opt_text(group.selector.as_ref())
+    .run(tx)
+    .await
+    .map(drop)
+}
+
+/// Forgets the group; says whether it was there.
+pub async fn delete(tx: &mut Tx, name: &str) -> Result<bool, Error> {
+    Ok(sql("DELETE FROM cluster_group WHERE name = $1").text(name).run(tx).await? == 1)
+}

@@ -1,0 +1,18 @@
+//! Tests of the store, each on both engines.
+
+mod artifacts;
+pub(crate) mod both;
+mod clusters;
+mod concurrency;
+mod events;
+mod faults;
+mod fixtures;
+mod leases;
+mod lists;
+mod opening;
+mod people;
+mod placer_queue;
+mod releases;
+mod repeated_requests;
+mod tally;
+mod workloads;

@@ -1,0 +1,133 @@
+//! Rows to test with.
+
+use domain::cluster::{Cluster, ClusterFacts, ClusterKind, Reach};
+use domain::health::Health;
+use domain::labels::Labels;
+use domain::release::{Release, Rendered, StageName, StageState, Sync};
+use domain::report::{ReleaseReport, StageReport};
+use domain::workload::{Intent, Policies, Workload, WorkloadSpec};
+use domain::{ClusterId, Digest, ProjectId, ReleaseId, Timestamp, WorkloadId};
+
+use crate::{Store, cluster, project, release, workload};
+
+pub(super) fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(1_763_665_200_000 + millis)
+}
+
+pub(super) fn project_id() -> ProjectId {
+    ProjectId::from_parts(1, 1)
+}
+
+pub(super) fn cluster_id(n: u128) -> ClusterId {
+    ClusterId::from_parts(2, n)
+}
+
+pub(super) fn workload_id(n: u128) -> WorkloadId {
+    WorkloadId::from_parts(3, n)
+}
+
+pub(super) fn release_id(n: u128) -> ReleaseId {
+    ReleaseId::from_parts(4, n)
+}
+
+pub(super) fn labels(pairs: &[(&str, &str)]) -> Labels {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+pub(super) fn some_cluster(n: u128, name: &str) -> Cluster {
+    Cluster {
+        id: cluster_id(n),
+        name: name.to_owned(),
+        kind: ClusterKind::Agent,
+        labels: Labels::new(),
+        taints: Vec::new(),
+        schedulable: true,
+        lease_seconds: 60,
+        facts: ClusterFacts::default(),
+        reach: Reach::Online,
+        last_seen: Some(at(0)),
+        created_at: at(0),
+        revision: 1,
+    }
+}
+
+pub(super) fn some_workload(n: u128, name: &str) -> Workload {
+    Workload {
+        id: workload_id(n),
+        project: project_id(),
+        name: name.to_owned(),
+        labels: Labels::new(),
+        draft: WorkloadSpec { namespace: "web".to_owned(), ..WorkloadSpec::default() },
+        intent: Intent::Published,
+        published: Some(1),
+        draft_changed: false,
+        created_by: "ana".to_owned(),
+        created_at: at(0),
+        updated_at: at(0),
+        revision: 1,
+    }
+}
+
+/// A release that was sent and not answered, on a cluster that is heard from.
+pub(super) fn some_release(n: u128, workload: u128, cluster: u128) -> Release {
+    let mut release = Release::new(release_id(n), workload_id(workload), cluster_id(cluster), at(0));
+    release.reached(Reach::Online, at(0));
+    release.target(1, Rendered::Bundle(Digest::of(b"bundle")), Policies::default(), at(0));
+    release
+}
+
+/// What a cluster says when all is well, or when its objects have this health.
+pub(super) fn report(release: &Release, health: Health) -> ReleaseReport {
+    let healthy = health == Health::healthy();
+    let done = |name: &StageName| name.is_agents() && (healthy || *name < StageName::Operational);
+    let stages = StageName::ALL.into_iter().filter(done);
+    ReleaseReport {
+        release: release.id,
+        generation: release.generation,
+        applied: release.released.clone(),
+        stages: stages.map(|name| StageReport { name, state: StageState::Done }).collect(),
+        sync: Sync::Synced,
+        health,
+        resources: Vec::new(),
+        drift: Vec::new(),
+        gone: false,
+    }
+}
+
+/// The project, clusters `c-001` … and workloads `w-001` …, without releases.
+pub(super) async fn fleet(store: &Store, clusters: u128, workloads: u128) {
+    let mut tx = store.write().await.unwrap();
+    project::ensure_default(&mut tx, project_id(), at(0)).await.unwrap();
+    for n in 1..=clusters {
+        cluster::insert(&mut tx, &some_cluster(n, &format!("c-{n:03}"))).await.unwrap();
+    }
+    for n in 1..=workloads {
+        workload::insert(&mut tx, &some_workload(n, &format!("w-{n:03}"))).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+}
+
+/// The fleet with every workload on every cluster; release `w * 1000 + c`.
+pub(super) async fn full_fleet(store: &Store, clusters: u128, workloads: u128) {
+    fleet(store, clusters, workloads).await;
+    let mut tx = store.write().await.unwrap();
+    for w in 1..=workloads {
+        let all: Vec<Release> = (1..=clusters).map(|c| some_release(w * 1000 + c, w, c)).collect();
+        release::insert_many(&mut tx, &all).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+}
+
+/// Numbers that look random and are the same every time.
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    /// A number below `n`.
+    pub(super) fn roll(&mut self, n: u64) -> u64 {
+        // Marsaglia's xorshift64.
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}

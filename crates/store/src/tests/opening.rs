@@ -1,0 +1,103 @@
+//! Opening: schema, locks, rights of the file.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::both::{behind, for_both_addresses, on_postgres, on_sqlite};
+use super::fixtures::{at, project_id};
+use crate::{Error, Store, project};
+
+#[tokio::test]
+async fn p22_an_up_to_date_schema_is_left_alone() {
+    for_both_addresses(|url| async move {
+        for _ in 0..2 {
+            let store = Store::open(&url).await.unwrap();
+            store.check().await.unwrap();
+            let mut tx = store.write().await.unwrap();
+            project::ensure_default(&mut tx, project_id(), at(0)).await.unwrap();
+            tx.commit().await.unwrap();
+            store.close().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p22_five_servers_that_start_at_once_migrate_postgres_once() {
+    on_postgres(|url| async move {
+        let opened = futures::future::join_all((0..5).map(|_| Store::open(&url))).await;
+        for store in opened {
+            let store = store.unwrap();
+            store.check().await.unwrap();
+            store.close().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_five_servers_that_open_one_sqlite_file_one_gets_it() {
+    on_sqlite(|url| async move {
+        let opened = futures::future::join_all((0..5).map(|_| Store::open(&url))).await;
+        let refused = opened.iter().filter(|store| matches!(store, Err(Error::Locked { .. }))).count();
+        assert_eq!((opened.iter().filter(|store| store.is_ok()).count(), refused), (1, 4));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_sqlite_file_is_free_again_when_its_server_is_gone() {
+    on_sqlite(|url| async move {
+        let first = Store::open(&url).await.unwrap();
+        let clone = first.clone();
+        drop(first);
+        assert!(matches!(Store::open(&url).await, Err(Error::Locked { .. })), "a clone still holds it");
+        drop(clone);
+        Store::open(&url).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p22_an_older_server_refuses_a_newer_schema() {
+    for_both_addresses(|url| async move {
+        Store::open(&url).await.unwrap().close().await;
+        behind(&url, "INSERT INTO schema_migration (version, checksum) VALUES (999, 'x')").await;
+        let refused = Store::open(&url).await.err().unwrap();
+        assert!(matches!(refused, Error::NewerSchema { found: 999, .. }), "{refused}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_migration_that_was_edited_after_its_release_is_refused() {
+    for_both_addresses(|url| async move {
+        Store::open(&url).await.unwrap().close().await;
+        behind(&url, "UPDATE schema_migration SET checksum = 'x' WHERE version = 1").await;
+        assert!(matches!(Store::open(&url).await, Err(Error::ChangedMigration { version: 1 })));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_the_owner_reads_a_sqlite_database() {
+    on_sqlite(|url| async move {
+        let store = Store::open(&url).await.unwrap();
+        let mut tx = store.write().await.unwrap();
+        project::ensure_default(&mut tx, project_id(), at(0)).await.unwrap();
+        tx.commit().await.unwrap();
+        let path = url.strip_prefix("sqlite://").unwrap();
+        for name in [path.to_owned(), format!("{path}-wal"), format!("{path}-shm"), format!("{path}.lock")] {
+            let mode = std::fs::metadata(&name).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_refused_without_showing_its_password() {
+    for bad in ["", "flotilla.db", "sqlite://", "mysql://root:secret@host/db"] {
+        let error = Store::open(bad).await.err().unwrap().to_string();
+        assert!(error.contains("postgres://host/database") && !error.contains("secret"), "{error}");
+    }
+}

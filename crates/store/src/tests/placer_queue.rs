@@ -1,0 +1,156 @@
+//! The placer's queue: marks, claims, settling.
+
+use std::collections::BTreeSet;
+
+use domain::WorkloadId;
+use domain::workload::Intent;
+
+use super::both::for_both;
+use super::fixtures::{at, fleet, some_workload, workload_id};
+use crate::{Error, Store, workload};
+
+async fn mark(store: &Store, ids: &[WorkloadId], millis: i64) {
+    let mut tx = store.write().await.unwrap();
+    workload::mark_dirty(&mut tx, ids, at(millis)).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn claim(store: &Store, limit: u32, now: i64) -> Vec<(WorkloadId, i64)> {
+    let mut tx = store.write().await.unwrap();
+    let claimed = workload::claim_dirty(&mut tx, limit, at(now), at(now + 1_000)).await.unwrap();
+    tx.commit().await.unwrap();
+    claimed
+}
+
+async fn settle(store: &Store, claim: (WorkloadId, i64)) -> Result<bool, Error> {
+    let mut tx = store.write().await.unwrap();
+    let settled = workload::settle_dirty(&mut tx, claim.0, claim.1).await?;
+    tx.commit().await.unwrap();
+    Ok(settled)
+}
+
+#[tokio::test]
+async fn p1_what_is_marked_is_claimed_once_and_settled() {
+    for_both(|store| async move {
+        fleet(&store, 0, 3).await;
+        assert_eq!(claim(&store, 10, 0).await, [], "a new workload is not due");
+        mark(&store, &[workload_id(2)], 5).await;
+        mark(&store, &[workload_id(1), workload_id(2)], 7).await;
+        assert_eq!(claim(&store, 10, 4).await, [], "not before its time");
+        let claimed = claim(&store, 1, 10).await;
+        assert_eq!(claimed[0].0, workload_id(2), "longest due first");
+        let other = claim(&store, 10, 10).await;
+        assert_eq!(other[0].0, workload_id(1));
+        assert!(settle(&store, claimed[0]).await.unwrap());
+        assert!(settle(&store, other[0]).await.unwrap());
+        assert_eq!(claim(&store, 10, 1_000_000).await, []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_marked_while_somebody_works_on_it_stays_due() {
+    for_both(|store| async move {
+        fleet(&store, 0, 1).await;
+        mark(&store, &[workload_id(1)], 0).await;
+        let claimed = claim(&store, 10, 10).await;
+        mark(&store, &[workload_id(1)], 20).await;
+        assert_eq!(claim(&store, 10, 30).await, [], "still its claimer's");
+        assert!(!settle(&store, claimed[0]).await.unwrap(), "marked again");
+        let again = claim(&store, 10, 30).await;
+        assert_eq!(again.len(), 1);
+        assert!(settle(&store, again[0]).await.unwrap());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p9_whoever_lost_the_claim_can_not_settle() {
+    for_both(|store| async move {
+        fleet(&store, 0, 1).await;
+        mark(&store, &[workload_id(1)], 0).await;
+        let slow = claim(&store, 10, 0).await;
+        let fast = claim(&store, 10, 2_000).await;
+        assert_eq!(fast.len(), 1, "the lease ran out, so it is due again");
+        assert!(matches!(settle(&store, slow[0]).await, Err(Error::LeaseLost { .. })));
+        assert!(settle(&store, fast[0]).await.unwrap());
+        assert!(matches!(settle(&store, fast[0]).await, Err(Error::LeaseLost { .. })), "once");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p1_what_a_server_had_claimed_when_it_died_is_due_at_once_when_it_starts_again() {
+    for_both(|store| async move {
+        fleet(&store, 0, 3).await;
+        mark(&store, &[workload_id(1), workload_id(2)], 5).await;
+        let claimed = claim(&store, 1, 10).await;
+        let mut tx = store.write().await.unwrap();
+        assert_eq!(workload::end_claims(&mut tx).await.unwrap(), 1);
+        tx.commit().await.unwrap();
+        assert!(matches!(settle(&store, claimed[0]).await, Err(Error::LeaseLost { .. })));
+        assert_eq!(claim(&store, 10, 10).await.len(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_change_of_the_fleet_marks_what_is_published() {
+    for_both(|store| async move {
+        fleet(&store, 0, 2).await;
+        let mut tx = store.write().await.unwrap();
+        let mut draft = some_workload(3, "draft");
+        draft.intent = Intent::Draft;
+        workload::insert(&mut tx, &draft).await.unwrap();
+        assert_eq!(workload::mark_all_published_dirty(&mut tx, at(1)).await.unwrap(), 2);
+        tx.commit().await.unwrap();
+        let claimed: Vec<_> = claim(&store, 10, 5).await.into_iter().map(|(id, _)| id).collect();
+        assert_eq!(claimed, [workload_id(1), workload_id(2)]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn claimers_at_once_share_the_work_and_never_get_the_same() {
+    for_both(|store| async move {
+        fleet(&store, 0, 120).await;
+        let ids: Vec<_> = (1..=120).map(workload_id).collect();
+        mark(&store, &ids, 0).await;
+        let claimer = |store: Store| async move {
+            let mut mine = Vec::new();
+            loop {
+                let some = claim(&store, 7, 10).await;
+                if some.is_empty() {
+                    return mine;
+                }
+                mine.extend(some.into_iter().map(|(id, _)| id));
+            }
+        };
+        let tasks: Vec<_> = (0..6).map(|_| tokio::spawn(claimer(store.clone()))).collect();
+        let mut all = Vec::new();
+        for task in tasks {
+            all.extend(task.await.unwrap());
+        }
+        let distinct: BTreeSet<_> = all.iter().copied().collect();
+        assert_eq!((all.len(), distinct.len()), (120, 120));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_claim_passes_over_what_another_transaction_is_claiming() {
+    for_both(|store| async move {
+        if !store.is_postgres() {
+            return; // SQLite has one writer at a time.
+        }
+        fleet(&store, 0, 2).await;
+        mark(&store, &[workload_id(1), workload_id(2)], 0).await;
+        let mut first = store.write().await.unwrap();
+        let one = workload::claim_dirty(&mut first, 1, at(1), at(1_000)).await.unwrap();
+        let two = claim(&store, 10, 1).await;
+        assert_eq!((one[0].0, two.len(), two[0].0), (workload_id(1), 1, workload_id(2)));
+        first.rollback().await.unwrap();
+        assert_eq!(claim(&store, 10, 1).await[0].0, workload_id(1), "its claimer never committed");
+    })
+    .await;
+}

@@ -1,0 +1,114 @@
+//! Workloads with their drafts, and the queue of those the placer has to look at.
+
+use domain::workload::Workload;
+use domain::{ProjectId, WorkloadId};
+
+use crate::label::{self, Owner};
+use crate::record::{Record, Why, one};
+use crate::sql::{json, sql};
+use crate::{Error, Tx};
+
+mod dirty;
+mod list;
+
+pub use dirty::{
+    claim as claim_dirty, end_claims, mark as mark_dirty, mark_all_published as mark_all_published_dirty,
+    settle as settle_dirty,
+};
+pub use list::{Order, list};
+
+const SELECT: &str = "SELECT id, project_id, name, labels, intent, published, draft_changed, created_by, created_at, \
+     updated_at, revision, draft FROM workload WHERE ";
+
+/// Adds a workload, with nothing to do for the placer. [`Error::Unique`] if the name is taken in its project.
+pub async fn insert(tx: &mut Tx, workload: &Workload) -> Result<(), Error> {
+    sql("INSERT INTO workload (id, project_id, name, namespace, labels, intent, published, draft_changed, created_by, \
+         updated_by, created_at, updated_at, revision, draft) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13)")
+    .text(workload.id)
+    .text(workload.project)
+    .text(&workload.name)
+    .text(&workload.draft.namespace)
+    .bind(json(&workload.labels)?)
+    .text(workload.intent.word())
+    .bind(workload.published.map(i64::from))
+    .bind(i64::from(workload.draft_changed))
+    .text(&workload.created_by)
+    .bind(workload.created_at.millis())
+    .bind(workload.updated_at.millis())
+    .bind(workload.revision)
+    .bind(json(&workload.draft)?)
+    .run(tx)
+    .await?;
+    dirty::begin(tx, workload.id, workload.created_at).await?;
+    label::save(tx, Owner::Workload, &workload.id.to_string(), &workload.labels).await
+}
+
+/// Writes everything but name, project and origin, if the row still has `expected_revision`; says whether it had.
+pub async fn update(
+    tx: &mut Tx,
+    workload: &Workload,
+    expected_revision: i64,
+    updated_by: &str,
+) -> Result<bool, Error> {
+    let changed = sql("UPDATE workload SET namespace = $1, labels = $2, intent = $3, published = $4, \
+                       draft_changed = $5, updated_by = $6, updated_at = $7, revision = $8, draft = $9 \
+                       WHERE id = $10 AND revision = $11")
+    .text(&workload.draft.namespace)
+    .bind(json(&workload.labels)?)
+    .text(workload.intent.word())
+    .bind(workload.published.map(i64::from))
+    .bind(i64::from(workload.draft_changed))
+    .text(updated_by)
+    .bind(workload.updated_at.millis())
+    .bind(workload.revision)
+    .bind(json(&workload.draft)?)
+    .text(workload.id)
+    .bind(expected_revision)
+    .run(tx)
+    .await?;
+    if changed == 1 {
+        label::save(tx, Owner::Workload, &workload.id.to_string(), &workload.labels).await?;
+    }
+    Ok(changed == 1)
+}
+
+/// The workload with this name.
+pub async fn by_name(tx: &mut Tx, project: ProjectId, name: &str) -> Result<Option<Workload>, Error> {
+    let row = sql(SELECT).push("project_id = $1 AND name = $2").text(project).text(name).row(tx).await?;
+    one(row, "workload", read)
+}
+
+/// The workload with this id.
+pub async fn by_id(tx: &mut Tx, id: WorkloadId) -> Result<Option<Workload>, Error> {
+    one(sql(SELECT).push("id = $1").text(id).row(tx).await?, "workload", read)
+}
+
+/// Forgets a workload with its revisions, decisions and releases; events stay. Says whether it was there.
+pub async fn delete(tx: &mut Tx, id: WorkloadId) -> Result<bool, Error> {
+    tx.counts.retain(|(workload, _), _| *workload != id);
+    Ok(sql("DELETE FROM workload WHERE id = $1").text(id).run(tx).await? == 1)
+}
+
+/// How many workloads a project has.
+pub async fn count(tx: &mut Tx, project: ProjectId) -> Result<u32, Error> {
+    let n = sql("SELECT COUNT(*) FROM workload WHERE project_id = $1").text(project).number(tx).await?;
+    Ok(u32::try_from(n).unwrap_or(u32::MAX))
+}
+
+fn read(row: &Record<'_>) -> Result<Workload, Why> {
+    Ok(Workload {
+        id: row.parse("id")?,
+        project: row.parse("project_id")?,
+        name: row.text("name")?,
+        labels: row.json("labels")?,
+        draft: row.json("draft")?,
+        intent: row.word("intent")?,
+        published: row.opt_count("published")?,
+        draft_changed: row.flag("draft_changed")?,
+        created_by: row.text("created_by")?,
+        created_at: row.at("created_at")?,
+        updated_at: row.at("updated_at")?,
+        revision: row.int("revision")?,
+    })
+}
