@@ -1,0 +1,47 @@
+//! Registers a cluster (S0-16).
+
+use domain::ClusterId;
+use domain::cluster::{Cluster, ClusterFacts, Reach, check_labels};
+use domain::event::{EventKind, NewEvent};
+use domain::name;
+
+use super::NewCluster;
+use crate::hub::Done;
+use crate::{Actor, Error, Hub};
+
+impl Hub {
+    /// Registers a cluster, or finds the one with this name. Published workloads are placed anew: it may match.
+    pub async fn cluster_register(&self, actor: &Actor, new: NewCluster) -> Result<Cluster, Error> {
+        let mut findings = check_labels(&new.labels);
+        findings.extend(name::check_label("Cluster name", &new.name));
+        if !findings.is_empty() {
+            return Err(Error::Invalid(findings));
+        }
+        let now = self.clock().now();
+        let mut tx = self.write().await?;
+        if let Some(found) = store::cluster::by_name(&mut tx, &new.name).await? {
+            return Ok(found);
+        }
+        let cluster = Cluster {
+            id: self.ids().make(ClusterId::from_parts),
+            name: new.name,
+            kind: new.kind,
+            labels: new.labels,
+            taints: Vec::new(),
+            schedulable: true,
+            lease_seconds: new.lease_seconds,
+            facts: ClusterFacts::default(),
+            reach: Reach::Offline,
+            last_seen: None,
+            created_at: now,
+            revision: 1,
+        };
+        store::cluster::insert(&mut tx, &cluster).await?;
+        store::workload::mark_all_published_dirty(&mut tx, now).await?;
+        let message = format!("Cluster {} was registered.", cluster.name);
+        let event = NewEvent::new(EventKind::ClusterRegistered, &actor.name, message)
+            .cluster(cluster.id, &cluster.name);
+        self.commit(tx, Done::dirty_with(event)).await?;
+        Ok(cluster)
+    }
+}

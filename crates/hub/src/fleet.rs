@@ -1,0 +1,76 @@
+//! The fleet page's one query.
+
+use std::collections::HashMap;
+
+use domain::event::{Event, EventKind};
+use domain::fleet::{Fleet, FleetColumn, FleetRow};
+use domain::page::ListQuery;
+use domain::{ClusterId, Severity};
+use store::workload::Order;
+
+use crate::{Error, EventQuery, Hub};
+
+/// Rows shown: what fits on a page that is read, not scrolled.
+const ROWS: u32 = 50;
+/// Columns shown; a larger fleet is read by filters.
+const COLUMNS: u32 = 60;
+/// Faults listed.
+const ATTENTION: u32 = 20;
+/// Recent events listed.
+const RECENT: usize = 12;
+/// Events looked at for them.
+const LOOKED_AT: u32 = 200;
+
+/// Whether an event is only a step of a delivery on its way: the release's own timeline shows those.
+fn is_a_step(event: &Event) -> bool {
+    event.kind == EventKind::ReleaseChanged && event.severity == Severity::Note
+}
+
+impl Hub {
+    /// The fleet at a glance: the first page of workloads, worst first, against the first page of clusters; `query`
+    /// filters the rows.
+    pub async fn fleet(&self, query: &ListQuery) -> Result<Fleet, Error> {
+        let recent = self.event_list(&EventQuery { limit: LOOKED_AT, ..EventQuery::default() }).await?;
+        let recent = recent.into_iter().filter(|event| !is_a_step(event)).take(RECENT).collect();
+        let mut tx = self.read().await?;
+        let rows = ListQuery { limit: Some(query.limit.unwrap_or(ROWS)), ..query.clone() };
+        let rows = store::workload::list(&mut tx, self.project(), &rows, Order::WorstFirst).await?;
+        let columns = ListQuery { limit: Some(COLUMNS), ..ListQuery::default() };
+        let columns = store::cluster::list(&mut tx, &columns).await?;
+        let mut shown: Vec<FleetColumn> = columns
+            .items
+            .iter()
+            .map(|cluster| FleetColumn {
+                id: cluster.id,
+                name: cluster.name.clone(),
+                region: cluster.region().to_owned(),
+                reach: cluster.reach,
+                last_seen: cluster.last_seen,
+            })
+            .collect();
+        shown.sort_by(|a, b| (&a.region, &a.name).cmp(&(&b.region, &b.name)));
+        let workloads: Vec<_> = rows.items.iter().map(|row| row.id).collect();
+        let clusters: Vec<ClusterId> = shown.iter().map(|column| column.id).collect();
+        let cells = store::release::cells(&mut tx, &workloads, &clusters).await?;
+        let mut cells: HashMap<_, _> =
+            cells.into_iter().map(|cell| ((cell.workload, cell.cluster), cell.cell)).collect();
+        let rows_total = store::workload::count(&mut tx, self.project()).await?;
+        let rows = rows.items.into_iter().map(|row| FleetRow {
+            cells: clusters.iter().map(|cluster| cells.remove(&(row.id, *cluster))).collect(),
+            id: row.id,
+            name: row.name,
+            counts: row.counts,
+        });
+        Ok(Fleet {
+            counts: store::release::counts_all(&mut tx).await?,
+            workloads_total: rows_total,
+            clusters_total: columns.total,
+            clusters_silent: store::cluster::count_silent(&mut tx).await?,
+            rows: rows.collect(),
+            columns: shown,
+            attention: store::release::attention(&mut tx, ATTENTION).await?,
+            recent,
+            at: self.clock().now(),
+        })
+    }
+}

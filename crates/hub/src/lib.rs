@@ -1,0 +1,36 @@
+//! The control plane's verbs and queries, one file each, and the loops that carry them out.
+//!
+//! A verb writes the intent and marks rows dirty in one transaction, then wakes a loop by name. A loop takes no input:
+//! it reads the dirty rows, does the same thing whatever woke it, and clears the marks (docs/decisions/0001). Console, REST API,
+//! command line and agents all meet here, so they can't disagree (S0-3). The hub knows no HTTP, no Kubernetes client.
+
+mod actor;
+mod clock;
+mod cluster;
+mod error;
+mod event;
+mod failpoint;
+mod fleet;
+mod hub;
+mod idempotency;
+mod live;
+mod loops;
+mod overrides;
+mod placement;
+mod release;
+mod report;
+mod sign_in;
+mod workload;
+
+pub use actor::{Actor, ActorKind, RequestKey};
+pub use clock::Clock;
+pub use cluster::{ClusterEdit, NewCluster};
+pub use error::Error;
+pub use event::EventQuery;
+pub use failpoint::{FAILPOINTS, failpoint};
+pub use hub::{Config, Hub, Ids};
+pub use idempotency::Replay;
+pub use live::Notices;
+pub use loops::Loops;
+pub use sign_in::{NewToken, Session, TokenInfo};
+pub use workload::{CheckResult, Removal, WorkloadEdit};

@@ -1,0 +1,140 @@
+//! Writes what was worked out: in chunks, so that ten thousand clusters do not hold the writer for long. A crash between
+//! two chunks leaves the workload dirty, and the next pass finds the first ones already done.
+
+use domain::event::{EventKind, NewEvent};
+use domain::release::{Release, ReleaseGoal};
+use domain::workload::Intent;
+use domain::{ReleaseId, Severity};
+use store::Tx;
+
+use super::Claim;
+use super::decide::{Leaver, Outcome, Target};
+use crate::failpoint::failpoint;
+use crate::hub::Done;
+use crate::{Error, Hub};
+
+/// Clusters written in one transaction.
+const CHUNK: usize = 200;
+
+pub(super) async fn commit(hub: &Hub, claim: Claim, mut outcome: Outcome) -> Result<(), Error> {
+    let mut targets = std::mem::take(&mut outcome.targets);
+    while targets.len() > CHUNK {
+        let rest = targets.split_off(CHUNK);
+        let mut tx = hub.write().await?;
+        let mut done = Done::default();
+        write_targets(hub, &mut tx, &outcome, &targets, &mut done).await?;
+        hub.commit(tx, done).await?;
+        targets = rest;
+    }
+    let mut tx = hub.write().await?;
+    let mut done = Done::default();
+    write_targets(hub, &mut tx, &outcome, &targets, &mut done).await?;
+    write_leavers(hub, &mut tx, &outcome, &mut done).await?;
+    write_decision(&mut tx, &outcome, &mut done).await?;
+    done.dirty = !store::workload::settle_dirty(&mut tx, claim.workload, claim.epoch).await?;
+    forget_if_over(&mut tx, &outcome, &mut done).await?;
+    failpoint("placer.before_commit");
+    hub.commit(tx, done).await?;
+    failpoint("placer.after_commit");
+    Ok(())
+}
+
+async fn write_targets(
+    hub: &Hub,
+    tx: &mut Tx,
+    outcome: &Outcome,
+    targets: &[Target],
+    done: &mut Done,
+) -> Result<(), Error> {
+    for target in targets {
+        write_target(hub, tx, outcome, target, done).await?;
+    }
+    Ok(())
+}
+
+async fn write_target(
+    hub: &Hub,
+    tx: &mut Tx,
+    outcome: &Outcome,
+    target: &Target,
+    done: &mut Done,
+) -> Result<(), Error> {
+    let now = hub.clock().now();
+    let workload = &outcome.workload;
+    if let Some((digest, bytes)) = &target.bytes {
+        store::artifact::put(tx, digest, bytes, now).await?;
+    }
+    let found = store::release::by_workload_cluster(tx, workload.id, target.cluster).await?;
+    let is_new = found.is_none();
+    let mut release = found.unwrap_or_else(|| {
+        Release::new(hub.ids().make(ReleaseId::from_parts), workload.id, target.cluster, now)
+    });
+    let before = release.clone();
+    release.reached(target.reach, now);
+    if release.target(target.revision, target.rendered.clone(), target.policies, now) {
+        done.wants_of.push(target.cluster);
+    }
+    if is_new {
+        store::release::insert(tx, &release).await?;
+    } else if release != before {
+        store::release::update(tx, &release).await?;
+    }
+    Ok(())
+}
+
+async fn write_leavers(hub: &Hub, tx: &mut Tx, outcome: &Outcome, done: &mut Done) -> Result<(), Error> {
+    for Leaver { cluster, deletion, why } in &outcome.leavers {
+        let found = store::release::by_workload_cluster(tx, outcome.workload.id, *cluster).await?;
+        let Some(mut release) = found else { continue };
+        if release.remove(*deletion, why, hub.clock().now()) {
+            store::release::update(tx, &release).await?;
+            done.wants_of.push(*cluster);
+        }
+    }
+    Ok(())
+}
+
+async fn write_decision(tx: &mut Tx, outcome: &Outcome, done: &mut Done) -> Result<(), Error> {
+    let workload = &outcome.workload;
+    if let Some(decision) = &outcome.decision {
+        store::decision::insert(tx, workload.id, decision).await?;
+        let chosen = decision.chosen().count();
+        let all = decision.verdicts.len();
+        let message = format!("{} goes to {chosen} of {all} clusters.", workload.name);
+        done.events.push(
+            NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
+                .workload(workload.id, &workload.name),
+        );
+        if outcome.held > 0 {
+            let message = format!(
+                "{} no longer matches {} clusters at once. Nothing was removed; publish it again to let them go.",
+                workload.name, outcome.held
+            );
+            let event = NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
+                .workload(workload.id, &workload.name)
+                .weighing(Severity::Warning);
+            done.events.push(event);
+        }
+    }
+    Ok(())
+}
+
+/// A workload to be forgotten goes once nothing of it is anywhere (S1-22).
+async fn forget_if_over(tx: &mut Tx, outcome: &Outcome, done: &mut Done) -> Result<(), Error> {
+    let workload = &outcome.workload;
+    if workload.intent != Intent::Deleting {
+        return Ok(());
+    }
+    let releases = store::release::all_of_workload(tx, workload.id).await?;
+    let over =
+        |release: &Release| !matches!(release.goal, ReleaseGoal::Present | ReleaseGoal::Removing { .. });
+    if releases.iter().all(over) {
+        store::workload::delete(tx, workload.id).await?;
+        let message = format!("{} was deleted; nothing of it is left on any cluster.", workload.name);
+        done.events.push(
+            NewEvent::new(EventKind::WorkloadDeleted, "flotilla", message)
+                .workload(workload.id, &workload.name),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! Reads the intent and works out, without writing, what every cluster should have.
+
+use std::collections::{HashMap, HashSet};
+
+use domain::cluster::Cluster;
+use domain::placement::{self, ClusterGroup, Decision, Trigger, Verdict};
+use domain::release::stage::Trouble;
+use domain::release::{Release, ReleaseGoal, Rendered};
+use domain::render::render;
+use domain::workload::{DeletionPolicy, Intent, Policies, Revision, Workload};
+use domain::{ClusterId, Digest, Finding, WorkloadId};
+
+use crate::{Error, Hub};
+
+/// What should be, for the writer.
+pub(super) struct Outcome {
+    pub workload: Workload,
+    /// The decision, if it says something new.
+    pub decision: Option<Decision>,
+    /// Clusters that should have it.
+    pub targets: Vec<Target>,
+    /// Clusters that should not have it any more, and why.
+    pub leavers: Vec<Leaver>,
+    /// Number of clusters that were kept although they no longer match, because too many would go at once.
+    pub held: usize,
+}
+
+/// One cluster that should have it.
+pub(super) struct Target {
+    pub cluster: ClusterId,
+    pub reach: domain::cluster::Reach,
+    pub revision: u32,
+    pub policies: Policies,
+    pub rendered: Rendered,
+    /// The bundle's bytes, to be stored under its digest.
+    pub bytes: Option<(Digest, Vec<u8>)>,
+}
+
+/// One cluster that should not have it any more.
+pub(super) struct Leaver {
+    pub cluster: ClusterId,
+    pub deletion: DeletionPolicy,
+    pub why: String,
+}
+
+struct Fleet {
+    clusters: Vec<Cluster>,
+    groups: Vec<ClusterGroup>,
+}
+
+/// What should be of this workload; `None` if there is no such workload.
+pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>, Error> {
+    let mut tx = hub.read().await?;
+    let Some(workload) = store::workload::by_id(&mut tx, id).await? else {
+        return Ok(None);
+    };
+    let releases = store::release::all_of_workload(&mut tx, id).await?;
+    let published = match (workload.intent, workload.published) {
+        (Intent::Published, Some(number)) => store::revision::get(&mut tx, id, number).await?,
+        _ => None,
+    };
+    let Some(revision) = published else {
+        return Ok(Some(taken_back(workload, &releases)));
+    };
+    let latest = store::decision::latest(&mut tx, id).await?;
+    let clusters = store::cluster::all(&mut tx).await?;
+    let groups = store::group::all(&mut tx).await?;
+    drop(tx);
+    let current: Vec<ClusterId> = present(&releases).map(|release| release.cluster).collect();
+    let fleet = Fleet { clusters, groups };
+    let decision = decide_for(hub, &revision, &fleet, &current, latest.as_ref());
+    let (leavers, held) = leavers(&revision, &releases, &decision);
+    let targets = targets(hub, &revision, &decision, fleet).await?;
+    let news = latest.is_none_or(|latest| !says_the_same(&latest, &decision));
+    Ok(Some(Outcome { workload, decision: news.then_some(decision), targets, leavers, held }))
+}
+
+fn present(releases: &[Release]) -> impl Iterator<Item = &Release> {
+    releases.iter().filter(|release| release.goal == ReleaseGoal::Present)
+}
+
+/// Nothing should run anywhere.
+fn taken_back(workload: Workload, releases: &[Release]) -> Outcome {
+    let why = format!("{} was taken back from every cluster.", workload.name);
+    let leave = |release: &Release| Leaver {
+        cluster: release.cluster,
+        deletion: release.policies.deletion,
+        why: why.clone(),
+    };
+    let leavers = present(releases).map(leave).collect();
+    Outcome { workload, decision: None, targets: Vec::new(), leavers, held: 0 }
+}
+
+fn decide_for(
+    hub: &Hub,
+    revision: &Revision,
+    fleet: &Fleet,
+    current: &[ClusterId],
+    latest: Option<&Decision>,
+) -> Decision {
+    let policy = &revision.spec.placement;
+    let mut decision = placement::decide(policy, &fleet.clusters, &fleet.groups, current);
+    let first = latest.is_none_or(|latest| latest.revision != Some(revision.number));
+    if !first {
+        placement::hold_new_members(&mut decision, policy.new_members, current);
+    }
+    decision.revision = Some(revision.number);
+    decision.at = Some(hub.clock().now());
+    decision.trigger = if first { Trigger::Published } else { Trigger::FleetChanged };
+    decision
+}
+
+fn says_the_same(latest: &Decision, new: &Decision) -> bool {
+    latest.revision == new.revision && latest.verdicts == new.verdicts
+}
+
+/// Most clusters a workload may lose in one pass without a person's word: one, or a tenth (E-6).
+fn removal_limit(current: usize) -> usize {
+    (current / 10).max(1)
+}
+
+/// The clusters to leave, and how many were held back instead. A publish is a person's word; a change of labels is not.
+fn leavers(revision: &Revision, releases: &[Release], decision: &Decision) -> (Vec<Leaver>, usize) {
+    let chosen: HashSet<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
+    let refused: HashMap<ClusterId, &Verdict> =
+        decision.refused().map(|verdict| (verdict.cluster, verdict)).collect();
+    let here: Vec<&Release> = present(releases).collect();
+    let leaving: Vec<&&Release> = here.iter().filter(|release| !chosen.contains(&release.cluster)).collect();
+    if decision.trigger == Trigger::FleetChanged && leaving.len() > removal_limit(here.len()) {
+        return (Vec::new(), leaving.len());
+    }
+    let leave = |release: &&&Release| {
+        let step = refused.get(&release.cluster).and_then(|verdict| verdict.refusal());
+        let why = step.map_or_else(
+            || "The cluster is no longer registered.".to_owned(),
+            |step| format!("The cluster is no longer chosen: asked {}, saw {}.", step.asked, step.seen),
+        );
+        Leaver { cluster: release.cluster, deletion: revision.spec.policies.deletion, why }
+    };
+    (leaving.iter().map(leave).collect(), 0)
+}
+
+/// Renders the revision for every chosen cluster, off the async threads.
+async fn targets(
+    hub: &Hub,
+    revision: &Revision,
+    decision: &Decision,
+    fleet: Fleet,
+) -> Result<Vec<Target>, Error> {
+    let chosen: Vec<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
+    let mut tx = hub.read().await?;
+    let clusters = store::cluster::all_with_facts(&mut tx, &chosen).await?;
+    drop(tx);
+    let parsed = crate::workload::parse(revision.spec.source.clone()).await?;
+    let spec = revision.spec.clone();
+    let number = revision.number;
+    let render_all = move || {
+        let one = |cluster: &Cluster| {
+            let rendered = render(&spec, &parsed, cluster, &fleet.groups);
+            let bundle = rendered.map(|bundle| {
+                let bytes = bundle.to_bytes();
+                (Digest::of(&bytes), bytes)
+            });
+            let (rendered, bytes) = match bundle {
+                Ok((digest, bytes)) => (Rendered::Bundle(digest.clone()), Some((digest, bytes))),
+                Err(findings) => (Rendered::Failed(trouble(&findings)), None),
+            };
+            Target {
+                cluster: cluster.id,
+                reach: cluster.reach,
+                revision: number,
+                policies: spec.policies,
+                rendered,
+                bytes,
+            }
+        };
+        clusters.iter().map(one).collect()
+    };
+    tokio::task::spawn_blocking(render_all).await.map_err(|error| Error::Internal(Box::new(error)))
+}
+
+fn trouble(findings: &[Finding]) -> Trouble {
+    let blocking = findings.iter().filter(|finding| finding.blocks());
+    let words: Vec<String> =
+        blocking.map(|finding| format!("{} {}", finding.message, finding.hint)).collect();
+    Trouble { reason: "RenderFailed".to_owned(), message: words.join(" "), ..Trouble::default() }
+}

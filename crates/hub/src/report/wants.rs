@@ -1,0 +1,31 @@
+//! What a cluster should hold: the whole list, as soon as it is newer than what the agent has (S0-6, S3-9).
+
+use std::time::Duration;
+
+use domain::ClusterId;
+use domain::report::Wants;
+
+use crate::failpoint::failpoint;
+use crate::{Error, Hub};
+
+impl Hub {
+    /// The full list of what the cluster should hold, as soon as its version is greater than `since` or `wait` is over.
+    pub async fn wants(&self, cluster: ClusterId, since: i64, wait: Duration) -> Result<Wants, Error> {
+        let deadline = tokio::time::Instant::now() + wait;
+        // Subscribed before the first look, so a change between look and wait is not missed.
+        let mut changed = self.live().wants_of(cluster);
+        loop {
+            changed.borrow_and_update();
+            let mut tx = self.read().await?;
+            let version = store::cluster::wants_version(&mut tx, cluster).await?;
+            if version > since || tokio::time::Instant::now() >= deadline {
+                let releases = store::release::wants_of_cluster(&mut tx, cluster).await?;
+                let releases = releases.iter().filter_map(|(release, workload)| release.want(workload));
+                failpoint("wants.served");
+                return Ok(Wants { version, releases: releases.collect() });
+            }
+            drop(tx);
+            let _ = tokio::time::timeout_at(deadline, changed.changed()).await;
+        }
+    }
+}

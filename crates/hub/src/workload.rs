@@ -1,0 +1,82 @@
+//! Verbs and queries on workloads, one file each.
+
+use domain::Finding;
+use domain::labels::Labels;
+use domain::placement::Decision;
+use domain::workload::{DeletionPolicy, Workload, WorkloadSpec};
+use store::Tx;
+
+use crate::{Actor, Error, Hub};
+
+mod check;
+mod create;
+mod delete;
+mod edit;
+mod list;
+mod publish;
+mod sync;
+mod unpublish;
+mod view;
+
+pub(crate) use check::parse;
+
+/// What an edit changes; parts left out stay.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkloadEdit {
+    /// The whole new draft.
+    pub spec: Option<WorkloadSpec>,
+    /// All its labels.
+    pub labels: Option<Labels>,
+}
+
+/// How a workload leaves its clusters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Removal {
+    /// What happens to the objects; `None` as the workload's own policy says.
+    pub deletion: Option<DeletionPolicy>,
+    /// Give clusters up that can't be reached (S1-23; default false).
+    pub force: bool,
+}
+
+/// What the guard rails say of a draft, and where it would go.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckResult {
+    /// Findings, worst first.
+    pub findings: Vec<Finding>,
+    /// Where it would go.
+    pub decision: Decision,
+}
+
+impl Hub {
+    /// The workload with this name, or the error that says there is none.
+    pub(crate) async fn load_workload(&self, tx: &mut Tx, name: &str) -> Result<Workload, Error> {
+        let found = store::workload::by_name(tx, self.project(), name).await?;
+        found.ok_or_else(|| Error::not_found("workload", name))
+    }
+
+    /// Stores a changed workload; refuses if somebody else changed it since `workload` was read.
+    pub(crate) async fn store_workload(
+        &self,
+        tx: &mut Tx,
+        actor: &Actor,
+        workload: &mut Workload,
+    ) -> Result<(), Error> {
+        let read = workload.revision;
+        workload.revision += 1;
+        workload.updated_at = self.clock().now();
+        match store::workload::update(tx, workload, read, &actor.name).await? {
+            true => Ok(()),
+            false => Err(Error::Changed { current: workload.revision }),
+        }
+    }
+}
+
+/// Refuses a change that was made on an older revision than the one there is.
+pub(crate) fn check_match(current: i64, if_match: Option<i64>) -> Result<(), Error> {
+    match if_match {
+        Some(seen) if seen != current => Err(Error::Changed { current }),
+        _ => Ok(()),
+    }
+}

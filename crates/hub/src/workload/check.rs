@@ -1,0 +1,66 @@
+//! Guard rails and placement preview of a draft, without storing anything (S0-14).
+
+use std::sync::Arc;
+
+use domain::cluster::Cluster;
+use domain::finding;
+use domain::manifest::{self, Parsed};
+use domain::overrides::check_targets;
+use domain::placement::Decision;
+use domain::workload::{Source, WorkloadSpec};
+use domain::{ClusterId, guard};
+
+use super::CheckResult;
+use crate::{Error, Hub};
+
+impl Hub {
+    /// Guard rails and placement preview of a draft, without storing anything (S0-14).
+    pub async fn workload_check(&self, name: &str, spec: &WorkloadSpec) -> Result<CheckResult, Error> {
+        let decision = self.placement_preview(name, &spec.placement).await?;
+        let chosen: Vec<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
+        let mut tx = self.read().await?;
+        let targets = store::cluster::all_with_facts(&mut tx, &chosen).await?;
+        let mut about_overrides = Vec::new();
+        if !spec.overrides.is_empty() {
+            let fleet = store::cluster::all(&mut tx).await?;
+            let groups = store::group::all(&mut tx).await?;
+            about_overrides = check_targets(&spec.overrides, &fleet, &chosen, &groups);
+        }
+        drop(tx);
+        let parsed = parse(spec.source.clone()).await?;
+        let mut findings = check_with(name.to_owned(), spec.clone(), parsed, targets).await?;
+        findings.extend(about_overrides);
+        finding::sort(&mut findings);
+        Ok(CheckResult { findings, decision: without_unneeded_detail(decision) })
+    }
+}
+
+/// Reads the manifests off the async threads: the text is a stranger's and may be expensive.
+pub(crate) async fn parse(source: Source) -> Result<Arc<Parsed>, Error> {
+    let parsed = tokio::task::spawn_blocking(move || manifest::parse(source.files())).await;
+    parsed.map(Arc::new).map_err(|error| Error::Internal(Box::new(error)))
+}
+
+async fn check_with(
+    name: String,
+    spec: WorkloadSpec,
+    parsed: Arc<Parsed>,
+    chosen: Vec<Cluster>,
+) -> Result<Vec<domain::Finding>, Error> {
+    let check = move || {
+        let mut findings = guard::check_static(&name, &spec, &parsed);
+        let chosen: Vec<&Cluster> = chosen.iter().collect();
+        findings.extend(guard::check_fleet(&parsed, &chosen));
+        finding::group(findings)
+    };
+    tokio::task::spawn_blocking(check).await.map_err(|error| Error::Internal(Box::new(error)))
+}
+
+/// A preview over ten thousand clusters is long; the steps of those that passed say nothing new.
+fn without_unneeded_detail(mut decision: Decision) -> Decision {
+    const FULL_DETAIL: usize = 500;
+    for verdict in decision.verdicts.iter_mut().skip(FULL_DETAIL) {
+        verdict.steps.retain(|step| !step.passed);
+    }
+    decision
+}

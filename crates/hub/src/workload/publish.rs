@@ -1,0 +1,104 @@
+//! Publishing: the draft becomes a revision, and the placer carries it out (S0-1 … S0-5).
+//!
+//! The guard rails run first, on the server too, whatever the browser has said. Then one transaction stores the
+//! revision, the intent and the mark that wakes the placer; the answer is given only after it is committed (P1).
+
+use domain::can::{self, WhyNot};
+use domain::event::{EventKind, NewEvent};
+use domain::workload::{Intent, Published, Revision, Workload};
+
+use super::{CheckResult, check_match};
+use crate::failpoint::failpoint;
+use crate::hub::Done;
+use crate::{Actor, Error, Hub};
+
+impl Hub {
+    /// Freezes the draft as a revision and lets the placer carry it out (S0-1 … S0-5).
+    pub async fn workload_publish(
+        &self,
+        actor: &Actor,
+        name: &str,
+        message: &str,
+        if_match: Option<i64>,
+    ) -> Result<Published, Error> {
+        let (workload, checked) = self.publishable(name, if_match).await?;
+        let mut tx = self.write().await?;
+        let mut current = self.load_workload(&mut tx, name).await?;
+        // The findings are about the draft that was read; if it has changed since, they prove nothing.
+        check_match(current.revision, Some(workload.revision))?;
+        current.draft_changed = false;
+        let revision = self.freeze(&mut tx, actor, &mut current, message).await?;
+        self.store_workload(&mut tx, actor, &mut current).await?;
+        let event = NewEvent::new(
+            EventKind::WorkloadPublished,
+            &actor.name,
+            format!("{name} revision {} was published{}.", revision.number, said(message)),
+        )
+        .workload(current.id, name);
+        let published = Published {
+            revision: revision.number,
+            clusters: checked.decision.chosen().map(|verdict| verdict.name.clone()).collect(),
+            findings: checked.findings,
+        };
+        failpoint("publish.before_commit");
+        self.commit(tx, Done::dirty_with(event).answering(actor, 202, &published)).await?;
+        failpoint("publish.after_commit");
+        Ok(published)
+    }
+
+    /// What publishing now would say and do, without doing it; refused as publishing would be.
+    pub async fn workload_publish_check(
+        &self,
+        name: &str,
+        if_match: Option<i64>,
+    ) -> Result<CheckResult, Error> {
+        Ok(self.publishable(name, if_match).await?.1)
+    }
+
+    async fn publishable(&self, name: &str, if_match: Option<i64>) -> Result<(Workload, CheckResult), Error> {
+        let mut tx = self.read().await?;
+        let workload = self.load_workload(&mut tx, name).await?;
+        drop(tx);
+        check_match(workload.revision, if_match)?;
+        can::publish(&workload)?;
+        if workload.draft.source.is_blank() {
+            // Publishing it would take away everything that runs; that is what unpublishing is for.
+            return Err(WhyNot("The manifests are still empty: write or upload one first.".to_owned()).into());
+        }
+        let checked = self.workload_check(name, &workload.draft).await?;
+        if checked.findings.iter().any(domain::Finding::blocks) {
+            return Err(Error::Invalid(checked.findings));
+        }
+        Ok((workload, checked))
+    }
+
+    /// Stores the next revision of the workload's draft and marks the workload published and dirty; the workload row is
+    /// the caller's to store.
+    pub(crate) async fn freeze(
+        &self,
+        tx: &mut store::Tx,
+        actor: &Actor,
+        workload: &mut Workload,
+        message: &str,
+    ) -> Result<Revision, Error> {
+        let now = self.clock().now();
+        let number = store::revision::latest_number(tx, workload.id).await? + 1;
+        let revision = Revision {
+            workload: workload.id,
+            number,
+            spec: workload.draft.clone(),
+            author: actor.name.clone(),
+            message: message.chars().take(500).collect(),
+            created_at: now,
+        };
+        store::revision::insert(tx, &revision).await?;
+        workload.intent = Intent::Published;
+        workload.published = Some(number);
+        store::workload::mark_dirty(tx, &[workload.id], now).await?;
+        Ok(revision)
+    }
+}
+
+fn said(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!(": {message}") }
+}

@@ -1,0 +1,21 @@
+//! One workload as its page shows it.
+
+use domain::workload::{Phase, WorkloadView};
+
+use crate::{Error, Hub};
+
+impl Hub {
+    /// One workload with its counts and published revision.
+    pub async fn workload_view(&self, name: &str) -> Result<WorkloadView, Error> {
+        let mut tx = self.read().await?;
+        let workload = self.load_workload(&mut tx, name).await?;
+        let counts = store::release::counts_by_workload(&mut tx, &[workload.id]).await?;
+        let counts = counts.into_iter().next().map(|(_, counts)| counts).unwrap_or_default();
+        let published_revision = match workload.published {
+            Some(number) => store::revision::get(&mut tx, workload.id, number).await?,
+            None => None,
+        };
+        let phase = Phase::of(workload.intent, &counts);
+        Ok(WorkloadView { workload, phase, counts, published_revision })
+    }
+}
