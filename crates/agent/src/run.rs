@@ -1,0 +1,74 @@
+//! The agent's life: connect, then pull, drive, report and pulse side by side until told to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use engine::Engine;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::link::Link;
+use crate::{connect, pulse, reports, wants};
+
+/// How an agent runs.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The engine's own settings.
+    pub engine: engine::Options,
+    /// How often the lease is renewed: a third of the cluster's lease.
+    pub heartbeat: Duration,
+    /// First delay after a failed call; doubles up to [`Options::retry_max`], ±20 %.
+    pub retry_first: Duration,
+    /// Longest delay between tries.
+    pub retry_max: Duration,
+}
+
+impl Options {
+    /// The defaults: a lease of a minute, tries from a quarter of a second to half a minute apart.
+    pub fn new(engine: engine::Options) -> Self {
+        Self {
+            engine,
+            heartbeat: Duration::from_secs(20),
+            retry_first: Duration::from_millis(250),
+            retry_max: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What the parts of a running agent share.
+pub(crate) struct Agent<L> {
+    pub link: L,
+    pub engine: Engine,
+    pub options: Options,
+    /// Version of the newest list of wants the agent has.
+    pub wants_version: AtomicI64,
+    /// The hub has a newer list than that: whoever waits for one should ask again.
+    pub newer_wants: Notify,
+}
+
+/// Serves one cluster until `cancel`. A cluster or hub that does not answer is tried again for ever.
+pub async fn run<L: Link>(link: L, client: kube::Client, options: Options, cancel: CancellationToken) {
+    let Some((incarnation, engine)) = connect::connect(&link, client, &options, &cancel).await else {
+        return;
+    };
+    let agent = Arc::new(Agent {
+        link,
+        engine: engine.clone(),
+        options,
+        wants_version: AtomicI64::new(-1),
+        newer_wants: Notify::new(),
+    });
+    let parts = async {
+        tokio::join!(
+            engine.run(cancel.clone()),
+            wants::run(&agent),
+            reports::run(&agent, incarnation),
+            pulse::run(&agent),
+        )
+    };
+    tokio::select! {
+        _ = parts => {}
+        () = cancel.cancelled() => {}
+    }
+}

@@ -1,0 +1,191 @@
+//! Wants: the whole list, again and again, and the bundles that it names.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use domain::Timestamp;
+use domain::bundle::Bundle;
+use domain::release::StageState;
+use domain::release::stage::Trouble;
+use domain::report::{Goal, Want, Wants};
+use domain::{Digest, ReleaseId};
+use engine::Desired;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::connect::Backoff;
+use crate::link::Link;
+use crate::run::Agent;
+
+/// Bundles fetched at once.
+const FETCHES: usize = 8;
+
+/// What the agent has of a bundle.
+enum Held {
+    Fetching,
+    Here(Arc<Bundle>),
+    Failed(Trouble),
+}
+
+/// Keeps the engine told of everything the cluster should hold.
+pub(crate) async fn run<L: Link>(agent: &Arc<Agent<L>>) {
+    let (lists, newest) = watch::channel(None);
+    tokio::join!(follow(agent, lists), hold(agent, newest));
+}
+
+/// Asks for a list newer than the last one, for ever.
+async fn follow<L: Link>(agent: &Agent<L>, lists: watch::Sender<Option<Wants>>) {
+    let mut backoff = Backoff::new(&agent.options);
+    loop {
+        let since = agent.wants_version.load(Relaxed);
+        let answer = tokio::select! {
+            answer = agent.link.wants(since) => answer,
+            () = agent.newer_wants.notified() => continue,
+        };
+        match answer {
+            Ok(list) => {
+                backoff.reset();
+                agent.wants_version.store(list.version, Relaxed);
+                lists.send_replace(Some(list));
+            }
+            Err(error) => backoff.wait("the list of wants can't be read", &error).await,
+        }
+    }
+}
+
+/// Fetches what the newest list names and the agent lacks, forgets what it no longer names, and tells the engine.
+async fn hold<L: Link>(agent: &Arc<Agent<L>>, mut newest: watch::Receiver<Option<Wants>>) {
+    let (tell, mut told) = mpsc::channel(FETCHES);
+    let mut bundles = Bundles { held: HashMap::new(), running: HashMap::new(), tasks: JoinSet::new(), tell };
+    let mut list = Wants::default();
+    loop {
+        tokio::select! {
+            changed = newest.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                list = newest.borrow_and_update().clone().unwrap_or_default();
+                bundles.follow(agent, &list);
+            }
+            Some((digest, news)) = told.recv() => {
+                bundles.take(digest, news);
+                // Whatever else has arrived meanwhile is told to the engine in one go.
+                while let Ok((digest, news)) = told.try_recv() {
+                    bundles.take(digest, news);
+                }
+            }
+        }
+        agent.engine.set_desired(bundles.desired(&list));
+    }
+}
+
+struct Bundles {
+    held: HashMap<Digest, Held>,
+    running: HashMap<Digest, AbortHandle>,
+    tasks: JoinSet<()>,
+    tell: mpsc::Sender<(Digest, Held)>,
+}
+
+impl Bundles {
+    fn follow<L: Link>(&mut self, agent: &Arc<Agent<L>>, list: &Wants) {
+        let named: HashSet<&Digest> =
+            list.releases.iter().filter_map(bundle_of).map(|(_, digest)| digest).collect();
+        self.held.retain(|digest, _| named.contains(digest));
+        self.running.retain(|digest, task| {
+            let wanted = named.contains(digest);
+            if !wanted {
+                task.abort();
+            }
+            wanted
+        });
+        // Finished tasks leave nothing behind that anybody reads.
+        while self.tasks.try_join_next().is_some() {}
+        for (release, digest) in list.releases.iter().filter_map(bundle_of) {
+            if !self.held.contains_key(digest) {
+                self.held.insert(digest.clone(), Held::Fetching);
+                let fetch = fetch(agent.clone(), release, digest.clone(), self.tell.clone());
+                self.running.insert(digest.clone(), self.tasks.spawn(fetch));
+            }
+        }
+    }
+
+    fn take(&mut self, digest: Digest, news: Held) {
+        if let Some(held) = self.held.get_mut(&digest) {
+            *held = news;
+        }
+    }
+
+    fn desired(&self, list: &Wants) -> Vec<Desired> {
+        list.releases.iter().map(|want| self.desired_one(want)).collect()
+    }
+
+    fn desired_one(&self, want: &Want) -> Desired {
+        let held = bundle_of(want).and_then(|(_, digest)| self.held.get(digest));
+        let (bundle, pulled) = match held {
+            Some(Held::Here(bundle)) => (Some(bundle.clone()), StageState::Done),
+            Some(Held::Failed(trouble)) => (None, StageState::Failed(trouble.clone())),
+            Some(Held::Fetching) => {
+                (None, StageState::Running { message: "Fetching the bundle.".to_owned() })
+            }
+            None => (None, StageState::Skipped { message: "Nothing to fetch.".to_owned() }),
+        };
+        Desired { want: want.clone(), bundle, pulled }
+    }
+}
+
+fn bundle_of(want: &Want) -> Option<(ReleaseId, &Digest)> {
+    match &want.goal {
+        Goal::Present { bundle, .. } => Some((want.release, bundle)),
+        Goal::Absent { .. } => None,
+    }
+}
+
+/// Fetches one bundle until it is here; every failure is told with its reason and the next try.
+async fn fetch<L: Link>(
+    agent: Arc<Agent<L>>,
+    release: ReleaseId,
+    digest: Digest,
+    tell: mpsc::Sender<(Digest, Held)>,
+) {
+    let mut backoff = Backoff::new(&agent.options);
+    let mut attempts = 0;
+    loop {
+        let failed = match agent.link.bundle(release, &digest).await {
+            Ok(bytes) => match checked(&bytes, &digest) {
+                Ok(bundle) => {
+                    // A closed channel means that the agent is stopping.
+                    let _ = tell.send((digest, Held::Here(Arc::new(bundle)))).await;
+                    return;
+                }
+                Err(failed) => failed,
+            },
+            Err(error) => Trouble {
+                reason: "BundleFetchFailed".to_owned(),
+                message: format!("The bundle {} could not be fetched: {error}.", digest.short()),
+                ..Trouble::default()
+            },
+        };
+        attempts += 1;
+        let delay = backoff.delay();
+        let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
+        let next_retry = Some(now(&agent).plus_millis(millis));
+        let _ = tell.send((digest.clone(), Held::Failed(Trouble { attempts, next_retry, ..failed }))).await;
+        tokio::time::sleep(delay).await;
+    }
+}
+
+/// The agent trusts no bytes that do not have the digest it was told (S0-7).
+fn checked(bytes: &[u8], digest: &Digest) -> Result<Bundle, Trouble> {
+    let trouble =
+        |reason: &str, message: String| Trouble { reason: reason.to_owned(), message, ..Trouble::default() };
+    if Digest::of(bytes) != *digest {
+        let message = format!("What came for bundle {} has another hash; it is thrown away.", digest.short());
+        return Err(trouble("HashMismatch", message));
+    }
+    Bundle::from_bytes(bytes).map_err(|why| trouble("BundleFetchFailed", why.to_string()))
+}
+
+fn now<L>(agent: &Agent<L>) -> Timestamp {
+    (agent.options.engine.clock)()
+}

@@ -1,0 +1,51 @@
+//! Does any container wait for its image? The stage between applied and operational (S0-8).
+
+use domain::health::{Health, HealthStatus};
+use domain::release::StageState;
+use domain::release::stage::Trouble;
+
+use super::diagnosis::Diagnosis;
+
+/// What is known over all objects that run containers.
+#[derive(Debug, Default)]
+pub(crate) struct Images {
+    failed: Vec<String>,
+    waiting: Vec<String>,
+}
+
+impl Images {
+    /// Adds one object with its own health and the diagnosis of its pods.
+    pub(crate) fn add(&mut self, subject: &str, own: &Health, diagnosis: &Diagnosis) {
+        let troubles = diagnosis.causes.iter().filter(|cause| cause.is_about_image());
+        let before = self.failed.len();
+        self.failed.extend(troubles.map(|cause| format!("{subject}: {}", cause.sentence())));
+        let settled = matches!(own.status, HealthStatus::Healthy | HealthStatus::Suspended);
+        if self.failed.len() == before && !settled && (diagnosis.pods == 0 || diagnosis.starting > 0) {
+            self.waiting.push(match own.status {
+                HealthStatus::Degraded => format!("{subject}: {}", own.message),
+                _ if diagnosis.pods == 0 => format!("{subject} has no pods yet."),
+                _ => {
+                    let pods = if diagnosis.starting == 1 { "pod" } else { "pods" };
+                    format!("{subject}: the containers of {} {pods} are being created.", diagnosis.starting)
+                }
+            });
+        }
+    }
+
+    /// The stage.
+    pub(crate) fn stage(self) -> StageState {
+        if let Some((first, more)) = self.failed.split_first() {
+            let more = if more.is_empty() { String::new() } else { format!(" (and {} more)", more.len()) };
+            return StageState::Failed(Trouble {
+                reason: "ImagePullFailed".to_owned(),
+                message: format!("{first}{more}"),
+                attempts: 0,
+                next_retry: None,
+            });
+        }
+        match self.waiting.into_iter().next() {
+            Some(message) => StageState::Running { message },
+            None => StageState::Done,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Pods that are applied as such (`health.md` C.1).
+
+use domain::health::{Health, HealthStatus};
+use serde_json::Value;
+
+use super::view::View;
+use super::{degraded, healthy, progressing};
+
+/// How long a pod may be unschedulable before that counts: the scheduler tries again by itself.
+pub(super) const SCHEDULING_GRACE: i64 = 15_000;
+
+pub(super) fn assess(view: &View<'_>) -> Health {
+    if restarts_always(view)
+        && let Some(health) = waiting_in_error(view)
+    {
+        return health;
+    }
+    match view.text("/status/phase") {
+        "Pending" => pending(view),
+        "Running" => running(view),
+        "Succeeded" => healthy("ran to its end"),
+        "Failed" => failed(view),
+        other => Health::new(HealthStatus::Unknown, "UnknownPhase", format!("phase is {other:?}")),
+    }
+}
+
+fn restarts_always(view: &View<'_>) -> bool {
+    matches!(view.text("/spec/restartPolicy"), "" | "Always")
+}
+
+fn statuses<'a>(view: &View<'a>) -> impl Iterator<Item = &'a Value> {
+    view.list("/status/initContainerStatuses").iter().chain(view.list("/status/containerStatuses"))
+}
+
+fn waiting_in_error(view: &View<'_>) -> Option<Health> {
+    let waiting = || statuses(view).filter_map(|status| status.pointer("/state/waiting"));
+    let is_error =
+        |reason: &str| reason.starts_with("Err") || reason.ends_with("Error") || reason.ends_with("BackOff");
+    let bad: Vec<&Value> =
+        waiting().filter(|waiting| waiting["reason"].as_str().is_some_and(is_error)).collect();
+    let reason = bad.first()?["reason"].as_str().unwrap_or_default();
+    let messages: Vec<&str> = bad.iter().filter_map(|waiting| waiting["message"].as_str()).collect();
+    Some(degraded(reason, messages.join(", ")))
+}
+
+fn pending(view: &View<'_>) -> Health {
+    let unschedulable =
+        view.condition("PodScheduled").filter(|c| c.is_false() && c.reason == "Unschedulable");
+    match unschedulable {
+        Some(condition) if view.age() > SCHEDULING_GRACE => degraded("PodUnschedulable", condition.message),
+        Some(condition) => progressing("PodUnschedulable", condition.message),
+        None => progressing("PodPending", "is being started"),
+    }
+}
+
+fn running(view: &View<'_>) -> Health {
+    if !restarts_always(view) {
+        return progressing("PodRunning", "runs to its end");
+    }
+    if view.condition("Ready").is_some_and(|c| c.is_true()) {
+        return healthy("");
+    }
+    let ended = statuses(view).find_map(|status| status.pointer("/lastState/terminated"));
+    match ended {
+        Some(ended) => degraded("ContainerRestarted", termination(ended, "a container")),
+        None => progressing("PodNotReady", "is not ready"),
+    }
+}
+
+fn failed(view: &View<'_>) -> Health {
+    let message = view.text("/status/message");
+    if !message.is_empty() {
+        return degraded("PodFailed", message);
+    }
+    for status in statuses(view) {
+        let Some(ended) = status.pointer("/state/terminated").filter(|ended| ended["exitCode"] != 0) else {
+            continue;
+        };
+        let name = status["name"].as_str().unwrap_or_default();
+        return degraded("PodFailed", termination(ended, &format!("container {name:?}")));
+    }
+    degraded("PodFailed", "failed without saying why")
+}
+
+fn termination(ended: &Value, subject: &str) -> String {
+    if let Some(message) = ended["message"].as_str().filter(|message| !message.is_empty()) {
+        return message.to_owned();
+    }
+    if ended["reason"] == "OOMKilled" {
+        return format!("{subject} was killed: out of memory (OOMKilled)");
+    }
+    format!("{subject} failed with exit code {}", ended["exitCode"].as_i64().unwrap_or_default())
+}

@@ -1,0 +1,27 @@
+//! Services (`health.md` C.1).
+
+use domain::health::Health;
+
+use super::view::View;
+use super::{healthy, progressing};
+
+pub(super) fn assess(view: &View<'_>) -> Health {
+    if view.text("/spec/type") != "LoadBalancer" {
+        return healthy("");
+    }
+    if view.text("/spec/clusterIP").is_empty() {
+        return progressing("NoClusterIp", "waiting for a cluster address");
+    }
+    if has_address(view) {
+        return healthy("");
+    }
+    progressing("NoLoadBalancerAddress", "waiting for load balancer address")
+}
+
+/// Whether `status.loadBalancer` has an address.
+pub(super) fn has_address(view: &View<'_>) -> bool {
+    let filled = |field: &serde_json::Value| field.as_str().is_some_and(|text| !text.is_empty());
+    view.list("/status/loadBalancer/ingress")
+        .iter()
+        .any(|entry| filled(&entry["ip"]) || filled(&entry["hostname"]))
+}

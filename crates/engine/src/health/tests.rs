@@ -1,0 +1,61 @@
+//! One table per kind: what the API server says, and what is made of it (`health.md` C.0–C.3).
+
+use domain::Timestamp;
+use domain::health::HealthStatus::{self, Degraded, Healthy, Missing, Progressing, Suspended, Unknown};
+use serde_json::{Value, json};
+
+use super::*;
+
+mod kinds;
+mod pods;
+mod workloads;
+
+const NOW: &str = "2026-11-20T12:00:00Z";
+const LONG_AGO: &str = "2026-11-20T10:00:00Z";
+const JUST_NOW: &str = "2026-11-20T11:59:55Z";
+
+fn now() -> Timestamp {
+    NOW.parse().unwrap()
+}
+
+/// An object of a kind, made two hours ago, with more merged in.
+fn object(api_version: &str, kind: &str, more: Value) -> Value {
+    let mut object = json!({"apiVersion": api_version, "kind": kind,
+        "metadata": {"name": "a", "namespace": "shop", "generation": 2, "creationTimestamp": LONG_AGO}});
+    merge(&mut object, more);
+    object
+}
+
+fn merge(into: &mut Value, more: Value) {
+    match (into, more) {
+        (Value::Object(into), Value::Object(more)) => {
+            for (key, value) in more {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, more) => *into = more,
+    }
+}
+
+fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": LONG_AGO})
+}
+
+/// Every row: what differs, the health, a part of reason or message.
+fn table(api_version: &str, kind: &str, base: &Value, rows: &[(Value, HealthStatus, &str)]) {
+    for (more, status, words) in rows {
+        let mut all = base.clone();
+        merge(&mut all, more.clone());
+        let health = assess(&object(api_version, kind, all), now());
+        let said = format!("{} {}", health.reason, health.message);
+        assert_eq!(health.status, *status, "{kind} {more}: {said}");
+        assert!(said.contains(words), "{kind} {more}: {said:?} does not say {words:?}");
+    }
+}
+
+const NO_WARNINGS: &[Value] = &[];
+
+fn waiting(reason: &str, message: &str) -> Value {
+    json!({"name": "web", "image": "nginx:1", "ready": false, "restartCount": 0,
+        "state": {"waiting": {"reason": reason, "message": message}}})
+}

@@ -1,0 +1,288 @@
+//! Every other kind, and what holds for all.
+
+use super::*;
+
+#[test]
+fn what_holds_for_every_kind_comes_first() {
+    let stalled = json!({"status": {"conditions": [condition("Stalled", "True", "Broken", "no way")]}});
+    let reconciling =
+        json!({"status": {"conditions": [condition("Reconciling", "True", "Working", "soon")]}});
+    table(
+        "example.com/v1",
+        "Widget",
+        &json!({}),
+        &[
+            (
+                json!({"metadata": {"deletionTimestamp": NOW, "finalizers": ["a/b", "c/d"]}}),
+                Progressing,
+                "PendingDeletion is being deleted; waits for a/b, c/d",
+            ),
+            (
+                json!({"status": {"observedGeneration": 1}}),
+                Progressing,
+                "LatestGenerationNotObserved generation is 2, observed 1",
+            ),
+            (stalled, Degraded, "Stalled no way"),
+            (reconciling, Progressing, "Working soon"),
+        ],
+    );
+}
+
+#[test]
+fn services_and_ingresses_wait_for_an_address_if_they_need_one() {
+    let address = json!({"status": {"loadBalancer": {"ingress": [{"hostname": "a.example.com"}]}}});
+    table(
+        "v1",
+        "Service",
+        &json!({"spec": {"type": "LoadBalancer", "clusterIP": "10.0.0.1"}}),
+        &[
+            (json!({}), Progressing, "waiting for load balancer address"),
+            (address.clone(), Healthy, ""),
+            (json!({"status": {"loadBalancer": {"ingress": [{"ip": ""}]}}}), Progressing, "address"),
+            (json!({"spec": {"clusterIP": ""}}), Progressing, "NoClusterIp"),
+            (json!({"spec": {"type": "ClusterIP"}}), Healthy, ""),
+            (json!({"spec": {"type": "ExternalName", "clusterIP": ""}}), Healthy, ""),
+        ],
+    );
+    let rows = [(json!({}), Progressing, "NoIngressAddress"), (address, Healthy, "")];
+    table("networking.k8s.io/v1", "Ingress", &json!({}), &rows);
+}
+
+#[test]
+fn volumes_and_claims_go_by_their_phase() {
+    let phase = |phase: &str| json!({"status": {"phase": phase}});
+    table(
+        "v1",
+        "PersistentVolumeClaim",
+        &json!({}),
+        &[
+            (phase("Bound"), Healthy, ""),
+            (phase("Pending"), Progressing, "waiting for a volume"),
+            (phase("Lost"), Degraded, "ClaimLost"),
+            (phase("Odd"), Unknown, "Odd"),
+        ],
+    );
+    table(
+        "v1",
+        "PersistentVolume",
+        &json!({}),
+        &[
+            (phase("Available"), Healthy, ""),
+            (phase("Pending"), Progressing, ""),
+            (phase("Released"), Suspended, ""),
+            (phase("Failed"), Degraded, ""),
+        ],
+    );
+}
+
+#[test]
+fn autoscalers_fail_without_metrics_after_a_grace() {
+    let failed = condition("ScalingActive", "False", "FailedGetResourceMetric", "no metrics");
+    let annotation = json!([failed]).to_string();
+    table(
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        &json!({}),
+        &[
+            (json!({}), Progressing, "Waiting to Autoscale"),
+            (json!({"status": {"conditions": [condition("AbleToScale", "True", "", "")]}}), Healthy, ""),
+            (json!({"status": {"conditions": [failed]}}), Degraded, "FailedGetResourceMetric no metrics"),
+            (
+                json!({"metadata": {"creationTimestamp": JUST_NOW}, "status": {"conditions": [failed]}}),
+                Progressing,
+                "no metrics",
+            ),
+            (
+                json!({"metadata": {"annotations": {"autoscaling.alpha.kubernetes.io/conditions": annotation}}}),
+                Degraded,
+                "no metrics",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn disruption_budgets_and_api_services_are_degraded_after_a_while() {
+    let base = json!({"status": {"observedGeneration": 2, "currentHealthy": 3, "desiredHealthy": 2,
+        "disruptionsAllowed": 1}});
+    table(
+        "policy/v1",
+        "PodDisruptionBudget",
+        &base,
+        &[
+            (json!({}), Healthy, ""),
+            (json!({"status": {"disruptionsAllowed": 0}}), Healthy, "allows no disruption now"),
+            (json!({"status": {"currentHealthy": 1}}), Degraded, "1 healthy pods of 2 desired"),
+            (
+                json!({"metadata": {"creationTimestamp": JUST_NOW}, "status": {"currentHealthy": 1}}),
+                Progressing,
+                "",
+            ),
+        ],
+    );
+    let unavailable = condition("Available", "False", "MissingEndpoints", "none");
+    let mut fresh = unavailable.clone();
+    fresh["lastTransitionTime"] = JUST_NOW.into();
+    table(
+        "apiregistration.k8s.io/v1",
+        "APIService",
+        &json!({}),
+        &[
+            (json!({}), Progressing, "Waiting to be processed"),
+            (
+                json!({"status": {"conditions": [condition("Available", "True", "Passed", "all checks passed")]}}),
+                Healthy,
+                "Passed: all checks passed",
+            ),
+            (json!({"status": {"conditions": [unavailable]}}), Degraded, "MissingEndpoints: none"),
+            (json!({"status": {"conditions": [fresh]}}), Progressing, "MissingEndpoints"),
+        ],
+    );
+}
+
+#[test]
+fn definitions_must_be_established() {
+    let with = |all: Value| json!({"status": {"conditions": all}});
+    let established = || condition("Established", "True", "", "");
+    table(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        &json!({}),
+        &[
+            (json!({}), Progressing, "waiting to be established"),
+            (with(json!([established()])), Healthy, ""),
+            (
+                with(json!([established(), condition("NamesAccepted", "False", "", "taken")])),
+                Degraded,
+                "taken",
+            ),
+            (
+                with(json!([established(), condition("NonStructuralSchema", "True", "", "bad schema")])),
+                Degraded,
+                "bad schema",
+            ),
+            (with(json!([condition("Established", "False", "Installing", "")])), Progressing, "Installing"),
+            (with(json!([condition("Established", "False", "Other", "")])), Degraded, "not established"),
+            (with(json!([condition("Terminating", "True", "", "")])), Progressing, "Terminating"),
+        ],
+    );
+}
+
+#[test]
+fn namespaces_say_what_holds_them() {
+    let held =
+        condition("NamespaceContentRemaining", "True", "", "Some resources are remaining: pods. has 1.");
+    table(
+        "v1",
+        "Namespace",
+        &json!({"status": {"phase": "Active"}}),
+        &[
+            (json!({}), Healthy, ""),
+            (
+                json!({"status": {"phase": "Terminating", "conditions": [held]}}),
+                Progressing,
+                "remaining: pods",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn gateways_and_routes_follow_their_conditions() {
+    let with = |c: Value| json!({"status": {"conditions": [c]}});
+    table(
+        "gateway.networking.k8s.io/v1",
+        "Gateway",
+        &json!({}),
+        &[
+            (with(condition("Programmed", "True", "", "")), Healthy, ""),
+            (with(condition("Accepted", "False", "Invalid", "no class")), Degraded, "no class"),
+            (json!({}), Progressing, "NotProgrammed"),
+        ],
+    );
+    let parent = |refs: &str| {
+        json!({"status": {"parents": [{"parentRef": {"name": "gw"}, "conditions": [
+            condition("Accepted", "True", "", ""), condition("ResolvedRefs", refs, "BackendNotFound", "no backend")]}]}})
+    };
+    table(
+        "gateway.networking.k8s.io/v1",
+        "HTTPRoute",
+        &json!({}),
+        &[
+            (parent("True"), Healthy, ""),
+            (parent("False"), Degraded, "BackendNotFound no backend"),
+            (parent("Unknown"), Progressing, "gateway gw"),
+            (json!({}), Progressing, "NoParents"),
+        ],
+    );
+}
+
+#[test]
+fn kinds_without_a_life_of_their_own_are_healthy_once_they_exist() {
+    for (version, kind) in [
+        ("v1", "ConfigMap"),
+        ("v1", "ServiceAccount"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
+        ("networking.k8s.io/v1", "NetworkPolicy"),
+        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
+        ("storage.k8s.io/v1", "StorageClass"),
+    ] {
+        table(
+            version,
+            kind,
+            &json!({"metadata": {"creationTimestamp": JUST_NOW}}),
+            &[(json!({}), Healthy, "")],
+        );
+    }
+    let token = json!({"type": "kubernetes.io/service-account-token"});
+    let rows = [(json!({}), Progressing, "token"), (json!({"data": {"token": "eA=="}}), Healthy, "")];
+    table("v1", "Secret", &token, &rows);
+    let quota = |used: &str| json!({"status": {"hard": {"memory": "1Gi"}, "used": {"memory": used}}});
+    let rows = [(quota("512Mi"), Healthy, ""), (quota("1000Mi"), Healthy, "QuotaNearlyFull")];
+    table("v1", "ResourceQuota", &json!({}), &rows);
+}
+
+#[test]
+fn unknown_kinds_follow_the_conventions_of_conditions() {
+    let with = |c: Value| json!({"status": {"conditions": [c]}});
+    let mut fresh = condition("Ready", "False", "Waiting", "not yet");
+    fresh["lastTransitionTime"] = JUST_NOW.into();
+    let mut broken = fresh.clone();
+    broken["reason"] = "InvalidSpec".into();
+    table(
+        "example.com/v1",
+        "Widget",
+        &json!({}),
+        &[
+            (json!({}), Healthy, "NoStatus"),
+            (json!({"metadata": {"creationTimestamp": JUST_NOW}}), Progressing, "StatusNotReportedYet"),
+            (with(condition("Degraded", "True", "Disk", "full")), Degraded, "Disk full"),
+            (with(fresh), Progressing, "not yet"),
+            (with(condition("Ready", "False", "Waiting", "not yet")), Degraded, "not yet"),
+            (with(broken), Degraded, "InvalidSpec"),
+            (with(condition("Ready", "Unknown", "", "")), Progressing, "Ready is Unknown"),
+            (with(condition("Synced", "True", "", "")), Healthy, ""),
+            (with(condition("Installing", "True", "", "step 2")), Progressing, "step 2"),
+            (json!({"status": {"phase": "Deployed"}}), Healthy, ""),
+            (json!({"status": {"phase": "Provisioning"}}), Progressing, ""),
+            (json!({"status": {"state": "Error"}}), Degraded, ""),
+            (json!({"status": {"state": "Paused"}}), Suspended, ""),
+            (json!({"status": {"phase": "Blue"}}), Healthy, "NoHealthRule"),
+        ],
+    );
+}
+
+#[test]
+fn nonsense_is_judged_without_a_panic() {
+    for nonsense in [
+        json!(null),
+        json!([]),
+        json!({"kind": 3}),
+        json!({"kind": "Pod", "apiVersion": "v1", "status": 7}),
+        json!({"kind": "Deployment", "apiVersion": "apps/v1", "status": {"conditions": "no", "replicas": "x"}}),
+    ] {
+        let health = assess(&nonsense, now());
+        assert_ne!(health.status, Missing);
+        let _ = diagnose([&nonsense], NO_WARNINGS, now());
+    }
+}

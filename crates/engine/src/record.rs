@@ -1,0 +1,375 @@
+//! The record of a release on its cluster: one cluster-scoped `AppliedRelease` object (S3-7, S3-8, S3-11).
+//!
+//! It names every object of the release before the object is made and its uid after, so that whatever moment the
+//! engine dies in, the next one knows what is there and what is ours. Its finalizer goes when the objects are gone.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use domain::object::ObjectRef;
+use domain::{Digest, ReleaseId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::api::{Api, Force, Resource};
+use crate::error::Error;
+
+/// API group of our own kinds.
+const GROUP: &str = "flotilla.dev";
+/// Version of our own kinds.
+const VERSION: &str = "v1alpha1";
+/// What holds the record until everything in it is gone.
+const FINALIZER: &str = "flotilla.dev/applied-cleanup";
+/// Marks the definition with the hash of what this engine wants it to be.
+const HASH_ANNOTATION: &str = crate::wanted::HASH_ANNOTATION;
+
+/// One object of a release.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Entry {
+    #[serde(flatten)]
+    pub object: ObjectRef,
+    /// The plural in URLs.
+    #[serde(default)]
+    pub resource: String,
+    /// Empty while the object is only intended.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// Hash of the content applied last; empty while the object is only intended.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hash: String,
+    /// It was there before us and others may live in it: it is never deleted by us.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
+    /// It has run to its end: when it is cleaned away it is not run again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub completed: bool,
+}
+
+/// The content of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub name: String,
+    pub uid: String,
+    pub release: ReleaseId,
+    pub workload: String,
+    pub revision: u32,
+    /// The bundle being applied.
+    pub bundle: Option<Digest>,
+    /// The bundle applied completely.
+    pub applied: Option<Digest>,
+    pub resources: Vec<Entry>,
+    /// Somebody asked the API server to delete it.
+    pub deleting: bool,
+}
+
+/// What an engine finds on its cluster when it starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The release.
+    pub release: ReleaseId,
+    /// Name of its workload.
+    pub workload: String,
+    /// Number of the revision that was applied last.
+    pub revision: u32,
+    /// The bundle that is applied completely, if one is.
+    pub applied: Option<Digest>,
+}
+
+impl Record {
+    /// A record that is not on the cluster yet.
+    pub(crate) fn new(release: ReleaseId, workload: &str) -> Self {
+        let workload_part = domain::name::suggest(workload).unwrap_or_else(|| "workload".to_owned());
+        Self {
+            name: format!("{workload_part}-{}", release.to_string().to_lowercase()),
+            uid: String::new(),
+            release,
+            workload: workload.to_owned(),
+            revision: 0,
+            bundle: None,
+            applied: None,
+            resources: Vec::new(),
+            deleting: false,
+        }
+    }
+
+    /// Reads a record; `None` if it is not one of ours.
+    pub(crate) fn read(value: &Value) -> Option<Self> {
+        let text = |pointer: &str| value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let resources = value.pointer("/spec/resources").cloned().unwrap_or_else(|| json!([]));
+        Some(Self {
+            name: text("/metadata/name").to_owned(),
+            uid: text("/metadata/uid").to_owned(),
+            release: text("/spec/releaseId").parse().ok()?,
+            workload: text("/spec/workload").to_owned(),
+            revision: value.pointer("/spec/revision").and_then(Value::as_u64)?.try_into().ok()?,
+            bundle: text("/spec/bundle").parse().ok(),
+            applied: text("/spec/applied").parse().ok(),
+            resources: serde_json::from_value(resources).ok()?,
+            deleting: value.pointer("/metadata/deletionTimestamp").is_some(),
+        })
+    }
+
+    fn manifest(&self) -> Value {
+        json!({
+            "apiVersion": format!("{GROUP}/{VERSION}"),
+            "kind": "AppliedRelease",
+            "metadata": { "name": self.name, "finalizers": [FINALIZER] },
+            "spec": {
+                "releaseId": self.release,
+                "workload": self.workload,
+                "revision": self.revision,
+                "bundle": self.bundle.as_ref().map_or("", Digest::as_str),
+                "applied": self.applied.as_ref().map_or("", Digest::as_str),
+                "resources": self.resources,
+            },
+        })
+    }
+
+    fn same_content(&self, other: &Self) -> bool {
+        self.manifest() == other.manifest()
+    }
+}
+
+/// All records of the cluster, as last written or read.
+pub(crate) struct Records {
+    api: Api,
+    known: Mutex<HashMap<ReleaseId, Arc<Record>>>,
+}
+
+pub(crate) fn resource() -> Resource {
+    Resource::known(GROUP, VERSION, "AppliedRelease", "appliedreleases", false)
+}
+
+impl Records {
+    pub(crate) fn new(api: Api) -> Self {
+        Self { api, known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<ReleaseId, Arc<Record>>> {
+        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The record of a release.
+    pub(crate) fn get(&self, release: ReleaseId) -> Option<Arc<Record>> {
+        self.known().get(&release).cloned()
+    }
+
+    /// What there is, sorted by release.
+    pub(crate) fn all(&self) -> Vec<Recorded> {
+        let mut all: Vec<Recorded> = self
+            .known()
+            .values()
+            .map(|record| Recorded {
+                release: record.release,
+                workload: record.workload.clone(),
+                revision: record.revision,
+                applied: record.applied.clone(),
+            })
+            .collect();
+        all.sort_by_key(|recorded| recorded.release);
+        all
+    }
+
+    /// Takes a full list.
+    pub(crate) fn listed(&self, values: &[Value]) {
+        let fresh = values.iter().filter_map(Record::read).map(|record| (record.release, Arc::new(record)));
+        *self.known() = fresh.collect();
+    }
+
+    /// Takes what a watch says; returns the release concerned. Only what a write of ours cannot have caused is taken:
+    /// the engine is the only author of a record's content.
+    pub(crate) fn seen(&self, value: &Value) -> Option<ReleaseId> {
+        let fresh = Record::read(value)?;
+        let mut known = self.known();
+        let release = fresh.release;
+        let news = match known.get(&release) {
+            Some(old) => old.deleting != fresh.deleting && old.uid == fresh.uid,
+            None => false,
+        };
+        if news && let Some(old) = known.get(&release) {
+            let changed = Record { deleting: fresh.deleting, ..(**old).clone() };
+            known.insert(release, Arc::new(changed));
+        }
+        news.then_some(release)
+    }
+
+    /// Takes that a record is gone; returns the release concerned.
+    pub(crate) fn vanished(&self, value: &Value) -> Option<ReleaseId> {
+        let gone = Record::read(value)?;
+        let mut known = self.known();
+        let same = known.get(&gone.release).is_some_and(|old| old.uid == gone.uid);
+        if same {
+            known.remove(&gone.release);
+        }
+        same.then_some(gone.release)
+    }
+
+    /// Writes a record, if it says anything new.
+    ///
+    /// # Errors
+    /// When the API server refuses; what is known stays.
+    pub(crate) async fn write(&self, record: Record) -> Result<Arc<Record>, Error> {
+        if let Some(old) = self.get(record.release)
+            && old.same_content(&record)
+            && !old.deleting
+        {
+            return Ok(old);
+        }
+        let path = resource().object("", &record.name);
+        let body = record.manifest().to_string().into_bytes();
+        let applied = self.api.apply(&path, body, Force::Yes, false).await?;
+        let uid = applied.object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
+        let deleting = applied.object.pointer("/metadata/deletionTimestamp").is_some();
+        let written = Arc::new(Record { uid: uid.to_owned(), deleting, ..record });
+        self.known().insert(written.release, written.clone());
+        Ok(written)
+    }
+
+    /// Asks for the deletion of a record; its finalizer holds it.
+    ///
+    /// # Errors
+    /// When the API server refuses; a record that is gone is no error.
+    pub(crate) async fn mark_deleted(&self, record: &Record) -> Result<(), Error> {
+        if record.deleting {
+            return Ok(());
+        }
+        match self.api.delete(&resource().object("", &record.name), &record.uid, "Background").await {
+            Ok(()) => {
+                let marked = Record { deleting: true, ..record.clone() };
+                self.known().insert(record.release, Arc::new(marked));
+                Ok(())
+            }
+            Err(Error::NotFound(_) | Error::Conflict(_)) => {
+                self.known().remove(&record.release);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the finalizer off a record that is being deleted, which ends it.
+    ///
+    /// # Errors
+    /// When the API server refuses; a record that is gone is no error.
+    pub(crate) async fn let_go(&self, record: &Record) -> Result<(), Error> {
+        let patch = json!({"metadata": {"uid": record.uid, "finalizers": null}});
+        match self.api.merge(&resource().object("", &record.name), &patch).await {
+            Ok(_) | Err(Error::NotFound(_) | Error::Conflict(_)) => {
+                self.known().remove(&record.release);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Makes sure that the cluster knows the kind `AppliedRelease`. Writes nothing if it does.
+///
+/// # Errors
+/// When the definition can't be read or written.
+pub(crate) async fn ensure_definition(api: &Api) -> Result<(), Error> {
+    let crds = Resource::known(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        false,
+    );
+    let path = crds.object("", &format!("appliedreleases.{GROUP}"));
+    let wanted = definition();
+    let hash = Digest::of(wanted.to_string().as_bytes());
+    match api.get(&path).await {
+        Ok(live)
+            if live.pointer("/metadata/annotations").is_some_and(|a| a[HASH_ANNOTATION] == hash.as_str()) =>
+        {
+            Ok(())
+        }
+        Ok(_) | Err(Error::NotFound(_)) => {
+            let mut wanted = wanted;
+            wanted["metadata"]["annotations"] = json!({ HASH_ANNOTATION: hash.as_str() });
+            api.apply(&path, wanted.to_string().into_bytes(), Force::Yes, false).await.map(drop)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn definition() -> Value {
+    let column = |name: &str, kind: &str, path: &str| json!({"name": name, "type": kind, "jsonPath": path});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("appliedreleases.{GROUP}") },
+        "spec": {
+            "group": GROUP,
+            "names": { "kind": "AppliedRelease", "listKind": "AppliedReleaseList",
+                       "plural": "appliedreleases", "singular": "appliedrelease" },
+            "scope": "Cluster",
+            "versions": [{
+                "name": VERSION,
+                "served": true,
+                "storage": true,
+                "additionalPrinterColumns": [
+                    column("Workload", "string", ".spec.workload"),
+                    column("Revision", "integer", ".spec.revision"),
+                    column("Age", "date", ".metadata.creationTimestamp"),
+                ],
+                "schema": { "openAPIV3Schema": schema() },
+            }],
+        },
+    })
+}
+
+fn schema() -> Value {
+    let text = json!({"type": "string"});
+    let entry = json!({"type": "object", "properties": {
+        "group": text, "version": text, "kind": text, "resource": text, "namespace": text, "name": text,
+        "uid": text, "hash": text, "shared": {"type": "boolean"}, "completed": {"type": "boolean"},
+    }});
+    json!({
+        "type": "object",
+        "description": "What Flotilla applied for one workload. Kept by the Flotilla agent; do not edit.",
+        "properties": {
+            "spec": {"type": "object", "properties": {
+                "releaseId": text,
+                "workload": text,
+                "revision": {"type": "integer"},
+                "bundle": text,
+                "applied": text,
+                "resources": {"type": "array", "items": entry},
+            }},
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s3_8_a_record_reads_back_as_it_was_written() {
+        let mut record = Record::new(ReleaseId::from_parts(1, 2), "shop");
+        record.revision = 4;
+        record.bundle = Some(Digest::of(b"b"));
+        record.resources.push(Entry {
+            object: ObjectRef {
+                version: "v1".into(),
+                kind: "ConfigMap".into(),
+                name: "a".into(),
+                ..Default::default()
+            },
+            resource: "configmaps".into(),
+            uid: "u".into(),
+            hash: "h".into(),
+            ..Entry::default()
+        });
+        assert_eq!(Record::read(&record.manifest()), Some(record.clone()));
+        assert!(record.name.starts_with("shop-0000000001"));
+        assert!(domain::name::is_subdomain(&record.name));
+    }
+
+    #[test]
+    fn objects_of_the_kind_that_make_no_sense_are_left_alone() {
+        assert_eq!(Record::read(&json!({"metadata": {"name": "x"}, "spec": {"releaseId": "no"}})), None);
+    }
+}
