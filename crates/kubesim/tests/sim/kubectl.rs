@@ -1,0 +1,141 @@
+//! The stock kubectl against a served cluster.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support::{deployment, until};
+use kubesim::{Cluster, Server};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+/// A served cluster and the file by which kubectl finds it.
+struct Bench {
+    cluster: Cluster,
+    _server: Server,
+    config: PathBuf,
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.config);
+    }
+}
+
+/// Serves a cluster; none, said aloud, where there is no kubectl to test with.
+async fn bench(name: &str) -> Option<Bench> {
+    let found = Command::new("kubectl").args(["version", "--client"]).output().await;
+    if !found.is_ok_and(|o| o.status.success()) {
+        #[expect(clippy::print_stderr, reason = "a test that could not look must say so")]
+        {
+            eprintln!("SKIPPED: kubectl is not in PATH, nothing was tested");
+        }
+        return None;
+    }
+    let (cluster, _) = crate::support::cluster();
+    let server = cluster.serve("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let config = std::env::temp_dir().join(format!("kubesim-{name}-{}", server.addr.port()));
+    std::fs::write(&config, cluster.kubeconfig(&server.url())).unwrap();
+    Some(Bench { cluster, _server: server, config })
+}
+
+impl Bench {
+    async fn run(&self, arguments: &[&str], input: &str) -> (bool, String) {
+        let cache = format!("{}-cache", self.config.display());
+        let mut child = Command::new("kubectl")
+            .arg(format!("--kubeconfig={}", self.config.display()))
+            .arg(format!("--cache-dir={cache}"))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).await.unwrap();
+        drop(stdin);
+        let done =
+            tokio::time::timeout(Duration::from_secs(60), child.wait_with_output()).await.unwrap().unwrap();
+        let _ = std::fs::remove_dir_all(cache);
+        let text =
+            String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+        (done.status.success(), text)
+    }
+
+    async fn good(&self, arguments: &[&str], input: &str) -> String {
+        let (good, text) = self.run(arguments, input).await;
+        assert!(good, "kubectl {arguments:?}: {text}");
+        text
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_applies_gets_edits_and_deletes() {
+    let Some(bench) = bench("verbs").await else { return };
+    let web = deployment("web", 2, "nginx:1").to_string();
+    let made = bench.good(&["apply", "--server-side", "-f", "-"], &web).await;
+    assert_eq!(made.trim(), "deployment.apps/web serverside-applied");
+    until(&bench.cluster, ("apps/v1", "Deployment"), ("default", "web"), |d| {
+        d["status"]["readyReplicas"] == 2
+    })
+    .await;
+    let shown = bench.good(&["get", "deploy,po"], "").await;
+    assert!(shown.contains("READY") && shown.contains("2/2") && shown.contains("Running"), "{shown}");
+    bench.good(&["rollout", "status", "deploy/web", "--timeout=20s"], "").await;
+    bench.good(&["scale", "deploy/web", "--replicas=3"], "").await;
+    bench.good(&["label", "deploy/web", "team=x"], "").await;
+    bench.good(&["annotate", "deploy/web", "note=y"], "").await;
+    bench.good(&["patch", "deploy/web", "-p", r#"{"spec":{"minReadySeconds":1}}"#], "").await;
+    bench.good(&["set", "image", "deploy/web", "web=nginx:2"], "").await;
+    let described = bench.good(&["describe", "deploy/web"], "").await;
+    assert!(described.contains("nginx:2") && described.contains("3 desired"), "{described}");
+    let (good, refused) = bench.run(&["apply", "--server-side", "-f", "-"], &web).await;
+    assert!(
+        !good
+            && refused.contains(
+                "conflicts with \"kubectl\" with subresource \"scale\" using apps/v1:\n- .spec.replicas"
+            ),
+        "{refused}"
+    );
+    bench.good(&["apply", "--server-side", "--force-conflicts", "-f", "-"], &web).await;
+    bench.good(&["delete", "deploy/web", "--timeout=20s"], "").await;
+    assert!(bench.cluster.get(("apps/v1", "Deployment"), ("default", "web")).is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_applies_from_the_clients_side_too() {
+    let Some(bench) = bench("client").await else { return };
+    let web = deployment("web", 1, "nginx:1").to_string();
+    assert!(bench.good(&["apply", "-f", "-"], &web).await.contains("created"));
+    assert!(bench.good(&["apply", "-f", "-"], &web).await.contains("unchanged"));
+    let web = deployment("web", 1, "nginx:2").to_string();
+    assert!(bench.good(&["apply", "-f", "-"], &web).await.contains("configured"));
+    assert!(bench.good(&["explain", "deploy.spec.replicas"], "").await.contains("replicas"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_is_told_of_unknown_fields_and_removed_versions() {
+    let Some(bench) = bench("refusals").await else { return };
+    let mut web = deployment("web", 1, "nginx:1");
+    web["spec"]["replica"] = 2.into();
+    let (good, text) = bench.run(&["create", "-f", "-"], &web.to_string()).await;
+    assert!(!good && text.contains("strict decoding error: unknown field \"spec.replica\""), "{text}");
+    let budget = r#"{"apiVersion":"policy/v1beta1","kind":"PodDisruptionBudget","metadata":{"name":"b"}}"#;
+    let (good, text) = bench.run(&["apply", "--server-side", "-f", "-"], budget).await;
+    assert!(!good, "{text}");
+    assert!(
+        text.contains("no matches for kind \"PodDisruptionBudget\" in version \"policy/v1beta1\""),
+        "{text}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_that_is_cut_off_drops_its_connections() {
+    let Some(bench) = bench("offline").await else { return };
+    bench.cluster.faults().set_offline(true);
+    let (good, text) = bench.run(&["get", "ns", "--request-timeout=3s"], "").await;
+    assert!(!good, "{text}");
+    bench.cluster.faults().set_offline(false);
+    bench.good(&["get", "ns"], "").await;
+}
