@@ -1,0 +1,153 @@
+//! The built command against the real server with its simulated clusters. What a person does, in the order they do it.
+
+mod house;
+
+use house::{House, fixture};
+
+/// Long enough for any machine; nothing here asserts how fast something is.
+const PATIENCE: &str = "5m";
+
+#[test]
+fn r7_publish_waits_until_every_cluster_is_healthy_and_status_tells_each_of_them() {
+    let house = House::open();
+    let applied = house.run(&["apply", "-f", &fixture("three-tier"), "--all-clusters", "-n", "shop"]);
+    assert_eq!(applied.code, 0, "{applied}");
+    assert_eq!(applied.out, "workload/three-tier created (draft)\n");
+    assert!(applied.err.contains("would go to 5 of 5 clusters"), "{applied}");
+
+    let published = house.run(&["publish", "three-tier", "-m", "first", "--wait", "--timeout", PATIENCE]);
+    assert_eq!(published.code, 0, "{published}");
+    assert!(published.err.contains("runs on 5 clusters"), "{published}");
+
+    let status = house.json(&["status", "three-tier", "-o", "json"]);
+    assert_eq!(status["counts"]["Healthy"], 5);
+    let targets = status["targetClusters"].as_array().unwrap();
+    assert_eq!(targets.len(), 5);
+    for target in targets {
+        assert_eq!(target["state"], "Healthy", "{target}");
+        assert_eq!(target["sync"], "Synced");
+        assert_eq!(target["health"]["status"], "Healthy");
+        assert_eq!(target["reach"], "Online");
+        assert_eq!(target["stages"].as_array().unwrap().len(), 13);
+        assert_eq!(target["revision"], 1);
+        assert!(target["clusterName"].is_string());
+    }
+    let again = house.run(&["apply", "-f", &fixture("three-tier")]);
+    assert_eq!(again.out, "workload/three-tier unchanged\n", "without a flag, placement and namespace stay");
+
+    let history = house.json(&["history", "three-tier", "-o", "json"]);
+    assert_eq!(history["items"][0]["message"], "first");
+
+    let gone = house.run(&["unpublish", "three-tier", "--wait", "--timeout", PATIENCE]);
+    assert_eq!(gone.code, 0, "{gone}");
+    let deleted = house.run(&["delete", "three-tier", "--yes", "--wait", "--timeout", PATIENCE]);
+    assert_eq!(deleted.code, 0, "{deleted}");
+    let asked = house.run(&["get", "three-tier"]);
+    assert_eq!(asked.code, 1, "{asked}");
+}
+
+#[test]
+fn r7_a_publish_that_some_clusters_can_not_carry_out_ends_with_4_and_says_why() {
+    let house = House::open();
+    let file = fixture("bad/image-does-not-exist.yaml");
+    let applied =
+        house.run(&["apply", "-f", &file, "--name", "broken", "--clusters", "eu-west-1", "-n", "broken"]);
+    assert_eq!(applied.code, 0, "{applied}");
+
+    let late = house.run(&["publish", "broken", "--wait", "--timeout", "0s"]);
+    assert_eq!(late.code, 5, "{late}");
+    assert!(late.err.contains("The publish goes on"), "{late}");
+
+    let published = house.run(&["publish", "broken", "--wait", "--timeout", PATIENCE]);
+    assert_eq!(published.code, 4, "{published}");
+    assert!(published.err.contains("registry.invalid/does-not-exist:1.0"), "{published}");
+    assert!(published.err.contains("1 of 1 clusters failed"), "{published}");
+}
+
+#[test]
+fn s0_14_a_guard_rail_refuses_with_3_and_the_draft_is_kept() {
+    let house = House::open();
+    let file = fixture("bad/selector-mismatch.yaml");
+    let applied = house.run(&["apply", "-f", &file, "--clusters", "eu-west-1"]);
+    assert_eq!(applied.code, 3, "{applied}");
+    assert!(applied.err.contains("selector-mismatch.yaml:9:7: error[G214]"), "{applied}");
+    assert!(applied.err.contains("The draft is stored all the same"), "{applied}");
+    assert!(applied.err.contains("go to \"default\""), "{applied}");
+
+    let published = house.run(&["publish", "selector-mismatch", "--wait"]);
+    assert_eq!(published.code, 3, "{published}");
+    assert!(published.err.contains("G214"), "{published}");
+    let view = house.json(&["get", "selector-mismatch", "-o", "json"]);
+    assert_eq!(view["intent"], "draft");
+
+    let dry = house.run(&["apply", "-f", &file, "--name", "other", "--all-clusters", "--dry-run"]);
+    assert_eq!(dry.code, 3, "{dry}");
+    assert_eq!(house.run(&["get", "other"]).code, 1, "a dry run stores nothing");
+}
+
+#[test]
+fn a_new_workload_without_a_placement_is_told_what_to_do() {
+    let house = House::open();
+    let applied = house.run(&["apply", "-f", &fixture("jobs"), "-n", "work"]);
+    assert!(applied.err.contains("has no placement yet"), "{applied}");
+    assert!(applied.err.contains("--all-clusters"), "{applied}");
+    let typo = house.run(&["apply", "-f", &fixture("jobs"), "--clusters", "eu-west-1,eu-wset-2"]);
+    assert!(typo.err.contains("There is no cluster \"eu-wset-2\". Did you mean \"eu-west-2\"?"), "{typo}");
+}
+
+#[test]
+fn p2_the_wait_goes_on_over_a_server_that_is_killed_and_started_again() {
+    let mut house = House::open();
+    let applied = house.run(&["apply", "-f", &fixture("three-tier"), "--all-clusters", "-n", "shop"]);
+    assert_eq!(applied.code, 0, "{applied}");
+    let mut waiting = house.spawn(&["publish", "three-tier", "--wait", "--timeout", PATIENCE]);
+    assert!(house::first_line(&mut waiting).starts_with("workload/three-tier published: revision 1"));
+    house.kill();
+    house.start();
+    let ended = house::ended(waiting);
+    assert_eq!(ended.code, 0, "{ended}");
+    let status = house.json(&["status", "three-tier", "-o", "json"]);
+    assert_eq!(status["counts"]["Healthy"], 5);
+}
+
+#[test]
+fn e3_placement_is_explained_cluster_by_cluster_and_follows_labels() {
+    let house = House::open();
+    house.run(&["apply", "-f", &fixture("jobs"), "-n", "work", "--selector", "team=a"]);
+    let none = house.run(&["explain", "placement", "jobs"]);
+    assert!(none.out.contains("goes to 0 of 5 clusters"), "{none}");
+    assert!(none.out.contains("asked team=a"), "{none}");
+    assert!(none.out.contains("fix: "), "{none}");
+
+    assert_eq!(house.run(&["cluster", "label", "eu-west-1", "team=a"]).code, 0);
+    let one = house.json(&["explain", "placement", "jobs", "--cluster", "eu-west-1", "-o", "json"]);
+    assert_eq!(one["verdicts"][0]["chosen"], true, "{one}");
+    assert_eq!(house.run(&["cluster", "cordon", "eu-west-1"]).code, 0);
+    let cluster = house.json(&["cluster", "get", "eu-west-1", "-o", "json"]);
+    assert_eq!(cluster["schedulable"], false);
+    assert_eq!(cluster["labels"]["team"], "a");
+    assert_eq!(house.run(&["cluster", "uncordon", "eu-west-1"]).code, 0);
+    assert_eq!(house.json(&["cluster", "list", "-o", "json"]).as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn a_mistyped_name_and_a_wrong_token_are_answered_with_what_to_do() {
+    let house = House::open();
+    let typo = house.run(&["status", "lighthose"]);
+    assert_eq!(typo.code, 1, "{typo}");
+    assert!(typo.err.contains("Did you mean \"lighthouse\"?"), "{typo}");
+
+    let wrong = house.run(&["--token", "flt_wrong", "status"]);
+    assert_eq!(wrong.code, 1, "{wrong}");
+    assert!(wrong.err.contains("/settings"), "{wrong}");
+    assert!(!wrong.err.contains("flt_wrong"), "{wrong}");
+
+    let login = house.run(&["login"]);
+    assert_eq!(login.code, 0, "{login}");
+    let kept = house.run_from_context(&["status"]);
+    assert_eq!(kept.code, 0, "{kept}");
+    assert!(kept.out.contains("lighthouse"), "{kept}");
+
+    let events = house.json(&["events", "--workload", "lighthouse", "-o", "json"]);
+    assert!(!events["items"].as_array().unwrap().is_empty());
+}
