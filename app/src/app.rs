@@ -1,0 +1,52 @@
+//! The console's root: which address shows which page.
+
+use leptos::prelude::*;
+use leptos_meta::{Title, provide_meta_context};
+use leptos_router::SsrMode;
+use leptos_router::components::{ParentRoute, Route, Router, Routes};
+use leptos_router::path;
+
+use crate::clusters::{ClusterPage, ClustersPage};
+use crate::events::EventsPage;
+use crate::fleet::FleetPage;
+use crate::frame::Frame;
+use crate::live;
+use crate::not_found::NotFoundPage;
+use crate::settings::SettingsPage;
+use crate::sign_in::{SetupPage, SignInPage};
+use crate::workloads::{NewPage, PublishPage, WorkloadPage, WorkloadsPage};
+
+/// The console. Pages are rendered whole before the first byte (`SsrMode::Async`): their status codes are right, and they
+/// are complete without script.
+#[component]
+pub fn App() -> impl IntoView {
+    provide_meta_context();
+    view! {
+        <Title formatter=|title: String| if title.is_empty() { "Flotilla".to_owned() } else { format!("{title} · Flotilla") } />
+        <Router>
+            <Browser />
+            <Routes fallback=NotFoundPage>
+                <ParentRoute path=path!("") view=Frame ssr=SsrMode::Async>
+                    <Route path=path!("") view=FleetPage ssr=SsrMode::Async />
+                    <Route path=path!("workloads") view=WorkloadsPage ssr=SsrMode::Async />
+                    <Route path=path!("workloads/new") view=NewPage ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name") view=WorkloadPage ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/publish") view=PublishPage ssr=SsrMode::Async />
+                    <Route path=path!("clusters") view=ClustersPage ssr=SsrMode::Async />
+                    <Route path=path!("clusters/:name") view=ClusterPage ssr=SsrMode::Async />
+                    <Route path=path!("events") view=EventsPage ssr=SsrMode::Async />
+                    <Route path=path!("settings") view=SettingsPage ssr=SsrMode::Async />
+                </ParentRoute>
+                <Route path=path!("sign-in") view=SignInPage ssr=SsrMode::Async />
+                <Route path=path!("setup") view=SetupPage ssr=SsrMode::Async />
+            </Routes>
+        </Router>
+    }
+    .into_any()
+}
+
+/// The live stream, the clock and the keys; inside the router, because keys go to rooms.
+#[component]
+fn Browser() -> impl IntoView {
+    live::provide();
+}

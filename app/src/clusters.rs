@@ -1,0 +1,189 @@
+//! Clusters: the list.
+
+use domain::Timestamp;
+use domain::cluster::ClusterSummary;
+use domain::page::Page;
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::components::Form;
+use leptos_router::hooks::use_query_map;
+use serde::{Deserialize, Serialize};
+
+use crate::components::counts::spoken;
+use crate::components::{CopyLine, Pager, Strip, loaded, reach_word, search_field};
+use crate::errors::Answer;
+use crate::live::{self, Topic};
+use crate::paths;
+
+mod demo;
+mod labels;
+mod one;
+
+pub use demo::DemoAction;
+pub use one::ClusterPage;
+
+/// One page of the list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClusterList {
+    /// The clusters, by name.
+    pub page: Page<ClusterSummary>,
+    /// When this was read.
+    pub at: Timestamp,
+}
+
+/// The page's one query.
+#[server(prefix = "/api/fn", endpoint = "clusters_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) -> Answer<ClusterList> {
+    use crate::host;
+    use domain::page::ListQuery;
+    let hub = host::hub_for_reader()?;
+    let query = ListQuery {
+        q: q.chars().take(100).collect(),
+        label_selector: labels.chars().take(500).collect(),
+        cursor,
+        ..ListQuery::default()
+    };
+    let page = host::answer(hub.cluster_list(&query).await)?;
+    Ok(ClusterList { page, at: hub.clock().now() })
+}
+
+/// The page.
+#[component]
+pub fn ClustersPage() -> impl IntoView {
+    let query = use_query_map();
+    let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
+    let version = live::version(|| Some(Topic::Fleet));
+    let data = Resource::new(
+        move || (part("q"), part("labels"), query.read().get("cursor"), version.get()),
+        |(q, labels, cursor, _)| clusters_read(q, labels, cursor),
+    );
+    view! {
+        <Title text="Clusters" />
+        <div class="stack-md">
+            <h1 class="title">"Clusters"</h1>
+            <Form method="GET" action=paths::CLUSTERS>
+                <div class="filter-bar">
+                    {move || search_field("q", "Name", part("q"))}
+                    {move || {
+                        view! {
+                            <input
+                                class="input input-mono max-w-72"
+                                type="search"
+                                name="labels"
+                                value=part("labels")
+                                placeholder="Labels, env=prod"
+                                aria-label="Labels"
+                                autocomplete="off"
+                            />
+                        }
+                    }}
+                    <button class="btn" type="submit">
+                        "Filter"
+                    </button>
+                </div>
+            </Form>
+            {loaded(data, move |list| show(list, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
+        </div>
+    }
+    .into_any()
+}
+
+fn show(list: ClusterList, q: &str, labels: &str, later: bool) -> AnyView {
+    let (page, at) = (list.page, list.at);
+    if page.items.is_empty() {
+        return nothing(q.is_empty() && labels.is_empty()).into_any();
+    }
+    let here = [("q", q), ("labels", labels)];
+    let first = later.then(|| paths::query(paths::CLUSTERS, &here));
+    let next = page
+        .next
+        .as_ref()
+        .map(|cursor| paths::query(paths::CLUSTERS, &[("q", q), ("labels", labels), ("cursor", cursor)]));
+    let shown = page.items.len();
+    view! {
+        <table class="table">
+            <thead>
+                <tr>
+                    <th scope="col">"Cluster"</th>
+                    <th scope="col">"Reach"</th>
+                    <th scope="col">"Region"</th>
+                    <th scope="col">"Kubernetes"</th>
+                    <th scope="col">"Releases"</th>
+                    <th scope="col" class="right">"Healthy"</th>
+                    <th scope="col">"Labels"</th>
+                </tr>
+            </thead>
+            <tbody>{page.items.into_iter().map(|one| row(one, at)).collect_view()}</tbody>
+        </table>
+        <Pager shown=shown total=page.total noun="clusters" first=first next=next />
+    }
+    .into_any()
+}
+
+fn row(one: ClusterSummary, at: Timestamp) -> impl IntoView {
+    let ClusterSummary { cluster, counts } = one;
+    let targeted = counts.targeted();
+    let healthy = format!("{}/{targeted}", counts.healthy());
+    let spoken = spoken(&counts);
+    let strip = (targeted > 0).then(|| view! { <Strip counts=counts class="strip strip-row" /> });
+    let region = cluster.region().to_owned();
+    let labels = labels::chips(&cluster.labels);
+    view! {
+        <tr>
+            <th scope="row" class="cell-name name">
+                <a href=paths::cluster(&cluster.name)>{cluster.name.clone()}</a>
+            </th>
+            <td class="cell-state">{reach_word(cluster.reach, cluster.last_seen, at)}</td>
+            <td data-label="Region">{region}</td>
+            <td class="mono" data-label="Kubernetes">
+                {cluster.facts.kubernetes_version.clone()}
+            </td>
+            <td class="max-sm:hidden" style="min-width:120px" title=spoken>
+                {strip}
+            </td>
+            <td class="right" data-label="Healthy">
+                {healthy}
+            </td>
+            <td class="max-sm:hidden">{labels}</td>
+        </tr>
+    }
+}
+
+/// How the first cluster joins.
+fn nothing(none_at_all: bool) -> impl IntoView {
+    if !none_at_all {
+        return view! {
+            <section class="empty">
+                <h2>"No cluster matches"</h2>
+                <p>"No name contains this text with these labels."</p>
+                <div class="empty-actions">
+                    <a class="btn" href=paths::CLUSTERS>
+                        "Show all"
+                    </a>
+                </div>
+            </section>
+        }
+        .into_any();
+    }
+    view! {
+        <section class="empty">
+            <h2>"Add the first cluster"</h2>
+            <p>"The agent runs in the cluster and pulls. It needs to reach this server; nothing needs to reach the cluster."</p>
+            <ol class="steps-how">
+                <li>
+                    "Make an API token in "
+                    <a class="link" href=paths::SETTINGS>
+                        "Settings"
+                    </a>
+                    "; it signs the cluster in."
+                </li>
+                <li>
+                    "Run the agent where kubectl points at the cluster."
+                    <CopyLine line="flotilla-agent --server https://flotilla.example --name edge-1 --token flt_…" />
+                </li>
+                <li>"Wait here: it shows up by itself. There is no time limit."</li>
+            </ol>
+        </section>
+    }
+    .into_any()
+}

@@ -1,0 +1,121 @@
+//! The labels of a cluster. Placements select by them, so changing one may move workloads.
+
+use domain::Finding;
+use domain::labels::Labels;
+use leptos::prelude::*;
+
+use crate::components::{Said, icon};
+use crate::errors::Answer;
+
+/// Sets one label (`set`, as `key=value`) or removes one (`remove`, a key).
+#[server(prefix = "/api/fn", endpoint = "cluster_label")]
+pub async fn cluster_label(
+    name: String,
+    seen: i64,
+    #[server(default)] set: String,
+    #[server(default)] remove: String,
+) -> Answer<()> {
+    use crate::{host, paths};
+    let actor = host::actor()?;
+    let (key, value) =
+        change(&set, &remove).map_err(|finding| host::refused(crate::errors::AppError::finding(finding)))?;
+    let edit = hub::ClusterEdit { labels: [(key, value)].into(), ..hub::ClusterEdit::default() };
+    host::answer(host::hub()?.cluster_edit(&actor, &name, edit, Some(seen)).await)?;
+    leptos_axum::redirect(&paths::cluster(&name));
+    Ok(())
+}
+
+/// Key and new value; `None` removes the label.
+#[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "the server reads the form"))]
+fn change(set: &str, remove: &str) -> Result<(String, Option<String>), Finding> {
+    if !remove.is_empty() {
+        return Ok((remove.to_owned(), None));
+    }
+    let bad = || {
+        Finding::error(
+            "G215",
+            format!("{set:?} is not a label."),
+            "Write it as key=value, such as tier=edge.",
+        )
+    };
+    let (key, value) = set.trim().split_once('=').ok_or_else(bad)?;
+    Ok((key.trim().to_owned(), Some(value.trim().to_owned())))
+}
+
+/// Labels to look at.
+pub fn chips(labels: &Labels) -> impl IntoView + use<> {
+    let chip = |(key, value): (&String, &String)| view! { <span class="chip mono">{format!("{key}={value}")}</span> };
+    view! { <span class="flex flex-wrap gap-1">{labels.iter().map(chip).collect_view()}</span> }
+}
+
+/// Labels to change: each can be removed, one can be added. Plain form posts.
+#[component]
+pub fn LabelEditor(
+    name: String,
+    labels: Labels,
+    /// The revision of the cluster that the person sees.
+    seen: i64,
+    action: ServerAction<ClusterLabel>,
+) -> impl IntoView {
+    let chip = |(key, value): (String, String)| {
+        let label = format!("Remove {key}");
+        view! {
+            <span class="chip mono">
+                {format!("{key}={value}")}
+                <button class="chip-remove" type="submit" name="remove" value=key aria-label=label>
+                    {icon("close")}
+                </button>
+            </span>
+        }
+    };
+    let hidden = move |name: String| {
+        view! {
+            <input type="hidden" name="name" value=name />
+            <input type="hidden" name="seen" value=seen.to_string() />
+        }
+    };
+    let for_removal = name.clone();
+    view! {
+        <section class="stack-sm" aria-labelledby="labels">
+            <h2 class="section" id="labels">
+                "Labels"
+            </h2>
+            {move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
+            <ActionForm action=action attr:class="flex flex-wrap gap-1">
+                {hidden(for_removal)}
+                {labels.into_iter().map(chip).collect_view()}
+            </ActionForm>
+            <ActionForm action=action attr:class="flex gap-2">
+                {hidden(name)}
+                <input
+                    class="input input-mono max-w-60"
+                    name="set"
+                    placeholder="tier=edge"
+                    aria-label="A label to add, key=value"
+                    pattern="[^=\\s]+=[^=\\s]*"
+                    title="key=value"
+                    maxlength="320"
+                    required=true
+                    autocomplete="off"
+                />
+                <button class="btn" type="submit">
+                    "Add"
+                </button>
+            </ActionForm>
+            <p class="meta">"Placements select by label. Workloads that no longer match leave; those that match now come with their next publish."</p>
+        </section>
+    }
+    .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g215_a_label_is_set_or_removed_and_nothing_else() {
+        assert_eq!(change("tier=edge", ""), Ok(("tier".into(), Some("edge".into()))));
+        assert_eq!(change("", "tier"), Ok(("tier".into(), None)));
+        assert_eq!(change("tier", "").unwrap_err().code, "G215");
+    }
+}

@@ -1,0 +1,237 @@
+//! A cluster: whether it is heard from, what it can do, what runs on it worst first, its labels.
+
+use domain::Timestamp;
+use domain::cluster::{Cluster, ClusterKind, ClusterSummary};
+use domain::page::Page;
+use domain::release::ReleaseView;
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::hooks::{use_params_map, use_query_map};
+use serde::{Deserialize, Serialize};
+
+use super::demo::{BreakIt, Broken, DemoBreak};
+use super::labels::{ClusterLabel, LabelEditor};
+use crate::components::{Age, CountLine, Empty, Pager, StateWord, Strip, count_of, loaded, reach_word};
+use crate::errors::Answer;
+use crate::live::{self, Topic};
+use crate::paths;
+use crate::workloads::effect_word;
+
+/// A cluster with the releases on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClusterView {
+    /// The cluster; its list of kinds is cut to their number.
+    pub summary: ClusterSummary,
+    /// Number of kinds its API serves.
+    pub kinds: u32,
+    /// Its releases, worst first.
+    pub releases: Page<ReleaseView>,
+    /// When this was read.
+    pub at: Timestamp,
+}
+
+/// The page's query.
+#[server(prefix = "/api/fn", endpoint = "cluster_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -> Answer<ClusterView> {
+    use crate::components::Group;
+    use crate::host;
+    use domain::page::ListQuery;
+    let hub = host::hub_for_reader()?;
+    let mut summary = host::answer(hub.cluster_view(&name).await)?;
+    let kinds = std::mem::take(&mut summary.cluster.facts.apis).len();
+    let query = ListQuery { state: Group::states_of(&group), cursor, ..ListQuery::default() };
+    let releases = host::answer(hub.cluster_releases(&name, &query).await)?;
+    Ok(ClusterView {
+        summary,
+        kinds: u32::try_from(kinds).unwrap_or(u32::MAX),
+        releases,
+        at: hub.clock().now(),
+    })
+}
+
+/// The page.
+#[component]
+pub fn ClusterPage() -> impl IntoView {
+    let params = use_params_map();
+    let query = use_query_map();
+    let name = Memo::new(move |_| params.read().get("name").unwrap_or_default());
+    let group = Memo::new(move |_| query.read().get("state").unwrap_or_default());
+    let cursor = move || query.read().get("cursor");
+    let label = ServerAction::<ClusterLabel>::new();
+    let broken = ServerAction::<DemoBreak>::new();
+    let id = RwSignal::new(None);
+    let version = live::version(move || id.get().map(Topic::Cluster));
+    let data = Resource::new(
+        move || (name.get(), group.get(), cursor(), version.get(), label.version().get()),
+        |(name, group, cursor, ..)| cluster_read(name, group, cursor),
+    );
+    Effect::new(move |_| id.set(data.get().and_then(Result::ok).map(|view| view.summary.cluster.id)));
+    view! {
+        {move || view! { <Title text=name.get() /> }}
+        <div class="stack">
+            <Broken action=broken />
+            {loaded(data, move |view| show(view, &group.get(), cursor().is_some(), (label, broken)))}
+        </div>
+    }
+    .into_any()
+}
+
+fn show(
+    view: ClusterView,
+    group: &str,
+    later: bool,
+    (label, broken): (ServerAction<ClusterLabel>, ServerAction<DemoBreak>),
+) -> AnyView {
+    let ClusterView { summary: ClusterSummary { cluster, counts }, kinds, releases, at } = view;
+    let base = paths::cluster(&cluster.name);
+    let simulated = cluster.kind == ClusterKind::Simulated;
+    let targeted = counts.targeted();
+    let strip = counts.clone();
+    view! {
+        <div class="stack">
+            <div class="stack-md">
+                <div class="head">
+                    <div class="flex flex-wrap items-baseline gap-x-3 gap-y-1">
+                        <h1 class="title-mono">{cluster.name.clone()}</h1>
+                        {reach_word(cluster.reach, cluster.last_seen, at)}
+                    </div>
+                    <div class="head-actions">
+                        {simulated.then(|| view! { <BreakIt name=cluster.name.clone() action=broken /> })}
+                    </div>
+                </div>
+                <Facts cluster=cluster.clone() kinds=kinds at=at />
+                {(targeted > 0).then(|| view! { <Strip counts=strip /> })}
+                {(targeted > 0).then(|| view! {
+                    <CountLine counts=counts base=base.clone() active=group note=count_of(targeted, "release") />
+                })}
+            </div>
+            <div class="split">
+                <section class="stack-sm" aria-labelledby="releases">
+                    <h2 class="section" id="releases">
+                        "Workloads here " <span class="meta font-normal">"worst first"</span>
+                    </h2>
+                    {table(releases, &base, group, later, at)}
+                </section>
+                <aside class="stack" aria-label="Labels and taints">
+                    <LabelEditor name=cluster.name.clone() labels=cluster.labels.clone() seen=cluster.revision action=label />
+                    <Taints cluster=cluster />
+                </aside>
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+#[component]
+fn Facts(cluster: Cluster, kinds: u32, at: Timestamp) -> impl IntoView {
+    let facts = &cluster.facts;
+    let served = match cluster.kind {
+        ClusterKind::Agent => "by its agent",
+        ClusterKind::Kubeconfig => "from the server, with a kubeconfig",
+        ClusterKind::Simulated => "simulated, for the demo",
+    };
+    let line = |what: &'static str, value: String, mono: bool| {
+        (!value.is_empty()).then(|| {
+            view! {
+                <div>
+                    <dt>{what}</dt>
+                    <dd class=if mono { "mono" } else { "" }>{value}</dd>
+                </div>
+            }
+        })
+    };
+    view! {
+        <dl class="facts">
+            {line("Kubernetes", facts.kubernetes_version.clone(), true)}
+            {line("Region", cluster.region().to_owned(), false)}
+            {line("Nodes", facts.nodes.map(|n| n.to_string()).unwrap_or_default(), false)}
+            {line("Kinds", if kinds > 0 { kinds.to_string() } else { String::new() }, false)}
+            {line("Storage", facts.storage_classes.join(", "), true)}
+            {line("Ingress", facts.ingress_classes.join(", "), true)}
+            {line("Served", served.to_owned(), false)}
+            {line("New workloads", if cluster.schedulable { "welcome".to_owned() } else { "not taken".to_owned() }, false)}
+            <div>
+                <dt>"Joined"</dt>
+                <dd>
+                    <Age since=cluster.created_at at=at suffix=" ago" />
+                </dd>
+            </div>
+        </dl>
+    }
+    .into_any()
+}
+
+fn table(
+    releases: Page<ReleaseView>,
+    base: &str,
+    group: &str,
+    later: bool,
+    at: Timestamp,
+) -> impl IntoView + use<> {
+    if releases.items.is_empty() {
+        let text = if group.is_empty() {
+            "No workload is placed on this cluster. Its labels decide which placements choose it."
+        } else {
+            "No release here is in this state."
+        };
+        return view! { <Empty title="Nothing here" text=text /> }.into_any();
+    }
+    let base = paths::query(base, &[("state", group)]);
+    let next = releases.next.as_ref().map(|cursor| paths::query(&base, &[("cursor", cursor)]));
+    let shown = releases.items.len();
+    let row = move |one: ReleaseView| {
+        let revision = one.release.revision.map(|n| view! { <span class="tag">{format!("r{n}")}</span> });
+        view! {
+            <tr data-release=one.release.id.to_string()>
+                <th scope="row" class="cell-name name">
+                    <a href=paths::release(&one.workload_name, &one.cluster_name)>{one.workload_name.clone()}</a>
+                </th>
+                <td class="cell-state">
+                    <StateWord state=one.state last_known=one.last_known_state reported_at=one.release.reported_at at=at />
+                </td>
+                <td data-label="Wanted">{revision}</td>
+                <td data-label="Since">
+                    <Age since=one.release.state_since at=at />
+                </td>
+                <td data-label=(!one.message.is_empty()).then_some("Why")>{one.message.clone()}</td>
+            </tr>
+        }
+    };
+    view! {
+        <table class="table">
+            <thead>
+                <tr>
+                    <th scope="col">"Workload"</th>
+                    <th scope="col">"State"</th>
+                    <th scope="col">"Wanted"</th>
+                    <th scope="col">"Since"</th>
+                    <th scope="col">"Why"</th>
+                </tr>
+            </thead>
+            <tbody>{releases.items.into_iter().map(row).collect_view()}</tbody>
+        </table>
+        <Pager shown=shown total=releases.total noun="releases" first=later.then_some(base) next=next />
+    }
+    .into_any()
+}
+
+#[component]
+fn Taints(cluster: Cluster) -> impl IntoView {
+    let chips = cluster.taints.iter().map(|taint| {
+        let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
+        view! { <span class="chip mono">{format!("{}{value}:{}", taint.key, effect_word(taint.effect))}</span> }
+    });
+    let chips = chips.collect_view();
+    let none =
+        cluster.taints.is_empty().then(|| view! { <p class="text-3">"None. Any workload may come."</p> });
+    view! {
+        <section class="stack-sm" aria-labelledby="taints">
+            <h2 class="section" id="taints">
+                "Taints"
+            </h2>
+            <div class="flex flex-wrap gap-1">{chips}</div>
+            {none}
+        </section>
+    }
+    .into_any()
+}

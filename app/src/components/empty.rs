@@ -1,0 +1,32 @@
+//! Nothing here yet: what it means and the next step, with a command to copy.
+
+use leptos::prelude::*;
+
+use super::CopyLine;
+
+/// An empty list.
+#[component]
+pub fn Empty(
+    /// The head.
+    #[prop(into)]
+    title: String,
+    /// What it means, in a sentence.
+    #[prop(into)]
+    text: String,
+    /// The same from the command line; may be empty.
+    #[prop(into, default = String::new())]
+    command: String,
+    /// The next step.
+    #[prop(optional)]
+    children: Option<Children>,
+) -> impl IntoView {
+    view! {
+        <section class="empty">
+            <h2>{title}</h2>
+            <p>{text}</p>
+            {(!command.is_empty()).then(|| view! { <CopyLine line=command /> })}
+            {children.map(|children| view! { <div class="empty-actions">{children()}</div> })}
+        </section>
+    }
+    .into_any()
+}

@@ -1,0 +1,242 @@
+//! Workloads × clusters: rows worst first, columns by region, names upright, offline columns hollow.
+
+use domain::Timestamp;
+use domain::cluster::Reach;
+use domain::fleet::{FleetCell, FleetColumn, FleetRow};
+use leptos::prelude::*;
+
+use crate::components::{Age, Group, Strip, cell, icon};
+use crate::live;
+use crate::paths;
+
+/// The matrix; on a phone one strip per workload.
+#[component]
+pub fn Matrix(
+    columns: Vec<FleetColumn>,
+    rows: Vec<FleetRow>,
+    /// Workloads in all, of which the rows are the worst.
+    total: u32,
+    /// The active filter.
+    active: String,
+    at: Timestamp,
+) -> impl IntoView {
+    if rows.is_empty() {
+        return view! { <p class="text-2">"No workload has a release in this state."</p> }.into_any();
+    }
+    let caption = RwSignal::new(None::<String>);
+    let tell = move |name: Option<String>| {
+        if name.is_some() {
+            caption.set(name);
+        }
+    };
+    let quiet = worst_cell(&columns, &rows);
+    let head = head(&columns);
+    let foot = foot(&columns, at);
+    let strips = rows.iter().map(strip).collect_view();
+    let shown = rows.len();
+    let body = rows.into_iter().map(|row| line(row, &columns)).collect_view();
+    let more = (usize::try_from(total).is_ok_and(|total| total > shown)).then(|| {
+        let all = paths::query(paths::WORKLOADS, &[("state", &active)]);
+        view! {
+            <p class="table-foot">
+                <span>{format!("The worst {shown} of {total} workloads.")}</span>
+                <a class="link" href=all>
+                    "All workloads"
+                </a>
+            </p>
+        }
+    });
+    view! {
+        <section class="stack-sm" aria-labelledby="matrix">
+            <h2 class="section" id="matrix">
+                "Workloads × clusters "
+                <span class="meta font-normal">"Worst first. Hollow means last known."</span>
+            </h2>
+            <div class="matrix-wrap" tabindex="0" role="region" aria-label="Matrix">
+                <table
+                    class="matrix"
+                    on:focusin=move |ev| tell(live::page::cell_of(&ev))
+                    on:mouseover=move |ev| tell(live::page::cell_of(&ev))
+                    on:keydown=move |ev| live::page::move_in_grid(&ev)
+                >
+                    {head}
+                    <tbody>{body}</tbody>
+                    {foot}
+                </table>
+            </div>
+            <p class="matrix-caption">
+                <span>{move || caption.get().unwrap_or_else(|| quiet.clone())}</span>
+                <span>
+                    <kbd class="key">"Enter"</kbd>
+                    " open "
+                    <kbd class="key">"↑↓←→"</kbd>
+                    " move"
+                </span>
+            </p>
+            <div class="matrix-strips">{strips}</div>
+            {more}
+        </section>
+    }
+    .into_any()
+}
+
+/// Neighbouring columns of one region, with how many they are.
+fn regions(columns: &[FleetColumn]) -> Vec<(String, usize)> {
+    let mut regions: Vec<(String, usize)> = Vec::new();
+    for column in columns {
+        match regions.last_mut() {
+            Some((name, n)) if *name == column.region => *n += 1,
+            _ => regions.push((column.region.clone(), 1)),
+        }
+    }
+    regions
+}
+
+fn head(columns: &[FleetColumn]) -> impl IntoView + use<> {
+    let groups = regions(columns).into_iter().map(|(name, n)| {
+        let name = if name.is_empty() { "no region".to_owned() } else { name };
+        view! {
+            <th class="matrix-group" colspan=n.to_string() scope="colgroup">
+                <span>{name}</span>
+            </th>
+        }
+    });
+    let names = columns.iter().map(|column| {
+        let off = column.reach != Reach::Online;
+        let class = if off { "matrix-col matrix-col-off" } else { "matrix-col" };
+        let mark = off.then(|| icon(if column.reach == Reach::Late { "late" } else { "offline" }));
+        let said = off.then(|| view! { <span class="sr-only">{format!(", {}", column.reach.word())}</span> });
+        view! {
+            <th class=class scope="col">
+                <span>
+                    <a href=paths::cluster(&column.name)>{column.name.clone()}</a>
+                    {mark}
+                    {said}
+                </span>
+            </th>
+        }
+    });
+    view! {
+        <thead>
+            <tr>
+                <td class="border-0"></td>
+                {groups.collect_view()}
+            </tr>
+            <tr>
+                <th class="meta" scope="col">
+                    "Workload"
+                </th>
+                {names.collect_view()}
+            </tr>
+        </thead>
+    }
+}
+
+fn line(row: FleetRow, columns: &[FleetColumn]) -> impl IntoView + use<> {
+    let name = row.name;
+    let cells = row.cells.into_iter().zip(columns).map(|(one, column)| match one {
+        Some(one) => square(&name, column, &one).into_any(),
+        None => view! { <td class="matrix-none"></td> }.into_any(),
+    });
+    let cells = cells.collect_view();
+    view! {
+        <tr>
+            <th class="name" scope="row">
+                <a href=paths::workload(&name)>{name.clone()}</a>
+            </th>
+            {cells}
+        </tr>
+    }
+}
+
+fn square(workload: &str, column: &FleetColumn, one: &FleetCell) -> impl IntoView + use<> {
+    let (look, _) = cell(one.state, one.last_known);
+    view! {
+        <td data-release=one.release.to_string()>
+            <a
+                class=format!("matrix-cell {}", look.hue)
+                aria-label=label(workload, &column.name, one)
+                href=paths::release(workload, &column.name)
+            >
+                {icon(look.icon)}
+            </a>
+        </td>
+    }
+}
+
+fn label(workload: &str, cluster: &str, one: &FleetCell) -> String {
+    let (_, word) = cell(one.state, one.last_known);
+    let silent = one.message.is_empty() || one.state == domain::release::State::Unknown;
+    let why = if silent { String::new() } else { format!(". {}", one.message) };
+    format!("{workload} on {cluster}: {word}{why}")
+}
+
+/// What stands under the matrix before anything is pointed at: its worst cell.
+fn worst_cell(columns: &[FleetColumn], rows: &[FleetRow]) -> String {
+    let cells = rows.iter().flat_map(|row| {
+        row.cells
+            .iter()
+            .zip(columns)
+            .filter_map(|(one, column)| Some((row.name.as_str(), column, one.as_ref()?)))
+    });
+    let worst = cells.max_by_key(|(_, _, one)| one.state);
+    worst.map(|(workload, column, one)| label(workload, &column.name, one)).unwrap_or_default()
+}
+
+fn foot(columns: &[FleetColumn], at: Timestamp) -> impl IntoView + use<> {
+    if columns.iter().all(|column| column.reach == Reach::Online) {
+        return ().into_any();
+    }
+    let cells = columns.iter().map(|column| {
+        let seen = (column.reach != Reach::Online).then_some(column.last_seen).flatten();
+        view! { <td>{seen.map(|seen| view! { <Age since=seen at=at /> })}</td> }
+    });
+    view! {
+        <tfoot>
+            <tr>
+                <th scope="row">"Last seen"</th>
+                {cells.collect_view()}
+            </tr>
+        </tfoot>
+    }
+    .into_any()
+}
+
+fn strip(row: &FleetRow) -> impl IntoView + use<> {
+    let worst = row.counts.worst().map(|state| (Group::of(state), row.counts.targeted()));
+    let word = worst.map(|(group, total)| {
+        let n = group.count(&row.counts);
+        let look = group.look();
+        view! {
+            <span class=format!("state meta {}", look.hue)>
+                {icon(look.icon)} {format!("{n} of {total} {}", group.word().to_lowercase())}
+            </span>
+        }
+    });
+    view! {
+        <a href=paths::workload(&row.name)>
+            <span class="flex items-center justify-between">
+                <b class="name">{row.name.clone()}</b>
+                {word}
+            </span>
+            <Strip counts=row.counts.clone() class="strip strip-row" />
+        </a>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::ClusterId;
+
+    fn column(name: &str, region: &str) -> FleetColumn {
+        let id = ClusterId::from_parts(1, 1);
+        FleetColumn { id, name: name.into(), region: region.into(), reach: Reach::Online, last_seen: None }
+    }
+
+    #[test]
+    fn neighbouring_columns_of_one_region_share_a_head() {
+        let columns = [column("a", "eu"), column("b", "eu"), column("c", "us")];
+        assert_eq!(regions(&columns), [("eu".to_owned(), 2), ("us".to_owned(), 1)]);
+    }
+}

@@ -1,0 +1,103 @@
+//! The editor module: fetched when the first editor is shown, told the findings, asked to jump.
+
+#[cfg(not(feature = "hydrate"))]
+mod server {
+    use domain::finding::Finding;
+    use leptos::web_sys::HtmlDivElement;
+
+    /// Fetches the module.
+    pub fn summon() {}
+    /// Shows findings at their lines.
+    pub fn show_findings(_frame: &HtmlDivElement, _findings: &[Finding]) {}
+}
+
+#[cfg(not(feature = "hydrate"))]
+pub use server::*;
+
+#[cfg(feature = "hydrate")]
+pub use browser::*;
+
+#[cfg(feature = "hydrate")]
+mod browser {
+    use domain::finding::Finding;
+    use js_sys::{Array, Object, Reflect};
+    use wasm_bindgen::{JsCast, JsValue};
+    use web_sys::{Document, Element, HtmlDivElement, HtmlElement};
+
+    use crate::components::findings::anchor;
+
+    fn document() -> Option<Document> {
+        web_sys::window()?.document()
+    }
+
+    /// Fetches the module, once. The document says where it is; a script element needs no `eval`.
+    pub fn summon() {
+        let Some(document) = document() else { return };
+        if document.get_element_by_id("editor-module").is_some() {
+            return;
+        }
+        let source = document.document_element().and_then(|root| root.get_attribute("data-editor"));
+        if let (Some(source), Ok(script), Some(head)) =
+            (source, document.create_element("script"), document.head())
+        {
+            let _ = script.set_attribute("type", "module");
+            let _ = script.set_attribute("src", &source);
+            script.set_id("editor-module");
+            let _ = head.append_child(&script);
+        }
+    }
+
+    /// Shows findings at their lines.
+    pub fn show_findings(frame: &HtmlDivElement, findings: &[Finding]) {
+        let list: Array = findings.iter().filter_map(object).collect();
+        if let Ok(Some(editor)) = frame.query_selector("flotilla-editor") {
+            let _ = Reflect::set(&editor, &"findings".into(), &list);
+        }
+    }
+
+    fn object(finding: &Finding) -> Option<JsValue> {
+        let place = finding.place.as_ref()?;
+        let object = Object::new();
+        let message = format!("{} {}", finding.message, finding.hint);
+        let entries: [(&str, JsValue); 5] = [
+            ("line", place.line.into()),
+            ("column", place.column.into()),
+            ("severity", finding.severity.word().into()),
+            ("code", finding.code.as_str().into()),
+            ("message", message.into()),
+        ];
+        for (key, value) in entries {
+            Reflect::set(&object, &key.into(), &value).ok()?;
+        }
+        Some(object.into())
+    }
+
+    /// Puts the cursor of a file's editor at a place; false when the file is not on this page.
+    pub fn go_to(file: &str, line: u32, column: u32) -> bool {
+        let frame = document().and_then(|document| document.get_element_by_id(&anchor(file)));
+        let Some(editor) = frame.and_then(|frame| frame.query_selector("flotilla-editor").ok().flatten())
+        else {
+            return false;
+        };
+        jump(&editor, line, column);
+        true
+    }
+
+    fn jump(editor: &Element, line: u32, column: u32) {
+        let jump = Reflect::get(editor, &"goTo".into())
+            .ok()
+            .and_then(|value| value.dyn_into::<js_sys::Function>().ok());
+        match jump {
+            Some(jump) => {
+                let _ = jump.call2(editor, &line.into(), &column.into());
+            }
+            None => {
+                let field = editor.query_selector("textarea").ok().flatten();
+                if let Some(field) = field.and_then(|field| field.dyn_into::<HtmlElement>().ok()) {
+                    let _ = field.focus();
+                }
+            }
+        }
+        editor.scroll_into_view();
+    }
+}

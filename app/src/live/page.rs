@@ -1,0 +1,204 @@
+//! The document: theme, clipboard, dialogs, the ticking clock, cells that flash, moving in the matrix.
+//!
+//! Each function has a twin that does nothing on the server, so pages call them without asking where they run.
+
+#[cfg(not(feature = "hydrate"))]
+mod server {
+    use domain::Timestamp;
+    use leptos::prelude::RwSignal;
+    use leptos::web_sys::{Event, HtmlDialogElement, KeyboardEvent};
+
+    /// Shows a theme at once.
+    pub fn show_theme(_theme: Option<&str>) {}
+    /// Closes a menu whose choice was made.
+    pub fn close_menu(_id: &str) {}
+    /// Puts text on the clipboard.
+    pub fn copy(_text: &str) {}
+    /// Shows an open dialog above the page.
+    pub fn raise(_dialog: &HtmlDialogElement) {}
+    /// Reckons the server's time.
+    pub fn tick(_clock: RwSignal<Option<Timestamp>>) {}
+    /// Lets links from findings jump to the line.
+    pub fn follow_places() {}
+    /// The accessible name of the cell that an event came from.
+    pub fn cell_of(_event: &Event) -> Option<String> {
+        None
+    }
+    /// Moves the focus in a table of links with the arrow keys.
+    pub fn move_in_grid(_event: &KeyboardEvent) {}
+}
+
+#[cfg(not(feature = "hydrate"))]
+pub use server::*;
+
+#[cfg(feature = "hydrate")]
+pub use browser::*;
+
+#[cfg(feature = "hydrate")]
+mod browser {
+    use std::time::Duration;
+
+    use domain::Timestamp;
+    use leptos::prelude::*;
+    use wasm_bindgen::JsCast;
+    use wasm_bindgen::closure::Closure;
+    use web_sys::{Document, Element, Event, HtmlDialogElement, HtmlElement, KeyboardEvent};
+
+    /// A changed cell is tinted this long.
+    const FLASH: Duration = Duration::from_millis(600);
+    /// Ages go on this often.
+    const TICK: Duration = Duration::from_secs(5);
+
+    fn document() -> Option<Document> {
+        web_sys::window()?.document()
+    }
+
+    /// Shows a theme at once.
+    pub fn show_theme(theme: Option<&str>) {
+        let Some(root) = document().and_then(|document| document.document_element()) else { return };
+        let _ = match theme {
+            Some(theme) => root.set_attribute("data-theme", theme),
+            None => root.remove_attribute("data-theme"),
+        };
+    }
+
+    /// Closes a menu whose choice was made.
+    pub fn close_menu(id: &str) {
+        if let Some(menu) = document().and_then(|document| document.get_element_by_id(id)) {
+            let _ = menu.unchecked_into::<HtmlElement>().hide_popover();
+        }
+    }
+
+    /// Puts text on the clipboard.
+    pub fn copy(text: &str) {
+        if let Some(window) = web_sys::window() {
+            let _ = window.navigator().clipboard().write_text(text);
+        }
+    }
+
+    /// Shows an open dialog above the page.
+    pub fn raise(dialog: &HtmlDialogElement) {
+        let _ = dialog.remove_attribute("open");
+        let _ = dialog.show_modal();
+    }
+
+    /// The browser's own time.
+    pub fn browser_time() -> Timestamp {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "milliseconds since 1970 fit for 285 million years"
+        )]
+        Timestamp::from_millis(js_sys::Date::now() as i64)
+    }
+
+    /// Reckons the server's time: the browser's clock, moved by what the page's own time says it is off.
+    pub fn tick(clock: RwSignal<Option<Timestamp>>) {
+        let made = document()
+            .and_then(|document| document.query_selector("meta[name=server-time]").ok()?)
+            .and_then(|meta| meta.get_attribute("content")?.parse::<i64>().ok());
+        let start = browser_time().millis();
+        let made = made.unwrap_or(start);
+        set_interval(
+            move || {
+                let gone = browser_time().millis() - start;
+                clock.set(Some(Timestamp::from_millis(made + gone)));
+            },
+            TICK,
+        );
+    }
+
+    /// Whether the tab is hidden.
+    pub fn is_hidden() -> bool {
+        document().is_some_and(|document| document.hidden())
+    }
+
+    /// Tints the cells of these releases for a moment.
+    pub fn flash(releases: &[String]) {
+        for id in releases {
+            for cell in all(&format!("[data-release=\"{id}\"]")) {
+                let _ = cell.class_list().add_1("changed");
+                set_timeout(
+                    move || {
+                        let _ = cell.class_list().remove_1("changed");
+                    },
+                    FLASH,
+                );
+            }
+        }
+    }
+
+    fn all(selector: &str) -> Vec<Element> {
+        let Some(list) = document().and_then(|document| document.query_selector_all(selector).ok()) else {
+            return Vec::new();
+        };
+        (0..list.length()).filter_map(|at| list.item(at)?.dyn_into().ok()).collect()
+    }
+
+    /// Lets links from findings jump to the line: they name file, line and column.
+    pub fn follow_places() {
+        let Some(document) = document() else { return };
+        let hear = Closure::<dyn Fn(Event)>::new(|event: Event| {
+            let link = event
+                .target()
+                .and_then(|target| target.dyn_into::<Element>().ok()?.closest("a[data-line]").ok()?);
+            if let Some(link) = link {
+                let number =
+                    |name: &str| link.get_attribute(name).and_then(|text| text.parse().ok()).unwrap_or(1);
+                let file = link.get_attribute("data-file").unwrap_or_default();
+                if super::super::editor::go_to(&file, number("data-line"), number("data-column")) {
+                    event.prevent_default();
+                    event.stop_propagation();
+                }
+            }
+        });
+        let _ =
+            document.add_event_listener_with_callback_and_bool("click", hear.as_ref().unchecked_ref(), true);
+        hear.forget();
+    }
+
+    /// The accessible name of the cell that an event came from.
+    pub fn cell_of(event: &Event) -> Option<String> {
+        let target = event.target()?.dyn_into::<Element>().ok()?;
+        target.closest("a[aria-label]").ok()??.get_attribute("aria-label")
+    }
+
+    /// Moves the focus in a table of links with the arrow keys.
+    pub fn move_in_grid(event: &KeyboardEvent) {
+        let step = match event.key().as_str() {
+            "ArrowUp" => (-1, 0),
+            "ArrowDown" => (1, 0),
+            "ArrowLeft" => (0, -1),
+            "ArrowRight" => (0, 1),
+            _ => return,
+        };
+        if let Some(link) = neighbour(event, step) {
+            event.prevent_default();
+            let _ = link.focus();
+        }
+    }
+
+    fn neighbour(event: &KeyboardEvent, (down, right): (i32, i32)) -> Option<HtmlElement> {
+        let cell = event.target()?.dyn_into::<Element>().ok()?.closest("td").ok()??;
+        let row = cell.parent_element()?;
+        let mut at = (position(&row), position(&cell));
+        let body = row.parent_element()?;
+        loop {
+            at = (at.0 + down, at.1 + right);
+            let row = body.children().item(u32::try_from(at.0).ok()?)?;
+            let cell = row.children().item(u32::try_from(at.1).ok()?)?;
+            if let Ok(Some(link)) = cell.query_selector("a.matrix-cell") {
+                return link.dyn_into().ok();
+            }
+        }
+    }
+
+    fn position(element: &Element) -> i32 {
+        let mut count = 0;
+        let mut before = element.previous_element_sibling();
+        while let Some(sibling) = before {
+            count += 1;
+            before = sibling.previous_element_sibling();
+        }
+        count
+    }
+}

@@ -1,0 +1,41 @@
+//! An address that leads nowhere, and where to go instead.
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+
+use crate::paths;
+
+/// The page, with status 404.
+#[component]
+pub fn NotFoundPage() -> impl IntoView {
+    #[cfg(feature = "ssr")]
+    if let Some(response) = use_context::<leptos_axum::ResponseOptions>() {
+        response.set_status(http::StatusCode::NOT_FOUND);
+    }
+    view! {
+        <Title text="Not here" />
+        <main class="content" id="content">
+            <section class="empty">
+                <h1>"There is no page at this address"</h1>
+                <p>
+                    "It may have been a workload or cluster that is gone, or a mistyped name. Names are lower-case letters, digits and dashes."
+                </p>
+                <div class="empty-actions">
+                    <a class="btn btn-primary" href=paths::FLEET>
+                        "Fleet"
+                    </a>
+                    <a class="btn" href=paths::WORKLOADS>
+                        "Workloads"
+                    </a>
+                    <a class="btn" href=paths::CLUSTERS>
+                        "Clusters"
+                    </a>
+                    <a class="btn" href=paths::EVENTS>
+                        "Events"
+                    </a>
+                </div>
+            </section>
+        </main>
+    }
+    .into_any()
+}

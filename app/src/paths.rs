@@ -1,0 +1,187 @@
+//! Every address of the console, made in this one file. Pages, redirects and links ask here; nobody writes a path by hand.
+
+/// The fleet at a glance.
+pub const FLEET: &str = "/";
+/// All workloads.
+pub const WORKLOADS: &str = "/workloads";
+/// A new workload.
+pub const WORKLOAD_NEW: &str = "/workloads/new";
+/// All clusters.
+pub const CLUSTERS: &str = "/clusters";
+/// The event log.
+pub const EVENTS: &str = "/events";
+/// Settings: API tokens.
+pub const SETTINGS: &str = "/settings";
+/// Sign in.
+pub const SIGN_IN: &str = "/sign-in";
+/// The first person signs up.
+pub const SETUP: &str = "/setup";
+
+/// The tabs of a workload.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Tab {
+    /// Its releases.
+    #[default]
+    Clusters,
+    /// Its manifests and policies.
+    Config,
+    /// Where it belongs.
+    Placement,
+    /// Its revisions.
+    History,
+    /// What happened to it.
+    Events,
+}
+
+impl Tab {
+    /// All of them, in the order shown.
+    pub const ALL: [Self; 5] = [Self::Clusters, Self::Config, Self::Placement, Self::History, Self::Events];
+
+    /// The word in the address.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Clusters => "clusters",
+            Self::Config => "config",
+            Self::Placement => "placement",
+            Self::History => "history",
+            Self::Events => "events",
+        }
+    }
+
+    /// The word people read.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Clusters => "Clusters",
+            Self::Config => "Config",
+            Self::Placement => "Placement",
+            Self::History => "History",
+            Self::Events => "Events",
+        }
+    }
+
+    /// The tab with this slug; the first for anything else.
+    pub fn from_slug(slug: &str) -> Self {
+        Self::ALL.into_iter().find(|tab| tab.slug() == slug).unwrap_or_default()
+    }
+}
+
+/// A workload.
+pub fn workload(name: &str) -> String {
+    format!("{WORKLOADS}/{}", escaped(name))
+}
+
+/// A tab of a workload.
+pub fn workload_tab(name: &str, tab: Tab) -> String {
+    match tab {
+        Tab::Clusters => workload(name),
+        tab => query(&workload(name), &[("tab", tab.slug())]),
+    }
+}
+
+/// A workload with the row of one cluster open.
+pub fn release(workload_name: &str, cluster: &str) -> String {
+    query(&workload(workload_name), &[("open", cluster)])
+}
+
+/// A workload with a question open: `unpublish`, `sync` or `delete`.
+pub fn workload_ask(name: &str, question: &str) -> String {
+    query(&workload(name), &[("ask", question)])
+}
+
+/// The review before a publish.
+pub fn publish(name: &str) -> String {
+    format!("{}/publish", workload(name))
+}
+
+/// A cluster.
+pub fn cluster(name: &str) -> String {
+    format!("{CLUSTERS}/{}", escaped(name))
+}
+
+/// Sign in, then go on to `next`.
+pub fn sign_in(next: &str) -> String {
+    query(SIGN_IN, &[("next", next)])
+}
+
+/// A path with the given query; empty values are left out.
+pub fn query(path: &str, pairs: &[(&str, &str)]) -> String {
+    let mut url = path.to_owned();
+    for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
+        url.push(if url.contains('?') { '&' } else { '?' });
+        url.push_str(&escaped(key));
+        url.push('=');
+        url.push_str(&escaped(value));
+    }
+    url
+}
+
+fn escaped(text: &str) -> String {
+    use std::fmt::Write as _;
+    text.bytes().fold(String::with_capacity(text.len()), |mut out, b| {
+        match b {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(b)),
+            _ => write!(out, "%{b:02X}").unwrap_or_default(),
+        }
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_map_of_addresses_is_this() {
+        let map = [
+            FLEET.to_owned(),
+            WORKLOADS.to_owned(),
+            WORKLOAD_NEW.to_owned(),
+            workload("web"),
+            workload_tab("web", Tab::Config),
+            workload_tab("web", Tab::Placement),
+            workload_tab("web", Tab::History),
+            workload_tab("web", Tab::Events),
+            release("web", "edge-1"),
+            workload_ask("web", "delete"),
+            publish("web"),
+            CLUSTERS.to_owned(),
+            cluster("edge-1"),
+            EVENTS.to_owned(),
+            SETTINGS.to_owned(),
+            sign_in("/workloads?state=failing"),
+            SETUP.to_owned(),
+        ];
+        insta::assert_snapshot!(map.join("\n"), @r"
+        /
+        /workloads
+        /workloads/new
+        /workloads/web
+        /workloads/web?tab=config
+        /workloads/web?tab=placement
+        /workloads/web?tab=history
+        /workloads/web?tab=events
+        /workloads/web?open=edge-1
+        /workloads/web?ask=delete
+        /workloads/web/publish
+        /clusters
+        /clusters/edge-1
+        /events
+        /settings
+        /sign-in?next=%2Fworkloads%3Fstate%3Dfailing
+        /setup
+        ");
+    }
+
+    #[test]
+    fn a_name_cannot_leave_its_place_in_the_path() {
+        assert_eq!(workload("../x?y"), "/workloads/..%2Fx%3Fy");
+    }
+
+    #[test]
+    fn a_tab_reads_back_as_it_was_written() {
+        for tab in Tab::ALL {
+            assert_eq!(Tab::from_slug(tab.slug()), tab);
+        }
+        assert_eq!(Tab::from_slug("nonsense"), Tab::Clusters);
+    }
+}

@@ -1,0 +1,121 @@
+//! The HTML document around the console. Never runs in the browser.
+
+use std::collections::BTreeMap;
+
+use leptos::nonce::use_nonce;
+use leptos::prelude::*;
+use leptos_meta::MetaTags;
+use serde::Deserialize;
+
+use crate::app::App;
+use crate::theme;
+
+/// Where the build put each file: logical name to address, as in `target/site/assets.json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Assets(pub BTreeMap<String, String>);
+
+impl Assets {
+    /// The address of a file; its logical name under `/pkg` when the build did not hash it.
+    pub fn address(&self, name: &str) -> String {
+        match self.0.get(name) {
+            Some(address) if address.starts_with('/') => address.clone(),
+            Some(file) => format!("/{file}"),
+            None => format!("/pkg/{name}"),
+        }
+    }
+}
+
+/// The whole document. The theme stands on `<html>` before anything is painted, read from the cookie, so no script has
+/// to run for it; the one inline script starts the module and carries the nonce.
+pub fn shell(assets: Assets) -> impl IntoView {
+    let theme = theme::of_request();
+    let font = |name: &str| {
+        let href = assets.address(name);
+        view! { <link rel="preload" r#as="font" r#type="font/woff2" crossorigin="anonymous" href=href /> }
+    };
+    let (js, wasm) = (assets.address("frontend.js"), assets.address("frontend_bg.wasm"));
+    let start = format!(
+        "import({}).then(m=>m.default({{module_or_path:{}}}).then(()=>m.hydrate()))",
+        quoted(&js),
+        quoted(&wasm)
+    );
+    protect();
+    view! {
+        <!DOCTYPE html>
+        <html lang="en" data-theme=theme.attribute() data-editor=assets.address("editor.js")>
+            <head>
+                <meta charset="utf-8" />
+                <meta name="viewport" content="width=device-width, initial-scale=1" />
+                <meta name="color-scheme" content="light dark" />
+                <meta name="description" content="Flotilla publishes workloads to many clusters and keeps them there." />
+                {server_time().map(|millis| view! { <meta name="server-time" content=millis /> })}
+                <link rel="stylesheet" href=assets.address("main.css") />
+                <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
+                {font("inter.woff2")}
+                {font("jetbrains-mono.woff2")}
+                <link rel="modulepreload" href=js />
+                <link rel="preload" r#as="fetch" r#type="application/wasm" crossorigin="anonymous" href=wasm />
+                <MetaTags />
+                <script type="module" nonce=use_nonce()>
+                    {start}
+                </script>
+            </head>
+            <body>
+                <App />
+            </body>
+        </html>
+    }
+}
+
+/// The server's clock, for ages that go on while the page is open.
+#[cfg(feature = "ssr")]
+fn server_time() -> Option<String> {
+    use_context::<hub::Hub>().map(|hub| hub.clock().now().millis().to_string())
+}
+
+#[cfg(not(feature = "ssr"))]
+fn server_time() -> Option<String> {
+    None
+}
+
+/// A JavaScript string literal that can't end the script it stands in.
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default().replace('<', "\\u003c")
+}
+
+/// Only our own files, the one inline script with its nonce, and WASM. Styles may be inline: the strip's proportions are.
+#[cfg(feature = "ssr")]
+fn protect() {
+    use http::header::{CONTENT_SECURITY_POLICY, HeaderValue};
+    let (Some(nonce), Some(response)) = (use_nonce(), use_context::<leptos_axum::ResponseOptions>()) else {
+        return;
+    };
+    let policy = format!(
+        "default-src 'self'; script-src 'self' 'nonce-{nonce}' 'wasm-unsafe-eval'; style-src 'self'; \
+         style-src-attr 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    );
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        response.insert_header(CONTENT_SECURITY_POLICY, policy);
+    }
+}
+
+#[cfg(not(feature = "ssr"))]
+fn protect() {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_asset_is_found_by_its_logical_name() {
+        let assets: Assets = serde_json::from_str(r#"{"main.css":"/pkg/main.1a2b.css"}"#).unwrap();
+        assert_eq!(assets.address("main.css"), "/pkg/main.1a2b.css");
+        assert_eq!(assets.address("editor.js"), "/pkg/editor.js");
+    }
+
+    #[test]
+    fn a_script_literal_cannot_end_its_script() {
+        assert_eq!(quoted("</script>"), "\"\\u003c/script>\"");
+    }
+}

@@ -1,0 +1,162 @@
+//! Sign in, sign out, and the first person with the set-up token.
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::components::Redirect;
+use leptos_router::hooks::use_query_map;
+
+use crate::components::{Said, icon_sized};
+use crate::errors::Answer;
+use crate::paths;
+
+/// Signs a person in and goes on to `next`.
+#[server(prefix = "/api/fn", endpoint = "sign_in")]
+pub async fn sign_in(name: String, password: String, next: String) -> Answer<()> {
+    use crate::host;
+    let session = host::answer(host::hub()?.sign_in(&name, &password).await)?;
+    let_in(session).await?;
+    leptos_axum::redirect(host::safe_next(&next));
+    Ok(())
+}
+
+/// The first person signs up with the set-up token and is signed in.
+#[server(prefix = "/api/fn", endpoint = "sign_up")]
+pub async fn sign_up(token: String, name: String, password: String) -> Answer<()> {
+    use crate::host;
+    let session = host::answer(host::hub()?.sign_up_first(&token, &name, &password).await)?;
+    let_in(session).await?;
+    leptos_axum::redirect(paths::FLEET);
+    Ok(())
+}
+
+/// Ends the session.
+#[server(prefix = "/api/fn", endpoint = "sign_out")]
+pub async fn sign_out() -> Answer<()> {
+    use crate::{errors::AppError, host};
+    host::door()?.let_out().await.map_err(|_| host::refused(AppError::Busy))?;
+    leptos_axum::redirect(paths::SIGN_IN);
+    Ok(())
+}
+
+#[cfg(feature = "ssr")]
+async fn let_in(session: hub::Session) -> Answer<()> {
+    use crate::{errors::AppError, host};
+    host::door()?.let_in(session).await.map_err(|_| host::refused(AppError::Busy))
+}
+
+/// Whether the first person is still to come.
+#[server(prefix = "/api/fn", endpoint = "needs_setup", input = leptos::server_fn::codec::GetUrl)]
+pub async fn needs_setup() -> Answer<bool> {
+    use crate::host;
+    host::answer(host::hub()?.needs_setup().await)
+}
+
+/// Sign in.
+#[component]
+pub fn SignInPage() -> impl IntoView {
+    let action = ServerAction::<SignIn>::new();
+    let query = use_query_map();
+    let next = move || query.read().get("next").unwrap_or_default();
+    let first = Resource::new(|| (), |()| needs_setup());
+    view! {
+        <Title text="Sign in" />
+        <Transition>
+            {move || first.get().and_then(Result::ok).filter(|first| *first).map(|_| view! { <Redirect path=paths::SETUP /> })}
+        </Transition>
+        <Card title="Sign in to Flotilla">
+            <ActionForm action=action attr:class="fields">
+                {move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
+                <input type="hidden" name="next" value=next />
+                {text_field("name", "Name", "username", String::new())}
+                {password_field("Password", "current-password")}
+                <button class="btn btn-primary" type="submit">
+                    "Sign in"
+                </button>
+            </ActionForm>
+        </Card>
+    }
+    .into_any()
+}
+
+/// The first person.
+#[component]
+pub fn SetupPage() -> impl IntoView {
+    let action = ServerAction::<SignUp>::new();
+    let token = use_query_map().get_untracked().get("token").unwrap_or_default();
+    view! {
+        <Title text="Set up" />
+        <Card title="Set up Flotilla">
+            <p class="text-2">
+                "You are the first person here. The set-up token was printed where the server was started; it works once."
+            </p>
+            <ActionForm action=action attr:class="fields">
+                {move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
+                {text_field("token", "Set-up token", "one-time-code", token)}
+                {text_field("name", "Your name", "username", String::new())}
+                {password_field("Password, at least 12 characters", "new-password")}
+                <button class="btn btn-primary" type="submit">
+                    "Set up and sign in"
+                </button>
+            </ActionForm>
+            <p class="meta">
+                "Set up already? " <a class="link" href=paths::SIGN_IN>
+                    "Sign in"
+                </a>
+            </p>
+        </Card>
+    }
+    .into_any()
+}
+
+#[component]
+fn Card(title: &'static str, children: Children) -> impl IntoView {
+    view! {
+        <main class="content" id="content">
+            <div class="stack-md mx-auto max-w-90 pt-14">
+                <p class="flex items-center gap-2 font-semibold text-body">
+                    {icon_sized("brand", "icon icon-18")} "Flotilla"
+                </p>
+                <h1 class="title">{title}</h1>
+                {children()}
+            </div>
+        </main>
+    }
+    .into_any()
+}
+
+fn text_field(
+    name: &'static str,
+    label: &'static str,
+    complete: &'static str,
+    value: String,
+) -> impl IntoView {
+    view! {
+        <div class="field">
+            <label class="field-label" for=name>
+                {label}
+            </label>
+            <input class="input" id=name name=name value=value autocomplete=complete autocapitalize="off" maxlength="200" required=true />
+        </div>
+    }
+}
+
+fn password_field(label: &'static str, complete: &'static str) -> impl IntoView {
+    let least = if complete == "new-password" { "12" } else { "1" };
+    view! {
+        <div class="field">
+            <label class="field-label" for="password">
+                {label}
+            </label>
+            <input
+                class="input"
+                id="password"
+                type="password"
+                name="password"
+                autocomplete=complete
+                minlength=least
+                maxlength="200"
+                required=true
+            />
+        </div>
+    }
+}

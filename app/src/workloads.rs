@@ -1,0 +1,211 @@
+//! Workloads: the list. Filters, text and page stand in the address.
+
+use domain::Timestamp;
+use domain::page::Page;
+use domain::workload::WorkloadSummary;
+use leptos::prelude::*;
+use leptos_meta::Title;
+use leptos_router::components::Form;
+use leptos_router::hooks::use_query_map;
+use serde::{Deserialize, Serialize};
+
+use crate::components::counts::spoken;
+use crate::components::{Age, Empty, Group, Pager, Strip, icon, loaded, search_field};
+use crate::errors::Answer;
+use crate::live::{self, Topic};
+use crate::paths;
+
+mod calls;
+mod clusters_tab;
+mod config_tab;
+mod dialogs;
+mod files;
+mod form;
+mod history_tab;
+mod new;
+mod one;
+mod placement_form;
+mod placement_tab;
+mod publish;
+mod release;
+#[cfg(feature = "ssr")]
+mod source;
+
+pub use new::NewPage;
+pub use one::WorkloadPage;
+pub use placement_form::effect_word;
+pub use publish::PublishPage;
+
+/// One page of the list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadList {
+    /// The workloads.
+    pub page: Page<WorkloadSummary>,
+    /// When this was read.
+    pub at: Timestamp,
+}
+
+/// The page's one query. `group` is a group's slug.
+#[server(prefix = "/api/fn", endpoint = "workloads_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn workloads_read(q: String, group: String, cursor: Option<String>) -> Answer<WorkloadList> {
+    use crate::host;
+    use domain::page::ListQuery;
+    let hub = host::hub_for_reader()?;
+    let query = ListQuery {
+        q: q.chars().take(100).collect(),
+        state: Group::states_of(&group),
+        cursor,
+        ..ListQuery::default()
+    };
+    let page = host::answer(hub.workload_list(&query).await)?;
+    Ok(WorkloadList { page, at: hub.clock().now() })
+}
+
+/// The page.
+#[component]
+pub fn WorkloadsPage() -> impl IntoView {
+    let query = use_query_map();
+    let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
+    let version = live::version(|| Some(Topic::Fleet));
+    let data = Resource::new(
+        move || (part("q"), part("state"), query.read().get("cursor"), version.get()),
+        |(q, group, cursor, _)| workloads_read(q, group, cursor),
+    );
+    view! {
+        <Title text="Workloads" />
+        <div class="stack-md">
+            <div class="head">
+                <h1 class="title">"Workloads"</h1>
+                <div class="head-actions">
+                    <a class="btn btn-primary" href=paths::WORKLOAD_NEW>
+                        {icon("plus")}
+                        "New workload"
+                    </a>
+                </div>
+            </div>
+            <Form method="GET" action=paths::WORKLOADS>
+                <div class="filter-bar">
+                    {move || search_field("q", "Name", part("q"))}
+                    {move || state_select(&part("state"))}
+                    <button class="btn" type="submit">
+                        "Filter"
+                    </button>
+                </div>
+            </Form>
+            {loaded(data, move |list| show(list, &part("q"), &part("state"), query.read().get("cursor").is_some()))}
+        </div>
+    }
+    .into_any()
+}
+
+fn state_select(active: &str) -> impl IntoView + use<> {
+    let active = active.to_owned();
+    let option = move |group: Group| {
+        let chosen = active == group.slug();
+        view! {
+            <option value=group.slug() selected=chosen>
+                {group.word()}
+            </option>
+        }
+    };
+    view! {
+        <select class="select max-w-44" name="state" aria-label="State">
+            <option value="">"Any state"</option>
+            {Group::ALL.map(option).collect_view()}
+        </select>
+    }
+}
+
+fn show(list: WorkloadList, q: &str, group: &str, later: bool) -> AnyView {
+    let (page, at) = (list.page, list.at);
+    if page.items.is_empty() {
+        return nothing(q, group).into_any();
+    }
+    let here = [("q", q), ("state", group)];
+    let first = later.then(|| paths::query(paths::WORKLOADS, &here));
+    let next = page
+        .next
+        .as_ref()
+        .map(|cursor| paths::query(paths::WORKLOADS, &[("q", q), ("state", group), ("cursor", cursor)]));
+    let shown = page.items.len();
+    view! {
+        <table class="table">
+            <thead>
+                <tr>
+                    <th scope="col">"Workload"</th>
+                    <th scope="col">"Phase"</th>
+                    <th scope="col">"Releases"</th>
+                    <th scope="col" class="right">"Healthy"</th>
+                    <th scope="col">"Revision"</th>
+                    <th scope="col">"Namespace"</th>
+                    <th scope="col">"Changed"</th>
+                </tr>
+            </thead>
+            <tbody>{page.items.into_iter().map(|one| row(one, at)).collect_view()}</tbody>
+        </table>
+        <Pager shown=shown total=page.total noun="workloads" first=first next=next />
+    }
+    .into_any()
+}
+
+fn row(one: WorkloadSummary, at: Timestamp) -> impl IntoView {
+    let href = paths::workload(&one.name);
+    let targeted = one.counts.targeted();
+    let worst =
+        one.counts.worst().map(|state| Group::of(state).look().with_word(one.phase.word()).into_any());
+    let phase = worst.unwrap_or_else(|| view! { <span class="text-2">{one.phase.word()}</span> }.into_any());
+    let revision = match one.published {
+        Some(number) => view! { <span class="tag">{format!("r{number}")}</span> }.into_any(),
+        None => view! { <span class="text-3">"none"</span> }.into_any(),
+    };
+    let draft = (one.draft_changed && one.published.is_some())
+        .then(|| view! { <span class="meta">" + draft"</span> });
+    let strip = (targeted > 0).then(|| view! { <Strip counts=one.counts.clone() class="strip strip-row" /> });
+    view! {
+        <tr>
+            <th scope="row" class="cell-name name">
+                <a href=href>{one.name.clone()}</a>
+            </th>
+            <td class="cell-state">{phase}</td>
+            <td class="max-sm:hidden" style="min-width:120px" title=spoken(&one.counts)>
+                {strip}
+            </td>
+            <td class="right" data-label="Healthy">
+                {format!("{}/{targeted}", one.counts.healthy())}
+            </td>
+            <td data-label="Revision">{revision} {draft}</td>
+            <td class="mono" data-label="Namespace">
+                {one.namespace.clone()}
+            </td>
+            <td data-label="Changed">
+                <Age since=one.updated_at at=at suffix=" ago" />
+                {format!(" by {}", one.updated_by)}
+            </td>
+        </tr>
+    }
+}
+
+fn nothing(q: &str, group: &str) -> impl IntoView {
+    if q.is_empty() && group.is_empty() {
+        return view! {
+            <Empty
+                title="No workloads yet"
+                text="Describe a workload once and say where it belongs; Flotilla keeps it there. Paste your YAML, or drop the files."
+                command="flotilla apply -f deploy.yaml"
+            >
+                <a class="btn" href=paths::WORKLOAD_NEW>
+                    "New workload"
+                </a>
+            </Empty>
+        }
+        .into_any();
+    }
+    view! {
+        <Empty title="No workload matches" text="No name contains this text with a release in this state.">
+            <a class="btn" href=paths::WORKLOADS>
+                "Show all"
+            </a>
+        </Empty>
+    }
+    .into_any()
+}

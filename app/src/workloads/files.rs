@@ -1,0 +1,206 @@
+//! The files of a source as editors, with what the guard rails say while one types.
+
+use domain::finding::{Finding, sort};
+use domain::guard;
+use domain::manifest;
+use domain::workload::{Source, SourceFile, WorkloadSpec};
+use leptos::prelude::*;
+use std::time::Duration;
+
+use crate::components::findings::{tally, worst};
+use crate::components::{Editor, FindingList, icon};
+use crate::live::files::{Picked, dropped, picked};
+
+/// A person stops typing for this long before the text is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// One file being edited.
+#[derive(Debug, Clone, Copy)]
+pub struct Draft {
+    key: u32,
+    name: RwSignal<String>,
+    text: RwSignal<String>,
+}
+
+/// All files being edited.
+#[derive(Debug, Clone, Copy)]
+pub struct Drafts {
+    files: RwSignal<Vec<Draft>>,
+    next: StoredValue<u32>,
+    refused: RwSignal<Vec<String>>,
+}
+
+impl Drafts {
+    /// These files; one empty one if there are none.
+    pub fn new(files: &[SourceFile]) -> Self {
+        let drafts =
+            Self { files: RwSignal::default(), next: StoredValue::new(0), refused: RwSignal::default() };
+        for file in files {
+            drafts.add(&file.name, &file.text);
+        }
+        if files.is_empty() {
+            drafts.add("deploy.yaml", "");
+        }
+        drafts
+    }
+
+    fn add(self, name: &str, text: &str) {
+        let key = self.next.get_value();
+        self.next.set_value(key + 1);
+        let draft = Draft { key, name: RwSignal::new(name.to_owned()), text: RwSignal::new(text.to_owned()) };
+        self.files.update(|files| files.push(draft));
+    }
+
+    fn remove(self, key: u32) {
+        self.files.update(|files| files.retain(|file| file.key != key));
+    }
+
+    /// A picked or dropped file replaces one of the same name, then a lone empty one, or is added.
+    fn take(self, file: &Picked) {
+        let text = match &file.text {
+            Ok(text) => text,
+            Err(why) => return self.refused.update(|all| all.push(format!("{} {why}.", file.name))),
+        };
+        let old = self.files.with_untracked(|files| {
+            let same = files.iter().find(|old| old.name.get_untracked() == file.name);
+            same.or_else(|| files.iter().find(|old| old.text.with_untracked(|text| text.trim().is_empty())))
+                .copied()
+        });
+        if let Some(old) = old {
+            self.remove(old.key);
+        }
+        self.add(&file.name, text);
+    }
+
+    /// The files as they are now.
+    pub fn files(self) -> Vec<SourceFile> {
+        self.files.with(|files| {
+            files.iter().map(|file| SourceFile { name: file.name.get(), text: file.text.get() }).collect()
+        })
+    }
+
+    /// What the guard rails say, looked at when typing pauses.
+    pub fn findings(self, name: Signal<String>, namespace: Signal<String>) -> Memo<Vec<Finding>> {
+        let seen = RwSignal::new((name.get_untracked(), namespace.get_untracked(), untrack(|| self.files())));
+        let mut look = debounce(PAUSE, move |now| seen.set(now));
+        Effect::new(move |before: Option<()>| {
+            let now = (name.get(), namespace.get(), self.files());
+            if before.is_some() {
+                look(now);
+            }
+        });
+        Memo::new(move |_| seen.with(|(name, namespace, files)| check(name, namespace, files)))
+    }
+}
+
+/// The guard rails over a draft. An empty form is not scolded.
+pub fn check(name: &str, namespace: &str, files: &[SourceFile]) -> Vec<Finding> {
+    if files.iter().all(|file| file.text.trim().is_empty()) {
+        return Vec::new();
+    }
+    let parsed = manifest::parse(files);
+    let source = Source::Yaml { files: files.to_vec() };
+    let spec = WorkloadSpec { namespace: namespace.to_owned(), source, ..WorkloadSpec::default() };
+    let mut findings = guard::check_static(name, &spec, &parsed);
+    // Where it belongs is asked in its own part of the form.
+    let not_yet = |finding: &Finding| name.is_empty() && finding.code == "G101";
+    findings.retain(|finding| !not_yet(finding) && !finding.path.starts_with("/placement"));
+    sort(&mut findings);
+    findings
+}
+
+/// The editors, the ways to add a file, and the findings in one list.
+#[component]
+pub fn FilesEditor(
+    /// The files.
+    drafts: Drafts,
+    /// What the guard rails say of them.
+    findings: Memo<Vec<Finding>>,
+    /// Prefix of the form's fields.
+    prefix: &'static str,
+) -> impl IntoView {
+    let take = Callback::new(move |file: Picked| drafts.take(&file));
+    view! {
+        <div class="stack-md" on:dragover=|ev| ev.prevent_default() on:drop=move |ev| dropped(&ev, take)>
+            <For each=move || drafts.files.get() key=|file| file.key children=move |file| one(drafts, file, findings, prefix) />
+            <div class="flex flex-wrap items-center gap-2">
+                <button class="btn btn-sm" type="button" on:click=move |_| drafts.add(&free_name(drafts), "")>
+                    {icon("plus")}
+                    "File"
+                </button>
+                <label class="btn btn-sm">
+                    {icon("upload")}
+                    "Upload"
+                    <input class="sr-only" type="file" multiple=true accept=".yaml,.yml,.json" on:change=move |ev| picked(&ev, take) />
+                </label>
+                <span class="meta">"Or drop files here. Several documents in one file are fine: separate them with ---."</span>
+            </div>
+            {move || drafts.refused.get().into_iter().map(|why| view! { <p class="field-message hue-degraded">{icon("error")} {why}</p> }).collect_view()}
+            <section class="stack-sm" aria-labelledby="findings">
+                <h2 class="section" id="findings">
+                    "Findings "
+                    <span class="meta font-normal" aria-live="polite">
+                        {move || findings.with(|all| tally(all))}
+                    </span>
+                </h2>
+                {move || view! { <FindingList findings=findings.get() /> }}
+            </section>
+        </div>
+    }
+    .into_any()
+}
+
+fn free_name(drafts: Drafts) -> String {
+    let taken: Vec<String> = untrack(|| drafts.files()).into_iter().map(|file| file.name).collect();
+    let free = (2..).map(|n| format!("file-{n}.yaml")).find(|name| !taken.contains(name));
+    free.unwrap_or_default()
+}
+
+fn one(drafts: Drafts, file: Draft, findings: Memo<Vec<Finding>>, prefix: &'static str) -> impl IntoView {
+    let field = |part: &str| format!("{prefix}[files][{}][{part}]", file.key);
+    let here = Memo::new(move |_| {
+        let name = file.name.get();
+        findings.with(|all| {
+            let here = |finding: &&Finding| finding.place.as_ref().is_some_and(|place| place.file == name);
+            all.iter().filter(here).cloned().collect::<Vec<_>>()
+        })
+    });
+    let only = move || drafts.files.with(Vec::len) <= 1;
+    let mark = move || here.with(|here| (!here.is_empty()).then(|| worst(here).mark()));
+    view! {
+        <div>
+            <div class="flex items-center gap-2 pb-1">
+                {mark}
+                <input
+                    class="input input-mono max-w-72"
+                    name=field("name")
+                    value=file.name.get_untracked()
+                    aria-label="File name"
+                    maxlength="200"
+                    required=true
+                    on:input=move |ev| file.name.set(event_target_value(&ev))
+                />
+                <span class="meta ml-auto">
+                    "Tab leaves the editor "
+                    <kbd class="key">"Ctrl M"</kbd>
+                </span>
+                <button
+                    class="btn btn-sm btn-icon btn-quiet"
+                    type="button"
+                    aria-label=move || format!("Remove {}", file.name.get())
+                    hidden=only
+                    on:click=move |_| drafts.remove(file.key)
+                >
+                    {icon("close")}
+                </button>
+            </div>
+            <Editor
+                field=field("text")
+                file=file.name
+                text=file.text.get_untracked()
+                findings=here
+                on_text=Callback::new(move |text| file.text.set(text))
+            />
+        </div>
+    }
+}

@@ -1,0 +1,122 @@
+//! The revisions of a workload, and what happened to it.
+
+use domain::Timestamp;
+use domain::page::Page;
+use domain::workload::Revision;
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+use serde::{Deserialize, Serialize};
+
+use crate::components::{Age, Empty, Pager, count_of, loaded};
+use crate::errors::Answer;
+use crate::events::{EventRow, events_read};
+use crate::paths::{self, Tab};
+
+/// One page of revisions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    /// Newest first; without the texts of their files.
+    pub page: Page<Revision>,
+    /// When this was read.
+    pub at: Timestamp,
+}
+
+/// The tab's query.
+#[server(prefix = "/api/fn", endpoint = "revisions_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn revisions_read(name: String, cursor: Option<String>) -> Answer<History> {
+    use super::source::without_texts;
+    use crate::host;
+    use domain::page::ListQuery;
+    let hub = host::hub_for_reader()?;
+    let query = ListQuery { cursor, ..ListQuery::default() };
+    let mut page = host::answer(hub.workload_revisions(&name, &query).await)?;
+    page.items.iter_mut().for_each(|revision| without_texts(&mut revision.spec.source));
+    Ok(History { page, at: hub.clock().now() })
+}
+
+/// The revisions.
+#[component]
+pub fn HistoryTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
+    let query = use_query_map();
+    let cursor = move || query.read().get("cursor");
+    let data = Resource::new(
+        move || (name.get(), cursor(), version.get()),
+        |(name, cursor, _)| revisions_read(name, cursor),
+    );
+    loaded(data, move |history| show(history, &name.get(), cursor().is_some()))
+}
+
+fn show(history: History, name: &str, later: bool) -> AnyView {
+    let History { page, at } = history;
+    if page.items.is_empty() {
+        let review = paths::publish(name);
+        return view! {
+            <Empty title="Never published" text="Each publish freezes the draft as a numbered revision and is listed here.">
+                <a class="btn" href=review>
+                    "Review"
+                </a>
+            </Empty>
+        }
+        .into_any();
+    }
+    let base = paths::workload_tab(name, Tab::History);
+    let next = page.next.as_ref().map(|cursor| paths::query(&base, &[("cursor", cursor)]));
+    let shown = page.items.len();
+    view! {
+        <table class="table">
+            <thead>
+                <tr>
+                    <th scope="col">"Revision"</th>
+                    <th scope="col">"Published"</th>
+                    <th scope="col">"By"</th>
+                    <th scope="col">"Message"</th>
+                    <th scope="col">"Source"</th>
+                </tr>
+            </thead>
+            <tbody>{page.items.into_iter().map(|revision| row(revision, at)).collect_view()}</tbody>
+        </table>
+        <Pager shown=shown total=page.total noun="revisions" first=later.then_some(base) next=next />
+    }
+    .into_any()
+}
+
+fn row(revision: Revision, at: Timestamp) -> impl IntoView {
+    let files = u32::try_from(revision.spec.source.files().len()).unwrap_or(u32::MAX);
+    view! {
+        <tr>
+            <th scope="row" class="cell-name">
+                <span class="tag">{format!("r{}", revision.number)}</span>
+            </th>
+            <td class="cell-state">
+                <Age since=revision.created_at at=at suffix=" ago" />
+            </td>
+            <td data-label="By">{revision.author}</td>
+            <td data-label="Message">{revision.message}</td>
+            <td data-label="Source">{count_of(files, "file")}</td>
+        </tr>
+    }
+}
+
+/// What happened to it.
+#[component]
+pub fn EventsTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
+    let data = Resource::new(
+        move || (name.get(), version.get()),
+        |(name, _)| events_read(name, String::new(), None),
+    );
+    loaded(data, move |list| {
+        let at = list.at;
+        let all = paths::query(paths::EVENTS, &[("workload", &name.get())]);
+        view! {
+            <div class="list">
+                {list.events.into_iter().map(|event| view! { <EventRow event=event at=at /> }).collect_view()}
+            </div>
+            <p class="table-foot">
+                <a class="link" href=all>
+                    "In the event log"
+                </a>
+            </p>
+        }
+        .into_any()
+    })
+}
