@@ -1,0 +1,3 @@
+//! Questions about the event log.
+
+pub mod list;

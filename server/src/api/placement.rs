@@ -1,0 +1,4 @@
+//! Questions about placement.
+
+pub mod decision;
+pub mod preview;

@@ -1,0 +1,4 @@
+//! Operations on releases.
+
+pub mod get;
+pub mod list;

@@ -1,0 +1,14 @@
+//! Operations on workloads.
+
+pub mod create;
+pub mod delete;
+pub mod get;
+pub mod list;
+pub mod patch;
+pub mod publish;
+pub mod put;
+pub mod revisions;
+pub mod status;
+pub mod sync;
+pub mod unpublish;
+pub mod validate;

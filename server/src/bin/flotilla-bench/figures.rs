@@ -1,0 +1,38 @@
+//! Percentiles and CPU time.
+
+use std::time::Duration;
+
+/// Durations of many runs.
+#[derive(Default)]
+pub struct Figures(Vec<Duration>);
+
+impl Figures {
+    pub fn add(&mut self, duration: Duration) {
+        self.0.push(duration);
+    }
+
+    /// The `p`-th percentile in milliseconds, by nearest rank.
+    pub fn percentile(&self, p: usize) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let rank = (sorted.len() * p).div_ceil(100).clamp(1, sorted.len().max(1)) - 1;
+        sorted.get(rank).map_or(f64::NAN, |duration| duration.as_secs_f64() * 1000.0)
+    }
+
+    /// One line: name, p50, p95, largest.
+    pub fn line(&self, name: &str) -> String {
+        let (p50, p95, most) = (self.percentile(50), self.percentile(95), self.percentile(100));
+        format!("{name:<28} n={:<4} p50 {p50:>8.2} ms   p95 {p95:>8.2} ms   max {most:>8.2} ms", self.0.len())
+    }
+}
+
+/// CPU time of this process so far, in milliseconds; 0 where the system does not tell.
+pub fn cpu_millis() -> f64 {
+    // Fields 14 and 15 of /proc/self/stat, in ticks of 10 ms; the name in field 2 may hold spaces, so read after ')'.
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = |field: usize| -> f64 {
+        after.split_whitespace().nth(field).and_then(|text| text.parse().ok()).unwrap_or(0.0)
+    };
+    (ticks(11) + ticks(12)) * 10.0
+}

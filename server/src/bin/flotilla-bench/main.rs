@@ -1,0 +1,52 @@
+//! Benchmarks: how long publishing and healing take, beside the bare limit measured in the same run.
+//!
+//! Machines differ and are noisy, so every figure of ours stands beside what the same objects cost when a plain client
+//! applies them to the same simulated clusters, and the ratio is what counts. Run by `cargo xtask bench NAME`.
+
+#![expect(clippy::print_stdout, reason = "the figures are the output")]
+
+mod drift;
+mod figures;
+mod fleet;
+mod publish;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Benchmarks of Flotilla on simulated clusters")]
+struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// From the publish call to Applied on the event stream, beside bare server-side apply
+    Publish {
+        /// Numbers of clusters
+        #[arg(long, value_delimiter = ',', default_value = "1,100")]
+        clusters: Vec<usize>,
+        /// Publishes measured per number of clusters
+        #[arg(long, default_value_t = 50)]
+        runs: usize,
+    },
+    /// From a change of an applied object to the moment it is back
+    Drift {
+        /// Changes of each sort
+        #[arg(long, default_value_t = 50)]
+        runs: usize,
+    },
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    match Args::parse().what {
+        What::Publish { clusters, runs } => {
+            for count in clusters {
+                publish::run(count, runs).await?;
+            }
+            Ok(())
+        }
+        What::Drift { runs } => drift::run(runs).await,
+    }
+}

@@ -1,0 +1,131 @@
+//! B1 and B3: from the publish call until the event stream has said Applied for every cluster, beside a plain client
+//! that applies the same objects to clusters of the same kind.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use domain::ReleaseId;
+use domain::event::{Event, EventKind};
+use futures::StreamExt;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::core::{ApiResource, GroupVersionKind};
+
+use crate::figures::{Figures, cpu_millis};
+use crate::fleet::{Fleet, client, manifests, simulated};
+
+const WARM_UP: usize = 10;
+/// Requests under way at once, as many as the engine has per cluster.
+const CONCURRENCY: usize = 16;
+
+pub async fn run(clusters: usize, runs: usize) -> anyhow::Result<()> {
+    let fleet = Fleet::start(clusters, false).await?;
+    for n in 0..WARM_UP + runs {
+        fleet.draft(&format!("w{n}"), manifests(&format!("w{n}"))).await?;
+    }
+    let (mut ours, mut cpu) = (Figures::default(), 0.0);
+    for n in 0..WARM_UP + runs {
+        let (took, used) = publish(&fleet, &format!("w{n}"), clusters).await?;
+        if n >= WARM_UP {
+            ours.add(took);
+            cpu += used;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    fleet.end().await;
+    let (bare, bare_cpu) = bare(clusters, runs).await?;
+    let releases = (runs * clusters) as f64;
+    println!("publish, {clusters} clusters, ServiceAccount + Deployment");
+    println!("  {}", ours.line("publish → Applied"));
+    println!("  {}", bare.line("bare server-side apply"));
+    println!(
+        "  ratio p50 {:.2}, p95 {:.2}",
+        ours.percentile(50) / bare.percentile(50),
+        ours.percentile(95) / bare.percentile(95)
+    );
+    println!(
+        "  CPU per release {:.2} ms, bare {:.2} ms (simulated API server included in both)",
+        cpu / releases,
+        bare_cpu / releases
+    );
+    Ok(())
+}
+
+/// One publish; how long until all are applied, and the CPU it took.
+async fn publish(fleet: &Fleet, name: &str, clusters: usize) -> anyhow::Result<(Duration, f64)> {
+    let mut notices = fleet.hub.notices();
+    let mut seen = *notices.borrow_and_update();
+    let (cpu, start) = (cpu_millis(), Instant::now());
+    fleet.hub.workload_publish(&fleet.actor, name, "", None).await?;
+    let mut applied: HashSet<ReleaseId> = HashSet::new();
+    while applied.len() < clusters {
+        let events = fleet.hub.events_after(seen, 500).await?;
+        if events.is_empty() {
+            notices.changed().await?;
+            continue;
+        }
+        seen = events.last().map_or(seen, |event| event.seq);
+        applied.extend(
+            events.iter().filter(|event| says_applied(event, name)).filter_map(|event| event.release),
+        );
+    }
+    Ok((start.elapsed(), cpu_millis() - cpu))
+}
+
+/// The first state after Applied is Progressing; a cluster may be so quick that Healthy is the first that is seen.
+fn says_applied(event: &Event, name: &str) -> bool {
+    let after = ["→ Progressing", "→ Healthy", "→ Degraded"];
+    event.kind == EventKind::ReleaseChanged
+        && event.workload_name == name
+        && after.iter().any(|word| event.message.contains(word))
+}
+
+/// The limit: the same two objects by a plain client, in parallel on every cluster.
+async fn bare(count: usize, runs: usize) -> anyhow::Result<(Figures, f64)> {
+    let clusters: Vec<_> = (0..count).map(|n| simulated(&format!("bare{n}"), false)).collect();
+    let clients: Vec<_> = clusters.iter().map(client).collect();
+    for cluster in &clusters {
+        let namespace =
+            serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bench"}});
+        cluster.create(namespace, "bench")?;
+    }
+    let (mut figures, mut cpu) = (Figures::default(), 0.0);
+    for n in 0..WARM_UP + runs {
+        let name = format!("w{n}");
+        let (used, start) = (cpu_millis(), Instant::now());
+        let applies = clients.iter().map(|client| apply_both(client, &name));
+        let mut applies = futures::stream::iter(applies).buffer_unordered(CONCURRENCY);
+        while let Some(done) = applies.next().await {
+            done?;
+        }
+        if n >= WARM_UP {
+            figures.add(start.elapsed());
+            cpu += cpu_millis() - used;
+        }
+    }
+    Ok((figures, cpu))
+}
+
+async fn apply_both(client: &kube::Client, name: &str) -> anyhow::Result<()> {
+    let objects = manifests(name);
+    let mut objects = objects.split("---\n");
+    let account = apply(client, GroupVersionKind::gvk("", "v1", "ServiceAccount"), objects.next(), name);
+    let deployment = apply(client, GroupVersionKind::gvk("apps", "v1", "Deployment"), objects.next(), name);
+    futures::try_join!(account, deployment)?;
+    Ok(())
+}
+
+async fn apply(
+    client: &kube::Client,
+    kind: GroupVersionKind,
+    yaml: Option<&str>,
+    name: &str,
+) -> anyhow::Result<()> {
+    let files =
+        [domain::workload::SourceFile { name: "app.yaml".into(), text: yaml.unwrap_or_default().into() }];
+    let parsed = domain::manifest::parse(&files);
+    let object = parsed.objects().into_iter().next();
+    let api: kube::Api<DynamicObject> =
+        kube::Api::namespaced_with(client.clone(), "bench", &ApiResource::from_gvk(&kind));
+    api.patch(name, &PatchParams::apply("bench"), &Patch::Apply(&object)).await?;
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! The built files.
+
+use std::path::Path;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use server::assets::Shelf;
+
+use crate::house::{Answer, House};
+
+fn write(dir: &Path, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let path = dir.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}
+
+async fn house() -> House {
+    let dir = tempfile::tempdir().unwrap();
+    let map = r#"{"main.css": "/pkg/main.0a1b2c3d.css", "frontend.js": "/pkg/frontend.js"}"#;
+    write(
+        dir.path(),
+        &[
+            ("assets.json", map),
+            ("pkg/main.0a1b2c3d.css", "body { color: red }"),
+            ("pkg/main.0a1b2c3d.css.br", "small"),
+            ("pkg/frontend.js", "export {}"),
+            ("pkg/frontend_bg.wasm", "\0asm"),
+            ("favicon.svg", "<svg/>"),
+        ],
+    );
+    let shelf = Shelf::read(dir.path()).unwrap();
+    House::with(|hub| server::Options { shelf, ..server::Options::bare(hub) }).await
+}
+
+async fn get(house: &House, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let request =
+        headers.iter().fold(Request::get(path), |request, (name, value)| request.header(*name, *value));
+    house.raw(request.body(Body::empty()).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_file_with_its_hash_in_its_name_is_kept_for_ever_and_others_are_asked_about() {
+    let house = house().await;
+    let css = get(&house, "/pkg/main.0a1b2c3d.css", &[]).await;
+    assert_eq!(css.header("cache-control"), "public, max-age=31536000, immutable");
+    assert_eq!((css.header("content-type"), &*css.text), ("text/css; charset=utf-8", "body { color: red }"));
+    let js = get(&house, "/pkg/frontend.js", &[]).await;
+    assert_eq!(
+        (js.header("cache-control"), js.header("content-type")),
+        ("no-cache", "text/javascript; charset=utf-8")
+    );
+    let again = get(&house, "/pkg/frontend.js", &[("if-none-match", js.header("etag"))]).await;
+    assert_eq!((again.status, &*again.text), (StatusCode::NOT_MODIFIED, ""));
+    assert_eq!(get(&house, "/pkg/frontend_bg.wasm", &[]).await.header("content-type"), "application/wasm");
+    assert_eq!(get(&house, "/favicon.svg", &[]).await.header("content-type"), "image/svg+xml");
+}
+
+#[tokio::test]
+async fn who_takes_brotli_gets_what_the_build_compressed() {
+    let house = house().await;
+    let small = get(&house, "/pkg/main.0a1b2c3d.css", &[("accept-encoding", "gzip, br")]).await;
+    assert_eq!((small.header("content-encoding"), &*small.text), ("br", "small"));
+    let plain = get(&house, "/pkg/main.0a1b2c3d.css", &[("accept-encoding", "br;q=0")]).await;
+    assert_eq!((plain.header("content-encoding"), &*plain.text), ("", "body { color: red }"));
+    assert!(plain.header("vary").contains("accept-encoding"));
+}
+
+#[tokio::test]
+async fn nothing_else_of_the_folder_is_served() {
+    let house = house().await;
+    for path in
+        ["/assets.json", "/pkg/../assets.json", "/pkg/main.0a1b2c3d.css.br", "/pkg/", "/%2e%2e/etc/passwd"]
+    {
+        assert_eq!(get(&house, path, &[]).await.status, StatusCode::SEE_OTHER, "{path}");
+    }
+}
+
+#[test]
+fn a_folder_without_its_map_is_an_error_that_names_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = format!("{:#}", Shelf::read(dir.path()).unwrap_err());
+    assert!(error.contains("assets.json"), "{error}");
+}

@@ -1,0 +1,181 @@
+//! The whole way at once: a server, agents in its process, three simulated clusters, and the client of the command line.
+
+use std::time::Duration;
+
+use domain::cluster::ClusterKind;
+use domain::event::EventKind;
+use domain::placement::{Placement, Predicate};
+use domain::release::State;
+use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
+use hub::{Actor, ActorKind, Clock, Config, Hub, Loops, NewCluster};
+use kubesim::Cluster;
+use serde_json::{Value, json};
+use server::link::InProcess;
+use server::{Options, Site};
+use tokio_util::sync::CancellationToken;
+use wire::{Client, EventQuery, PublishRequest, Status, UnpublishRequest, Watched};
+
+const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
+const WEB: (&str, &str) = ("apps", "web");
+
+const MANIFESTS: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: apps
+spec:
+  replicas: 2
+  selector:
+    matchLabels: {app: web}
+  template:
+    metadata:
+      labels: {app: web}
+    spec:
+      containers:
+        - name: web
+          image: docker.io/library/nginx:1.29.3
+          resources:
+            requests: {cpu: 10m, memory: 16Mi}
+            limits: {memory: 32Mi}
+";
+
+struct Fleet {
+    client: Client,
+    clusters: Vec<Cluster>,
+    loops: Loops,
+    stop: CancellationToken,
+    _folder: tempfile::TempDir,
+}
+
+impl Fleet {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(Config { database, clock: Clock::system() }).await.unwrap();
+        let loops = hub.spawn_loops();
+        let stop = CancellationToken::new();
+        let site = Site::new(Options { stop: stop.clone(), ..Options::bare(hub.clone()) });
+        let mut clusters = Vec::new();
+        for name in ["eu-1", "eu-2", "us-1"] {
+            let cluster =
+                Cluster::new(kubesim::Options { name: name.to_owned(), ..kubesim::Options::default() });
+            let new = NewCluster::new(name, ClusterKind::Simulated);
+            let id = hub.cluster_register(&Actor::system(), new).await.unwrap().id;
+            let client = kube::Client::new(cluster.service(), "default");
+            let options = server::serve::agent_options(&hub);
+            tokio::spawn(agent::run(InProcess::new(site.clone(), id), client, options, stop.clone()));
+            clusters.push(cluster);
+        }
+        let user = hub.ensure_user("ada", "correct horse battery").await.unwrap();
+        let actor = Actor::new("ada", ActorKind::Session(user));
+        let token = hub.token_create(&actor, "test", 1).await.unwrap().secret;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = Client::new(&format!("http://{}", listener.local_addr().unwrap()), &token).unwrap();
+        let serving = axum::serve(listener, server::build(&site).router.into_make_service());
+        tokio::spawn(serving.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());
+        Self { client, clusters, loops, stop, _folder: folder }
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        self.loops.stop().await;
+    }
+
+    /// The status, once it is as asked for; looks whenever something changes.
+    async fn status_when(&self, wanted: impl Fn(&Status) -> bool) -> Status {
+        let mut watch = self.client.watch(None);
+        loop {
+            let status = self.client.workload_status("web", None).await.unwrap();
+            if wanted(&status) {
+                return status;
+            }
+            watch.next().await.unwrap();
+        }
+    }
+
+    fn deployment(&self, cluster: usize) -> Option<Value> {
+        self.clusters[cluster].get(DEPLOYMENT, WEB)
+    }
+}
+
+fn web() -> NewWorkload {
+    let file = SourceFile { name: "web.yaml".to_owned(), text: MANIFESTS.to_owned() };
+    let names = vec!["eu-1".to_owned(), "eu-2".to_owned(), "us-1".to_owned()];
+    NewWorkload {
+        name: "web".to_owned(),
+        spec: WorkloadSpec {
+            namespace: "apps".to_owned(),
+            source: Source::Yaml { files: vec![file] },
+            placement: Placement {
+                predicates: vec![Predicate { names, ..Predicate::default() }],
+                ..Placement::default()
+            },
+            ..WorkloadSpec::default()
+        },
+        ..NewWorkload::default()
+    }
+}
+
+/// Only there so that a fleet that hangs fails the test.
+async fn in_time(test: impl Future<Output = ()>) {
+    tokio::time::timeout(Duration::from_secs(120), test).await.expect("the fleet gets there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workload_is_published_becomes_healthy_is_put_right_and_taken_back() {
+    in_time(async {
+        let fleet = Fleet::start().await;
+        fleet.client.workload_create(&web()).await.unwrap();
+        let published = fleet.client.workload_publish("web", &PublishRequest::default(), None).await.unwrap();
+        assert_eq!((published.revision, published.clusters.len()), (1, 3));
+        let status = fleet.status_when(|status| status.counts.healthy() == 3).await;
+        assert_eq!(status.target_clusters.len(), 3);
+
+        let before = fleet.deployment(1).unwrap();
+        assert_eq!(before["spec"]["replicas"], 2);
+        let by_hand = |object: &mut Value| object["spec"]["replicas"] = json!(7);
+        fleet.clusters[1].touch(DEPLOYMENT, WEB, "kubectl-edit", by_hand).unwrap();
+        healed(&fleet).await;
+        assert_eq!(fleet.deployment(1).unwrap()["spec"]["replicas"], 2);
+
+        fleet.client.workload_unpublish("web", &UnpublishRequest::default()).await.unwrap();
+        fleet.status_when(|status| status.counts.of(State::Removed) == 3).await;
+        for cluster in 0..3 {
+            assert_eq!(fleet.deployment(cluster), None);
+        }
+        fleet.end().await;
+    })
+    .await;
+}
+
+async fn healed(fleet: &Fleet) {
+    let mut watch = fleet.client.watch(None);
+    let query = EventQuery { cluster: Some("eu-2".to_owned()), ..EventQuery::default() };
+    loop {
+        let events = fleet.client.event_list(&query).await.unwrap().items;
+        if let Some(event) = events.iter().find(|event| event.kind == EventKind::DriftHealed) {
+            assert!(event.message.contains("kubectl-edit"), "{}", event.message);
+            return;
+        }
+        watch.next().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p12_a_cluster_that_is_cut_off_holds_nobody_up_and_catches_up() {
+    in_time(async {
+        let fleet = Fleet::start().await;
+        let mut watch = fleet.client.watch(None);
+        assert_eq!(watch.next().await.unwrap(), Watched::Open);
+        fleet.clusters[2].faults().set_offline(true);
+        fleet.client.workload_create(&web()).await.unwrap();
+        fleet.client.workload_publish("web", &PublishRequest::default(), None).await.unwrap();
+        let status = fleet.status_when(|status| status.counts.healthy() == 2).await;
+        assert_eq!(status.target_clusters.len(), 3);
+        assert_eq!(fleet.deployment(2), None);
+        fleet.clusters[2].faults().set_offline(false);
+        fleet.status_when(|status| status.counts.healthy() == 3).await;
+        fleet.end().await;
+    })
+    .await;
+}
