@@ -1,0 +1,20 @@
+// Every page of the console, by the words a person would use for it.
+
+/** Name and address of each page of somebody who is signed in. */
+export const PAGES: readonly (readonly [string, string])[] = [
+  ["the fleet", "/"],
+  ["the workloads", "/workloads"],
+  ["a new workload", "/workloads/new"],
+  ["a workload", "/workloads/lighthouse"],
+  ["an open release", "/workloads/lighthouse?open=eu-west-1"],
+  ["a draft", "/workloads/lighthouse?tab=config"],
+  ["a placement", "/workloads/lighthouse?tab=placement"],
+  ["a history", "/workloads/lighthouse?tab=history"],
+  ["what happened to a workload", "/workloads/lighthouse?tab=events"],
+  ["a review", "/workloads/lighthouse/publish"],
+  ["the question before deleting", "/workloads/lighthouse?ask=delete"],
+  ["the clusters", "/clusters"],
+  ["a cluster", "/clusters/eu-west-1"],
+  ["the events", "/events"],
+  ["the settings", "/settings"],
+];

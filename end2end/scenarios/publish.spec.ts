@@ -1,0 +1,138 @@
+// From a paste to every cluster, and everything that is refused on the way.
+
+import { CLUSTERS, alive, cell, describe, expect, fixture, open, paste, publish, remove, row, test } from "./kit.js";
+
+const SHOP = ["db.yaml", "api.yaml", "web.yaml"].map((file) => fixture("three-tier", file)).join("\n---\n");
+
+test.describe.configure({ mode: "serial" });
+
+test("a pasted three-tier application is checked while one types, placed, reviewed, published and becomes Healthy everywhere", async ({
+  page,
+}) => {
+  // Somebody renamed the pods' label and forgot the selector.
+  const broken = SHOP.replace("labels: {app: shop, tier: api}\n    spec:", "labels: {app: shop, tier: backend}\n    spec:");
+  expect(broken).not.toBe(SHOP);
+  const line = 1 + broken.split("\n").findIndex((text) => text.includes("matchLabels: {app: shop, tier: api}"));
+
+  await describe(page, "shop", "shop", broken);
+  const finding = page.getByRole("listitem").filter({ hasText: "G214" });
+  await expect(finding).toContainText("error");
+  await expect(finding.getByRole("link", { name: /^deploy\.yaml:\d+$/ })).toHaveText(new RegExp(`:(${line - 1}|${line}|${line + 1}|${line + 4})$`));
+  await expect(page.getByText("1 error").first()).toBeVisible();
+
+  // Mended by hand, at the line: the finding goes while one types.
+  await finding.getByRole("link", { name: /^deploy\.yaml/ }).click();
+  await expect(page.getByRole("textbox", { name: "deploy.yaml", exact: true }), "the link leads into the editor").toBeFocused();
+  await paste(page, "deploy.yaml", SHOP);
+  await expect(finding).toHaveCount(0);
+
+  // Where it belongs, decided as one clicks.
+  await expect(page.getByRole("heading", { name: /^0 of 5 clusters chosen/ })).toBeVisible();
+  await page.getByText("Labels", { exact: true }).click();
+  await page.getByLabel("All of these labels").fill("region=eu-west");
+  await expect(page.getByRole("heading", { name: /^3 of 5 clusters chosen/ })).toBeVisible();
+  await expect(row(page, "eu-west-1")).toContainText("region=eu-west");
+  await expect(row(page, "us-east-1")).toContainText("region=us-east");
+  await page.getByText("All clusters", { exact: true }).click();
+  await expect(page.getByRole("heading", { name: /^5 of 5 clusters chosen/ })).toBeVisible();
+  const chosen = page.getByRole("table", { name: "Chosen clusters" });
+  for (const cluster of CLUSTERS) {
+    await expect(row(chosen, cluster).getByRole("cell").first(), "there is a because").not.toBeEmpty();
+  }
+  await page.getByRole("button", { name: "Save and review" }).click();
+
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("shop first revision");
+  await expect(page.getByText(/^5 clusters get 9 objects each\.$/)).toBeVisible();
+  await publish(page, "shop", "The first of many");
+
+  // Reloaded in the middle: it goes on, and the page follows it to the end by itself.
+  await page.reload();
+  await alive(page);
+  for (const cluster of CLUSTERS) {
+    await expect(row(page, cluster)).toContainText("Healthy", { timeout: 40_000 });
+  }
+  await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible();
+
+  await page.getByRole("navigation", { name: "Rooms", exact: true }).getByRole("link", { name: "Fleet" }).click();
+  for (const cluster of CLUSTERS) {
+    await expect(cell(page, "shop", cluster)).toHaveAccessibleName(`shop on ${cluster}: Healthy`);
+  }
+});
+
+test("a second revision is published from the draft and stands in the history", async ({ page }) => {
+  await open(page, "/workloads/shop?tab=config");
+  await paste(page, "deploy.yaml", SHOP.replace("replicas: 2", "replicas: 3"));
+  await page.getByRole("button", { name: "Save draft" }).click();
+  await expect(page.getByText("Draft saved.")).toBeVisible();
+  await page.getByRole("main").getByRole("link", { name: "Review", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("shop r1 → r2");
+  await publish(page, "shop", "One api more");
+  await expect(page.getByText("5 of 5 clusters run r2")).toBeVisible({ timeout: 40_000 });
+
+  await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "History" }).click();
+  await expect(row(page, "r2")).toContainText("One api more");
+  await expect(row(page, "r1")).toContainText("The first of many");
+  await expect(row(page, "r1")).toContainText("demo");
+});
+
+test("unpublishing says what goes, takes it off every cluster and keeps the draft; deleting forgets it", async ({ page }) => {
+  await open(page, "/workloads/shop");
+  await page.getByRole("link", { name: "Unpublish…" }).click();
+  const question = page.getByRole("dialog");
+  await expect(question.getByRole("heading")).toContainText("5 clusters");
+  // Esc is a way out.
+  await page.keyboard.press("Escape");
+  await expect(question).toHaveCount(0);
+  await page.getByRole("link", { name: "Unpublish…" }).click();
+  await question.getByRole("button", { name: "Unpublish" }).click();
+  for (const cluster of CLUSTERS) {
+    await expect(row(page, cluster)).toContainText("Removed", { timeout: 40_000 });
+  }
+  await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "Config" }).click();
+  await expect(page.getByRole("textbox", { name: "deploy.yaml", exact: true })).toContainText("kind: Deployment");
+
+  await remove(page, "shop");
+});
+
+const REFUSED = [
+  { what: "an API that its clusters no longer serve", file: "removed-api.yaml", code: "G402", says: /policy\/v1beta1/ },
+  { what: "what is no YAML", file: "not-yaml.yaml", code: "G1", says: /./ },
+  { what: "a kind that nobody knows", file: "unknown-kind.yaml", code: "G401", says: /Watchtower/ },
+  { what: "a document without a kind", file: "missing-kind.yaml", code: "G1", says: /kind/ },
+  { what: "a key that stands twice", file: "duplicate-key.yaml", code: "G1", says: /image/ },
+  { what: "YAML that explodes", file: "bomb.yaml", code: "G1", says: /./ },
+];
+
+for (const { what, file, code, says } of REFUSED) {
+  test(`${what} can be kept as a draft and is refused at the review, with its line`, async ({ page }) => {
+    const name = `bad-${file.replace(".yaml", "")}`;
+    await describe(page, name, "bad", fixture("bad", file));
+    await page.getByText("All clusters", { exact: true }).click();
+    await page.getByRole("button", { name: "Save and review" }).click();
+    await expect(page.getByRole("heading", { level: 1 })).toContainText(name);
+
+    const finding = page.getByRole("main").getByRole("listitem").filter({ hasText: says }).filter({ hasText: code }).first();
+    await expect(finding).toContainText("error");
+    await expect(finding).toContainText(/deploy\.yaml:\d+/);
+    await expect(page.getByRole("button", { name: /^Publish to/ })).toHaveAttribute("aria-disabled", "true");
+    await expect(page.getByText(/to fix first/)).toBeVisible();
+    await remove(page, name);
+  });
+}
+
+test("an image that does not exist is published and shows where and why it does not run", async ({ page }) => {
+  await describe(page, "no-image", "bad", fixture("bad", "image-does-not-exist.yaml"));
+  await page.getByRole("checkbox", { name: "eu-west-1" }).check();
+  await expect(page.getByRole("heading", { name: /^1 of 5 clusters chosen/ })).toBeVisible();
+  await page.getByRole("button", { name: "Save and review" }).click();
+  await publish(page, "no-image");
+
+  await expect(row(page, "eu-west-1")).toContainText("Degraded", { timeout: 40_000 });
+  await page.getByRole("rowheader", { name: "eu-west-1" }).getByRole("link").click();
+  await expect(page.getByText("registry.invalid/does-not-exist:1.0").first()).toBeVisible();
+
+  await page.getByRole("navigation", { name: "Rooms", exact: true }).getByRole("link", { name: "Fleet" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("1 release failing");
+  await expect(page.getByRole("region", { name: "Needs a person" })).toContainText("no-image on eu-west-1");
+  await remove(page, "no-image");
+});

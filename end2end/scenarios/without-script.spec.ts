@@ -1,0 +1,44 @@
+// Everything essential with JavaScript off: forms are posted, pages come whole.
+
+import { CLUSTERS, expect, fixture, password, PERSON, row, test } from "./kit.js";
+
+test.use({ javaScriptEnabled: false, storageState: { cookies: [], origins: [] } });
+
+test("a workload is written, published and seen Healthy by plain form posts", async ({ page }) => {
+  await page.goto("/");
+  await expect(page).toHaveURL(/\/sign-in/);
+  await page.getByLabel("Name").fill(PERSON);
+  await page.getByLabel("Password").fill(password());
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("releases are healthy");
+
+  await page.getByRole("link", { name: "Workloads" }).first().click();
+  await page.getByRole("link", { name: "New workload" }).click();
+  await page.getByLabel("Workload name").fill("plain");
+  await page.getByLabel("Namespace").fill("plain");
+  await page.getByRole("textbox", { name: "deploy.yaml", exact: true }).fill(fixture("jobs", "jobs.yaml"));
+  await page.getByText("All clusters", { exact: true }).click();
+  await page.getByRole("button", { name: "Save and review" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("Review plain first revision");
+  await page.getByLabel("Message").fill("By hand");
+  await page.getByRole("button", { name: "Publish to 5 clusters" }).click();
+  await expect(page).toHaveURL(/\/workloads\/plain$/);
+  await expect(page.getByText("“By hand”")).toBeVisible();
+
+  await expect(async () => {
+    await page.reload();
+    await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible({ timeout: 500 });
+  }).toPass({ timeout: 40_000 });
+  await page.getByRole("rowheader", { name: CLUSTERS[0] }).getByRole("link").click();
+  await expect(page.getByRole("heading", { name: "What to do" })).toBeVisible();
+
+  await page.getByRole("link", { name: "Delete…" }).click();
+  await page.getByLabel(/^Type /).fill("plain");
+  await page.getByRole("button", { name: "Delete" }).click();
+  await expect(page).toHaveURL(/\/workloads$/);
+  await expect(async () => {
+    await page.reload();
+    await expect(row(page, "lighthouse")).toBeVisible({ timeout: 500 });
+    await expect(row(page, "plain")).toHaveCount(0, { timeout: 500 });
+  }).toPass({ timeout: 40_000 });
+});
