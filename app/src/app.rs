@@ -9,7 +9,7 @@ use leptos_router::path;
 use crate::clusters::{ClusterPage, ClustersPage};
 use crate::events::EventsPage;
 use crate::fleet::FleetPage;
-use crate::frame::Frame;
+use crate::frame::Framed;
 use crate::live;
 use crate::not_found::NotFoundPage;
 use crate::settings::SettingsPage;
@@ -26,7 +26,7 @@ pub fn App() -> impl IntoView {
         <Router>
             <Browser />
             <Routes fallback=NotFoundPage>
-                <ParentRoute path=path!("") view=Frame ssr=SsrMode::Async>
+                <ParentRoute path=path!("") view=Framed ssr=SsrMode::Async>
                     <Route path=path!("") view=FleetPage ssr=SsrMode::Async />
                     <Route path=path!("workloads") view=WorkloadsPage ssr=SsrMode::Async />
                     <Route path=path!("workloads/new") view=NewPage ssr=SsrMode::Async />

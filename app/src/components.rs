@@ -23,7 +23,7 @@ pub use editor::Editor;
 pub use empty::Empty;
 pub use field::{Banner, Reason, Refusal, search_field};
 pub use findings::FindingList;
-pub use loaded::loaded;
+pub use loaded::{loaded, loaded_part};
 pub use pager::Pager;
 pub use problem::{Problem, Said};
 pub use status::{Look, StateWord, cell, health_word, reach_word, sync_word};

@@ -59,13 +59,27 @@ fn is_in(room: &str, path: &str) -> bool {
     }
 }
 
-/// The frame. Pages stand in its outlet.
+/// The frame with the page of the route in it.
 #[component]
-pub fn Frame() -> impl IntoView {
+pub fn Framed() -> impl IntoView {
+    view! {
+        <Frame>
+            <Outlet />
+        </Frame>
+    }
+}
+
+/// The frame around a page.
+#[component]
+pub fn Frame(
+    /// The page.
+    children: Children,
+) -> impl IntoView {
     let version = live::version(|| Some(Topic::Fleet));
     let around = Resource::new(move || version.get(), |_| around_read());
     view! {
-        <a class="skip" href="#content">
+        // The router would only scroll there; the browser also moves the focus.
+        <a class="skip" href="#content" rel="external">
             "Skip to content"
         </a>
         <div class="frame">
@@ -73,7 +87,7 @@ pub fn Frame() -> impl IntoView {
             <div class="frame-main">
                 <TopBar around=around />
                 <main class="content" id="content" tabindex="-1">
-                    <Outlet />
+                    {children()}
                 </main>
                 <BottomBar />
             </div>

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use leptos_meta::Title;
 
+use crate::frame::Frame;
 use crate::paths;
 
 /// The page, with status 404.
@@ -14,7 +15,7 @@ pub fn NotFoundPage() -> impl IntoView {
     }
     view! {
         <Title text="Not here" />
-        <main class="content" id="content">
+        <Frame>
             <section class="empty">
                 <h1>"There is no page at this address"</h1>
                 <p>
@@ -35,7 +36,7 @@ pub fn NotFoundPage() -> impl IntoView {
                     </a>
                 </div>
             </section>
-        </main>
+        </Frame>
     }
     .into_any()
 }

@@ -14,7 +14,7 @@ use hub::{Actor, Hub};
 use leptos::context::{provide_context, use_context};
 use leptos::server_fn::axum::server_fn_paths;
 use leptos::server_fn::error::FromServerFnError as _;
-use leptos_axum::{AxumRouteListing, ResponseOptions};
+use leptos_axum::AxumRouteListing;
 use tower_sessions::Session;
 
 use crate::attempts::Who;
@@ -80,16 +80,14 @@ pub fn page(
     leptos_axum::render_route_with_context(pages.to_vec(), context(site), move || app::shell(assets.clone()))
 }
 
-/// Renders the console where there is no page: it says so, with 404.
+/// Renders the console where there is no page: it says so, with 404 whatever its frame was refused.
 pub async fn not_found(State(site): State<Site>, request: Request) -> Response {
-    let (assets, provide) = (site.shelf().assets().clone(), context(&site));
-    let provide = move || {
-        provide();
-        if let Some(response) = use_context::<ResponseOptions>() {
-            response.set_status(StatusCode::NOT_FOUND);
-        }
-    };
-    leptos_axum::render_app_to_stream_with_context(provide, move || app::shell(assets.clone()))(request).await
+    let assets = site.shelf().assets().clone();
+    let render =
+        leptos_axum::render_app_async_with_context(context(&site), move || app::shell(assets.clone()));
+    let mut page = render(request).await;
+    *page.status_mut() = StatusCode::NOT_FOUND;
+    page
 }
 
 /// Carries out a call.

@@ -3,12 +3,37 @@
 use leptos::prelude::*;
 
 use super::Problem;
-use crate::errors::Answer;
+use crate::errors::{Answer, AppError};
 
 /// Shows what a query gives. While it is asked again the old answer stays, so nothing jumps.
 pub fn loaded<T>(
     resource: Resource<Answer<T>>,
     show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+{
+    shown(resource, show, |error| view! { <Problem error=error /> }.into_any())
+}
+
+/// A part of a page whose head has a query of its own: that one says that the thing is not there, so this one is silent.
+pub fn loaded_part<T>(
+    resource: Resource<Answer<T>>,
+    show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+{
+    shown(resource, show, |error| match error {
+        AppError::NotFound { .. } => ().into_any(),
+        error => view! { <Problem error=error /> }.into_any(),
+    })
+}
+
+fn shown<T>(
+    resource: Resource<Answer<T>>,
+    show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
+    failed: fn(AppError) -> AnyView,
 ) -> impl IntoView
 where
     T: Clone + Send + Sync + 'static,
@@ -21,7 +46,7 @@ where
                     .get()
                     .map(|answer| match answer {
                         Ok(data) => show(data),
-                        Err(error) => view! { <Problem error=error /> }.into_any(),
+                        Err(error) => failed(error),
                     })
             }}
         </Transition>

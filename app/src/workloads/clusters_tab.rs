@@ -8,7 +8,7 @@ use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use super::release::ReleaseDetail;
-use crate::components::{Empty, Look, Pager, StateWord, health_word, icon, loaded, sync_word};
+use crate::components::{Empty, Look, Pager, StateWord, health_word, icon, loaded_part, sync_word};
 use crate::errors::Answer;
 use crate::paths;
 
@@ -53,7 +53,7 @@ pub fn ClustersTab(name: Memo<String>, group: Memo<String>, version: RwSignal<u3
         move || (name.get(), group.get(), part("cursor"), part("open").unwrap_or_default(), version.get()),
         |(name, group, cursor, open, _)| releases_read(name, group, cursor, open),
     );
-    loaded(data, move |list| show(list, &name.get(), &group.get(), part("cursor").as_deref()))
+    loaded_part(data, move |list| show(list, &name.get(), &group.get(), part("cursor").as_deref()))
 }
 
 fn show(list: ReleaseList, name: &str, group: &str, cursor: Option<&str>) -> AnyView {

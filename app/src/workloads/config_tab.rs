@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calls::draft_read;
 use super::files::{Drafts, FilesEditor};
-use crate::components::{Banner, Look, Refusal, Said, loaded};
+use crate::components::{Banner, Look, Refusal, Said, loaded_part};
 use crate::errors::Answer;
 use crate::paths;
 
@@ -60,7 +60,7 @@ pub async fn config_save(form: ConfigForm) -> Answer<i64> {
 pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<ConfigSave>::new();
     let data = Resource::new(move || name.get(), draft_read);
-    loaded(data, move |workload| view! { <ConfigFields workload=workload action=action /> }.into_any())
+    loaded_part(data, move |workload| view! { <ConfigFields workload=workload action=action /> }.into_any())
 }
 
 #[component]

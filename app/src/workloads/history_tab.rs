@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Age, Empty, Pager, count_of, loaded};
+use crate::components::{Age, Empty, Pager, count_of, loaded_part};
 use crate::errors::Answer;
 use crate::events::{EventRow, events_read};
 use crate::paths::{self, Tab};
@@ -43,7 +43,7 @@ pub fn HistoryTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
         move || (name.get(), cursor(), version.get()),
         |(name, cursor, _)| revisions_read(name, cursor),
     );
-    loaded(data, move |history| show(history, &name.get(), cursor().is_some()))
+    loaded_part(data, move |history| show(history, &name.get(), cursor().is_some()))
 }
 
 fn show(history: History, name: &str, later: bool) -> AnyView {
@@ -104,7 +104,7 @@ pub fn EventsTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
         move || (name.get(), version.get()),
         |(name, _)| events_read(name, String::new(), None),
     );
-    loaded(data, move |list| {
+    loaded_part(data, move |list| {
         let at = list.at;
         let all = paths::query(paths::EVENTS, &[("workload", &name.get())]);
         view! {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::form::{LiveMatch, PlacementFields, Verdicts};
 use super::placement_form::PlacementForm;
-use crate::components::{Banner, Look, Refusal, Said, loaded};
+use crate::components::{Banner, Look, Refusal, Said, loaded_part};
 use crate::errors::Answer;
 use crate::paths::{self, Tab};
 
@@ -55,7 +55,7 @@ pub async fn placement_save(name: String, seen: i64, placement: PlacementForm) -
 pub fn PlacementTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<PlacementSave>::new();
     let data = Resource::new(move || name.get(), placement_read);
-    loaded(data, move |data| show(data, action))
+    loaded_part(data, move |data| show(data, action))
 }
 
 fn show(data: PlacementData, action: ServerAction<PlacementSave>) -> AnyView {
