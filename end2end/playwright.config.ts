@@ -47,12 +47,11 @@ export default defineConfig({
     },
   },
   webServer: {
-    command: `exec "${server}" demo --steady --listen 127.0.0.1:${port} --data "${process.env.FLOTILLA_DATA}" --site "${site}"`,
+    // What the server says goes to a file beside its folder: a failed scenario must not drown in it.
+    command: `exec "${server}" demo --steady --listen 127.0.0.1:${port} --data "${process.env.FLOTILLA_DATA}" --site "${site}" > "${process.env.FLOTILLA_DATA}.log" 2>&1`,
     url: `${address}/readyz`,
     timeout: 60_000,
     reuseExistingServer: false,
-    stdout: "pipe",
-    stderr: "pipe",
     gracefulShutdown: { signal: "SIGTERM", timeout: 5_000 },
   },
 });

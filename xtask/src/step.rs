@@ -17,7 +17,7 @@ use crate::paths::Paths;
 
 /// Lines of a failed program that are shown, from its beginning and its end; the rest is in its log.
 const HEAD: usize = 8;
-const TAIL: usize = 32;
+const TAIL: usize = 160;
 
 /// Prints a line for the person.
 pub fn say(line: &str) {
