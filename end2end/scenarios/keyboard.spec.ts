@@ -1,0 +1,94 @@
+// The console without a mouse.
+
+import { alive, cell, expect, open, test } from "./kit.js";
+
+test("single keys lead to rooms, to the search and to the list of keys, and rest while one types", async ({ page }) => {
+  await open(page, "/");
+  await page.keyboard.press("g");
+  await page.keyboard.press("w");
+  await expect(page).toHaveURL(/\/workloads$/);
+  await page.keyboard.press("/");
+  const search = page.getByRole("searchbox", { name: "Name" });
+  await expect(search).toBeFocused();
+  await page.keyboard.type("gc?");
+  await expect(search).toHaveValue("gc?");
+  await expect(page.getByRole("dialog", { name: "Keys" })).toBeHidden();
+  await search.fill("light");
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/workloads\?q=light/);
+
+  await page.getByRole("heading", { level: 1 }).click();
+  await page.keyboard.press("?");
+  await expect(page.getByRole("dialog", { name: "Keys" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog", { name: "Keys" })).toBeHidden();
+  for (const [key, path] of [["c", "/clusters"], ["e", "/events"], ["f", "/"]] as const) {
+    await page.keyboard.press("g");
+    await page.keyboard.press(key);
+    await expect(page).toHaveURL(new RegExp(`${path}$`));
+  }
+});
+
+test("the first Tab offers to skip to the content, and the focus can be seen", async ({ page }) => {
+  await open(page, "/workloads");
+  await page.keyboard.press("Tab");
+  const skip = page.getByRole("link", { name: "Skip to content" });
+  await expect(skip).toBeFocused();
+  await expect(skip).toBeInViewport();
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("main")).toBeFocused();
+  await page.keyboard.press("Tab");
+  await expect(page.getByRole("main").getByRole("link", { name: "New workload" })).toBeFocused();
+  const outline = await page.evaluate(() => {
+    const style = getComputedStyle(document.activeElement!);
+    return { width: parseFloat(style.outlineWidth), kind: style.outlineStyle };
+  });
+  expect(outline.kind).not.toBe("none");
+  expect(outline.width).toBeGreaterThanOrEqual(2);
+});
+
+test("the matrix is walked with the arrows and told in its caption", async ({ page }) => {
+  await open(page, "/");
+  await cell(page, "lighthouse", "eu-west-1").focus();
+  await expect(page.getByText("lighthouse on eu-west-1: Healthy", { exact: true })).toBeVisible();
+  await page.keyboard.press("ArrowRight");
+  await expect(cell(page, "lighthouse", "eu-west-2")).toBeFocused();
+  // The empty cell is passed over.
+  await page.keyboard.press("ArrowRight");
+  await expect(cell(page, "lighthouse", "us-east-1")).toBeFocused();
+  await page.keyboard.press("Enter");
+  await expect(page).toHaveURL(/\/workloads\/lighthouse\?open=us-east-1$/);
+  await alive(page);
+});
+
+test("the theme is chosen, painted at once and kept", async ({ page }) => {
+  await open(page, "/settings");
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await page.getByRole("button", { name: "Theme" }).click();
+  await page.getByRole("button", { name: "Dark" }).click();
+  await expect.poll(ground).toBe("rgb(15, 20, 25)");
+  await page.reload();
+  expect(await ground(), "painted before any script").toBe("rgb(15, 20, 25)");
+  await alive(page);
+  await page.getByRole("button", { name: "Theme" }).click();
+  await page.getByRole("button", { name: "As the system" }).click();
+  await expect.poll(ground).toBe("rgb(255, 255, 255)");
+});
+
+test("a menu opens at its button, within the window, and closes when something was chosen or Esc was pressed", async ({ page }) => {
+  await open(page, "/clusters/eu-west-1");
+  for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) {
+    await page.setViewportSize(viewport);
+    for (const [button, entry] of [["Break it", "Take it offline"], ["Theme", "Light"], [/demo/, "Sign out"]] as const) {
+      const opener = page.getByRole("button", { name: button });
+      await opener.click();
+      const choice = page.getByRole("button", { name: entry });
+      await expect(choice).toBeInViewport({ ratio: 1 });
+      const [from, to] = [(await opener.boundingBox())!, (await choice.boundingBox())!];
+      expect(Math.abs(from.x + from.width / 2 - (to.x + to.width / 2)), "beside its button").toBeLessThan(320);
+      expect(to.y, "below its button").toBeGreaterThanOrEqual(from.y + from.height - 1);
+      await page.keyboard.press("Escape");
+      await expect(choice).toBeHidden();
+    }
+  }
+});
