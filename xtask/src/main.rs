@@ -47,7 +47,7 @@ enum Command {
     Watch(DemoArgs),
     /// Build only the console's files into target/site
     Site,
-    /// Format, lints, WASM check, tests on SQLite and PostgreSQL, browser scenarios
+    /// Format, lints, WASM check, tests on SQLite, PostgreSQL and real control planes, browser scenarios
     Test {
         /// Only this step: fmt, clippy, wasm, unit or e2e
         #[arg(long, value_parser = test::STEPS)]

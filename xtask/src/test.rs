@@ -24,7 +24,7 @@ struct Outcome {
 /// # Errors
 /// When a step failed; the summary says which.
 pub fn run(paths: &Paths, only: Option<&str>) -> Result<()> {
-    setup::run(paths, only.is_none(), false)?;
+    setup::run(paths, only.is_none(), only.is_none())?;
     let mut used = Vec::new();
     let outcomes: Vec<Outcome> = STEPS
         .into_iter()
@@ -91,18 +91,23 @@ fn unit(paths: &Paths, used: &mut Vec<String>) -> Result<()> {
         }
         None => step::say("  FLOTILLA_CORPUS is not set: tests on real manifests are skipped"),
     }
-    let kube = setup::kube::bin(paths);
-    if kube.join("kube-apiserver").is_file() {
-        cargo.env("FLOTILLA_KUBE_BIN", kube);
-    } else {
-        step::say(
-            "  no control planes: tests on real API servers are skipped (`cargo xtask setup --kube` builds them)",
-        );
-    }
+    cargo.env("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?);
+    used.extend(setup::kube::versions(paths));
     let output = step::run(paths, "tests", &mut cargo)?;
     let (passed, ignored) = count(&output);
     used.push(format!("{passed} tests passed, {ignored} ignored"));
+    let (planes, without) = control_planes(&output);
+    used.push(format!("{planes} real control planes"));
+    if without > 0 {
+        bail!("{without} tests did not run for want of a control plane");
+    }
     Ok(())
+}
+
+/// Real control planes that were started, and tests that did without one: in the words of `testkit`.
+fn control_planes(output: &str) -> (usize, usize) {
+    let lines = |words: &str| output.lines().filter(|line| line.contains(words)).count();
+    (lines("control plane up in "), lines("did not run, no control plane: "))
 }
 
 /// Sums cargo's "test result: ok. 12 passed; 0 failed; 1 ignored; …" lines.
@@ -141,12 +146,19 @@ fn summarise(paths: &Paths, outcomes: &[Outcome], used: Vec<String>) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use super::count;
+    use super::{control_planes, count};
 
     #[test]
     fn results_of_all_test_programs_are_summed() {
         let output = "running 3 tests\ntest result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n\
                       test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
         assert_eq!(count(output), (15, 1));
+    }
+
+    #[test]
+    fn control_planes_and_tests_without_one_are_counted() {
+        let output = "running 2 tests\ncontrol plane up in 2.1 s: Kubernetes v1.36.3, API only\n\
+                      did not run, no control plane: a_test (FLOTILLA_KUBE_BIN is not set)\ntest a_test ... ok\n";
+        assert_eq!(control_planes(output), (1, 1));
     }
 }
