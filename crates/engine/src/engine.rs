@@ -153,7 +153,8 @@ impl Engine {
     }
 }
 
-/// The first list of records; a definition that was made a moment ago may not be served yet.
+/// The first list of records; a definition that was made a moment ago may not be served yet, or the server says that
+/// it still prepares its storage.
 async fn list_records(api: &Api, patience: Duration) -> Result<Vec<serde_json::Value>, Error> {
     let begun = tokio::time::Instant::now();
     loop {
@@ -164,7 +165,7 @@ async fn list_records(api: &Api, patience: Duration) -> Result<Vec<serde_json::V
                     _ => Vec::new(),
                 });
             }
-            Err(Error::NotFound(_) | Error::ApiMissing(_))
+            Err(Error::NotFound(_) | Error::ApiMissing(_) | Error::Throttled { .. })
                 if begun.elapsed() < patience.max(Duration::from_secs(5)) =>
             {
                 tokio::time::sleep(Duration::from_millis(20)).await;

@@ -63,6 +63,7 @@ pub(crate) enum Desk {
     Scaler,
     Service,
     StatefulSet,
+    Volume,
 }
 
 /// What the desks share.
@@ -151,6 +152,7 @@ impl Works {
             Desk::Scaler => scaler::work(self, key),
             Desk::Service => service::work(self, key),
             Desk::StatefulSet => statefulset::work(self, key),
+            Desk::Volume => claim::volume(self, key),
         }
     }
 

@@ -172,6 +172,19 @@ impl Mistyped {
         ))
     }
 
+    /// What server-side apply says of it, which looks at types before anything is decoded; `None` for what it takes
+    /// in any type.
+    pub(crate) fn in_apply(&self) -> Option<String> {
+        let wanted = match self.wanted {
+            "integer" | "number" => "numeric (int or float)",
+            "object" => "map",
+            "array" => "list",
+            "quantity" | "integer or string" => return None,
+            other => other,
+        };
+        Some(format!(".{}: expected {wanted}, got {}", self.path, self.found))
+    }
+
     /// A custom resource is checked against its schema, which names every value.
     pub(crate) fn cause(&self) -> Cause {
         let shown = match &self.value {

@@ -54,6 +54,7 @@ struct Switches {
     slow_start: Vec<(String, Duration)>,
     never_ready: Vec<String>,
     pod_limits: Vec<(String, i64)>,
+    no_metrics: bool,
 }
 
 /// The switches of one cluster.
@@ -159,6 +160,11 @@ impl Faults {
         limits.extend(pods.map(|pods| (namespace.to_owned(), pods.into())));
     }
 
+    /// Whether autoscalers find nobody who measures anything.
+    pub fn set_no_metrics(&self, none: bool) {
+        self.lock().no_metrics = none;
+    }
+
     /// Switches everything off.
     pub fn clear(&self) {
         *self.lock() = Switches::default();
@@ -204,6 +210,10 @@ impl Faults {
         })?;
         let webhook = if rule.webhook.is_empty() { "policy.kubesim.local" } else { &rule.webhook };
         Some((webhook.to_owned(), rule.message.clone()))
+    }
+
+    pub(crate) fn lacks_metrics(&self) -> bool {
+        self.lock().no_metrics
     }
 
     pub(crate) fn pod_limit(&self, namespace: &str) -> Option<i64> {

@@ -1,5 +1,6 @@
 //! Reads what the server says when it refuses (`meta/v1 Status`) into [`Error`].
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode, header};
@@ -46,10 +47,8 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 /// An answer that is no success.
 pub(crate) fn of_status(code: StatusCode, body: &[u8], retry_after: Option<Duration>) -> Error {
     let status: Value = serde_json::from_slice(body).unwrap_or_default();
-    let message = match status["message"].as_str() {
-        Some(message) => cut(message),
-        None => cut(&String::from_utf8_lossy(body)),
-    };
+    let whole = status["message"].as_str().map_or_else(|| String::from_utf8_lossy(body), Into::into);
+    let message = cut(&without_contents(&whole));
     let retry_after = retry_after
         .or_else(|| status.pointer("/details/retryAfterSeconds")?.as_u64().map(Duration::from_secs));
     if message.contains("admission webhook") && message.contains("denied the request")
@@ -69,9 +68,41 @@ pub(crate) fn of_status(code: StatusCode, body: &[u8], retry_after: Option<Durat
         {
             Error::ImmutableField(message)
         }
+        // A field of the wrong type in an apply: the server calls that its own failure.
+        _ if message.starts_with("failed to create typed patch object") => Error::Invalid(message),
         code if code.is_server_error() => Error::ServerFailed { code: code.as_u16(), message, retry_after },
         _ => Error::Invalid(message),
     }
+}
+
+/// "Invalid value" of a whole pod template is a page long, may hold secrets, and has the reason behind it.
+fn without_contents(message: &str) -> Cow<'_, str> {
+    const BEFORE: &str = "Invalid value: ";
+    let (mut rest, mut kept) = (message, String::new());
+    while let Some(at) = rest.find(&format!("{BEFORE}{{")) {
+        let value = &rest[at + BEFORE.len()..];
+        kept.push_str(&rest[..at + BEFORE.len()]);
+        kept.push('…');
+        rest = &value[object_end(value)..];
+    }
+    if kept.is_empty() { message.into() } else { (kept + rest).into() }
+}
+
+/// Where the object that the text begins with ends.
+fn object_end(text: &str) -> usize {
+    let (mut depth, mut quoted, mut escaped) = (0_u32, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '{' if !quoted => depth += 1,
+            '}' if !quoted && depth == 1 => return at + 1,
+            '}' if !quoted => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 /// StatefulSets and Services say it without the word "immutable".
@@ -162,6 +193,30 @@ mod tests {
         assert_eq!(rights.label(), "PermissionDenied");
         let ending = of(403, &json!({"message": "… because it is being terminated"}));
         assert_eq!(ending.label(), "NamespaceTerminating");
+    }
+
+    #[test]
+    fn p14_the_reason_behind_a_long_value_is_found_and_the_value_is_not_kept() {
+        let value = json!({"Image": "nginx:2", "Env": [{"Name": "PASSWORD", "Value": "a}\"b"}], "x": "y".repeat(3_000)});
+        let error = of(
+            422,
+            &json!({"message": format!(
+                "Job.batch \"once\" is invalid: spec.template: Invalid value: {value}: field is immutable"
+            )}),
+        );
+        assert_eq!(
+            error,
+            Error::ImmutableField(
+                "Job.batch \"once\" is invalid: spec.template: Invalid value: …: field is immutable".into()
+            )
+        );
+    }
+
+    #[test]
+    fn p14_a_field_of_the_wrong_type_is_the_objects_fault() {
+        let said = "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.replicas: expected numeric (int or float), got string";
+        assert_eq!(of(500, &json!({"message": said})).label(), "Invalid");
+        assert_eq!(of(500, &json!({"message": "etcdserver: leader changed"})).label(), "ServerFailed");
     }
 
     #[test]

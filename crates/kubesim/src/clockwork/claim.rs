@@ -1,4 +1,4 @@
-//! Claims are bound to a volume made for them.
+//! Claims are bound to a volume made for them; volumes made by hand stay free.
 
 use std::time::Duration;
 
@@ -50,6 +50,16 @@ pub(super) fn work(works: &mut Works, key: &str) -> Option<Duration> {
         annotations["pv.kubernetes.io/bind-completed"] = "yes".into();
         annotations["pv.kubernetes.io/bound-by-controller"] = "yes".into();
     });
+    None
+}
+
+/// A volume that nobody claims yet is free.
+pub(super) fn volume(works: &mut Works, key: &str) -> Option<Duration> {
+    let kind = works.kind("", "PersistentVolume")?;
+    let volume = works.sim.store.get(kind.id, key)?;
+    if text(&volume.value, "status.phase").is_empty() || text(&volume.value, "status.phase") == "Pending" {
+        works.status(&kind, &volume.value, |live| put(live, "status.phase", "Available"));
+    }
     None
 }
 

@@ -62,6 +62,14 @@ pub(super) fn work(works: &mut Works, key: &str) -> Option<Duration> {
         });
     }
     let current = int(&object.value, "status.replicas").unwrap_or(0);
+    if works.sim.faults.lacks_metrics() && bounded > 0 {
+        works.status(&own, scaler, |live| {
+            put(live, "status.currentReplicas", current);
+            put(live, "status.desiredReplicas", 0);
+            blind(live, &now);
+        });
+        return None;
+    }
     let metrics: Vec<Value> = list(scaler, "spec.metrics").iter().filter_map(metric).collect();
     works.status(&own, scaler, |live| {
         put(live, "status.currentReplicas", current);
@@ -72,6 +80,20 @@ pub(super) fn work(works: &mut Works, key: &str) -> Option<Duration> {
         report(live, bounded, (least, most), &now);
     });
     None
+}
+
+/// A cluster without a metrics server.
+fn blind(live: &mut Value, now: &str) {
+    let able = "the HPA controller was able to get the target's current scale";
+    let lost = "the HPA was unable to compute the replica count: failed to get cpu utilization: unable to get metrics \
+        for resource cpu: unable to fetch metrics from resource metrics API: the server could not find the requested \
+        resource (get pods.metrics.k8s.io)";
+    for (kind, status, reason, message) in [
+        ("AbleToScale", true, "SucceededGetScale", able),
+        ("ScalingActive", false, "FailedGetResourceMetric", lost),
+    ] {
+        conditions::set(live, Condition { kind, status, reason, message }, now, false);
+    }
 }
 
 fn metric(spec: &Value) -> Option<Value> {

@@ -50,6 +50,7 @@ fn desk(group: &str, kind: &str) -> Option<Desk> {
         ("", "Service") => Desk::Service,
         ("", "Namespace") => Desk::Namespace,
         ("", "PersistentVolumeClaim") => Desk::Claim,
+        ("", "PersistentVolume") => Desk::Volume,
         ("", "ResourceQuota") => Desk::Quota,
         ("", "ReplicationController") => Desk::ReplicaSet,
         ("apps", "Deployment") => Desk::Deployment,

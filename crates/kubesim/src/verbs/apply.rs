@@ -133,6 +133,9 @@ fn check(target: &Target, config: &mut Value) -> Answer<()> {
             format!("failed to create typed patch object {full}: .{path}: field not declared in schema");
         return Err(Refusal::new(500, "", message));
     }
+    if let Some(detail) = findings.mistyped.iter().find_map(decode::Mistyped::in_apply) {
+        return Err(Refusal::new(500, "", format!("failed to create typed patch object {full}: {detail}")));
+    }
     if let Some(duplicate) = duplicate(&probe, target.version().ty(), String::new()) {
         let message = format!("failed to create typed patch object {full}: {duplicate}");
         return Err(Refusal::new(500, "", message));
