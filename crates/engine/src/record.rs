@@ -119,11 +119,21 @@ impl Record {
                 "releaseId": self.release,
                 "workload": self.workload,
                 "revision": self.revision,
+                "state": self.state(),
                 "bundle": self.bundle.as_ref().map_or("", Digest::as_str),
                 "applied": self.applied.as_ref().map_or("", Digest::as_str),
                 "resources": self.resources,
             },
         })
+    }
+
+    /// For people who look at the cluster with kubectl; nothing reads it back.
+    fn state(&self) -> &'static str {
+        match (self.deleting, &self.applied) {
+            (true, _) => "Removing",
+            (false, Some(applied)) if self.bundle.as_ref() == Some(applied) => "Applied",
+            (false, _) => "Applying",
+        }
     }
 
     fn same_content(&self, other: &Self) -> bool {
@@ -234,9 +244,17 @@ impl Records {
         if record.deleting {
             return Ok(());
         }
-        match self.api.delete(&resource().object("", &record.name), &record.uid, "Background").await {
+        let path = resource().object("", &record.name);
+        match self.api.delete(&path, &record.uid, "Background").await {
             Ok(()) => {
                 let marked = Record { deleting: true, ..record.clone() };
+                let state = json!({"metadata": {"uid": record.uid}, "spec": {"state": marked.state()}});
+                if let Err(error) = self.api.merge(&path, &state).await {
+                    tracing::debug!(
+                        reason = error.label(),
+                        "the record does not say that it is being removed"
+                    );
+                }
                 self.known().insert(record.release, Arc::new(marked));
                 Ok(())
             }
@@ -310,6 +328,7 @@ fn definition() -> Value {
                 "served": true,
                 "storage": true,
                 "additionalPrinterColumns": [
+                    column("State", "string", ".spec.state"),
                     column("Workload", "string", ".spec.workload"),
                     column("Revision", "integer", ".spec.revision"),
                     column("Age", "date", ".metadata.creationTimestamp"),
@@ -334,6 +353,7 @@ fn schema() -> Value {
                 "releaseId": text,
                 "workload": text,
                 "revision": {"type": "integer"},
+                "state": text,
                 "bundle": text,
                 "applied": text,
                 "resources": {"type": "array", "items": entry},

@@ -189,7 +189,7 @@ impl ControlPlane {
 
     /// A program from the same folder, to be run on this control plane: `kubectl`.
     pub fn program(&self, name: &str) -> std::process::Command {
-        let mut program = std::process::Command::new(crate::folder().join(name));
+        let mut program = crate::program(name);
         // kubectl keeps a cache of what is served below the home folder.
         program.env("KUBECONFIG", self.kubeconfig_file()).env("HOME", &self.home);
         program

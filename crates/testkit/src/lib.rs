@@ -30,6 +30,7 @@ mod program;
 use std::env;
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::Command;
 
 pub use ailment::Ailment;
 pub use control_plane::{ControlPlane, Options};
@@ -47,6 +48,11 @@ pub fn available(test: &str) -> bool {
         ));
     }
     there
+}
+
+/// A program from the folder, like `kubectl`; ask [`available`] first.
+pub fn program(name: &str) -> Command {
+    Command::new(folder().join(name))
 }
 
 fn folder() -> PathBuf {

@@ -10,6 +10,7 @@ pub async fn p11_a_change_while_the_server_was_away_and_its_history_was_lost_is_
     place.until_operational().await;
     let recorded = async || place.record().await.is_some_and(|record| record["spec"]["applied"] != "");
     place.eventually("recorded", recorded).await;
+    let before = place.get(CONFIG_MAP, "settings").await.unwrap()["metadata"]["uid"].clone();
     match (place.cluster(), place.plane()) {
         (Some(cluster), _) => {
             cluster.faults().set_offline(true);
@@ -29,7 +30,11 @@ pub async fn p11_a_change_while_the_server_was_away_and_its_history_was_lost_is_
         (_, Some(plane)) => plane.restart().await,
         _ => unreachable!("a place is simulated or real"),
     }
-    place.eventually("put back", async || place.get(CONFIG_MAP, "settings").await.is_some()).await;
+    let anew = async || {
+        let live = place.get(CONFIG_MAP, "settings").await;
+        live.is_some_and(|live| live["metadata"]["uid"] != before)
+    };
+    place.eventually("put back", anew).await;
     place.eventually("told", async || !place.agent.drift().is_empty()).await;
     let notes = place.agent.drift();
     assert_eq!(notes.len(), 1, "{notes:?}");

@@ -7,8 +7,10 @@
 
 mod apply;
 mod drift;
+mod fixtures;
 mod interrupted;
 mod kinds;
+mod permissions;
 mod place;
 mod pods;
 mod refusals;
@@ -69,6 +71,13 @@ scenarios! {
         s3_12_a_finalizer_holds_the_removal_and_is_named,
         an_orphaned_release_leaves_its_objects_without_our_marks,
         s3_11_a_record_deleted_by_hand_is_made_again;
+    fixtures:
+        s0_9_the_shop_of_three_tiers_lives_heals_and_goes_without_a_trace,
+        s3_8_kubectl_shows_state_workload_revision_and_age_of_a_release,
+        ten_services_live_and_go,
+        a_definition_and_its_object_live_and_go,
+        a_stateful_queue_lives_and_goes,
+        jobs_live_and_go;
     interrupted:
         p11_a_change_while_the_server_was_away_and_its_history_was_lost_is_put_back;
     workloads:

@@ -48,7 +48,9 @@ pub const NAMESPACE: Kind = ("v1", "Namespace");
 pub const POD: Kind = ("v1", "Pod");
 pub const RECORD: Kind = ("flotilla.dev/v1alpha1", "AppliedRelease");
 
-const CLUSTER_WIDE: [&str; 6] = [
+const CLUSTER_WIDE: [&str; 8] = [
+    "ClusterRole",
+    "ClusterRoleBinding",
     "Namespace",
     "AppliedRelease",
     "CustomResourceDefinition",
@@ -281,6 +283,32 @@ impl Place {
 
     pub fn client(&self) -> kube::Client {
         client(&self.world)
+    }
+
+    /// What the stock kubectl prints, in this place's namespace; `None` where there is none to run.
+    pub async fn kubectl(&self, arguments: &[&str]) -> Option<String> {
+        if !testkit::available("kubectl") {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("kubeconfig");
+        // A served cluster answers as long as this lives.
+        let mut server = None;
+        let text = match &self.world {
+            World::Simulated(cluster) => {
+                let served = server.insert(cluster.serve("127.0.0.1:0".parse().unwrap()).await.unwrap());
+                cluster.kubeconfig(&served.url())
+            }
+            World::Shared(plane) => plane.kubeconfig().to_owned(),
+            World::Own(plane) => plane.kubeconfig().to_owned(),
+        };
+        std::fs::write(&config, text).unwrap();
+        let mut kubectl = tokio::process::Command::from(testkit::program("kubectl"));
+        kubectl.args(["--namespace", &self.namespace]).args(arguments);
+        kubectl.env("KUBECONFIG", config).env("HOME", folder.path());
+        let output = tokio::time::timeout(PATIENCE, kubectl.output()).await.unwrap().unwrap();
+        assert!(output.status.success(), "kubectl {arguments:?}: {output:?}");
+        Some(String::from_utf8(output.stdout).unwrap())
     }
 }
 

@@ -24,12 +24,7 @@ impl Drop for Bench {
 
 /// Serves a cluster; none, said aloud, where there is no kubectl to test with.
 async fn bench(name: &str) -> Option<Bench> {
-    let found = Command::new("kubectl").args(["version", "--client"]).output().await;
-    if !found.is_ok_and(|o| o.status.success()) {
-        #[expect(clippy::print_stderr, reason = "a test that could not look must say so")]
-        {
-            eprintln!("SKIPPED: kubectl is not in PATH, nothing was tested");
-        }
+    if !testkit::available(&format!("kubectl on a served cluster: {name}")) {
         return None;
     }
     let (cluster, _) = crate::support::cluster();
@@ -42,7 +37,7 @@ async fn bench(name: &str) -> Option<Bench> {
 impl Bench {
     async fn run(&self, arguments: &[&str], input: &str) -> (bool, String) {
         let cache = format!("{}-cache", self.config.display());
-        let mut child = Command::new("kubectl")
+        let mut child = Command::from(testkit::program("kubectl"))
             .arg(format!("--kubeconfig={}", self.config.display()))
             .arg(format!("--cache-dir={cache}"))
             .args(arguments)
