@@ -56,6 +56,16 @@ pub(crate) struct Applied {
 }
 
 impl Api {
+    /// A server that nobody reaches, for tests of what is kept on this side.
+    #[cfg(test)]
+    pub(crate) fn deaf() -> Self {
+        let nobody = tower::service_fn(|_: Request<Body>| async {
+            Err::<http::Response<Body>, _>(std::io::Error::other("nobody there"))
+        });
+        let options = Options::new(|| domain::Timestamp::from_millis(0));
+        Self::new(kube::Client::new(nobody, "default"), &options)
+    }
+
     pub(crate) fn new(client: kube::Client, options: &Options) -> Self {
         Self {
             client,

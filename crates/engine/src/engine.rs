@@ -55,7 +55,7 @@ impl Engine {
         record::ensure_definition(&api).await?;
         let discovery = Arc::new(Discovery::read(api.clone()).await?);
         let records = Arc::new(Records::new(api.clone()));
-        records.listed(&list_records(&api, options.retry_first).await?);
+        records.listed(&list_records(&api, options.retry_first).await?, 0);
         let (background, work) = mpsc::unbounded_channel();
         let slots = Arc::new(Slots::default());
         let observed = Observed::new(api.clone(), background.clone(), slots.clone());

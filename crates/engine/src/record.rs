@@ -145,6 +145,8 @@ impl Record {
 pub(crate) struct Records {
     api: Api,
     known: Mutex<HashMap<ReleaseId, Arc<Record>>>,
+    /// What was written since the last list was asked for, with its version: maybe missing or older in that list.
+    written: Mutex<HashMap<ReleaseId, u64>>,
 }
 
 pub(crate) fn resource() -> Resource {
@@ -153,7 +155,7 @@ pub(crate) fn resource() -> Resource {
 
 impl Records {
     pub(crate) fn new(api: Api) -> Self {
-        Self { api, known: Mutex::default() }
+        Self { api, known: Mutex::default(), written: Mutex::default() }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<ReleaseId, Arc<Record>>> {
@@ -181,10 +183,32 @@ impl Records {
         all
     }
 
-    /// Takes a full list.
-    pub(crate) fn listed(&self, values: &[Value]) {
+    fn written(&self) -> MutexGuard<'_, HashMap<ReleaseId, u64>> {
+        self.written.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// A list is asked for.
+    pub(crate) fn listing(&self) {
+        self.written().clear();
+    }
+
+    /// Takes a full list, made at `version`. What was written after it stands.
+    pub(crate) fn listed(&self, values: &[Value], version: u64) {
         let fresh = values.iter().filter_map(Record::read).map(|record| (record.release, Arc::new(record)));
-        *self.known() = fresh.collect();
+        let mut fresh: HashMap<ReleaseId, Arc<Record>> = fresh.collect();
+        let mut known = self.known();
+        for (release, written) in self.written().drain() {
+            if let Some(mine) = known.remove(&release).filter(|_| written > version) {
+                fresh.insert(release, mine);
+            }
+        }
+        *known = fresh;
+    }
+
+    fn keep(&self, record: Arc<Record>, version: u64) {
+        let mut known = self.known();
+        self.written().insert(record.release, version);
+        known.insert(record.release, record);
     }
 
     /// Takes what a watch says; returns the release concerned. Only what a write of ours cannot have caused is taken:
@@ -232,7 +256,8 @@ impl Records {
         let uid = applied.object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
         let deleting = applied.object.pointer("/metadata/deletionTimestamp").is_some();
         let written = Arc::new(Record { uid: uid.to_owned(), deleting, ..record });
-        self.known().insert(written.release, written.clone());
+        let version = applied.object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+        self.keep(written.clone(), version.and_then(|version| version.parse().ok()).unwrap_or(0));
         Ok(written)
     }
 
@@ -386,6 +411,23 @@ mod tests {
         assert_eq!(Record::read(&record.manifest()), Some(record.clone()));
         assert!(record.name.starts_with("shop-0000000001"));
         assert!(domain::name::is_subdomain(&record.name));
+    }
+
+    #[tokio::test]
+    async fn a_list_made_before_a_write_does_not_make_the_record_forgotten() {
+        let records = Records::new(Api::deaf());
+        let record = Arc::new(Record::new(ReleaseId::from_parts(1, 2), "shop"));
+        records.listing();
+        records.keep(record.clone(), 7);
+        records.listed(&[], 6);
+        assert_eq!(records.get(record.release), Some(record.clone()));
+        records.listing();
+        records.listed(&[], 8);
+        assert_eq!(records.get(record.release), None, "the next list is newer");
+        records.listing();
+        records.keep(record.clone(), 9);
+        records.listed(&[], 10);
+        assert_eq!(records.get(record.release), None, "somebody removed it before the list was made");
     }
 
     #[test]

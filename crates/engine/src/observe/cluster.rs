@@ -60,7 +60,7 @@ impl Cluster {
 
     fn take_namespaces(&self, event: Event, slots: &Slots) {
         match event {
-            Event::Listed(values) => {
+            Event::Listed(values, _) => {
                 *self.namespaces.write().unwrap_or_else(PoisonError::into_inner) = Some(HashMap::new());
                 values.iter().for_each(|value| self.put_namespace(value));
             }
@@ -71,7 +71,7 @@ impl Cluster {
                     known.remove(name);
                 }
             }
-            Event::Failing(_) | Event::Resumed | Event::NotServed => return,
+            Event::Listing | Event::Failing(_) | Event::Resumed | Event::NotServed => return,
         }
         slots.wake_waiting();
     }
@@ -96,7 +96,7 @@ impl Cluster {
             metadata_only: true,
         };
         follow::follow(api, target, |event| {
-            if matches!(event, Event::Put(_) | Event::Deleted(_) | Event::Listed(_)) {
+            if matches!(event, Event::Put(_) | Event::Deleted(_) | Event::Listed(..)) {
                 self.definitions.notify_one();
             }
         })
@@ -113,8 +113,9 @@ pub(crate) async fn follow_records(api: Api, records: Arc<Records>, slots: Arc<S
         metadata_only: false,
     };
     follow::follow(api, target, |event| match event {
-        Event::Listed(values) => {
-            records.listed(&values);
+        Event::Listing => records.listing(),
+        Event::Listed(values, version) => {
+            records.listed(&values, version);
             slots.wake_all();
         }
         Event::Put(value) => {

@@ -40,8 +40,10 @@ pub(crate) struct Target {
 
 /// What is told about a target.
 pub(crate) enum Event {
-    /// This is all there is.
-    Listed(Vec<Value>),
+    /// A list is asked for; what is written from now on may be missing in it.
+    Listing,
+    /// This is all there is, as of this version of the whole collection; 0 where versions are no numbers.
+    Listed(Vec<Value>, u64),
     /// An object is new or changed.
     Put(Value),
     /// An object is gone; its last state.
@@ -58,9 +60,10 @@ pub(crate) enum Event {
 pub(crate) async fn follow(api: Api, target: Target, mut tell: impl FnMut(Event) + Send) {
     let mut pause = PAUSE_FIRST;
     loop {
+        tell(Event::Listing);
         let mut version = match list(&api, &target).await {
             Ok((items, version)) => {
-                tell(Event::Listed(items));
+                tell(Event::Listed(items, version.parse().unwrap_or(0)));
                 pause = PAUSE_FIRST;
                 version
             }

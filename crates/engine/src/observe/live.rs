@@ -42,6 +42,11 @@ impl Live {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 
+    /// Whether it was written after a list of this version was made: then that list says nothing about it.
+    pub(crate) fn is_newer_than_list(&self, version: u64) -> bool {
+        self.version.parse::<u64>().is_ok_and(|mine| mine > version)
+    }
+
     /// Whether `self` is older than `other`, a state of the same object. Versions are numbers that grow on every API
     /// server there is; where they are not, the later word counts.
     pub(crate) fn is_older_than(&self, other: &Self) -> bool {

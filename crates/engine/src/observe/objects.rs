@@ -1,7 +1,7 @@
 //! The objects of one kind that carry our label.
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use domain::ReleaseId;
@@ -39,12 +39,19 @@ type Key = (String, String);
 pub(crate) struct Objects {
     pub resource: Resource,
     kept: RwLock<HashMap<Key, Arc<Live>>>,
+    /// Kept since a list was asked for that has not come yet: answers to writes, maybe missing or older in it.
+    since_listing: Mutex<Option<HashSet<Key>>>,
     condition: watch::Sender<Condition>,
 }
 
 impl Objects {
     pub(crate) fn new(resource: Resource) -> Self {
-        Self { resource, kept: RwLock::default(), condition: watch::Sender::new(Condition::Starting) }
+        Self {
+            resource,
+            kept: RwLock::default(),
+            since_listing: Mutex::default(),
+            condition: watch::Sender::new(Condition::Starting),
+        }
     }
 
     pub(crate) fn condition(&self) -> Condition {
@@ -86,8 +93,15 @@ impl Objects {
         {
             return false;
         }
+        if let Some(since) = &mut *self.since_listing() {
+            since.insert(key.clone());
+        }
         kept.insert(key, Arc::new(live));
         true
+    }
+
+    fn since_listing(&self) -> MutexGuard<'_, Option<HashSet<Key>>> {
+        self.since_listing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Drops an object that is gone. A late word about an object that was made anew since changes nothing.
@@ -114,7 +128,8 @@ impl Objects {
 
     fn take(&self, event: Event, slots: &Slots, pods: &Pods) {
         match event {
-            Event::Listed(values) => self.take_list(&values, slots, pods),
+            Event::Listing => *self.since_listing() = Some(HashSet::new()),
+            Event::Listed(values, version) => self.take_list(&values, version, slots, pods),
             Event::Put(value) => {
                 let live = Live::of(&value);
                 let release = live.release;
@@ -146,8 +161,8 @@ impl Objects {
         }
     }
 
-    fn take_list(&self, values: &[Value], slots: &Slots, pods: &Pods) {
-        let fresh: HashMap<Key, Arc<Live>> = values
+    fn take_list(&self, values: &[Value], version: u64, slots: &Slots, pods: &Pods) {
+        let mut fresh: HashMap<Key, Arc<Live>> = values
             .iter()
             .map(|value| {
                 let live = Live::of(value);
@@ -155,10 +170,44 @@ impl Objects {
                 ((live.namespace.clone(), live.name.clone()), Arc::new(live))
             })
             .collect();
-        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        for key in self.since_listing().take().into_iter().flatten() {
+            if let Some(mine) = kept.remove(&key)
+                && mine.is_newer_than_list(version)
+            {
+                fresh.insert(key, mine);
+            }
+        }
+        *kept = fresh;
+        drop(kept);
         let first = self.condition.send_replace(Condition::Fresh) == Condition::Starting;
         if !first {
             slots.wake_all();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_list_made_before_a_write_does_not_make_the_object_vanish() {
+        let (background, _work) = tokio::sync::mpsc::unbounded_channel();
+        let slots = Arc::new(Slots::default());
+        let pods = Pods::new(Api::deaf(), background, slots.clone());
+        let objects = Objects::new(Resource::known("", "v1", "ConfigMap", "configmaps", true));
+        let object =
+            json!({"metadata": {"name": "a", "namespace": "shop", "uid": "u", "resourceVersion": "7"}});
+        let write_during_list = |version| {
+            objects.take(Event::Listing, &slots, &pods);
+            objects.put(Live::of(&object));
+            objects.take(Event::Listed(Vec::new(), version), &slots, &pods);
+            objects.get("shop", "a").is_some()
+        };
+        assert!(write_during_list(6), "the list knows nothing of the write");
+        assert!(!write_during_list(8), "somebody deleted it before the list was made");
     }
 }

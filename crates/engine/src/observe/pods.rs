@@ -117,7 +117,7 @@ impl Pods {
 
     fn take_warnings(&self, event: Event, _scope: &str) {
         let warnings = match event {
-            Event::Listed(values) => values,
+            Event::Listed(values, _) => values,
             Event::Put(value) => vec![value],
             // Events are cleaned away after an hour; what they told goes with the pod.
             _ => return,
@@ -132,7 +132,7 @@ impl Pods {
     fn take_pods(&self, event: Event, scope: &str) {
         let mut kept = self.kept();
         let touched: Vec<String> = match event {
-            Event::Listed(values) => {
+            Event::Listed(values, _) => {
                 let before = kept.clear_pods(scope);
                 let now = values.into_iter().filter_map(|value| kept.put_pod(&value)).collect::<Vec<_>>();
                 before.into_iter().chain(now).collect()
@@ -153,7 +153,7 @@ impl Pods {
     fn take_sets(&self, event: Event, scope: &str) {
         let mut kept = self.kept();
         let values = match event {
-            Event::Listed(values) => {
+            Event::Listed(values, _) => {
                 kept.sets.retain(|_, (_, namespace)| !scope.is_empty() && namespace != scope);
                 values
             }
