@@ -50,6 +50,8 @@ pub async fn config_save(form: ConfigForm) -> Answer<i64> {
         drift: form.drift,
         conflict: form.conflict,
         deletion: form.deletion,
+        // What the form does not ask for stays as the API or the command line set it.
+        ..spec.policies
     };
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
     Ok(host::answer(hub.workload_edit(&actor, &form.name, edit, Some(form.seen)).await)?.revision)

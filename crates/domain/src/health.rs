@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
+/// The reason of what ran to its end; of a whole release when everything in it that runs has.
+pub const COMPLETED: &str = "Completed";
+
 /// How healthy something is. Ordered from best to worst, so the worst of many is the maximum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -7,6 +7,7 @@
 pub mod bundle;
 pub mod can;
 pub mod cluster;
+pub mod condition;
 pub mod digest;
 pub mod event;
 pub mod finding;
@@ -21,8 +22,10 @@ pub mod object;
 pub mod overrides;
 pub mod page;
 pub mod path;
+pub mod pick;
 pub mod placement;
 pub mod plan;
+pub mod policy;
 pub mod release;
 pub mod render;
 pub mod report;

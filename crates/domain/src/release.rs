@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Reach;
+use crate::condition::{self, Condition};
 use crate::digest::Digest;
 use crate::health::Health;
 use crate::id::{ClusterId, ReleaseId, WorkloadId};
@@ -47,6 +48,9 @@ pub enum Sync {
     /// Nothing is left.
     Removed,
 }
+
+/// What holds a release until its record on the cluster is gone (S3-10).
+pub const FINALIZER: &str = "flotilla.dev/release-cleanup";
 
 impl Sync {
     /// The word people read.
@@ -143,6 +147,19 @@ pub struct Release {
     pub state_since: Timestamp,
 }
 
+impl Release {
+    /// What holds it: a release that the cluster may hold a record of is not forgotten before the cluster has said that
+    /// the record is gone (S3-10, S3-12). Giving it up by force is the only way around.
+    pub fn finalizers(&self) -> Vec<String> {
+        let held = match self.goal {
+            ReleaseGoal::Present => self.released.is_some() || self.applied.is_some(),
+            ReleaseGoal::Removing { .. } => true,
+            ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => false,
+        };
+        held.then(|| FINALIZER.to_owned()).into_iter().collect()
+    }
+}
+
 /// A release with the names and parts a page or the API shows (S1-19, `product.md` F.2 status).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -164,6 +181,12 @@ pub struct ReleaseView {
     /// The release itself.
     #[serde(flatten)]
     pub release: Release,
+    /// What holds it: while the cluster may hold its record, the release is not forgotten (S3-10).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finalizers: Vec<String>,
+    /// All of it in the form of Kubernetes.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
     /// Its objects.
     #[serde(default)]
     pub resources: Vec<ResourceStatus>,
@@ -180,8 +203,21 @@ impl ReleaseView {
             state,
             last_known_state: (state == State::Unknown).then(|| release.last_known_state()),
             message: release.message(),
+            finalizers: release.finalizers(),
+            conditions: condition::of_release(&release, &[]),
             release,
             resources: Vec::new(),
         }
+    }
+
+    /// The view with its objects, and with the conditions of the release and of each of them.
+    #[must_use]
+    pub fn with_resources(mut self, resources: Vec<ResourceStatus>) -> Self {
+        self.conditions = condition::of_release(&self.release, &resources);
+        self.resources = resources;
+        for resource in &mut self.resources {
+            resource.conditions = condition::of_resource(resource);
+        }
+        self
     }
 }

@@ -14,7 +14,8 @@ use crate::id::ReleaseId;
 use crate::object::ObjectRef;
 use crate::release::{StageName, StageState, Sync};
 use crate::time::Timestamp;
-use crate::workload::{DeletionPolicy, Policies};
+use crate::condition::Condition;
+use crate::policy::{DeletionPolicy, Feedback, Policies};
 
 /// The full list of what a cluster should hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +61,9 @@ pub enum Goal {
     Absent {
         /// Whether the objects go or stay.
         deletion: DeletionPolicy,
+        /// How it was kept: which objects stay, and who deletes.
+        #[serde(default)]
+        policies: Policies,
     },
 }
 
@@ -114,8 +118,24 @@ pub struct StageReport {
     pub state: StageState,
 }
 
+/// Since when an object is as it is, by the agent's clock; shown, never compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Since {
+    /// Since when it is applied, or is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<Timestamp>,
+    /// Since when it is on the cluster, or is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub available: Option<Timestamp>,
+    /// Since when it has drifted, or has not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drifted: Option<Timestamp>,
+}
+
 /// One object of a release (S3-5).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceStatus {
@@ -123,8 +143,14 @@ pub struct ResourceStatus {
     pub ordinal: u32,
     /// Which object.
     pub object: ObjectRef,
+    /// The plural of its kind in URLs, such as `deployments`; empty while the cluster does not serve it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub resource: String,
     /// Whether the wanted content is applied.
     pub applied: bool,
+    /// Whether it is on the cluster; `None` while nobody has looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub available: Option<bool>,
     /// Its health.
     pub health: Health,
     /// Fields that differ from what was applied, as JSON pointers; empty when in sync.
@@ -136,6 +162,15 @@ pub struct ResourceStatus {
     /// Why it could not be applied or removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Finding>,
+    /// Values of the live object that people want to see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feedback: Vec<Feedback>,
+    /// Since when.
+    #[serde(default)]
+    pub since: Since,
+    /// The same in the form of Kubernetes, derived when it is shown ([`crate::condition::of_resource`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
 }
 
 /// What became of a drift.

@@ -11,6 +11,8 @@ use crate::placement::Placement;
 use crate::rollup::Counts;
 use crate::time::Timestamp;
 
+pub use crate::policy::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies};
+
 /// Where the manifests come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -52,71 +54,6 @@ pub struct SourceFile {
     pub name: String,
     /// Its text.
     pub text: String,
-}
-
-/// What to do when an object belongs to somebody else.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum ConflictPolicy {
-    /// Stop and say who owns what.
-    #[default]
-    Abort,
-    /// Take the fields over.
-    TakeOver,
-}
-
-/// What to do when a live object no longer is as applied (R-4, E-9).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum DriftPolicy {
-    /// Put it back (S0-12).
-    #[default]
-    Revert,
-    /// Show it and leave it.
-    Notify,
-}
-
-/// What happens to the objects when a workload leaves a cluster.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum DeletionPolicy {
-    /// They are deleted, dependants first.
-    #[default]
-    Foreground,
-    /// They stay; only the record goes.
-    Orphan,
-}
-
-/// How a workload is kept on its clusters (`product.md` F.6 for the defaults).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct Policies {
-    /// Make the namespace if it is missing.
-    pub create_namespace: bool,
-    /// Delete objects that a new revision no longer has (S3-13).
-    pub prune: bool,
-    /// On drift.
-    pub drift: DriftPolicy,
-    /// On objects that belong to somebody else.
-    pub conflict: ConflictPolicy,
-    /// On leaving a cluster.
-    pub deletion: DeletionPolicy,
-}
-
-impl Default for Policies {
-    fn default() -> Self {
-        Self {
-            create_namespace: true,
-            prune: true,
-            drift: DriftPolicy::default(),
-            conflict: ConflictPolicy::default(),
-            deletion: DeletionPolicy::default(),
-        }
-    }
 }
 
 /// Everything about a workload that a person edits and a revision freezes.
@@ -301,6 +238,7 @@ pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
     findings.extend(name::check_namespace(&spec.namespace));
     findings.extend(crate::placement::check(&spec.placement));
     findings.extend(crate::overrides::check(&spec.overrides));
+    findings.extend(crate::policy::check(&spec.policies));
     findings
 }
 

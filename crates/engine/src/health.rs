@@ -34,7 +34,7 @@ pub(crate) use images::Images;
 use view::View;
 
 /// The reason of a job that ran to its end.
-pub const COMPLETED: &str = "Completed";
+pub use domain::health::COMPLETED;
 
 /// Seconds an object may take before silence counts, by rule: see the users.
 const MINUTE: i64 = 60_000;

@@ -26,7 +26,6 @@ impl Hub {
             .ok_or_else(|| Error::not_found("release", format!("{} on {}", workload.name, on.name)))?;
         let resources = store::release::resources(&mut tx, release.id).await?;
         let region = on.region().to_owned();
-        let view = ReleaseView::new(release, workload.name, on.name, region);
-        Ok(ReleaseView { resources, ..view })
+        Ok(ReleaseView::new(release, workload.name, on.name, region).with_resources(resources))
     }
 }

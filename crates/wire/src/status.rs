@@ -1,6 +1,7 @@
 //! The status of a workload: no single word, but counts and one entry per cluster (S1-19).
 
 use domain::cluster::Reach;
+use domain::condition::Condition;
 use domain::health::Health;
 use domain::release::{ReleaseView, Stages, State, Sync};
 use domain::rollup::Counts;
@@ -57,6 +58,12 @@ pub struct TargetCluster {
     pub stages: Stages,
     /// Why it is in this state, in a sentence.
     pub message: String,
+    /// What holds it while its cluster may hold a record of it (S3-10).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finalizers: Vec<String>,
+    /// All of it in the form of Kubernetes (S3-4).
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
     /// Number of the revision it should run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
@@ -79,6 +86,8 @@ impl From<ReleaseView> for TargetCluster {
             reach: view.release.reach,
             stages: view.release.stages,
             message: view.message,
+            finalizers: view.finalizers,
+            conditions: view.conditions,
             revision: view.release.revision,
             last_seen: view.release.reported_at,
             state_since: view.release.state_since,

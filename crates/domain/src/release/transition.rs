@@ -60,7 +60,7 @@ impl Release {
         self.changing(at, |release| {
             release.revision = Some(revision);
             match rendered {
-                Rendered::Bundle(digest) if release.runs(&digest, policies) => {
+                Rendered::Bundle(digest) if release.runs(&digest, &policies) => {
                     release.desired = Some(digest);
                     release.pass_hub_stages(StageName::Notified, at);
                     false
@@ -75,9 +75,9 @@ impl Release {
     }
 
     /// Whether the cluster was already told to run this bundle in this way.
-    fn runs(&self, digest: &Digest, policies: Policies) -> bool {
+    fn runs(&self, digest: &Digest, policies: &Policies) -> bool {
         self.goal == ReleaseGoal::Present
-            && self.policies == policies
+            && self.policies == *policies
             && self.released.as_ref() == Some(digest)
     }
 
@@ -236,7 +236,9 @@ impl Release {
             self.applied = None;
             self.sync = Sync::Removed;
             self.goal = match deletion {
-                DeletionPolicy::Foreground => ReleaseGoal::Removed { since: at },
+                DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => {
+                    ReleaseGoal::Removed { since: at }
+                }
                 DeletionPolicy::Orphan => ReleaseGoal::Orphaned { since: at },
             };
         }
@@ -258,9 +260,11 @@ impl Release {
             ReleaseGoal::Present => Goal::Present {
                 bundle: self.released.clone()?,
                 revision: self.revision?,
-                policies: self.policies,
+                policies: self.policies.clone(),
             },
-            ReleaseGoal::Removing { deletion, .. } => Goal::Absent { deletion: *deletion },
+            ReleaseGoal::Removing { deletion, .. } => {
+                Goal::Absent { deletion: *deletion, policies: self.policies.clone() }
+            }
             _ => return None,
         };
         Some(Want {

@@ -71,7 +71,7 @@ async fn write_target(
     });
     let before = release.clone();
     release.reached(target.reach, now);
-    if release.target(target.revision, target.rendered.clone(), target.policies, now) {
+    if release.target(target.revision, target.rendered.clone(), target.policies.clone(), now) {
         done.wants_of.push(target.cluster);
     }
     if is_new {

@@ -169,7 +169,7 @@ async fn targets(
                 cluster: cluster.id,
                 reach: cluster.reach,
                 revision: number,
-                policies: spec.policies,
+                policies: spec.policies.clone(),
                 rendered,
                 bytes,
             }

@@ -1,0 +1,184 @@
+//! Conditions of releases and objects, by example.
+
+use super::*;
+use crate::digest::Digest;
+use crate::finding::Finding;
+use crate::health::Health;
+use crate::id::{ClusterId, ReleaseId, WorkloadId};
+use crate::object::ObjectRef;
+use crate::policy::{DeletionPolicy, Policies};
+use crate::release::stage::Trouble;
+use crate::release::{FINALIZER, ReleaseView, Rendered};
+use crate::report::{ReleaseReport, Since, StageReport};
+
+const fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_millis(seconds * 1_000)
+}
+
+fn targeted() -> Release {
+    let ids = (ReleaseId::from_parts(1, 1), WorkloadId::from_parts(1, 2), ClusterId::from_parts(1, 3));
+    let mut release = Release::new(ids.0, ids.1, ids.2, at(0));
+    release.reached(Reach::Online, at(0));
+    release.target(1, Rendered::Bundle(Digest::of(b"1")), Policies::default(), at(1));
+    release
+}
+
+/// A report in which the stages before `stage` are done and `stage` is as said.
+fn report(release: &Release, stage: StageName, state: StageState) -> ReleaseReport {
+    let before = StageName::ALL.into_iter().filter(|name| name.is_agents() && *name < stage);
+    let done = before.map(|name| StageReport { name, state: StageState::Done });
+    ReleaseReport {
+        release: release.id,
+        generation: release.generation,
+        applied: (stage > StageName::Applied).then(|| release.released.clone()).flatten(),
+        stages: done.chain([StageReport { name: stage, state }]).collect(),
+        sync: if stage > StageName::Applied { Sync::Synced } else { Sync::Applying },
+        health: Health::healthy(),
+        resources: Vec::new(),
+        drift: Vec::new(),
+        gone: false,
+    }
+}
+
+fn operational() -> Release {
+    let mut release = targeted();
+    release.record(&report(&release, StageName::Operational, StageState::Done), at(3)).unwrap();
+    release
+}
+
+fn of(release: &Release, kind: ConditionType) -> Condition {
+    of_release(release, &[]).into_iter().find(|condition| condition.kind == kind).unwrap()
+}
+
+fn trouble(reason: &str, message: &str) -> Trouble {
+    Trouble { reason: reason.into(), message: message.into(), ..Trouble::default() }
+}
+
+fn resource(name: &str, available: Option<bool>) -> ResourceStatus {
+    ResourceStatus {
+        object: ObjectRef { version: "v1".into(), kind: "Secret".into(), name: name.into(), ..Default::default() },
+        applied: available == Some(true),
+        available,
+        health: Health::healthy(),
+        since: Since { applied: Some(at(4)), available: Some(at(5)), drifted: None },
+        ..ResourceStatus::default()
+    }
+}
+
+#[test]
+fn s3_4_applied_is_true_only_for_the_generation_the_cluster_has_spoken_about() {
+    let mut release = operational();
+    let applied = of(&release, ConditionType::Applied);
+    assert_eq!((applied.status, applied.reason.as_str()), (ConditionStatus::True, "AppliedManifestWorkComplete"));
+    assert_eq!((applied.observed_generation, applied.last_transition_time), (Some(1), Some(at(3))));
+    release.target(2, Rendered::Bundle(Digest::of(b"2")), Policies::default(), at(4));
+    let applied = of(&release, ConditionType::Applied);
+    assert_eq!((applied.status, applied.reason.as_str()), (ConditionStatus::False, "OlderApplied"));
+    assert_eq!(applied.observed_generation, None, "nothing was heard about generation 2");
+    assert_eq!(of(&release, ConditionType::Scheduled).observed_generation, Some(2), "the hub's own is");
+    let failed = StageState::Failed(trouble("ApplyConflict", "Secret a: owned by helm."));
+    release.record(&report(&release, StageName::Applied, failed), at(5)).unwrap();
+    let applied = of(&release, ConditionType::Applied);
+    assert_eq!((applied.status, applied.reason.as_str()), (ConditionStatus::False, "AppliedManifestWorkFailed"));
+    assert_eq!(applied.message, "ApplyConflict: Secret a: owned by helm.");
+    assert_eq!(applied.observed_generation, Some(2));
+}
+
+#[test]
+fn s3_4_available_says_that_all_objects_exist_and_nothing_of_their_health() {
+    let release = Release { health: Health::new(HealthStatus::Degraded, "Broken", ""), ..operational() };
+    let available = |resources: &[ResourceStatus]| super::available(&release, resources);
+    let both = available(&[resource("a", Some(true)), resource("b", Some(true))]);
+    assert_eq!((both.status, both.reason.as_str()), (ConditionStatus::True, "ResourcesAvailable"));
+    assert_eq!(both.last_transition_time, Some(at(5)));
+    let one = available(&[resource("a", Some(true)), resource("b", Some(false))]);
+    assert_eq!((one.status, one.reason.as_str()), (ConditionStatus::False, "ResourcesNotAvailable"));
+    assert!(one.message.contains("1 of 2") && one.message.contains("Secret b"), "{}", one.message);
+    assert_eq!(available(&[resource("a", None)]).status, ConditionStatus::Unknown);
+    let missing = Release { health: Health::new(HealthStatus::Missing, "ResourceMissing", "x"), ..operational() };
+    assert_eq!(of(&missing, ConditionType::Available).status, ConditionStatus::False, "a list knows it too");
+}
+
+#[test]
+fn s3_4_progressing_degraded_complete_and_deleting_follow_the_release() {
+    let is = |release: &Release, kind| of(release, kind).is_true();
+    let fresh = targeted();
+    assert!(is(&fresh, ConditionType::Progressing));
+    let done = operational();
+    for kind in [ConditionType::Progressing, ConditionType::Degraded, ConditionType::Complete, ConditionType::Deleting] {
+        assert!(!is(&done, kind), "{kind:?}");
+    }
+    let broken = Release { health: Health::new(HealthStatus::Degraded, "CrashLoopBackOff", "exits"), ..done.clone() };
+    let degraded = of(&broken, ConditionType::Degraded);
+    assert_eq!((degraded.status, degraded.reason.as_str()), (ConditionStatus::True, "CrashLoopBackOff"));
+    let ran = Release { health: Health { reason: COMPLETED.into(), ..Health::healthy() }, ..done.clone() };
+    assert!(is(&ran, ConditionType::Complete));
+    let mut leaving = done;
+    leaving.remove(DeletionPolicy::Foreground, "Unpublished by ann.", at(6));
+    let deleting = of(&leaving, ConditionType::Deleting);
+    assert!(deleting.is_true() && deleting.last_transition_time == Some(at(6)));
+    assert_eq!(of(&leaving, ConditionType::Applied).status, ConditionStatus::Unknown);
+    let held = StageState::Waiting(trouble("FinalizerPending", "finalizer example.com/x holds it."));
+    leaving.record(&report(&leaving, StageName::Pruned, held), at(7)).unwrap();
+    let deleting = of(&leaving, ConditionType::Deleting);
+    assert_eq!((deleting.reason.as_str(), deleting.message.contains("example.com/x")), ("FinalizerPending", true));
+}
+
+#[test]
+fn a_dark_cluster_keeps_what_was_known_and_is_only_not_reachable() {
+    let mut release = operational();
+    release.reached(Reach::Offline, at(9));
+    assert!(of(&release, ConditionType::Applied).is_true());
+    assert_eq!(of(&release, ConditionType::Degraded).status, ConditionStatus::False);
+    let reachable = of(&release, ConditionType::Reachable);
+    assert_eq!((reachable.status, reachable.reason.as_str()), (ConditionStatus::False, "Offline"));
+}
+
+#[test]
+fn every_type_stands_once_in_a_fixed_order_and_has_a_reason() {
+    for release in [targeted(), operational()] {
+        let all = of_release(&release, &[]);
+        assert!(all.windows(2).all(|pair| pair[0].kind < pair[1].kind));
+        assert!(all.iter().all(|condition| !condition.reason.is_empty()));
+        assert_eq!(all.len(), 14);
+    }
+}
+
+#[test]
+fn s3_5_an_object_says_applied_and_available_with_their_reasons() {
+    let reasons = |resource: &ResourceStatus| -> Vec<String> {
+        let all = of_resource(resource);
+        assert_eq!(all.iter().map(|one| one.kind).collect::<Vec<_>>(), [
+            ConditionType::Applied,
+            ConditionType::Available,
+            ConditionType::Healthy,
+            ConditionType::Drifted
+        ]);
+        all[..2].iter().map(|one| format!("{:?} {}", one.status, one.reason)).collect()
+    };
+    let good = resource("a", Some(true));
+    assert_eq!(reasons(&good), ["True AppliedManifestComplete", "True ResourceAvailable"]);
+    assert_eq!(of_resource(&good)[0].last_transition_time, Some(at(4)));
+    let problem = Some(Finding::error("PermissionDenied", "the agent may not do this.", ""));
+    let bad = ResourceStatus { problem, ..resource("a", Some(false)) };
+    assert_eq!(reasons(&bad), ["False AppliedManifestFailed", "False ResourceNotAvailable"]);
+    assert!(of_resource(&bad)[0].message.contains("PermissionDenied"));
+    assert_eq!(reasons(&resource("a", None)), ["False NotAppliedYet", "Unknown ResourceStatusUnknown"]);
+    let drifted = ResourceStatus { drifted: vec!["/data/key".into()], ..good };
+    assert_eq!((of_resource(&drifted)[3].status, of_resource(&drifted)[3].message.as_str()), (ConditionStatus::True, "/data/key"));
+}
+
+#[test]
+fn s3_10_a_release_is_held_by_a_finalizer_while_its_cluster_may_hold_a_record() {
+    let view = |release: &Release| ReleaseView::new(release.clone(), "web".into(), "eu-1".into(), "eu".into());
+    let mut release = operational();
+    assert_eq!(view(&release).finalizers, [FINALIZER]);
+    release.remove(DeletionPolicy::Foreground, "", at(4));
+    assert_eq!(view(&release).finalizers, [FINALIZER]);
+    let mut said = report(&release, StageName::Pruned, StageState::Done);
+    release.record(&said, at(5)).unwrap();
+    assert_eq!(view(&release).finalizers, [FINALIZER], "the objects are gone, the record is not");
+    said.gone = true;
+    release.record(&said, at(6)).unwrap();
+    assert_eq!(view(&release).finalizers, Vec::<String>::new());
+}
