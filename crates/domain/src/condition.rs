@@ -181,7 +181,9 @@ fn applied(release: &Release) -> Condition {
             message: format!("{}: {}", trouble.reason, trouble.message),
             ..stage
         },
-        state if state.is_over() => Condition { status: ConditionStatus::False, reason: "NotComplete".to_owned(), ..stage },
+        state if state.is_over() => {
+            Condition { status: ConditionStatus::False, reason: "NotComplete".to_owned(), ..stage }
+        }
         StageState::Pending if release.applied.is_some() && !is_all => Condition {
             status: ConditionStatus::False,
             reason: "OlderApplied".to_owned(),
@@ -212,7 +214,8 @@ fn available(release: &Release, resources: &[ResourceStatus]) -> Condition {
         [] => Condition::new(kind, true, "ResourcesAvailable", "Every object exists.")
             .since(since(&resources.iter().collect::<Vec<_>>())),
         gone if gone.iter().any(|one| one.available == Some(false)) => {
-            let first = gone.iter().find(|one| one.available == Some(false)).map(|one| one.object.to_string());
+            let first =
+                gone.iter().find(|one| one.available == Some(false)).map(|one| one.object.to_string());
             let message = format!(
                 "{} of {} objects do not exist, among them {}.",
                 gone.len(),
@@ -228,8 +231,13 @@ fn available(release: &Release, resources: &[ResourceStatus]) -> Condition {
 fn progressing(release: &Release) -> Condition {
     let state = release.last_known_state();
     let is = state.is_moving() || matches!(state, State::Removing | State::Terminating | State::Stale);
-    Condition::new(ConditionType::Progressing, is, state.word(), if is { release.message() } else { String::new() }.as_str())
-        .since(Some(release.state_since))
+    Condition::new(
+        ConditionType::Progressing,
+        is,
+        state.word(),
+        if is { release.message() } else { String::new() }.as_str(),
+    )
+    .since(Some(release.state_since))
 }
 
 fn degraded(release: &Release) -> Condition {
@@ -238,7 +246,8 @@ fn degraded(release: &Release) -> Condition {
     let condition = match state {
         State::Degraded | State::Failed | State::Blocked => {
             let known = Release { reach: Reach::Online, ..release.clone() };
-            let reason = known.stages.current().and_then(|stage| stage.state.trouble()).map(|t| t.reason.clone());
+            let reason =
+                known.stages.current().and_then(|stage| stage.state.trouble()).map(|t| t.reason.clone());
             let reason = reason.unwrap_or_else(|| known.health.reason.clone());
             let reason = if reason.is_empty() { state.word().to_owned() } else { reason };
             Condition::new(kind, true, &reason, &known.message())
@@ -301,7 +310,9 @@ fn deleting(release: &Release) -> Condition {
             Condition::new(kind, true, reason, message).since(Some(*since))
         }
         ReleaseGoal::Present => Condition::new(kind, false, "Wanted", ""),
-        ReleaseGoal::Removed { since } | ReleaseGoal::Orphaned { since } | ReleaseGoal::Abandoned { since } => {
+        ReleaseGoal::Removed { since }
+        | ReleaseGoal::Orphaned { since }
+        | ReleaseGoal::Abandoned { since } => {
             Condition::new(kind, false, release.last_known_state().word(), "").since(Some(*since))
         }
     }
@@ -310,14 +321,18 @@ fn deleting(release: &Release) -> Condition {
 /// The conditions of one object (S3-5).
 pub fn of_resource(resource: &ResourceStatus) -> Vec<Condition> {
     let applied = match (&resource.problem, resource.applied) {
-        (_, true) => Condition::new(ConditionType::Applied, true, "AppliedManifestComplete", "Apply manifest complete"),
+        (_, true) => {
+            Condition::new(ConditionType::Applied, true, "AppliedManifestComplete", "Apply manifest complete")
+        }
         (Some(problem), false) => Condition::new(
             ConditionType::Applied,
             false,
             "AppliedManifestFailed",
             &format!("{}: {}", problem.code, problem.message),
         ),
-        (None, false) => Condition::new(ConditionType::Applied, false, "NotAppliedYet", &resource.health.message),
+        (None, false) => {
+            Condition::new(ConditionType::Applied, false, "NotAppliedYet", &resource.health.message)
+        }
     };
     let (reason, message) = match resource.available {
         Some(true) => ("ResourceAvailable", "Resource is available"),

@@ -113,7 +113,11 @@ impl Step {
                 at.and_then(|at| items.get(at)).map(|item| (key.clone(), item)).into_iter().collect()
             }
             (Self::At(at), Value::Array(items)) => {
-                let at = if *at < 0 { items.len().checked_sub(at.unsigned_abs() as usize) } else { usize::try_from(*at).ok() };
+                let at = if *at < 0 {
+                    items.len().checked_sub(at.unsigned_abs() as usize)
+                } else {
+                    usize::try_from(*at).ok()
+                };
                 at.and_then(|at| Some((at.to_string(), items.get(at)?))).into_iter().collect()
             }
             (Self::Every, Value::Object(map)) => {
@@ -124,7 +128,9 @@ impl Step {
             }
             (Self::Where(wanted), Value::Array(items)) => {
                 let holds = |item: &Value| {
-                    wanted.iter().all(|(key, text)| item.get(key).and_then(scalar).is_some_and(|seen| seen == *text))
+                    wanted
+                        .iter()
+                        .all(|(key, text)| item.get(key).and_then(scalar).is_some_and(|seen| seen == *text))
                 };
                 let all = items.iter().enumerate().filter(|(_, item)| holds(item));
                 all.map(|(at, item)| (at.to_string(), item)).collect()
@@ -175,8 +181,9 @@ fn dotted<'a>(after: &'a str, steps: &mut Vec<Step>) -> Result<&'a str, String> 
 
 fn bracket<'a>(after: &'a str, steps: &mut Vec<Step>) -> Result<&'a str, String> {
     if let Some(quote) = after.chars().next().filter(|c| matches!(c, '\'' | '"')) {
-        let (key, rest) =
-            after[1..].split_once(quote).ok_or_else(|| format!("the {quote} in {after:?} is never closed"))?;
+        let (key, rest) = after[1..]
+            .split_once(quote)
+            .ok_or_else(|| format!("the {quote} in {after:?} is never closed"))?;
         let rest = rest.strip_prefix(']').ok_or("after a quoted key there should be ]")?;
         steps.push(Step::Key(key.to_owned()));
         return Ok(rest);

@@ -154,7 +154,9 @@ impl Release {
         let held = match self.goal {
             ReleaseGoal::Present => self.released.is_some() || self.applied.is_some(),
             ReleaseGoal::Removing { .. } => true,
-            ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => false,
+            ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => {
+                false
+            }
         };
         held.then(|| FINALIZER.to_owned()).into_iter().collect()
     }

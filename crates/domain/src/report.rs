@@ -7,15 +7,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::ClusterFacts;
+use crate::condition::Condition;
 use crate::digest::Digest;
 use crate::finding::Finding;
 use crate::health::Health;
 use crate::id::ReleaseId;
 use crate::object::ObjectRef;
+use crate::policy::{DeletionPolicy, Feedback, Policies};
 use crate::release::{StageName, StageState, Sync};
 use crate::time::Timestamp;
-use crate::condition::Condition;
-use crate::policy::{DeletionPolicy, Feedback, Policies};
 
 /// The full list of what a cluster should hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -35,6 +35,8 @@ pub(crate) struct Api {
     permits: Arc<Semaphore>,
     deadline: Duration,
     reach: Arc<Reach>,
+    /// The user to act as; the agent's own if empty.
+    acting: Option<Arc<str>>,
 }
 
 /// Whether a server-side apply may take fields away from other managers.
@@ -72,7 +74,16 @@ impl Api {
             permits: Arc::new(Semaphore::new(options.concurrency.max(1))),
             deadline: options.request_deadline,
             reach: Arc::new(Reach::new(options.clock.clone())),
+            acting: None,
         }
+    }
+
+    /// The same, acting as a service account (namespace and name), so that a workload can do no more than it may. The
+    /// agent needs the right to impersonate it.
+    pub(crate) fn acting_as(&self, account: Option<(&str, &str)>) -> Self {
+        let user =
+            account.map(|(namespace, name)| format!("system:serviceaccount:{namespace}:{name}").into());
+        Self { acting: user, ..self.clone() }
     }
 
     /// Whether the server is heard from.
@@ -152,6 +163,10 @@ impl Api {
         request: http::request::Builder,
         body: Vec<u8>,
     ) -> Result<(StatusCode, Value), Error> {
+        let request = match &self.acting {
+            Some(user) => request.header("Impersonate-User", &**user),
+            None => request,
+        };
         let request = request.body(Body::from(body)).map_err(|e| Error::Invalid(e.to_string()))?;
         // The semaphore is never closed, so the only error cannot happen; without a permit one request more does no harm.
         let _permit = self.permits.acquire().await.ok();

@@ -7,8 +7,8 @@ use domain::bundle::Bundle;
 use domain::finding::Finding;
 use domain::object::ObjectRef;
 use domain::plan::{FieldChange, diff};
+use domain::policy::{ConflictPolicy, Policies, UpdateStrategy};
 use domain::report::{Goal, Want};
-use domain::workload::{ConflictPolicy, Policies};
 use domain::{Digest, ReleaseId};
 use futures::StreamExt;
 use futures::stream;
@@ -18,6 +18,7 @@ use crate::api::{Api, Force, Resource};
 use crate::discovery::Kinds;
 use crate::error::Error;
 use crate::release::Context;
+use crate::rules::{Rule, Rules};
 use crate::wanted::{HASH_ANNOTATION, Prepared, RELEASE_LABEL, WORKLOAD_ANNOTATION, Wanted};
 
 /// Position, object, and what would change.
@@ -33,7 +34,13 @@ pub(crate) async fn run(
     let kinds = cx.discovery.refresh().await.unwrap_or_else(|_| cx.discovery.kinds());
     let prepared = prepare(cx, release, bundle);
     let force = if policies.conflict == ConflictPolicy::TakeOver { Force::Yes } else { Force::No };
-    let all: Vec<_> = prepared.objects.iter().map(|wanted| answer(&cx.api, &kinds, wanted, force)).collect();
+    let (api, rules) = (cx.api.acting_as(policies.executor()), Rules::of(&policies));
+    let asking = Asking { api: &api, kinds: &kinds, force };
+    let all: Vec<_> = prepared
+        .objects
+        .iter()
+        .map(|wanted| answer(&asking, wanted, rules.about(&policies, &wanted.object)))
+        .collect();
     let mut answers: Vec<Answer> =
         stream::iter(all).buffer_unordered(cx.options.concurrency.max(1)).collect().await;
     answers.sort_by_key(|(ordinal, ..)| *ordinal);
@@ -64,17 +71,20 @@ fn prepare(cx: &Context, release: Option<ReleaseId>, bundle: &Bundle) -> Prepare
     Prepared::new(&want, digest, bundle)
 }
 
-async fn answer(api: &Api, kinds: &Arc<Kinds>, wanted: &Wanted, force: Force) -> Answer {
-    let changes = one(api, kinds, wanted, force).await.map_err(|error| finding(wanted, &error));
+/// Who is asked, and how.
+struct Asking<'a> {
+    api: &'a Api,
+    kinds: &'a Arc<Kinds>,
+    force: Force,
+}
+
+async fn answer(asking: &Asking<'_>, wanted: &Wanted, rule: Rule<'_>) -> Answer {
+    let changes = one(asking, wanted, &rule).await.map_err(|error| finding(wanted, &error));
     (wanted.ordinal, wanted.object.clone(), changes)
 }
 
-async fn one(
-    api: &Api,
-    kinds: &Arc<Kinds>,
-    wanted: &Wanted,
-    force: Force,
-) -> Result<Vec<FieldChange>, Error> {
+async fn one(asking: &Asking<'_>, wanted: &Wanted, rule: &Rule<'_>) -> Result<Vec<FieldChange>, Error> {
+    let Asking { api, kinds, force } = *asking;
     let Some(resource) = kinds.of(&wanted.object) else {
         return Err(Error::ApiMissing(format!("{} ({})", wanted.object.kind, wanted.object.api_version())));
     };
@@ -84,7 +94,12 @@ async fn one(
         Err(Error::NotFound(_)) => None,
         Err(error) => return Err(error),
     };
-    let mut after = api.apply(&path, wanted.body(live.as_ref()), force, true).await?.object;
+    match (rule.strategy, &live) {
+        (UpdateStrategy::ServerSideApply, _) | (UpdateStrategy::CreateOnly, None) => {}
+        (UpdateStrategy::ReadOnly, None) => return Err(Error::ObjectAwaited(wanted.object.to_string())),
+        (_, Some(_)) => return Ok(Vec::new()),
+    }
+    let mut after = api.apply(&path, wanted.body(live.as_ref(), rule, false), force, true).await?.object;
     let Some(mut live) = live else {
         return Ok(vec![FieldChange { path: String::new(), wanted: Some(wanted.value()), live: None }]);
     };

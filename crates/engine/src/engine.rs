@@ -1,5 +1,6 @@
 //! The engine as its agent sees it.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -54,7 +55,7 @@ impl Engine {
         let api = Api::new(client, &options);
         record::ensure_definition(&api).await?;
         let discovery = Arc::new(Discovery::read(api.clone()).await?);
-        let records = Arc::new(Records::new(api.clone()));
+        let records = Arc::new(Records::new(api.clone(), &options));
         records.listed(&list_records(&api, options.retry_first).await?, 0);
         let (background, work) = mpsc::unbounded_channel();
         let slots = Arc::new(Slots::default());
@@ -71,11 +72,27 @@ impl Engine {
     /// Takes the whole list of what should be on the cluster. Only releases about which something changed are woken.
     ///
     /// A release that is not in the list any more is left alone: only a want with the goal `Absent` removes anything.
+    ///
+    /// The record of a release that is not named any more is marked with the time, so that people see what was left behind.
     pub fn set_desired(&self, all: Vec<Desired>) {
+        self.mark_evictions(all.iter().map(|desired| desired.want.release).collect());
         for slot in self.cx.slots.set(all) {
             // Nobody takes this once the engine has stopped; then nothing is served anyway.
             let _ = self.background.send(Box::pin(serve(self.cx.clone(), slot)));
         }
+    }
+
+    fn mark_evictions(&self, named: HashSet<ReleaseId>) {
+        if self.cx.records.to_mark(&named).is_empty() {
+            return;
+        }
+        let cx = self.cx.clone();
+        let mark = async move {
+            if let Err(error) = cx.records.mark_evictions(&named, cx.options.now()).await {
+                tracing::debug!(reason = error.label(), "a record could not be marked");
+            }
+        };
+        let _ = self.background.send(Box::pin(mark));
     }
 
     /// Whether the engine still has the bundle with this digest for this release, so that it need not be given again.

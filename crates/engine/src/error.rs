@@ -53,6 +53,18 @@ pub enum Error {
     /// The cluster does not serve the kind.
     #[error("the cluster does not serve {0}")]
     ApiMissing(String),
+    /// The definition of a kind is there and not established yet.
+    #[error("the definition of {0} is not established yet")]
+    DefinitionNotEstablished(String),
+    /// The object is on its way out and is made anew when it is gone.
+    #[error("it is being deleted; {0}")]
+    ObjectTerminating(String),
+    /// An object that is only observed is not there.
+    #[error("{0} is not on the cluster, and the workload only observes it")]
+    ObjectAwaited(String),
+    /// An object that was there before is not as it would be applied, and the policy is to leave it then.
+    #[error("it was there before and differs in {}", .0.join(", "))]
+    NotIdentical(Vec<String>),
     /// The agent's account may not do this.
     #[error("the agent may not do this: {0}")]
     PermissionDenied(String),
@@ -96,6 +108,10 @@ impl Error {
             Self::NamespaceMissing(_) => "NamespaceMissing",
             Self::NamespaceTerminating(_) => "NamespaceTerminating",
             Self::ApiMissing(_) => "ApiMissing",
+            Self::DefinitionNotEstablished(_) => "DefinitionNotEstablished",
+            Self::ObjectTerminating(_) => "ObjectTerminating",
+            Self::ObjectAwaited(_) => "ObjectAwaited",
+            Self::NotIdentical(_) => "NotIdentical",
             Self::PermissionDenied(_) => "PermissionDenied",
             Self::AdmissionRejected(_) => "AdmissionRejected",
             Self::ImmutableField(_) => "ImmutableField",
@@ -122,6 +138,13 @@ impl Error {
             }
             Self::NamespaceTerminating(_) => "Wait until the namespace is gone; then it is made anew.",
             Self::ApiMissing(_) => "Install the custom resource definition, or leave the object out there.",
+            Self::DefinitionNotEstablished(_) | Self::ObjectTerminating(_) => {
+                "Nothing to do: it goes on by itself."
+            }
+            Self::ObjectAwaited(_) => {
+                "Whoever makes it has to make it, or its update strategy has to be another."
+            }
+            Self::NotIdentical(_) => "Make both alike, or set the conflict policy to take over.",
             Self::PermissionDenied(_) => "Give the agent's service account this permission.",
             Self::AdmissionRejected(_) => {
                 "Change the object as the message asks, or the policy on the cluster."
@@ -136,6 +159,7 @@ impl Error {
     pub(crate) const fn patience(&self) -> Patience {
         match self {
             Self::PermissionDenied(_)
+            | Self::NotIdentical(_)
             | Self::AdmissionRejected(_)
             | Self::ImmutableField(_)
             | Self::Invalid(_)

@@ -22,6 +22,7 @@ mod options;
 mod record;
 mod release;
 mod reports;
+mod rules;
 mod wanted;
 
 pub use api::FIELD_MANAGER;

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::ReleaseId;
+use domain::object::ObjectRef;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
@@ -33,6 +34,8 @@ pub(crate) struct Observed {
     background: Background,
     slots: Arc<Slots>,
     kinds: RwLock<HashMap<(String, String), Arc<Objects>>>,
+    /// Objects that are watched by name, with the release that asked.
+    singles: RwLock<HashMap<(ReleaseId, ObjectRef), Arc<Objects>>>,
     /// Namespaces and definitions.
     pub cluster: Arc<Cluster>,
     /// Pods of the namespaces in use.
@@ -42,7 +45,15 @@ pub(crate) struct Observed {
 impl Observed {
     pub(crate) fn new(api: Api, background: Background, slots: Arc<Slots>) -> Self {
         let pods = Arc::new(Pods::new(api.clone(), background.clone(), slots.clone()));
-        Self { api, background, slots, kinds: RwLock::default(), cluster: Arc::default(), pods }
+        Self {
+            api,
+            background,
+            slots,
+            kinds: RwLock::default(),
+            singles: RwLock::default(),
+            cluster: Arc::default(),
+            pods,
+        }
     }
 
     /// The objects of a kind; begins to watch it when it is first asked for.
@@ -60,6 +71,35 @@ impl Observed {
             objects
         });
         objects.clone()
+    }
+
+    /// One object by its name, whether or not it carries our label; watched from when it is first asked for.
+    pub(crate) fn single(&self, release: ReleaseId, resource: &Resource, object: &ObjectRef) -> Arc<Objects> {
+        let key = (release, object.clone());
+        let mut singles = self.singles.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = singles.get(&key)
+            && !matches!(known.condition(), Condition::NotServed)
+        {
+            return known.clone();
+        }
+        let objects = Arc::new(Objects::single(resource.clone(), release));
+        let (seen, pods) = (objects.clone(), self.pods.clone());
+        let watch = seen.follow_one(self.api.clone(), self.slots.clone(), pods, object.clone());
+        let _ = self.background.send(Box::pin(watch));
+        singles.insert(key, objects.clone());
+        objects
+    }
+
+    /// Ends the watches of single objects that this release does not need any more.
+    pub(crate) fn keep_singles(&self, release: ReleaseId, needed: impl Fn(&ObjectRef) -> bool) {
+        let mut singles = self.singles.write().unwrap_or_else(PoisonError::into_inner);
+        singles.retain(|(of, object), objects| {
+            let keep = *of != release || needed(object);
+            if !keep {
+                objects.end();
+            }
+            keep
+        });
     }
 
     fn known(&self, key: &(String, String)) -> Option<Arc<Objects>> {

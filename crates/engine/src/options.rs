@@ -9,6 +9,10 @@ use domain::Timestamp;
 /// Settings of one engine. Durations between tries are fields, so tests need not wait for them.
 #[derive(Clone)]
 pub struct Options {
+    /// The hub the agent serves, by its address: records carry its hash, so that two hubs on one cluster keep apart (S3-7).
+    pub hub: String,
+    /// The agent, as records name it (S3-8); for people.
+    pub agent: String,
     /// The agent's clock; used for ages in health rules and for what people read, never for waiting.
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// Most requests under way at once; the API server's own fairness is the limit beyond that.
@@ -27,6 +31,8 @@ impl Options {
     /// The defaults of `product.md` F.6, with this clock.
     pub fn new(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self {
+            hub: String::new(),
+            agent: "flotilla-agent".to_owned(),
             clock: Arc::new(clock),
             concurrency: 16,
             request_deadline: Duration::from_secs(30),

@@ -3,16 +3,22 @@
 //! It names every object of the release before the object is made and its uid after, so that whatever moment the
 //! engine dies in, the next one knows what is there and what is ours. Its finalizer goes when the objects are gone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::object::ObjectRef;
-use domain::{Digest, ReleaseId};
+use domain::{Digest, ReleaseId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::Options;
 use crate::api::{Api, Force, Resource};
 use crate::error::Error;
+
+mod claims;
+mod definition;
+
+pub(crate) use definition::ensure_definition;
 
 /// API group of our own kinds.
 const GROUP: &str = "flotilla.dev";
@@ -59,6 +65,13 @@ pub(crate) struct Record {
     /// The bundle applied completely.
     pub applied: Option<Digest>,
     pub resources: Vec<Entry>,
+    /// Hash of the hub whose release it is; empty in records that were written before there was one.
+    pub hub_hash: String,
+    /// The agent that wrote it; for people.
+    pub agent: String,
+    /// Since when the hub does not name the release any more, without having asked for its removal (S3-8). It is shown to
+    /// people; nothing is removed by itself.
+    pub eviction_start: Option<Timestamp>,
     /// Somebody asked the API server to delete it.
     pub deleting: bool,
 }
@@ -74,14 +87,15 @@ pub struct Recorded {
     pub revision: u32,
     /// The bundle that is applied completely, if one is.
     pub applied: Option<Digest>,
+    /// Since when the hub does not name it any more (S3-8).
+    pub eviction_start: Option<Timestamp>,
 }
 
 impl Record {
-    /// A record that is not on the cluster yet.
-    pub(crate) fn new(release: ReleaseId, workload: &str) -> Self {
-        let workload_part = domain::name::suggest(workload).unwrap_or_else(|| "workload".to_owned());
+    /// A record that is not on the cluster yet. Its name begins with the hash of the hub (S3-7).
+    pub(crate) fn new(release: ReleaseId, workload: &str, hub_hash: &str) -> Self {
         Self {
-            name: format!("{workload_part}-{}", release.to_string().to_lowercase()),
+            name: format!("{hub_hash}-{}", release.to_string().to_lowercase()),
             uid: String::new(),
             release,
             workload: workload.to_owned(),
@@ -89,6 +103,9 @@ impl Record {
             bundle: None,
             applied: None,
             resources: Vec::new(),
+            hub_hash: hub_hash.to_owned(),
+            agent: String::new(),
+            eviction_start: None,
             deleting: false,
         }
     }
@@ -103,15 +120,19 @@ impl Record {
             release: text("/spec/releaseId").parse().ok()?,
             workload: text("/spec/workload").to_owned(),
             revision: value.pointer("/spec/revision").and_then(Value::as_u64)?.try_into().ok()?,
-            bundle: text("/spec/bundle").parse().ok(),
+            // `bundle` is what it was called before.
+            bundle: text("/spec/specHash").parse().or_else(|_| text("/spec/bundle").parse()).ok(),
             applied: text("/spec/applied").parse().ok(),
             resources: serde_json::from_value(resources).ok()?,
+            hub_hash: text("/spec/hubHash").to_owned(),
+            agent: text("/spec/agentId").to_owned(),
+            eviction_start: text("/spec/evictionStart").parse().ok(),
             deleting: value.pointer("/metadata/deletionTimestamp").is_some(),
         })
     }
 
     fn manifest(&self) -> Value {
-        json!({
+        let mut manifest = json!({
             "apiVersion": format!("{GROUP}/{VERSION}"),
             "kind": "AppliedRelease",
             "metadata": { "name": self.name, "finalizers": [FINALIZER] },
@@ -120,11 +141,17 @@ impl Record {
                 "workload": self.workload,
                 "revision": self.revision,
                 "state": self.state(),
-                "bundle": self.bundle.as_ref().map_or("", Digest::as_str),
+                "hubHash": self.hub_hash,
+                "agentId": self.agent,
+                "specHash": self.bundle.as_ref().map_or("", Digest::as_str),
                 "applied": self.applied.as_ref().map_or("", Digest::as_str),
                 "resources": self.resources,
             },
-        })
+        });
+        if let Some(since) = self.eviction_start {
+            manifest["spec"]["evictionStart"] = json!(since.to_string());
+        }
+        manifest
     }
 
     /// For people who look at the cluster with kubectl; nothing reads it back.
@@ -144,9 +171,13 @@ impl Record {
 /// All records of the cluster, as last written or read.
 pub(crate) struct Records {
     api: Api,
+    hub_hash: String,
+    agent: String,
     known: Mutex<HashMap<ReleaseId, Arc<Record>>>,
     /// What was written since the last list was asked for, with its version: maybe missing or older in that list.
     written: Mutex<HashMap<ReleaseId, u64>>,
+    /// Records of other hubs, by name: only what they claim is of interest.
+    foreign: Mutex<HashMap<String, Record>>,
 }
 
 pub(crate) fn resource() -> Resource {
@@ -154,8 +185,30 @@ pub(crate) fn resource() -> Resource {
 }
 
 impl Records {
-    pub(crate) fn new(api: Api) -> Self {
-        Self { api, known: Mutex::default(), written: Mutex::default() }
+    pub(crate) fn new(api: Api, options: &Options) -> Self {
+        let hash = Digest::of(options.hub.as_bytes());
+        let hub_hash = hash.as_str().trim_start_matches("sha256:").to_owned();
+        Self {
+            api,
+            hub_hash,
+            agent: options.agent.clone(),
+            known: Mutex::default(),
+            written: Mutex::default(),
+            foreign: Mutex::default(),
+        }
+    }
+
+    /// A record of this hub that is not on the cluster yet.
+    pub(crate) fn blank(&self, release: ReleaseId, workload: &str) -> Record {
+        Record::new(release, workload, &self.hub_hash)
+    }
+
+    fn foreign(&self) -> MutexGuard<'_, HashMap<String, Record>> {
+        self.foreign.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn is_foreign(&self, record: &Record) -> bool {
+        !record.hub_hash.is_empty() && record.hub_hash != self.hub_hash
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<ReleaseId, Arc<Record>>> {
@@ -177,6 +230,7 @@ impl Records {
                 workload: record.workload.clone(),
                 revision: record.revision,
                 applied: record.applied.clone(),
+                eviction_start: record.eviction_start,
             })
             .collect();
         all.sort_by_key(|recorded| recorded.release);
@@ -194,7 +248,10 @@ impl Records {
 
     /// Takes a full list, made at `version`. What was written after it stands.
     pub(crate) fn listed(&self, values: &[Value], version: u64) {
-        let fresh = values.iter().filter_map(Record::read).map(|record| (record.release, Arc::new(record)));
+        let (foreign, ours): (Vec<Record>, Vec<Record>) =
+            values.iter().filter_map(Record::read).partition(|record| self.is_foreign(record));
+        *self.foreign() = foreign.into_iter().map(|record| (record.name.clone(), record)).collect();
+        let fresh = ours.into_iter().map(|record| (record.release, Arc::new(record)));
         let mut fresh: HashMap<ReleaseId, Arc<Record>> = fresh.collect();
         let mut known = self.known();
         for (release, written) in self.written().drain() {
@@ -215,6 +272,10 @@ impl Records {
     /// the engine is the only author of a record's content.
     pub(crate) fn seen(&self, value: &Value) -> Option<ReleaseId> {
         let fresh = Record::read(value)?;
+        if self.is_foreign(&fresh) {
+            self.foreign().insert(fresh.name.clone(), fresh);
+            return None;
+        }
         let mut known = self.known();
         let release = fresh.release;
         let news = match known.get(&release) {
@@ -231,6 +292,10 @@ impl Records {
     /// Takes that a record is gone; returns the release concerned.
     pub(crate) fn vanished(&self, value: &Value) -> Option<ReleaseId> {
         let gone = Record::read(value)?;
+        if self.is_foreign(&gone) {
+            self.foreign().remove(&gone.name);
+            return None;
+        }
         let mut known = self.known();
         let same = known.get(&gone.release).is_some_and(|old| old.uid == gone.uid);
         if same {
@@ -244,6 +309,7 @@ impl Records {
     /// # Errors
     /// When the API server refuses; what is known stays.
     pub(crate) async fn write(&self, record: Record) -> Result<Arc<Record>, Error> {
+        let record = Record { hub_hash: self.hub_hash.clone(), agent: self.agent.clone(), ..record };
         if let Some(old) = self.get(record.release)
             && old.same_content(&record)
             && !old.deleting
@@ -307,93 +373,15 @@ impl Records {
     }
 }
 
-/// Makes sure that the cluster knows the kind `AppliedRelease`. Writes nothing if it does.
-///
-/// # Errors
-/// When the definition can't be read or written.
-pub(crate) async fn ensure_definition(api: &Api) -> Result<(), Error> {
-    let crds = Resource::known(
-        "apiextensions.k8s.io",
-        "v1",
-        "CustomResourceDefinition",
-        "customresourcedefinitions",
-        false,
-    );
-    let path = crds.object("", &format!("appliedreleases.{GROUP}"));
-    let wanted = definition();
-    let hash = Digest::of(wanted.to_string().as_bytes());
-    match api.get(&path).await {
-        Ok(live)
-            if live.pointer("/metadata/annotations").is_some_and(|a| a[HASH_ANNOTATION] == hash.as_str()) =>
-        {
-            Ok(())
-        }
-        Ok(_) | Err(Error::NotFound(_)) => {
-            let mut wanted = wanted;
-            wanted["metadata"]["annotations"] = json!({ HASH_ANNOTATION: hash.as_str() });
-            api.apply(&path, wanted.to_string().into_bytes(), Force::Yes, false).await.map(drop)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-fn definition() -> Value {
-    let column = |name: &str, kind: &str, path: &str| json!({"name": name, "type": kind, "jsonPath": path});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": { "name": format!("appliedreleases.{GROUP}") },
-        "spec": {
-            "group": GROUP,
-            "names": { "kind": "AppliedRelease", "listKind": "AppliedReleaseList",
-                       "plural": "appliedreleases", "singular": "appliedrelease" },
-            "scope": "Cluster",
-            "versions": [{
-                "name": VERSION,
-                "served": true,
-                "storage": true,
-                "additionalPrinterColumns": [
-                    column("State", "string", ".spec.state"),
-                    column("Workload", "string", ".spec.workload"),
-                    column("Revision", "integer", ".spec.revision"),
-                    column("Age", "date", ".metadata.creationTimestamp"),
-                ],
-                "schema": { "openAPIV3Schema": schema() },
-            }],
-        },
-    })
-}
-
-fn schema() -> Value {
-    let text = json!({"type": "string"});
-    let entry = json!({"type": "object", "properties": {
-        "group": text, "version": text, "kind": text, "resource": text, "namespace": text, "name": text,
-        "uid": text, "hash": text, "shared": {"type": "boolean"}, "completed": {"type": "boolean"},
-    }});
-    json!({
-        "type": "object",
-        "description": "What Flotilla applied for one workload. Kept by the Flotilla agent; do not edit.",
-        "properties": {
-            "spec": {"type": "object", "properties": {
-                "releaseId": text,
-                "workload": text,
-                "revision": {"type": "integer"},
-                "state": text,
-                "bundle": text,
-                "applied": text,
-                "resources": {"type": "array", "items": entry},
-            }},
-        },
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn s3_8_a_record_reads_back_as_it_was_written() {
-        let mut record = Record::new(ReleaseId::from_parts(1, 2), "shop");
+        let mut record = Record::new(ReleaseId::from_parts(1, 2), "shop", &"a".repeat(64));
+        record.agent = "agent".into();
+        record.eviction_start = Some(Timestamp::from_millis(5_000));
         record.revision = 4;
         record.bundle = Some(Digest::of(b"b"));
         record.resources.push(Entry {
@@ -409,14 +397,14 @@ mod tests {
             ..Entry::default()
         });
         assert_eq!(Record::read(&record.manifest()), Some(record.clone()));
-        assert!(record.name.starts_with("shop-0000000001"));
+        assert_eq!(record.name, format!("{}-{}", "a".repeat(64), record.release.to_string().to_lowercase()));
         assert!(domain::name::is_subdomain(&record.name));
     }
 
     #[tokio::test]
     async fn a_list_made_before_a_write_does_not_make_the_record_forgotten() {
-        let records = Records::new(Api::deaf());
-        let record = Arc::new(Record::new(ReleaseId::from_parts(1, 2), "shop"));
+        let records = Records::new(Api::deaf(), &Options::new(|| Timestamp::from_millis(0)));
+        let record = Arc::new(records.blank(ReleaseId::from_parts(1, 2), "shop"));
         records.listing();
         records.keep(record.clone(), 7);
         records.listed(&[], 6);
@@ -428,6 +416,15 @@ mod tests {
         records.keep(record.clone(), 9);
         records.listed(&[], 10);
         assert_eq!(records.get(record.release), None, "somebody removed it before the list was made");
+    }
+
+    #[test]
+    fn s3_7_a_record_of_before_there_was_a_hub_hash_is_still_ours() {
+        let old = json!({"metadata": {"name": "shop-1", "uid": "u"}, "spec": {"releaseId": ReleaseId::from_parts(1, 2),
+            "workload": "shop", "revision": 1, "bundle": Digest::of(b"b").as_str(), "resources": []}});
+        let read = Record::read(&old).unwrap();
+        assert_eq!((read.hub_hash.as_str(), read.bundle.clone()), ("", Some(Digest::of(b"b"))));
+        assert_eq!(read.name, "shop-1", "it keeps its name");
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::wanted::Prepared;
 mod apply;
 mod conclude;
 mod drift;
+mod expire;
 mod memory;
 mod pass;
 mod plan;

@@ -11,12 +11,16 @@ use domain::object::ObjectRef;
 use domain::report::Want;
 use serde_json::{Map, Value};
 
+use crate::rules::Rule;
+
 /// The label that says which release an object belongs to.
 pub const RELEASE_LABEL: &str = "flotilla.dev/release";
 /// The annotation with the name of the workload, for people.
 pub const WORKLOAD_ANNOTATION: &str = "flotilla.dev/workload";
 /// The annotation with the hash of the object as wanted.
 pub const HASH_ANNOTATION: &str = "flotilla.dev/hash";
+/// Label and annotations that are ours.
+pub(crate) const MARKS: [&str; 3] = [RELEASE_LABEL, WORKLOAD_ANNOTATION, HASH_ANNOTATION];
 /// `"true"` on an object whose health should not count.
 pub const IGNORE_HEALTH_ANNOTATION: &str = "flotilla.dev/ignore-healthcheck";
 
@@ -44,21 +48,25 @@ impl Wanted {
 
     /// The body to apply over `live`. Replicas that an autoscaler decides keep their live value: leaving them out
     /// would give them up and set them back to one.
-    pub(crate) fn body(&self, live: Option<&Value>) -> Vec<u8> {
-        let replicas = live.filter(|_| self.autoscaled).and_then(|live| live.pointer("/spec/replicas"));
-        let Some(replicas) = replicas else {
+    /// The same holds for what the policies leave to the cluster; `heal` says that no new content is written.
+    pub(crate) fn body(&self, live: Option<&Value>, rule: &Rule<'_>, heal: bool) -> Vec<u8> {
+        let Some(live) = live.filter(|_| self.autoscaled || rule.leaves_fields()) else {
             return self.body.as_bytes().to_vec();
         };
         let mut value = self.value();
-        if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
+        let replicas = live.pointer("/spec/replicas").filter(|_| self.autoscaled);
+        if let (Some(replicas), Some(spec)) = (replicas, value.get_mut("spec").and_then(Value::as_object_mut))
+        {
             spec.insert("replicas".to_owned(), replicas.clone());
         }
+        rule.keep(&mut value, live, heal);
         value.to_string().into_bytes()
     }
 
     /// What drift is compared with: the object without what others decide.
-    pub(crate) fn compared(&self) -> Value {
+    pub(crate) fn compared(&self, rule: &Rule<'_>) -> Value {
         let mut value = self.value();
+        rule.without_ignored(&mut value);
         if self.autoscaled
             && let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut)
         {
@@ -174,8 +182,8 @@ fn autoscaled(bundle: &Bundle) -> HashSet<(String, String, String)> {
 #[cfg(test)]
 mod tests {
     use domain::ReleaseId;
+    use domain::policy::{DeletionPolicy, Policies};
     use domain::report::Goal;
-    use domain::workload::DeletionPolicy;
     use serde_json::json;
 
     use super::*;
@@ -186,7 +194,7 @@ mod tests {
             workload: "shop".into(),
             generation: 1,
             sync_nonce: 0,
-            goal: Goal::Absent { deletion: DeletionPolicy::Foreground },
+            goal: Goal::Absent { deletion: DeletionPolicy::Foreground, policies: Policies::default() },
         };
         let bundle = Bundle::new(objects);
         Prepared::new(&want, bundle.digest(), &bundle)
@@ -218,10 +226,13 @@ mod tests {
         let (two, three) =
             (prepared(vec![deployment(2), scaler.clone()]), prepared(vec![deployment(3), scaler]));
         assert_eq!(two.objects[0].hash, three.objects[0].hash);
-        assert_eq!(two.objects[0].compared()["spec"], json!({}));
-        let body: Value = serde_json::from_slice(&two.objects[0].body(Some(&deployment(7)))).unwrap();
+        assert_eq!(two.objects[0].compared(&Rule::default())["spec"], json!({}));
+        let body: Value =
+            serde_json::from_slice(&two.objects[0].body(Some(&deployment(7)), &Rule::default(), false))
+                .unwrap();
         assert_eq!(body["spec"]["replicas"], 7);
-        let first: Value = serde_json::from_slice(&two.objects[0].body(None)).unwrap();
+        let first: Value =
+            serde_json::from_slice(&two.objects[0].body(None, &Rule::default(), false)).unwrap();
         assert_eq!(first["spec"]["replicas"], 2);
     }
 

@@ -56,7 +56,12 @@ fn trouble(reason: &str, message: &str) -> Trouble {
 
 fn resource(name: &str, available: Option<bool>) -> ResourceStatus {
     ResourceStatus {
-        object: ObjectRef { version: "v1".into(), kind: "Secret".into(), name: name.into(), ..Default::default() },
+        object: ObjectRef {
+            version: "v1".into(),
+            kind: "Secret".into(),
+            name: name.into(),
+            ..Default::default()
+        },
         applied: available == Some(true),
         available,
         health: Health::healthy(),
@@ -69,7 +74,10 @@ fn resource(name: &str, available: Option<bool>) -> ResourceStatus {
 fn s3_4_applied_is_true_only_for_the_generation_the_cluster_has_spoken_about() {
     let mut release = operational();
     let applied = of(&release, ConditionType::Applied);
-    assert_eq!((applied.status, applied.reason.as_str()), (ConditionStatus::True, "AppliedManifestWorkComplete"));
+    assert_eq!(
+        (applied.status, applied.reason.as_str()),
+        (ConditionStatus::True, "AppliedManifestWorkComplete")
+    );
     assert_eq!((applied.observed_generation, applied.last_transition_time), (Some(1), Some(at(3))));
     release.target(2, Rendered::Bundle(Digest::of(b"2")), Policies::default(), at(4));
     let applied = of(&release, ConditionType::Applied);
@@ -79,7 +87,10 @@ fn s3_4_applied_is_true_only_for_the_generation_the_cluster_has_spoken_about() {
     let failed = StageState::Failed(trouble("ApplyConflict", "Secret a: owned by helm."));
     release.record(&report(&release, StageName::Applied, failed), at(5)).unwrap();
     let applied = of(&release, ConditionType::Applied);
-    assert_eq!((applied.status, applied.reason.as_str()), (ConditionStatus::False, "AppliedManifestWorkFailed"));
+    assert_eq!(
+        (applied.status, applied.reason.as_str()),
+        (ConditionStatus::False, "AppliedManifestWorkFailed")
+    );
     assert_eq!(applied.message, "ApplyConflict: Secret a: owned by helm.");
     assert_eq!(applied.observed_generation, Some(2));
 }
@@ -95,7 +106,8 @@ fn s3_4_available_says_that_all_objects_exist_and_nothing_of_their_health() {
     assert_eq!((one.status, one.reason.as_str()), (ConditionStatus::False, "ResourcesNotAvailable"));
     assert!(one.message.contains("1 of 2") && one.message.contains("Secret b"), "{}", one.message);
     assert_eq!(available(&[resource("a", None)]).status, ConditionStatus::Unknown);
-    let missing = Release { health: Health::new(HealthStatus::Missing, "ResourceMissing", "x"), ..operational() };
+    let missing =
+        Release { health: Health::new(HealthStatus::Missing, "ResourceMissing", "x"), ..operational() };
     assert_eq!(of(&missing, ConditionType::Available).status, ConditionStatus::False, "a list knows it too");
 }
 
@@ -105,10 +117,16 @@ fn s3_4_progressing_degraded_complete_and_deleting_follow_the_release() {
     let fresh = targeted();
     assert!(is(&fresh, ConditionType::Progressing));
     let done = operational();
-    for kind in [ConditionType::Progressing, ConditionType::Degraded, ConditionType::Complete, ConditionType::Deleting] {
+    for kind in [
+        ConditionType::Progressing,
+        ConditionType::Degraded,
+        ConditionType::Complete,
+        ConditionType::Deleting,
+    ] {
         assert!(!is(&done, kind), "{kind:?}");
     }
-    let broken = Release { health: Health::new(HealthStatus::Degraded, "CrashLoopBackOff", "exits"), ..done.clone() };
+    let broken =
+        Release { health: Health::new(HealthStatus::Degraded, "CrashLoopBackOff", "exits"), ..done.clone() };
     let degraded = of(&broken, ConditionType::Degraded);
     assert_eq!((degraded.status, degraded.reason.as_str()), (ConditionStatus::True, "CrashLoopBackOff"));
     let ran = Release { health: Health { reason: COMPLETED.into(), ..Health::healthy() }, ..done.clone() };
@@ -121,7 +139,10 @@ fn s3_4_progressing_degraded_complete_and_deleting_follow_the_release() {
     let held = StageState::Waiting(trouble("FinalizerPending", "finalizer example.com/x holds it."));
     leaving.record(&report(&leaving, StageName::Pruned, held), at(7)).unwrap();
     let deleting = of(&leaving, ConditionType::Deleting);
-    assert_eq!((deleting.reason.as_str(), deleting.message.contains("example.com/x")), ("FinalizerPending", true));
+    assert_eq!(
+        (deleting.reason.as_str(), deleting.message.contains("example.com/x")),
+        ("FinalizerPending", true)
+    );
 }
 
 #[test]
@@ -148,12 +169,15 @@ fn every_type_stands_once_in_a_fixed_order_and_has_a_reason() {
 fn s3_5_an_object_says_applied_and_available_with_their_reasons() {
     let reasons = |resource: &ResourceStatus| -> Vec<String> {
         let all = of_resource(resource);
-        assert_eq!(all.iter().map(|one| one.kind).collect::<Vec<_>>(), [
-            ConditionType::Applied,
-            ConditionType::Available,
-            ConditionType::Healthy,
-            ConditionType::Drifted
-        ]);
+        assert_eq!(
+            all.iter().map(|one| one.kind).collect::<Vec<_>>(),
+            [
+                ConditionType::Applied,
+                ConditionType::Available,
+                ConditionType::Healthy,
+                ConditionType::Drifted
+            ]
+        );
         all[..2].iter().map(|one| format!("{:?} {}", one.status, one.reason)).collect()
     };
     let good = resource("a", Some(true));
@@ -165,12 +189,16 @@ fn s3_5_an_object_says_applied_and_available_with_their_reasons() {
     assert!(of_resource(&bad)[0].message.contains("PermissionDenied"));
     assert_eq!(reasons(&resource("a", None)), ["False NotAppliedYet", "Unknown ResourceStatusUnknown"]);
     let drifted = ResourceStatus { drifted: vec!["/data/key".into()], ..good };
-    assert_eq!((of_resource(&drifted)[3].status, of_resource(&drifted)[3].message.as_str()), (ConditionStatus::True, "/data/key"));
+    assert_eq!(
+        (of_resource(&drifted)[3].status, of_resource(&drifted)[3].message.as_str()),
+        (ConditionStatus::True, "/data/key")
+    );
 }
 
 #[test]
 fn s3_10_a_release_is_held_by_a_finalizer_while_its_cluster_may_hold_a_record() {
-    let view = |release: &Release| ReleaseView::new(release.clone(), "web".into(), "eu-1".into(), "eu".into());
+    let view =
+        |release: &Release| ReleaseView::new(release.clone(), "web".into(), "eu-1".into(), "eu".into());
     let mut release = operational();
     assert_eq!(view(&release).finalizers, [FINALIZER]);
     release.remove(DeletionPolicy::Foreground, "", at(4));

@@ -82,9 +82,10 @@ fn orphans(policies: &Policies) -> Option<Finding> {
 fn fields(paths: &[String]) -> impl Iterator<Item = (Option<usize>, Finding)> + '_ {
     let amount = match paths.len() {
         0 => Some(error("A rule that ignores fields names none.", "Name fields, such as $.spec.replicas.")),
-        many if many > MAX_RULES => {
-            Some(error(format!("A rule names {many} fields; {MAX_RULES} are taken."), "Name the field above them."))
-        }
+        many if many > MAX_RULES => Some(error(
+            format!("A rule names {many} fields; {MAX_RULES} are taken."),
+            "Name the field above them.",
+        )),
         _ => None,
     };
     let each = paths.iter().enumerate().filter_map(|(n, path)| Some((Some(n), field(path)?)));

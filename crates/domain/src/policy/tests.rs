@@ -40,8 +40,7 @@ fn the_last_rule_that_names_an_object_decides_how_it_is_written() {
 
 #[test]
 fn s3_13_only_the_named_objects_stay_under_selectively_orphan() {
-    let policies =
-        Policies { orphan: vec![named("PersistentVolumeClaim", "")], ..Policies::default() };
+    let policies = Policies { orphan: vec![named("PersistentVolumeClaim", "")], ..Policies::default() };
     let (claim, map) = (object("PersistentVolumeClaim", "data"), object("ConfigMap", "a"));
     assert!(policies.orphans(DeletionPolicy::SelectivelyOrphan, &claim));
     assert!(!policies.orphans(DeletionPolicy::SelectivelyOrphan, &map));
@@ -70,7 +69,8 @@ fn g517_policies_that_mean_nothing_are_found_with_their_place_and_a_way_out() {
     assert_eq!(places(ignore(vec![])), [("/policies/ignore/0/paths".to_owned(), true)]);
     let second = ignore(vec!["/spec/replicas".into(), "$..x".into()]);
     assert_eq!(places(second), [("/policies/ignore/0/paths/1".to_owned(), true)]);
-    let feedback = Policies { feedback: vec![FeedbackRule { path: "x".into(), ..Default::default() }], ..some() };
+    let feedback =
+        Policies { feedback: vec![FeedbackRule { path: "x".into(), ..Default::default() }], ..some() };
     assert_eq!(places(feedback).len(), 2);
     for (executor, good) in [("web/deployer", true), ("deployer", false), ("web/", false), ("W/x", false)] {
         let policies = Policies { executor: executor.into(), ..some() };
@@ -83,7 +83,8 @@ fn g517_policies_that_mean_nothing_are_found_with_their_place_and_a_way_out() {
 #[test]
 fn well_known_values_of_a_kind_are_reported_and_those_asked_for_come_first() {
     let live = json!({"status": {"replicas": 3, "readyReplicas": 2}, "spec": {"paused": true}});
-    let rule = FeedbackRule { object: named("Deployment", ""), name: "Paused".into(), path: "$.spec.paused".into() };
+    let rule =
+        FeedbackRule { object: named("Deployment", ""), name: "Paused".into(), path: "$.spec.paused".into() };
     let all = feedback(&[rule], &object("Deployment", "web"), &live);
     let told: Vec<(&str, &Value)> = all.iter().map(|one| (one.name.as_str(), &one.value)).collect();
     assert_eq!(told, [("Paused", &json!(true)), ("ReadyReplicas", &json!(2)), ("Replicas", &json!(3))]);

@@ -50,7 +50,8 @@ pub enum State {
 }
 
 /// Reasons that only a person can clear.
-const NEEDS_A_PERSON: [&str; 4] = ["WaitingForApproval", "ResourceConflict", "ApplyConflict", "BlastRadius"];
+const NEEDS_A_PERSON: [&str; 5] =
+    ["WaitingForApproval", "ResourceConflict", "ApplyConflict", "NotIdentical", "BlastRadius"];
 
 impl State {
     /// Every state, quiet first.

@@ -221,7 +221,10 @@ fn s0_11_an_unreachable_cluster_is_unknown_and_keeps_what_was_last_known() {
 fn s3_10_a_removal_goes_on_until_the_cluster_says_that_nothing_is_left() {
     let mut release = removing();
     shows(&release, State::Removing, "Unpublished by ann.");
-    assert_eq!(release.want("web").unwrap().goal, Goal::Absent { deletion: DeletionPolicy::Foreground, policies: Policies::default() });
+    assert_eq!(
+        release.want("web").unwrap().goal,
+        Goal::Absent { deletion: DeletionPolicy::Foreground, policies: Policies::default() }
+    );
     let mut gone = report(&release, StageName::Pruned, StageState::Done);
     release.record(&gone, at(4)).unwrap();
     assert_eq!(release.state(), State::Removing);

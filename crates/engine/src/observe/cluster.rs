@@ -81,7 +81,7 @@ impl Cluster {
         let target = Target {
             path: namespaces().collection(""),
             selector: String::new(),
-            fields: "",
+            fields: String::new(),
             metadata_only: true,
         };
         follow::follow(api, target, |event| self.take_namespaces(event, &slots)).await;
@@ -92,7 +92,7 @@ impl Cluster {
         let target = Target {
             path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned(),
             selector: String::new(),
-            fields: "",
+            fields: String::new(),
             metadata_only: true,
         };
         follow::follow(api, target, |event| {
@@ -109,7 +109,7 @@ pub(crate) async fn follow_records(api: Api, records: Arc<Records>, slots: Arc<S
     let target = Target {
         path: record::resource().collection(""),
         selector: String::new(),
-        fields: "",
+        fields: String::new(),
         metadata_only: false,
     };
     follow::follow(api, target, |event| match event {

@@ -33,7 +33,7 @@ pub(crate) struct Target {
     /// Label selector; empty for everything.
     pub selector: String,
     /// Field selector; empty for everything.
-    pub fields: &'static str,
+    pub fields: String,
     /// Whether metadata is enough.
     pub metadata_only: bool,
 }
@@ -160,7 +160,7 @@ fn selection(target: &Target) -> String {
         "" => String::new(),
         value => format!("&{name}={}", encoded(value)),
     };
-    part("labelSelector", &target.selector) + &part("fieldSelector", target.fields)
+    part("labelSelector", &target.selector) + &part("fieldSelector", &target.fields)
 }
 
 /// Items of a list carry no kind of their own.

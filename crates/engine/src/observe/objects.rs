@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use domain::ReleaseId;
+use domain::object::ObjectRef;
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::Pods;
 use super::follow::{self, Event, Target};
@@ -42,6 +44,9 @@ pub(crate) struct Objects {
     /// Kept since a list was asked for that has not come yet: answers to writes, maybe missing or older in it.
     since_listing: Mutex<Option<HashSet<Key>>>,
     condition: watch::Sender<Condition>,
+    /// Who is woken beside the release that an object's label names.
+    audience: Option<ReleaseId>,
+    ended: CancellationToken,
 }
 
 impl Objects {
@@ -51,7 +56,19 @@ impl Objects {
             kept: RwLock::default(),
             since_listing: Mutex::default(),
             condition: watch::Sender::new(Condition::Starting),
+            audience: None,
+            ended: CancellationToken::new(),
         }
+    }
+
+    /// One object by name, for a release.
+    pub(crate) fn single(resource: Resource, audience: ReleaseId) -> Self {
+        Self { audience: Some(audience), ..Self::new(resource) }
+    }
+
+    /// Ends the watch.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
     }
 
     pub(crate) fn condition(&self) -> Condition {
@@ -120,10 +137,33 @@ impl Objects {
         let target = Target {
             path: self.resource.collection(""),
             selector: RELEASE_LABEL.to_owned(),
-            fields: "",
+            fields: String::new(),
             metadata_only: false,
         };
         follow::follow(api, target, |event| self.take(event, &slots, &pods)).await;
+    }
+
+    /// Watches one object by its name until [`Objects::end`].
+    pub(crate) async fn follow_one(
+        self: Arc<Self>,
+        api: Api,
+        slots: Arc<Slots>,
+        pods: Arc<Pods>,
+        one: ObjectRef,
+    ) {
+        let namespace = if self.resource.namespaced { one.namespace.as_str() } else { "" };
+        let target = Target {
+            path: self.resource.collection(namespace),
+            selector: String::new(),
+            fields: format!("metadata.name={}", one.name),
+            metadata_only: false,
+        };
+        let ended = self.ended.clone();
+        let watch = follow::follow(api, target, |event| {
+            self.take(event, &slots, &pods);
+            slots.wake(self.audience);
+        });
+        let _ = ended.run_until_cancelled(watch).await;
     }
 
     fn take(&self, event: Event, slots: &Slots, pods: &Pods) {

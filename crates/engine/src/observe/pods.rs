@@ -77,10 +77,10 @@ impl Pods {
         let all = |resource: &Resource| Target {
             path: resource.collection(scope),
             selector: String::new(),
-            fields: "",
+            fields: String::new(),
             metadata_only: false,
         };
-        let warnings = Target { fields: "involvedObject.kind=Pod,type=Warning", ..all(&events) };
+        let warnings = Target { fields: "involvedObject.kind=Pod,type=Warning".to_owned(), ..all(&events) };
         self.follow(all(&pods), scope, Self::take_pods);
         self.follow(Target { metadata_only: true, ..all(&sets) }, scope, Self::take_sets);
         self.follow(warnings, scope, Self::take_warnings);

@@ -8,22 +8,22 @@ use std::ops::Range;
 use std::time::Duration;
 
 use domain::finding::Finding;
+use domain::policy::{ConflictPolicy, UpdateStrategy};
 use domain::release::{StageName, StageState};
-use domain::workload::ConflictPolicy;
 use futures::StreamExt;
 use futures::stream;
 use serde_json::Value;
 
 use super::drift::{self, Now};
-use super::pass::{Flow, Pass, Target, waiting};
-use super::plan::{Step, plan};
+use super::pass::{Flow, Pass, waiting};
+use super::plan::{Asked, Step, plan};
 use super::preflight;
 use super::retry::{Failure, sentence};
 use crate::api::{Api, Applied, Force, Resource};
 use crate::error::Error;
 use crate::observe::{Condition, Live};
 use crate::record::{Entry, Record};
-use crate::wanted::{Prepared, Wanted};
+use crate::wanted::Wanted;
 
 /// Kinds that were there before us and may hold things of others: they are never deleted by us.
 const SHARED: [&str; 4] =
@@ -37,6 +37,20 @@ struct Job {
     /// The uid it had when it was last applied.
     uid: String,
     live: Option<Value>,
+    /// What has to be known of an object that may have been there before us.
+    look_first: Option<LookFirst>,
+    body: Vec<u8>,
+}
+
+/// Why an object is read before it is written: the watch sees only what carries our label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LookFirst {
+    /// It is left alone if it is there.
+    LeaveIfThere,
+    /// It is adopted only if nothing of it would change.
+    AdoptIfIdentical,
+    /// Fields of it are the cluster's.
+    KeepFields,
 }
 
 /// Applies what differs.
@@ -82,7 +96,8 @@ async fn intend(pass: &mut Pass<'_>) -> Result<(), StageState> {
     let mut news = false;
     for target in &pass.targets {
         let wanted = &pass.prepared.objects[target.index];
-        if pass.entries.iter().any(|entry| entry.object.same_object(&wanted.object)) {
+        let known = pass.entries.iter().any(|entry| entry.object.same_object(&wanted.object));
+        if known || pass.is_read_only(&wanted.object) {
             continue;
         }
         news = true;
@@ -105,7 +120,11 @@ async fn intend(pass: &mut Pass<'_>) -> Result<(), StageState> {
         bundle: Some(pass.prepared.digest.clone()),
         applied: pass.memory.applied.clone(),
         resources: pass.entries.clone(),
-        ..known.map_or_else(|| Record::new(pass.slot.id, &pass.order.want.workload), |known| (*known).clone())
+        eviction_start: None,
+        ..known.map_or_else(
+            || pass.cx.records.blank(pass.slot.id, &pass.order.want.workload),
+            |known| (*known).clone(),
+        )
     };
     let name = record.name.clone();
     let held = pass.memory.record.clone().filter(|failure| !failure.is_due());
@@ -137,7 +156,10 @@ async fn decide(pass: &mut Pass<'_>, group: Range<usize>) -> Vec<Job> {
         let live = pass.targets[at].live(wanted);
         let entry = pass.entry(&wanted.object).cloned();
         let release = pass.release();
-        let step = plan(release, wanted, live.as_deref(), entry.as_ref(), pass.memory.object(&wanted.object));
+        let rules = pass.rules.clone();
+        let rule = rules.about(&pass.policies, &wanted.object);
+        let asked = Asked { wanted, rule: &rule };
+        let step = plan(release, asked, live.as_deref(), entry.as_ref(), pass.memory.object(&wanted.object));
         jobs.extend(job(pass, at, step, live.as_deref(), entry.map(|entry| entry.uid).unwrap_or_default()));
     }
     jobs
@@ -148,17 +170,23 @@ fn job(pass: &mut Pass<'_>, at: usize, step: Step, live: Option<&Live>, uid: Str
     let wanted = &prepared.objects[pass.targets[at].index];
     let take_over = pass.policies.conflict == ConflictPolicy::TakeOver;
     let mut force = if take_over { Force::Yes } else { Force::No };
-    let value = live.filter(|_| matches!(step, Step::Drifted(_)) || wanted.autoscaled).map(Live::value);
+    let needed =
+        matches!(step, Step::Drifted(_)) || wanted.autoscaled || pass.rule(&wanted.object).leaves_fields();
+    let value = live.filter(|_| needed).map(Live::value);
     match &step {
         Step::Settled | Step::Completed => {
             pass.targets[at].completed = step == Step::Completed;
+            pass.targets[at].problem = outlived(wanted, &step, live);
             settle(pass, at);
+            return None;
+        }
+        Step::Awaited => {
+            pass.wait(at, Error::ObjectAwaited(wanted.object.to_string()));
             return None;
         }
         Step::Terminating => {
             let finalizers = live.map(|live| super::remove::finalizers(&live.value())).unwrap_or_default();
-            let message = format!("{} is being deleted; {finalizers}", wanted.object);
-            pass.targets[at].hold = Some(waiting("ObjectTerminating", message));
+            pass.wait(at, Error::ObjectTerminating(finalizers));
             return None;
         }
         Step::Foreign(_) => {
@@ -193,13 +221,38 @@ fn job(pass: &mut Pass<'_>, at: usize, step: Step, live: Option<&Live>, uid: Str
             force = Force::Yes;
         }
     }
-    Some(Job { at, step, force, uid, live: value })
+    let rule = pass.rule(&wanted.object);
+    let heal = matches!(step, Step::Drifted(_));
+    let body = wanted.body(value.as_ref(), &rule, heal);
+    let look_first = match step {
+        Step::Create if rule.strategy == UpdateStrategy::CreateOnly => Some(LookFirst::LeaveIfThere),
+        Step::Create | Step::Foreign(_) if pass.policies.conflict == ConflictPolicy::IfIdentical => {
+            Some(LookFirst::AdoptIfIdentical)
+        }
+        Step::Create | Step::Vanished if rule.leaves_fields() => Some(LookFirst::KeepFields),
+        _ => None,
+    };
+    Some(Job { at, step, force, uid, live: value, look_first, body })
+}
+
+/// What ran to its end is not updated any more; that a new revision would have changed it is said.
+fn outlived(wanted: &Wanted, step: &Step, live: Option<&Live>) -> Option<Finding> {
+    let differs = live.is_some_and(|live| live.hash != wanted.hash);
+    (*step == Step::Completed && differs).then(|| {
+        Finding::warning(
+            "CompleteNotUpdated",
+            "It ran to its end with the content of an earlier revision and is not updated any more.",
+            "Give it another name to run the new content.",
+        )
+        .about(wanted.object.to_string())
+    })
 }
 
 fn settle(pass: &mut Pass<'_>, at: usize) {
     let prepared = pass.prepared.clone();
     let memory = pass.memory.object(&prepared.objects[pass.targets[at].index].object);
     memory.failure = None;
+    memory.waiting = None;
     memory.noted = None;
     pass.targets[at].applied = true;
 }
@@ -226,7 +279,6 @@ async fn established(pass: &mut Pass<'_>, at: usize) -> bool {
     let prepared = pass.prepared.clone();
     let wanted = &prepared.objects[pass.targets[at].index];
     let Some(resource) = pass.targets[at].resource.clone() else { return false };
-    let message = format!("{} waits until its definition is established.", wanted.object);
     if is_established(pass, &resource) {
         let served =
             pass.cx.discovery.refresh().await.ok().and_then(|kinds| kinds.of(&wanted.object).cloned());
@@ -234,6 +286,7 @@ async fn established(pass: &mut Pass<'_>, at: usize) -> bool {
             let objects = pass.cx.observed.objects(&served);
             if !matches!(objects.settled().await, Condition::NotServed | Condition::Failing(..)) {
                 pass.targets[at].objects = Some(objects);
+                pass.memory.object(&wanted.object).waiting = None;
                 return true;
             }
             pass.cx.observed.forget_ended();
@@ -242,7 +295,7 @@ async fn established(pass: &mut Pass<'_>, at: usize) -> bool {
         pass.wake_in(Duration::from_millis(50));
     }
     pass.slot.set_waiting(true);
-    pass.targets[at].hold = Some(waiting("DefinitionNotEstablished", message));
+    pass.wait(at, Error::DefinitionNotEstablished(wanted.object.kind.clone()));
     false
 }
 
@@ -271,9 +324,8 @@ async fn write(pass: &mut Pass<'_>, jobs: Vec<Job>) {
         pass.memory.applied = None;
     }
     pass.wrote = true;
-    let (api, prepared) = (&pass.cx.api, &pass.prepared);
-    let targets = &pass.targets;
-    let all: Vec<_> = jobs.into_iter().map(|job| write_job(api, prepared, &targets[job.at], job)).collect();
+    let (api, shared) = (&pass.api(), &*pass);
+    let all: Vec<_> = jobs.into_iter().map(|job| write_job(shared, api, job)).collect();
     let results: Vec<(Job, Result<Applied, Error>)> =
         stream::iter(all).buffer_unordered(pass.cx.options.concurrency.max(1)).collect().await;
     for (job, result) in results {
@@ -281,23 +333,39 @@ async fn write(pass: &mut Pass<'_>, jobs: Vec<Job>) {
     }
 }
 
-async fn write_job(
-    api: &Api,
-    prepared: &Prepared,
-    target: &Target,
-    job: Job,
-) -> (Job, Result<Applied, Error>) {
-    let wanted = &prepared.objects[target.index];
+async fn write_job(pass: &Pass<'_>, api: &Api, job: Job) -> (Job, Result<Applied, Error>) {
+    let target = &pass.targets[job.at];
+    let wanted = &pass.prepared.objects[target.index];
+    let rule = pass.rule(&wanted.object);
+    let asked = Asked { wanted, rule: &rule };
     let result = match &target.resource {
-        Some(resource) => write_one(api, resource, wanted, &job).await,
+        Some(resource) => write_one(api, resource, asked, &job).await,
         None => Err(Error::ApiMissing(wanted.object.kind.clone())),
     };
     (job, result)
 }
 
-async fn write_one(api: &Api, resource: &Resource, wanted: &Wanted, job: &Job) -> Result<Applied, Error> {
+async fn write_one(api: &Api, resource: &Resource, asked: Asked<'_>, job: &Job) -> Result<Applied, Error> {
+    let Asked { wanted, rule } = asked;
     let path = resource.object(&wanted.object.namespace, &wanted.object.name);
-    let result = api.apply(&path, wanted.body(job.live.as_ref()), job.force, false).await;
+    let there = match job.look_first {
+        None => None,
+        Some(_) => match api.get(&path).await {
+            Ok(there) => Some(there),
+            Err(Error::NotFound(_)) => None,
+            Err(error) => return Err(error),
+        },
+    };
+    let body = match (job.look_first, there) {
+        (Some(LookFirst::LeaveIfThere), Some(object)) => return Ok(Applied { object, created: false }),
+        (Some(LookFirst::AdoptIfIdentical), Some(there)) => {
+            identical(asked, &there)?;
+            wanted.body(Some(&there), rule, false)
+        }
+        (Some(LookFirst::KeepFields), Some(there)) => wanted.body(Some(&there), rule, false),
+        _ => job.body.clone(),
+    };
+    let result = api.apply(&path, body, job.force, false).await;
     if !matches!(result, Err(Error::ApplyConflict { .. })) || job.step != Step::Vanished || job.uid.is_empty()
     {
         return result;
@@ -308,7 +376,32 @@ async fn write_one(api: &Api, resource: &Resource, wanted: &Wanted, job: &Job) -
     if there.pointer("/metadata/uid").and_then(Value::as_str) != Some(&job.uid) {
         return result;
     }
-    api.apply(&path, wanted.body(Some(&there)), Force::Yes, false).await
+    api.apply(&path, wanted.body(Some(&there), rule, true), Force::Yes, false).await
+}
+
+/// Whether applying would change nothing of an object that was there before, apart from our own marks.
+fn identical(Asked { wanted, rule }: Asked<'_>, there: &Value) -> Result<(), Error> {
+    let mut changes = domain::plan::diff(&wanted.compared(rule), there);
+    let is_mark = |path: &str| {
+        crate::wanted::MARKS.iter().any(|mark| path.ends_with(&mark.replace('/', "~1")))
+            || matches!(path, "/metadata/labels" | "/metadata/annotations")
+    };
+    changes.retain(|change| !is_mark(&change.path) && !rule.ignores(&change.path));
+    let unmarked = |field: &str| {
+        let marks = wanted.compared(rule);
+        let of = |value: &Value| value["metadata"][field].as_object().cloned().unwrap_or_default();
+        of(&marks)
+            .into_iter()
+            .filter(|(key, _)| !crate::wanted::MARKS.contains(&key.as_str()))
+            .all(|(key, value)| there["metadata"][field].get(&key) == Some(&value))
+    };
+    let mut fields: Vec<String> = changes.into_iter().map(|change| change.path).collect();
+    for field in ["labels", "annotations"] {
+        if !unmarked(field) && !fields.iter().any(|path| path.starts_with(&format!("/metadata/{field}"))) {
+            fields.push(format!("/metadata/{field}"));
+        }
+    }
+    if fields.is_empty() { Ok(()) } else { Err(Error::NotIdentical(fields)) }
 }
 
 fn take(pass: &mut Pass<'_>, job: Job, result: Result<Applied, Error>) {
@@ -329,7 +422,10 @@ fn take(pass: &mut Pass<'_>, job: Job, result: Result<Applied, Error>) {
     pass.cx.observed.pods.note_owner(&live);
     let memory = pass.memory.object(&wanted.object);
     memory.equal = Some((live.version.clone(), wanted.hash.clone()));
-    memory.own = domain::plan::diff(&wanted.compared(), &applied.object);
+    let rules = pass.rules.clone();
+    let rule = rules.about(&pass.policies, &wanted.object);
+    let memory = pass.memory.object(&wanted.object);
+    memory.own = domain::plan::diff(&wanted.compared(&rule), &applied.object);
     pass.targets[job.at].shared =
         job.step == Step::Create && !applied.created && SHARED.contains(&wanted.object.kind.as_str());
     let same = live.uid == job.uid;

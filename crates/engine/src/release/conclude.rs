@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
+use domain::finding::Finding;
 use domain::health::{Health, HealthStatus};
+use domain::release::stage::Trouble;
 use domain::release::{StageName, StageState, Sync};
 use domain::report::{Goal, ReleaseReport, ResourceStatus, StageReport};
 
@@ -116,6 +118,7 @@ fn sync(pass: &Pass<'_>, complete: bool) -> Sync {
         let object = &prepared.objects[target.index].object;
         !target.drifted.is_empty()
             || target.applied
+                && !pass.is_read_only(object)
                 && !target.completed
                 && target.objects.is_some()
                 && target.live(&prepared.objects[target.index]).is_none()
@@ -162,33 +165,49 @@ fn without_targets(pass: &Pass<'_>) -> Health {
     }
 }
 
-fn resources(pass: &Pass<'_>) -> Vec<ResourceStatus> {
-    let mut resources: Vec<ResourceStatus> = pass
-        .targets
-        .iter()
-        .map(|target| {
-            let wanted = &pass.prepared.objects[target.index];
-            ResourceStatus {
-                ordinal: wanted.ordinal,
-                object: wanted.object.clone(),
-                applied: target.applied,
-                health: target.health.clone(),
-                drifted: target.drifted.clone(),
-                causes: target.causes.clone(),
-                problem: target.problem.clone(),
-            }
-        })
-        .collect();
+/// One target as it is told (S3-5).
+fn resource(pass: &mut Pass<'_>, at: usize) -> ResourceStatus {
+    let prepared = pass.prepared.clone();
+    let target = &pass.targets[at];
+    let wanted = &prepared.objects[target.index];
+    let live = target.live(wanted);
+    let held = target.hold.as_ref().and_then(StageState::trouble);
+    let waits = |trouble: &Trouble| Finding::warning(&trouble.reason, trouble.message.clone(), "");
+    let available = target.objects.is_some().then_some(live.is_some());
+    let (applied, drifted) = (target.applied, !target.drifted.is_empty());
+    let memory = pass.memory.object(&wanted.object);
+    let since = memory.seen.note(applied, available, drifted, pass.now);
+    ResourceStatus {
+        ordinal: wanted.ordinal,
+        object: wanted.object.clone(),
+        resource: target.resource.as_ref().map(|resource| resource.plural.clone()).unwrap_or_default(),
+        applied,
+        available,
+        health: target.health.clone(),
+        drifted: target.drifted.clone(),
+        causes: target.causes.clone(),
+        problem: target
+            .problem
+            .clone()
+            .or_else(|| held.map(waits).map(|one| one.about(wanted.object.to_string()))),
+        feedback: if live.is_some() { memory.feedback.clone() } else { Vec::new() },
+        since,
+        conditions: Vec::new(),
+    }
+}
+
+fn resources(pass: &mut Pass<'_>) -> Vec<ResourceStatus> {
+    let mut resources: Vec<ResourceStatus> = (0..pass.targets.len()).map(|at| resource(pass, at)).collect();
     resources.sort_by_key(|resource| resource.ordinal);
     let first = resources.iter().map(|resource| resource.ordinal + 1).max().unwrap_or(0);
     resources.extend((first..).zip(&pass.leftovers).map(|(ordinal, left)| ResourceStatus {
         ordinal,
         object: left.object.clone(),
-        applied: false,
+        resource: left.resource.clone(),
+        available: Some(true),
         health: left.health.clone(),
-        drifted: Vec::new(),
-        causes: Vec::new(),
         problem: left.problem.clone(),
+        ..ResourceStatus::default()
     }));
     resources
 }
@@ -204,8 +223,11 @@ fn tell(pass: &mut Pass<'_>, report: ReleaseReport) {
 }
 
 /// Writes what is there now; a record that says so already is not written.
-async fn write_record(pass: &mut Pass<'_>) {
+pub(crate) async fn write_record(pass: &mut Pass<'_>) {
     for at in 0..pass.targets.len() {
+        if pass.is_read_only(&pass.prepared.objects[pass.targets[at].index].object) {
+            continue;
+        }
         let fresh = entry(pass, at);
         match pass.entries.iter_mut().find(|entry| entry.object.same_object(&fresh.object)) {
             Some(entry) => *entry = fresh,
@@ -219,6 +241,7 @@ async fn write_record(pass: &mut Pass<'_>) {
         bundle: Some(pass.prepared.digest.clone()),
         applied: pass.memory.applied.clone(),
         resources: pass.entries.clone(),
+        eviction_start: None,
         ..(*known).clone()
     };
     if pass.memory.record.as_ref().is_some_and(|failure| !failure.is_due()) {
@@ -240,6 +263,7 @@ fn entry(pass: &Pass<'_>, at: usize) -> Entry {
     let target = &pass.targets[at];
     let wanted = &pass.prepared.objects[target.index];
     let old = pass.entry(&wanted.object).cloned().unwrap_or_default();
+    let old_hash = old.hash.clone();
     let live = target.live(wanted).filter(|live| live.release == Some(pass.slot.id));
     Entry {
         object: wanted.object.clone(),
@@ -248,6 +272,7 @@ fn entry(pass: &Pass<'_>, at: usize) -> Entry {
         hash: live
             .map_or(old.hash, |live| if target.applied { wanted.hash.clone() } else { live.hash.clone() }),
         shared: old.shared || target.shared,
-        completed: target.completed,
+        // What ran to its end and was cleaned away took what it needed with it: that is not made again either.
+        completed: target.completed || old.completed && old_hash == wanted.hash,
     }
 }

@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use domain::Digest;
+use domain::Timestamp;
 use domain::health::Health;
 use domain::object::ObjectRef;
 use domain::plan::FieldChange;
-use domain::report::{DriftNote, ReleaseReport, Want};
+use domain::policy::Feedback;
+use domain::report::{DriftNote, ReleaseReport, Since, Want};
 use tokio::time::Instant;
 
 use super::retry::Failure;
@@ -21,6 +23,8 @@ pub(crate) const CONTESTED_AFTER: usize = 3;
 #[derive(Debug, Default)]
 pub(crate) struct ObjectMemory {
     pub failure: Option<Failure>,
+    /// What it waits for; unlike a failure this holds up no try.
+    pub waiting: Option<Failure>,
     /// When it was put back.
     pub heals: VecDeque<Instant>,
     /// The drift that was told and not put back.
@@ -35,6 +39,40 @@ pub(crate) struct ObjectMemory {
     pub health: Option<Health>,
     /// Version for which the health was found good, so that it need not be looked at again.
     pub healthy_at: Option<String>,
+    /// Values to be told of it.
+    pub feedback: Vec<Feedback>,
+    /// Whether it was applied, was there and had drifted, and since when.
+    pub seen: Seen,
+}
+
+/// What was told of an object, and since when it is so.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    applied: Option<bool>,
+    available: Option<bool>,
+    drifted: Option<bool>,
+    since: Since,
+}
+
+impl Seen {
+    /// Takes what is told now; answers since when it is so.
+    pub(crate) fn note(
+        &mut self,
+        applied: bool,
+        available: Option<bool>,
+        drifted: bool,
+        now: Timestamp,
+    ) -> Since {
+        let moved = |old: &mut Option<bool>, new: Option<bool>, since: &mut Option<Timestamp>| {
+            if *old != new || since.is_none() {
+                (*old, *since) = (new, new.map(|_| now));
+            }
+        };
+        moved(&mut self.applied, Some(applied), &mut self.since.applied);
+        moved(&mut self.available, available, &mut self.since.available);
+        moved(&mut self.drifted, Some(drifted), &mut self.since.drifted);
+        self.since
+    }
 }
 
 impl ObjectMemory {
@@ -95,6 +133,9 @@ impl Memory {
         self.deleted.clear();
         for object in self.objects.values_mut() {
             object.failure = None;
+            object.waiting = None;
+            object.healthy_at = None;
+            object.equal = None;
             object.heals.clear();
             object.contested = false;
             object.noted = None;

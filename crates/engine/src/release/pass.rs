@@ -6,18 +6,21 @@ use std::time::Duration;
 use domain::finding::Finding;
 use domain::health::Health;
 use domain::object::ObjectRef;
+use domain::policy::{DeletionPolicy, Policies, UpdateStrategy};
 use domain::release::stage::Trouble;
 use domain::release::{StageName, StageState};
 use domain::report::{Goal, StageReport};
-use domain::workload::Policies;
 use domain::{ReleaseId, Timestamp};
 use tokio::time::Instant;
 
 use super::memory::Memory;
+use super::retry::Failure;
 use super::{Context, Order, Slot};
-use crate::api::Resource;
+use crate::api::{Api, Resource};
+use crate::error::Error;
 use crate::observe::{Live, Objects};
 use crate::record::{Entry, Record};
+use crate::rules::{Rule, Rules};
 use crate::wanted::{Prepared, Wanted};
 
 /// Whether the next step may begin.
@@ -66,6 +69,8 @@ impl Target {
 /// One object on its way out.
 pub(crate) struct Leftover {
     pub object: ObjectRef,
+    /// The plural in URLs.
+    pub resource: String,
     pub health: Health,
     pub problem: Option<Finding>,
 }
@@ -80,6 +85,7 @@ pub(crate) struct Pass<'a> {
     pub begun: Instant,
     pub now: Timestamp,
     pub policies: Policies,
+    pub rules: Arc<Rules>,
     pub revision: u32,
     pub prepared: Arc<Prepared>,
     pub targets: Vec<Target>,
@@ -101,8 +107,10 @@ impl<'a> Pass<'a> {
         turn: u64,
     ) -> Self {
         let (policies, revision, digest) = match &order.want.goal {
-            Goal::Present { policies, revision, bundle } => (*policies, *revision, Some(bundle.clone())),
-            Goal::Absent { .. } => (Policies::default(), 0, None),
+            Goal::Present { policies, revision, bundle } => {
+                (policies.clone(), *revision, Some(bundle.clone()))
+            }
+            Goal::Absent { policies, .. } => (policies.clone(), 0, None),
         };
         let empty =
             || Prepared { digest: digest.unwrap_or_else(|| domain::Digest::of(b"")), objects: Vec::new() };
@@ -116,6 +124,7 @@ impl<'a> Pass<'a> {
             turn,
             begun: Instant::now(),
             now: cx.options.now(),
+            rules: Arc::new(Rules::of(&policies)),
             policies,
             revision,
             prepared,
@@ -171,6 +180,46 @@ impl<'a> Pass<'a> {
         }
         self.memory.begun = true;
         record
+    }
+
+    /// What the policies say about an object.
+    pub(crate) fn rule(&self, object: &ObjectRef) -> Rule<'_> {
+        self.rules.about(&self.policies, object)
+    }
+
+    /// Whether an object is only observed.
+    pub(crate) fn is_read_only(&self, object: &ObjectRef) -> bool {
+        self.policies.strategy(object) == UpdateStrategy::ReadOnly
+    }
+
+    /// The API as whoever is to write and delete the objects.
+    pub(crate) fn api(&self) -> Api {
+        self.cx.api.acting_as(self.policies.executor())
+    }
+
+    /// Whether an object stays when it is not wanted any more.
+    pub(crate) fn lets_go(&self, object: &ObjectRef) -> bool {
+        match &self.order.want.goal {
+            Goal::Absent { deletion, policies } => policies.orphans(*deletion, object),
+            // Objects that are only observed from now on are not ours any more.
+            Goal::Present { policies, .. } => {
+                let selective = policies.deletion == DeletionPolicy::SelectivelyOrphan;
+                selective && policies.orphans(policies.deletion, object) || self.is_read_only(object)
+            }
+        }
+    }
+
+    /// One more pass in which an object waits for what will come by itself.
+    pub(crate) fn wait(&mut self, at: usize, error: Error) {
+        let object = self.prepared.objects[self.targets[at].index].object.clone();
+        let before = self.memory.object(&object).waiting.clone();
+        let again = match before {
+            Some(before) if before.error == error && !before.is_due() => before,
+            before => Failure::after(before.as_ref(), error, &self.cx.options),
+        };
+        self.wake_at(again.due);
+        self.targets[at].hold = Some(again.stage(&object.to_string()));
+        self.memory.object(&object).waiting = Some(again);
     }
 
     pub(crate) fn entry(&self, object: &ObjectRef) -> Option<&Entry> {

@@ -2,12 +2,14 @@
 
 use domain::ReleaseId;
 use domain::plan::{FieldChange, diff};
+use domain::policy::UpdateStrategy;
 use serde_json::Value;
 
 use super::memory::ObjectMemory;
 use crate::managed;
 use crate::observe::Live;
 use crate::record::Entry;
+use crate::rules::Rule;
 use crate::wanted::Wanted;
 
 /// What has to be done about one object.
@@ -15,8 +17,10 @@ use crate::wanted::Wanted;
 pub(crate) enum Step {
     /// It is as wanted.
     Settled,
-    /// It ran to its end and was cleaned away.
+    /// It ran to its end, or did and was cleaned away: it is not run again, and not updated any more.
     Completed,
+    /// Somebody else has to make it.
+    Awaited,
     /// It is not there and was not before.
     Create,
     /// It is there with older content of ours.
@@ -31,17 +35,37 @@ pub(crate) enum Step {
     Foreign(ReleaseId),
 }
 
+/// One object as it should be, and what the policies say about it.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub wanted: &'a Wanted,
+    pub rule: &'a Rule<'a>,
+}
+
 /// Compares one object.
 pub(crate) fn plan(
     release: ReleaseId,
-    wanted: &Wanted,
+    Asked { wanted, rule }: Asked<'_>,
     live: Option<&Live>,
     entry: Option<&Entry>,
     memory: &mut ObjectMemory,
 ) -> Step {
+    let ran = entry.is_some_and(|entry| entry.hash == wanted.hash && entry.completed);
+    match rule.strategy {
+        UpdateStrategy::ServerSideApply => {}
+        UpdateStrategy::ReadOnly => return live.map_or(Step::Awaited, |_| Step::Settled),
+        UpdateStrategy::CreateOnly => {
+            return match live {
+                Some(live) if live.deleting && !ran => Step::Terminating,
+                Some(_) => Step::Settled,
+                None if ran => Step::Completed,
+                None => Step::Create,
+            };
+        }
+    }
     let Some(live) = live else {
         return match entry {
-            Some(entry) if entry.hash == wanted.hash && entry.completed => Step::Completed,
+            _ if ran => Step::Completed,
             Some(entry) if entry.hash == wanted.hash && !entry.uid.is_empty() => Step::Vanished,
             _ => Step::Create,
         };
@@ -50,7 +74,10 @@ pub(crate) fn plan(
         return Step::Foreign(other);
     }
     if live.deleting {
-        return Step::Terminating;
+        return if ran { Step::Completed } else { Step::Terminating };
+    }
+    if wanted.object.kind == "Job" && has_completed(&live.value()) {
+        return Step::Completed;
     }
     if memory.equal.as_ref().is_some_and(|(version, hash)| *version == live.version && *hash == wanted.hash) {
         return Step::Settled;
@@ -60,12 +87,19 @@ pub(crate) fn plan(
     if !applied {
         return Step::Update;
     }
-    let changes = drift(&wanted.compared(), &live.value(), &memory.own);
+    let mut changes = drift(&wanted.compared(rule), &live.value(), &memory.own);
+    changes.retain(|change| !rule.ignores(&change.path));
     if changes.is_empty() {
         memory.equal = Some((live.version.clone(), wanted.hash.clone()));
         return Step::Settled;
     }
     Step::Drifted(changes)
+}
+
+/// Whether a job ran to its end with success. One that failed is a failure that a new revision may mend.
+fn has_completed(job: &Value) -> bool {
+    let conditions = job.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|one| one["type"] == "Complete" && one["status"] == "True")
 }
 
 /// The fields that somebody changed: those that differ, without those that the server itself writes differently.
@@ -80,8 +114,8 @@ mod tests {
     use std::sync::Arc;
 
     use domain::bundle::Bundle;
+    use domain::policy::{DeletionPolicy, Policies};
     use domain::report::{Goal, Want};
-    use domain::workload::DeletionPolicy;
     use serde_json::json;
 
     use super::*;
@@ -97,7 +131,7 @@ mod tests {
             workload: "shop".into(),
             generation: 1,
             sync_nonce: 0,
-            goal: Goal::Absent { deletion: DeletionPolicy::Foreground },
+            goal: Goal::Absent { deletion: DeletionPolicy::Foreground, policies: Policies::default() },
         };
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"},
             "data": {"k": data}});
@@ -123,7 +157,13 @@ mod tests {
 
     fn step(wanted: &Wanted, live: Option<&Value>, entry: Option<&Entry>) -> Step {
         let live = live.map(Live::of);
-        plan(release(), wanted, live.as_ref(), entry, &mut ObjectMemory::default())
+        plan(
+            release(),
+            Asked { wanted, rule: &Rule::default() },
+            live.as_ref(),
+            entry,
+            &mut ObjectMemory::default(),
+        )
     }
 
     #[test]
@@ -159,6 +199,23 @@ mod tests {
         let mut value = live(wanted);
         value["metadata"]["labels"][crate::wanted::RELEASE_LABEL] = other.to_string().into();
         assert_eq!(step(wanted, Some(&value), None), Step::Foreign(other));
+    }
+
+    #[test]
+    fn what_others_make_is_waited_for_and_what_is_only_made_is_never_changed() {
+        let (old, new) = (prepared("1"), prepared("2"));
+        let (old, new) = (&old.objects[0], &new.objects[0]);
+        let step = |strategy, live: Option<&Value>| {
+            let rule = Rule { strategy, ..Rule::default() };
+            let live = live.map(Live::of);
+            let asked = Asked { wanted: new, rule: &rule };
+            plan(release(), asked, live.as_ref(), None, &mut ObjectMemory::default())
+        };
+        assert_eq!(step(UpdateStrategy::ReadOnly, None), Step::Awaited);
+        assert_eq!(step(UpdateStrategy::ReadOnly, Some(&live(old))), Step::Settled);
+        assert_eq!(step(UpdateStrategy::CreateOnly, None), Step::Create);
+        assert_eq!(step(UpdateStrategy::CreateOnly, Some(&live(old))), Step::Settled);
+        assert_eq!(step(UpdateStrategy::ServerSideApply, Some(&live(old))), Step::Update);
     }
 
     #[test]

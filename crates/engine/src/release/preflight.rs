@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use domain::finding::Finding;
+use domain::policy::{ConflictPolicy, UpdateStrategy};
 use domain::release::stage::Trouble;
 use domain::release::{StageName, StageState};
-use domain::workload::ConflictPolicy;
 use serde_json::{Value, json};
 
-use super::pass::{Flow, Pass, waiting};
+use super::pass::{Flow, Pass};
 use super::retry::{Failure, sentence};
 use crate::api::Resource;
 use crate::discovery::Kinds;
@@ -78,11 +78,7 @@ type Held = (Error, String);
 async fn look(pass: &mut Pass<'_>) -> Result<Flow, Held> {
     resolve(pass).await?;
     observe(pass).await?;
-    if let Some(state) = namespaces(pass).await? {
-        pass.slot.set_waiting(true);
-        pass.stage(StageName::Preflight, state);
-        return Ok(Flow::Stop);
-    }
+    namespaces(pass).await?;
     Ok(foreign(pass))
 }
 
@@ -153,11 +149,21 @@ async fn observe(pass: &mut Pass<'_>) -> Result<(), Held> {
         if kinds.of(object).is_none() {
             continue;
         }
-        target.objects = target.resource.as_ref().map(|resource| pass.cx.observed.objects(resource));
+        let observed = &pass.cx.observed;
+        target.objects = target.resource.as_ref().map(|resource| match pass.policies.strategy(object) {
+            UpdateStrategy::ServerSideApply => observed.objects(resource),
+            // What others made carries no label of ours.
+            _ => observed.single(pass.slot.id, resource, object),
+        });
         if owns_pods(&object.kind) && !object.namespace.is_empty() {
             pass.cx.observed.pods.watch(&object.namespace);
         }
     }
+    let (policies, prepared) = (&pass.policies, &pass.prepared);
+    pass.cx.observed.keep_singles(pass.slot.id, |object| {
+        policies.strategy(object) != UpdateStrategy::ServerSideApply
+            && prepared.objects.iter().any(|wanted| wanted.object == *object)
+    });
     // All first lists are under way by now; waiting for them one after the other costs no more than the slowest.
     for target in &pass.targets {
         let Some(objects) = &target.objects else { continue };
@@ -176,7 +182,7 @@ async fn observe(pass: &mut Pass<'_>) -> Result<(), Held> {
 }
 
 /// Makes missing namespaces if the policy says so. Such a namespace is not recorded, so it is never removed by us.
-async fn namespaces(pass: &mut Pass<'_>) -> Result<Option<StageState>, Held> {
+async fn namespaces(pass: &mut Pass<'_>) -> Result<(), Held> {
     let own: BTreeSet<&str> = pass
         .prepared
         .objects
@@ -188,6 +194,7 @@ async fn namespaces(pass: &mut Pass<'_>) -> Result<Option<StageState>, Held> {
         .targets
         .iter()
         .filter(|target| target.resource.as_ref().is_some_and(|resource| resource.namespaced))
+        .filter(|target| !pass.is_read_only(&pass.prepared.objects[target.index].object))
         .map(|target| pass.prepared.objects[target.index].object.namespace.clone())
         .filter(|namespace| !namespace.is_empty() && !own.contains(namespace.as_str()))
         .collect();
@@ -195,17 +202,15 @@ async fn namespaces(pass: &mut Pass<'_>) -> Result<Option<StageState>, Held> {
         match pass.cx.observed.cluster.namespace(&namespace) {
             Namespace::Active | Namespace::Unknown => {}
             Namespace::Terminating => {
-                let error = Error::NamespaceTerminating(namespace);
-                return Ok(Some(waiting(error.label(), sentence("", &error))));
+                return Err((Error::NamespaceTerminating(namespace), String::new()));
             }
             Namespace::Missing if pass.policies.create_namespace => create(pass, &namespace).await?,
             Namespace::Missing => {
-                let error = Error::NamespaceMissing(namespace);
-                return Ok(Some(waiting(error.label(), sentence("", &error))));
+                return Err((Error::NamespaceMissing(namespace), String::new()));
             }
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 async fn create(pass: &mut Pass<'_>, namespace: &str) -> Result<(), Held> {
@@ -239,6 +244,9 @@ fn foreign(pass: &mut Pass<'_>) -> Flow {
     for at in 0..pass.targets.len() {
         let wanted = &pass.prepared.objects[pass.targets[at].index];
         let Some(live) = pass.targets[at].live(wanted) else { continue };
+        if pass.policies.strategy(&wanted.object) != UpdateStrategy::ServerSideApply {
+            continue;
+        }
         if let Some(message) = taken(pass, &live) {
             let subject = wanted.object.to_string();
             let hint = "Remove it from one of the two workloads.";
@@ -259,7 +267,7 @@ fn foreign(pass: &mut Pass<'_>) -> Flow {
 pub(crate) fn taken(pass: &Pass<'_>, live: &Live) -> Option<String> {
     let other = live.release.filter(|other| *other != pass.release())?;
     let abandoned = !pass.cx.slots.is_wanted(other);
-    if abandoned && pass.policies.conflict == ConflictPolicy::TakeOver {
+    if abandoned && pass.policies.conflict != ConflictPolicy::Abort {
         return None;
     }
     let workload = pass.cx.records.get(other).map(|record| record.workload.clone());

@@ -1,5 +1,6 @@
 //! Objects of the record that the bundle no longer has go, once everything that is wanted is there (S3-13).
 
+use domain::object::ObjectRef;
 use domain::release::{StageName, StageState};
 
 use super::pass::{Flow, Pass};
@@ -39,7 +40,9 @@ pub(crate) async fn run(pass: &mut Pass<'_>) -> Flow {
 }
 
 fn leftovers(pass: &Pass<'_>) -> Vec<Entry> {
-    let is_wanted =
-        |entry: &&Entry| pass.prepared.objects.iter().any(|wanted| wanted.object.same_object(&entry.object));
+    let is_wanted = |entry: &&Entry| {
+        let wanted = |object: &ObjectRef| object.same_object(&entry.object) && !pass.is_read_only(object);
+        pass.prepared.objects.iter().any(|one| wanted(&one.object))
+    };
     pass.entries.iter().filter(|entry| !is_wanted(entry)).cloned().collect()
 }

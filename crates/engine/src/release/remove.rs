@@ -9,8 +9,8 @@ use domain::bundle::rank;
 use domain::finding::Finding;
 use domain::health::{Health, HealthStatus};
 use domain::object::ObjectRef;
+use domain::policy::DeletionPolicy;
 use domain::release::{StageName, StageState};
-use domain::workload::DeletionPolicy;
 use futures::StreamExt;
 use futures::stream;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ pub(crate) async fn run(pass: &mut Pass<'_>, deletion: DeletionPolicy) -> Flow {
     add_unrecorded(pass);
     let entries = pass.entries.clone();
     let swept = match deletion {
-        DeletionPolicy::Foreground => sweep(pass, &entries).await,
+        DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => sweep(pass, &entries).await,
         DeletionPolicy::Orphan => orphan(pass, &entries).await,
     };
     if pass.is_outdated() {
@@ -180,7 +180,7 @@ fn settle(pass: &mut Pass<'_>, entry: &Entry, fate: Fate) -> Option<StageState> 
 }
 
 fn leftover(entry: &Entry, health: Health, problem: Option<Finding>) -> Leftover {
-    Leftover { object: entry.object.clone(), health, problem }
+    Leftover { object: entry.object.clone(), resource: entry.resource.clone(), health, problem }
 }
 
 /// The finalizers that hold an object, in words; empty when only the deletion of its dependants does.
@@ -213,8 +213,10 @@ async fn one(pass: &Pass<'_>, entry: &Entry) -> Fate {
         Err(error) => return Fate::Failed(error),
     };
     let (resource, value) = live;
-    if entry.shared {
-        // It was there before us and others may live in it: only our label goes.
+    let claimed = pass.cx.records.is_claimed_by_another(pass.release(), &entry.uid);
+    if entry.shared || claimed || pass.lets_go(&entry.object) {
+        // It was there before us and others may live in it, or it is in another record too, or a policy says that it
+        // stays: only our claim goes.
         return match strip(pass, &resource, entry, &value).await {
             Ok(()) => Fate::Gone,
             Err(error) => Fate::Failed(error),
@@ -225,7 +227,7 @@ async fn one(pass: &Pass<'_>, entry: &Entry) -> Fate {
         return Fate::Ending(Some(value));
     }
     let path = resource.object(&entry.object.namespace, &entry.object.name);
-    match pass.cx.api.delete(&path, uid, propagation(entry)).await {
+    match pass.api().delete(&path, uid, propagation(entry)).await {
         // What holds it shows with the next event; an object that nothing holds is gone with the answer.
         Ok(()) => match pass.cx.api.get(&path).await {
             Err(Error::NotFound(_)) => Fate::Gone,
@@ -320,7 +322,7 @@ async fn strip(pass: &Pass<'_>, resource: &Resource, entry: &Entry, value: &Valu
         "managedFields": if others.is_empty() { json!([{}]) } else { json!(others) },
     }});
     let path = resource.object(&entry.object.namespace, &entry.object.name);
-    match pass.cx.api.merge(&path, &patch).await {
+    match pass.api().merge(&path, &patch).await {
         Ok(_) | Err(Error::NotFound(_)) => Ok(()),
         Err(error) => Err(error),
     }

@@ -59,6 +59,9 @@ impl Failure {
             Error::ApiMissing(_)
             | Error::NamespaceMissing(_)
             | Error::NamespaceTerminating(_)
+            | Error::DefinitionNotEstablished(_)
+            | Error::ObjectTerminating(_)
+            | Error::ObjectAwaited(_)
             | Error::ApiServerUnreachable(_)
             | Error::Timeout(_)
             | Error::Throttled { .. } => StageState::Waiting(trouble),

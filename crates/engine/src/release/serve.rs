@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::memory::Memory;
 use super::pass::{Flow, Pass};
-use super::{Context, Slot, apply, conclude, preflight, prune, remove, status};
+use super::{Context, Slot, apply, conclude, expire, preflight, prune, remove, status};
 
 /// When to look again.
 enum Next {
@@ -23,7 +23,7 @@ pub(crate) async fn serve(cx: Arc<Context>, slot: Arc<Slot>) {
     loop {
         // Boxed, because thousands of these loops sleep at any time and a pass is large.
         match Box::pin(turn(&cx, &slot, &mut memory)).await {
-            None => return,
+            None => return cx.observed.keep_singles(slot.id, |_| false),
             Some(Next::Again) => tokio::task::yield_now().await,
             Some(Next::Woken(None)) => slot.woken.notified().await,
             Some(Next::Woken(Some(at))) => {
@@ -40,7 +40,7 @@ async fn turn(cx: &Context, slot: &Slot, memory: &mut Memory) -> Option<Next> {
     memory.notice(&order.want);
     slot.set_waiting(false);
     let absent = match order.want.goal {
-        Goal::Absent { deletion } => Some(deletion),
+        Goal::Absent { deletion, .. } => Some(deletion),
         Goal::Present { .. } => None,
     };
     let mut pass = Pass::new(cx, slot, memory, order, turn);
@@ -77,5 +77,8 @@ async fn present(pass: &mut Pass<'_>) -> Flow {
     }
     status::run(pass);
     conclude::run(pass).await;
+    if flow == Flow::Go {
+        expire::run(pass).await;
+    }
     flow
 }

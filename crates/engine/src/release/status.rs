@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::health::{Health, HealthStatus, worst};
+use domain::policy::feedback;
 use domain::release::stage::Trouble;
 use domain::release::{StageName, StageState};
 
+use super::expire;
 use super::pass::Pass;
 use super::preflight::owns_pods;
 use crate::health::{self, Diagnosis, Images};
@@ -46,11 +48,19 @@ pub(crate) fn overall(pass: &Pass<'_>) -> Health {
     let Some(bad) = worst(counting.clone().map(|target| &target.health)) else {
         return Health::healthy();
     };
+    if bad.status == HealthStatus::Healthy && expire::is_complete(pass) {
+        let message = "Everything in it that runs has run to its end.";
+        return Health { since: bad.since, ..Health::new(HealthStatus::Healthy, health::COMPLETED, message) };
+    }
     let subject = counting
         .clone()
         .find(|target| std::ptr::eq(&target.health, bad))
         .map(|target| pass.prepared.objects[target.index].object.to_string());
     match (bad.status, subject) {
+        // That one job of several things ran to its end does not make the whole complete.
+        (HealthStatus::Healthy, _) if bad.reason == health::COMPLETED => {
+            Health { since: bad.since, ..Health::healthy() }
+        }
         (HealthStatus::Healthy, _) | (_, None) => Health { message: String::new(), ..bad.clone() },
         (_, Some(subject)) => Health { message: format!("{subject}: {}", bad.message), ..bad.clone() },
     }
@@ -72,6 +82,7 @@ fn look(pass: &mut Pass<'_>, at: usize, images: &mut Images) {
         return;
     }
     let value = live.value();
+    pass.memory.object(&wanted.object).feedback = feedback(&pass.policies.feedback, &wanted.object, &value);
     let own = health::assess(&value, pass.now);
     let pods = if wanted.object.kind == "Pod" { vec![Arc::new(value.clone())] } else { pods };
     let warnings = pass.cx.observed.pods.warnings(&pods);

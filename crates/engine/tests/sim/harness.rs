@@ -189,7 +189,7 @@ pub fn absent(number: u128, generation: i64, deletion: DeletionPolicy) -> Desire
         workload: format!("shop{number}"),
         generation,
         sync_nonce: 0,
-        goal: Goal::Absent { deletion },
+        goal: Goal::Absent { deletion, policies: Policies::default() },
     };
     Desired { want, bundle: None, pulled: StageState::Pending }
 }

@@ -1,9 +1,13 @@
 //! The engine against simulated clusters, in one process.
 
 mod apply;
+mod catch_up;
 mod drift;
 mod harness;
 mod health;
+mod jobs;
+mod policies;
 mod preflight;
+mod records;
 mod remove;
 mod restart;

@@ -50,7 +50,7 @@ async fn with_pruning_off_leftovers_stay_until_the_release_goes() {
     let cluster = still_cluster();
     let agent = agent(&cluster).await;
     let policies = Policies { prune: false, ..Policies::default() };
-    let first = desired(1, 1, &bundle(vec![config_map("a", "1"), config_map("b", "1")]), policies);
+    let first = desired(1, 1, &bundle(vec![config_map("a", "1"), config_map("b", "1")]), policies.clone());
     agent.engine.set_desired(vec![first.clone()]);
     agent.until_applied(&first.want).await;
     let second = desired(1, 2, &bundle(vec![config_map("a", "1")]), policies);

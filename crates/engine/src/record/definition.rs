@@ -1,0 +1,93 @@
+//! The definition of the kind `AppliedRelease` on the cluster.
+
+use domain::Digest;
+use serde_json::{Value, json};
+
+use super::{GROUP, HASH_ANNOTATION, VERSION};
+use crate::api::{Api, Force, Resource};
+use crate::error::Error;
+
+/// Makes sure that the cluster knows the kind `AppliedRelease`. Writes nothing if it does.
+///
+/// # Errors
+/// When the definition can't be read or written.
+pub(crate) async fn ensure_definition(api: &Api) -> Result<(), Error> {
+    let crds = Resource::known(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        false,
+    );
+    let path = crds.object("", &format!("appliedreleases.{GROUP}"));
+    let wanted = definition();
+    let hash = Digest::of(wanted.to_string().as_bytes());
+    match api.get(&path).await {
+        Ok(live)
+            if live.pointer("/metadata/annotations").is_some_and(|a| a[HASH_ANNOTATION] == hash.as_str()) =>
+        {
+            Ok(())
+        }
+        Ok(_) | Err(Error::NotFound(_)) => {
+            let mut wanted = wanted;
+            wanted["metadata"]["annotations"] = json!({ HASH_ANNOTATION: hash.as_str() });
+            api.apply(&path, wanted.to_string().into_bytes(), Force::Yes, false).await.map(drop)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn definition() -> Value {
+    let column = |name: &str, kind: &str, path: &str| json!({"name": name, "type": kind, "jsonPath": path});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("appliedreleases.{GROUP}") },
+        "spec": {
+            "group": GROUP,
+            "names": { "kind": "AppliedRelease", "listKind": "AppliedReleaseList",
+                       "plural": "appliedreleases", "singular": "appliedrelease" },
+            "scope": "Cluster",
+            "versions": [{
+                "name": VERSION,
+                "served": true,
+                "storage": true,
+                "additionalPrinterColumns": [
+                    column("State", "string", ".spec.state"),
+                    column("Workload", "string", ".spec.workload"),
+                    column("Revision", "integer", ".spec.revision"),
+                    column("Evicting since", "date", ".spec.evictionStart"),
+                    column("Age", "date", ".metadata.creationTimestamp"),
+                ],
+                "schema": { "openAPIV3Schema": schema() },
+            }],
+        },
+    })
+}
+
+fn schema() -> Value {
+    let text = json!({"type": "string"});
+    let entry = json!({"type": "object", "properties": {
+        "group": text, "version": text, "kind": text, "resource": text, "namespace": text, "name": text,
+        "uid": text, "hash": text, "shared": {"type": "boolean"}, "completed": {"type": "boolean"},
+    }});
+    json!({
+        "type": "object",
+        "description": "What Flotilla applied for one workload. Kept by the Flotilla agent; do not edit.",
+        "properties": {
+            "spec": {"type": "object", "properties": {
+                "releaseId": text,
+                "workload": text,
+                "revision": {"type": "integer"},
+                "state": text,
+                "hubHash": text,
+                "agentId": text,
+                "specHash": text,
+                "evictionStart": {"type": "string", "format": "date-time"},
+                "bundle": text,
+                "applied": text,
+                "resources": {"type": "array", "items": entry},
+            }},
+        },
+    })
+}
