@@ -38,5 +38,9 @@ pub async fn run(args: Serve) -> anyhow::Result<()> {
 /// How an agent in this process runs: by the hub's clock.
 pub fn agent_options(hub: &hub::Hub) -> agent::Options {
     let clock = hub.clock().clone();
-    agent::Options::new(agent::EngineOptions::new(move || clock.now()))
+    let engine = agent::EngineOptions {
+        agent: "flotilla-server".to_owned(),
+        ..agent::EngineOptions::new(move || clock.now())
+    };
+    agent::Options::new(engine)
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    apply, cluster, completion, context, delete, events, explain, get, history, login, publish, status, sync,
-    unpublish, validate, version,
+    apply, cluster, completion, context, delete, diagnose, events, explain, get, history, login, publish,
+    status, sync, unpublish, validate, version,
 };
 
 const AFTER_HELP: &str = "\
@@ -101,6 +101,7 @@ pub enum Command {
     /// Say why something is as it is
     #[command(subcommand)]
     Explain(explain::Explain),
+    Diagnose(diagnose::Diagnose),
     Validate(validate::Validate),
     Login(login::Login),
     Context(context::ContextArgs),
@@ -122,9 +123,18 @@ mod tests {
     #[test]
     fn s0_3_every_action_of_the_console_has_its_command() {
         let names: Vec<String> = Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
-        for action in
-            ["apply", "publish", "unpublish", "delete", "sync", "status", "history", "events", "explain"]
-        {
+        for action in [
+            "apply",
+            "publish",
+            "unpublish",
+            "delete",
+            "sync",
+            "status",
+            "history",
+            "events",
+            "explain",
+            "diagnose",
+        ] {
             assert!(names.iter().any(|name| name == action), "{action}");
         }
     }

@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod completion;
 pub mod context;
 pub mod delete;
+pub mod diagnose;
 pub mod events;
 pub mod explain;
 pub mod get;
@@ -67,6 +68,7 @@ async fn remotely(command: Command, remote: &Remote, out: &mut Out) -> Result<Ex
         Command::Events(command) => command.run(remote, out).await,
         Command::Cluster(command) => command.run(remote, out).await,
         Command::Explain(command) => command.run(remote, out).await,
+        Command::Diagnose(command) => command.run(remote, out).await,
         Command::Validate(_)
         | Command::Completion(_)
         | Command::Login(_)
@@ -86,6 +88,7 @@ fn subject(command: &Command) -> Subject {
         Command::History(command) => workload(&command.workload),
         Command::Explain(explain::Explain::Placement(command)) => workload(&command.workload),
         Command::Get(command) => command.subject(),
+        Command::Diagnose(command) => command.subject(),
         Command::Cluster(command) => command.subject(),
         _ => Subject::Nothing,
     }

@@ -6,6 +6,9 @@
 //! type: Yaml
 //! clusters: eu-1, us-1
 //! payload: ./manifests
+//! policies:
+//!   deletion: selectivelyOrphan
+//!   orphan: [{kind: PersistentVolumeClaim}]
 //! ```
 
 use std::fs::File;
@@ -34,6 +37,9 @@ pub struct Definition {
     selector: Option<String>,
     exclude: Option<Names>,
     payload: Names,
+    /// How it is kept, policy by policy; those not named stay as they are.
+    #[serde(default)]
+    pub policies: serde_json::Map<String, serde_json::Value>,
 }
 
 /// One or many: a list, or text with commas.
@@ -72,7 +78,7 @@ impl Definition {
             let why = error.without_snippet().to_string();
             Failure::new(
                 format!("{} is not a workload definition: {}.", path.display(), why.trim_end_matches('.')),
-                "It has name, namespace, type, clusters or selector, exclude, and payload (a file or folder).",
+                "It has name, namespace, type, clusters or selector, exclude, policies, and payload (a file or folder).",
             )
         })?;
         read.checked(path).map(Some)
@@ -146,6 +152,15 @@ mod tests {
         assert_eq!((read.name.as_deref(), read.namespace.as_deref()), (Some("shop"), Some("web")));
         assert_eq!(read.placement().clusters.unwrap(), ["eu-1", "us-1"]);
         assert_eq!(read.payload(Path::new("x/workload.yaml")), [PathBuf::from("x/./manifests")]);
+    }
+
+    #[test]
+    fn a_definition_names_policies() {
+        let text = "payload: x\npolicies:\n  prune: false\n  ignore:\n  - object: {kind: Deployment}\n    paths: [$.spec.replicas]\n";
+        let read = read(text).unwrap().unwrap();
+        let policies = domain::policy::Policies::default().with(&read.policies).unwrap();
+        assert!(!policies.prune);
+        assert_eq!(policies.ignore[0].paths, ["$.spec.replicas"]);
     }
 
     #[test]

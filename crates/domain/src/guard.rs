@@ -96,6 +96,8 @@ fn no_objects(spec: &WorkloadSpec, parsed: &Parsed) -> Option<Finding> {
     })
 }
 
+pub use fleet::empty_fleet;
+
 /// What the chosen clusters' facts say (scope F): kinds they do not serve, clusters that can't be reached; worst first.
 pub fn check_fleet(parsed: &Parsed, chosen: &[&Cluster]) -> Vec<Finding> {
     let mut findings = fleet::check(parsed, chosen);

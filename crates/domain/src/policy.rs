@@ -172,7 +172,41 @@ impl ObjectSelector {
     }
 }
 
+/// The policies as they are called in files and in the API.
+pub const POLICY_NAMES: [&str; 11] = [
+    "createNamespace",
+    "prune",
+    "drift",
+    "conflict",
+    "deletion",
+    "orphan",
+    "ttlSecondsAfterFinished",
+    "update",
+    "ignore",
+    "feedback",
+    "executor",
+];
+
 impl Policies {
+    /// These policies with some of them replaced, by name; what is not named stays.
+    ///
+    /// # Errors
+    /// A sentence that names the policy that is not known or has no such value.
+    pub fn with(&self, given: &serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
+        if let Some(unknown) = given.keys().find(|name| !POLICY_NAMES.contains(&name.as_str())) {
+            let known = POLICY_NAMES.join(", ");
+            return Err(format!("There is no policy {unknown:?}; there are {known}"));
+        }
+        let mut policies = self.clone();
+        for (name, value) in given {
+            let mut all = serde_json::to_value(&policies).map_err(|error| error.to_string())?;
+            all[name] = value.clone();
+            policies = serde_json::from_value(all)
+                .map_err(|error| format!("The policy {name} can't be {value}: {error}"))?;
+        }
+        Ok(policies)
+    }
+
     /// How this object is written.
     pub fn strategy(&self, object: &ObjectRef) -> UpdateStrategy {
         let rule = self.update.iter().rev().find(|rule| rule.object.names(object));

@@ -3,7 +3,7 @@
 //! It names every object of the release before the object is made and its uid after, so that whatever moment the
 //! engine dies in, the next one knows what is there and what is ours. Its finalizer goes when the objects are gone.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use domain::object::ObjectRef;

@@ -7,6 +7,7 @@ use domain::manifest;
 use domain::placement::Decision;
 use domain::workload::{NewWorkload, Source, Workload, WorkloadSpec, WorkloadView};
 use serde::Serialize;
+use serde_json::Value;
 use wire::{Check, ValidateRequest, WorkloadPut};
 
 use crate::definition::Definition;
@@ -35,6 +36,9 @@ pub struct Apply {
     namespace: Option<String>,
     #[command(flatten)]
     placement: Where,
+    /// How it is kept, as in deletion=orphan or ttlSecondsAfterFinished=60; lists are JSON [default: what the workload has]
+    #[arg(long = "policy", value_name = "NAME=VALUE", value_parser = policy)]
+    policies: Vec<(String, Value)>,
     /// Only say what would be found and where it would go; store nothing
     #[arg(long)]
     dry_run: bool,
@@ -98,6 +102,8 @@ impl Apply {
         }
         self.name = self.name.take().or_else(|| definition.name.clone());
         self.namespace = self.namespace.take().or(definition.namespace);
+        // Flags win: what comes later replaces.
+        self.policies.splice(0..0, definition.policies);
         source::collect(&paths)
     }
 
@@ -142,6 +148,13 @@ impl Apply {
         let mut spec = there.map(|view| view.workload.draft.clone()).unwrap_or_default();
         spec.source = Source::Yaml { files: collected.files.clone() };
         spec.placement = self.placement.on(spec.placement)?;
+        let policies = self.policies.iter().cloned().collect();
+        spec.policies = spec.policies.with(&policies).map_err(|why| {
+            Failure::usage(
+                format!("{why}."),
+                "Write it as in --policy deletion=orphan, or under policies: in the definition file.",
+            )
+        })?;
         if let Some(namespace) = &self.namespace {
             spec.namespace.clone_from(namespace);
         } else if spec.namespace.is_empty() {
@@ -189,6 +202,12 @@ impl Apply {
             out.warn(&format!("There is no cluster {name:?}.{}", near.unwrap_or_default()));
         }
     }
+}
+
+/// Reads `NAME=VALUE`; a value that is no JSON is text.
+fn policy(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, as in deletion=orphan")?;
+    Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
 }
 
 async fn existing(remote: &Remote, name: &str) -> Result<Option<WorkloadView>, Failure> {

@@ -90,7 +90,7 @@ pub async fn list(remote: &Remote, format: Format, out: &Out) -> Result<(), Fail
             row.text(cluster.kind.word()).text(nodes).text(labels(cluster)).text(taints(cluster));
         }
     }
-    out.table(&table, "There are no clusters yet.")
+    out.table(&table, "There are no clusters yet: the page Clusters of the console says how to add one.")
 }
 
 /// Prints one cluster.

@@ -169,6 +169,8 @@ mod tests {
             reach: Reach::Online,
             stages: Stages::default(),
             message: String::new(),
+            finalizers: Vec::new(),
+            conditions: Vec::new(),
             revision: Some(revision),
             last_seen: None,
             state_since: Timestamp::from_millis(0),

@@ -86,6 +86,68 @@ fn s0_14_a_guard_rail_refuses_with_3_and_the_draft_is_kept() {
 }
 
 #[test]
+fn s3_3_work_is_created_changed_got_and_deleted_for_one_cluster_from_a_file_or_a_folder() {
+    let house = House::open();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let map = |value: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  key: \"{value}\"\n")
+    };
+    write("a.yaml", &map("1"));
+    let path = folder.path().display().to_string();
+    let flags = ["--name", "work", "-n", "work", "--clusters", "eu-west-1", "--policy", "deletion=orphan"];
+    let created = house.run(&[&["apply", "-f", &path][..], &flags].concat());
+    assert_eq!((created.code, created.out.as_str()), (0, "workload/work created (draft)\n"), "{created}");
+    let published = house.run(&["publish", "work", "--wait", "--timeout", PATIENCE]);
+    assert_eq!(published.code, 0, "{published}");
+    let view = house.json(&["get", "work", "-o", "json"]);
+    assert_eq!(view["draft"]["policies"]["deletion"], "orphan", "{view}");
+    let status = house.json(&["status", "work", "-o", "json"]);
+    let target = &status["targetClusters"][0];
+    assert_eq!(
+        (&status["targetClusters"].as_array().unwrap().len(), &target["clusterName"]),
+        (&1, &"eu-west-1".into())
+    );
+    let conditions = target["conditions"].as_array().unwrap();
+    let applied = conditions.iter().find(|one| one["type"] == "Applied").unwrap();
+    assert_eq!(
+        (&applied["status"], applied["observedGeneration"].is_i64()),
+        (&"True".into(), true),
+        "{applied}"
+    );
+    assert_eq!(target["finalizers"][0], "flotilla.dev/release-cleanup");
+
+    write("a.yaml", &map("2"));
+    write("workload.def", "name: work\npayload: a.yaml\npolicies:\n  deletion: foreground\n");
+    let definition = folder.path().join("workload.def").display().to_string();
+    let changed = house.run(&["apply", "-f", &definition]);
+    assert_eq!(changed.out, "workload/work changed (draft)\n", "{changed}");
+    let typo = house.run(&["apply", "-f", &definition, "--policy", "delition=orphan"]);
+    assert!(typo.code == 2 && typo.err.contains("\"delition\"") && typo.err.contains("deletion"), "{typo}");
+    assert_eq!(house.run(&["publish", "work", "--wait", "--timeout", PATIENCE]).code, 0);
+    let deleted = house.run(&["delete", "work", "--yes", "--wait", "--timeout", PATIENCE]);
+    assert_eq!(deleted.code, 0, "{deleted}");
+    assert_eq!(house.run(&["get", "work"]).code, 1);
+}
+
+#[test]
+fn s3_14_diagnose_goes_through_a_cluster_and_names_what_is_wrong_with_a_workload() {
+    let house = House::open();
+    let cluster = house.run(&["diagnose", "cluster", "eu-west-1"]);
+    assert!(cluster.out.contains("ok   agent: ") && cluster.out.contains("AppliedRelease"), "{cluster}");
+    let file = fixture("bad/image-does-not-exist.yaml");
+    house.run(&["apply", "-f", &file, "--name", "broken", "--clusters", "eu-west-1", "-n", "broken"]);
+    house.run(&["publish", "broken", "--wait", "--timeout", PATIENCE]);
+    let broken = house.run(&["diagnose", "broken"]);
+    assert_eq!(broken.code, 1, "{broken}");
+    assert!(broken.out.contains("FAIL broken on eu-west-1"), "{broken}");
+    assert!(broken.out.contains("registry.invalid/does-not-exist:1.0"), "{broken}");
+    let well = house.json(&["diagnose", "lighthouse", "-o", "json"]);
+    assert!(well.as_array().unwrap().iter().all(|check| check["ok"] == true), "{well}");
+    assert_eq!(house.run(&["diagnose", "lighthose"]).code, 1);
+}
+
+#[test]
 fn a_new_workload_without_a_placement_is_told_what_to_do() {
     let house = House::open();
     let applied = house.run(&["apply", "-f", &fixture("jobs"), "-n", "work"]);

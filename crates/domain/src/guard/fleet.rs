@@ -44,6 +44,15 @@ fn nothing_chosen() -> Finding {
     )
 }
 
+/// What is said instead while there is no cluster at all: loosening the placement would not help (S3-15).
+pub fn empty_fleet() -> Finding {
+    Finding::error(
+        "G501",
+        "No cluster is registered yet, so nothing can run anywhere.",
+        "Register a cluster first; the page Clusters says how. The draft is kept meanwhile.",
+    )
+}
+
 fn by_kind(parsed: &Parsed) -> BTreeMap<Kind, Vec<&Manifest>> {
     let mut kinds: BTreeMap<Kind, Vec<&Manifest>> = BTreeMap::new();
     for manifest in &parsed.manifests {

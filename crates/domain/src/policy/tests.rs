@@ -22,6 +22,44 @@ fn what_an_older_version_stored_reads_as_it_was_meant_and_writes_back_the_same()
 }
 
 #[test]
+fn policies_are_replaced_by_name_and_what_is_not_named_stays() {
+    let given = |value: Value| value.as_object().unwrap().clone();
+    let base = Policies { prune: false, ..Policies::default() };
+    let some = given(json!({"deletion": "selectivelyOrphan", "orphan": [{"kind": "Secret"}],
+        "ttlSecondsAfterFinished": 60, "conflict": "ifIdentical"}));
+    let with = base.with(&some).unwrap();
+    assert!(!with.prune);
+    assert_eq!(
+        (with.deletion, with.conflict),
+        (DeletionPolicy::SelectivelyOrphan, ConflictPolicy::IfIdentical)
+    );
+    assert_eq!((with.orphan, with.ttl_seconds_after_finished), (vec![named("Secret", "")], Some(60)));
+    let unknown = base.with(&given(json!({"prunes": true}))).unwrap_err();
+    assert!(unknown.contains("\"prunes\"") && unknown.contains("createNamespace"), "{unknown}");
+    let wrong = base.with(&given(json!({"deletion": "sometimes"}))).unwrap_err();
+    assert!(wrong.contains("deletion") && wrong.contains("foreground"), "{wrong}");
+}
+
+#[test]
+fn every_policy_is_known_by_the_name_it_is_stored_under() {
+    let full = Policies {
+        orphan: vec![ObjectSelector::default()],
+        ttl_seconds_after_finished: Some(1),
+        update: vec![UpdateRule::default()],
+        ignore: vec![IgnoreRule::default()],
+        feedback: vec![FeedbackRule::default()],
+        executor: "a/b".into(),
+        ..Policies::default()
+    };
+    let stored = serde_json::to_value(&full).unwrap();
+    let mut names: Vec<&String> = stored.as_object().unwrap().keys().collect();
+    let mut known = POLICY_NAMES.to_vec();
+    names.sort();
+    known.sort_unstable();
+    assert_eq!(names, known);
+}
+
+#[test]
 fn the_last_rule_that_names_an_object_decides_how_it_is_written() {
     let rule = |object, strategy| UpdateRule { object, strategy };
     let policies = Policies {

@@ -154,6 +154,33 @@ async fn p15_killed_between_any_two_writes_the_next_engine_converges_and_removes
 }
 
 #[tokio::test]
+async fn p15_killed_between_any_two_steps_of_a_removal_the_next_engine_finishes_it() {
+    // The record's mark, three objects, the record's finalizer: one more than there are writes.
+    for writes in 0..6 {
+        let cluster = cluster();
+        let first = agent(&cluster).await;
+        let wanted = desired(1, 1, &shop("nginx"), Policies::default());
+        first.engine.set_desired(vec![wanted.clone()]);
+        first.until_operational(&wanted.want).await;
+        until("recorded", || cluster.list(RECORD, None)[0]["spec"]["applied"] != "").await;
+        first.stop().await;
+        let service = DiesAfter { inner: cluster.service(), writes: Arc::new(AtomicI64::new(writes)) };
+        let engine = engine::Engine::connect(kube::Client::new(service, "default"), options()).await.unwrap();
+        let doomed = Agent::start(engine);
+        doomed.engine.set_desired(vec![absent(1, 2, DeletionPolicy::Foreground)]);
+        tokio::time::sleep(std::time::Duration::from_millis(60)).await;
+        doomed.stop().await;
+        let heir = agent(&cluster).await;
+        heir.engine.set_desired(vec![absent(1, 2, DeletionPolicy::Foreground)]);
+        heir.until(release(1), "gone", |report| report.gone).await;
+        assert!(cluster.list(RECORD, None).is_empty(), "after {writes} writes");
+        assert!(cluster.get(CONFIG_MAP, ("default", "settings")).is_none(), "after {writes} writes");
+        assert!(cluster.get(DEPLOYMENT, ("default", "web")).is_none(), "after {writes} writes");
+        heir.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn p15_a_half_applied_bundle_is_never_called_applied() {
     let cluster = cluster();
     let service = DiesAfter { inner: cluster.service(), writes: Arc::new(AtomicI64::new(4)) };

@@ -29,6 +29,10 @@ impl Hub {
         drop(tx);
         let parsed = parse(spec.source.clone()).await?;
         let mut findings = check_with(name.to_owned(), spec.clone(), parsed, targets).await?;
+        if decision.verdicts.is_empty() {
+            findings.retain(|finding| finding.code != "G501");
+            findings.push(guard::empty_fleet());
+        }
         findings.extend(about_overrides);
         finding::sort(&mut findings);
         Ok(CheckResult { findings, decision: without_unneeded_detail(decision) })

@@ -12,6 +12,7 @@ use hub::{ClusterEdit, Error, Removal, RequestKey};
 mod house;
 mod reports;
 mod targets;
+mod work;
 
 use house::{CONFIG, House, everywhere, source};
 

@@ -5,7 +5,7 @@ use domain::cluster::Reach;
 use domain::health::{Health, HealthStatus};
 use domain::object::ObjectRef;
 use domain::release::{Rendered, StageName, StageState, State};
-use domain::report::ResourceStatus;
+use domain::report::{ResourceStatus, Since};
 use domain::workload::{DeletionPolicy, Policies};
 
 use super::both::for_both;
@@ -88,8 +88,10 @@ async fn objects_of_a_release_are_kept_beside_it() {
             applied: true,
             health: Health::healthy(),
             drifted: vec!["/spec/ports/0/port".to_owned()],
-            causes: Vec::new(),
-            problem: None,
+            available: Some(true),
+            resource: "services".to_owned(),
+            since: Since { applied: Some(at(3)), ..Since::default() },
+            ..ResourceStatus::default()
         };
         release::set_resources(&mut tx, id, std::slice::from_ref(&one)).await.unwrap();
         release::set_resources(&mut tx, id, std::slice::from_ref(&one)).await.unwrap();
