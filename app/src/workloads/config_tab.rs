@@ -107,7 +107,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
                         />
                         <p class="field-help">"For objects that name none."</p>
                     </div>
-                    <PolicyFields policies=workload.draft.policies />
+                    <PolicyFields policies=workload.draft.policies.clone() />
                     <div>{save}</div>
                     <p class="meta">"Saving changes the draft. Clusters change when you publish."</p>
                 </aside>
@@ -154,23 +154,23 @@ fn PolicyFields(policies: Policies) -> impl IntoView {
             {tick("create_namespace", "Make the namespace if it is missing", policies.create_namespace)}
             {tick("prune", "Delete what a new revision no longer has", policies.prune)}
         </div>
-        {select("drift", "When somebody changes an object", &[("revert", "Put it back"), ("notify", "Show it and leave it")], policies.drift == DriftPolicy::Notify)}
-        {select("conflict", "When an object belongs to somebody else", &[("abort", "Stop and say who"), ("takeOver", "Take it over")], policies.conflict == ConflictPolicy::TakeOver)}
-        {select("deletion", "When it leaves a cluster", &[("foreground", "Delete the objects"), ("orphan", "Leave them running")], policies.deletion == DeletionPolicy::Orphan)}
+        {select("drift", "When somebody changes an object", &[("revert", "Put it back"), ("notify", "Show it and leave it")], policies.drift as usize)}
+        {select("conflict", "When an object belongs to somebody else", &[("abort", "Stop and say who"), ("takeOver", "Take it over"), ("ifIdentical", "Adopt it if nothing of it would change")], policies.conflict as usize)}
+        {select("deletion", "When it leaves a cluster", &[("foreground", "Delete the objects"), ("orphan", "Leave them running"), ("selectivelyOrphan", "Leave those that its policy names")], policies.deletion as usize)}
     }
     .into_any()
 }
 
-/// A choice of two; `second` says whether the second one is chosen.
+/// A choice in the order of its enum; `chosen` is the position of the one that is chosen.
 fn select(
     name: &'static str,
     label: &'static str,
-    choices: &'static [(&'static str, &'static str); 2],
-    second: bool,
+    choices: &'static [(&'static str, &'static str)],
+    chosen: usize,
 ) -> impl IntoView {
     let option = |(at, (value, word)): (usize, &(&'static str, &'static str))| {
         view! {
-            <option value=*value selected=(at == 1) == second>
+            <option value=*value selected=at == chosen>
                 {*word}
             </option>
         }

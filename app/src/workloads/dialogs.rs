@@ -98,6 +98,12 @@ fn objects_choice(policy: DeletionPolicy) -> impl IntoView {
                 <input type="radio" name="objects" class="radio" value="leave" checked=policy == DeletionPolicy::Orphan />
                 "Leave them running, stop managing them"
             </label>
+            {(policy == DeletionPolicy::SelectivelyOrphan).then(|| view! {
+                <label class="choice">
+                    <input type="radio" name="objects" class="radio" value="policy" checked=true />
+                    "Leave those that its policy names, delete the others"
+                </label>
+            })}
         </div>
     }
 }

@@ -140,7 +140,7 @@ impl Place {
 
     /// Wants nothing of the release any more.
     pub fn wants_nothing(&self, deletion: DeletionPolicy) {
-        let want = self.want(Goal::Absent { deletion });
+        let want = self.want(Goal::Absent { deletion, policies: Policies::default() });
         self.agent.engine.set_desired(vec![Desired { want, bundle: None, pulled: StageState::Pending }]);
     }
 

@@ -131,11 +131,14 @@ async fn s3_10_nothing_is_gone_before_the_record_is() {
     agent.stop().await;
 }
 
+/// Path and user of each write.
+type Heard = Vec<(String, Option<String>)>;
+
 /// Notes as whom each object is written or deleted.
 #[derive(Clone)]
 struct Listening {
     inner: kubesim::ApiService,
-    heard: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    heard: Arc<Mutex<Heard>>,
 }
 
 impl Service<Request<kube::client::Body>> for Listening {
@@ -160,7 +163,7 @@ impl Service<Request<kube::client::Body>> for Listening {
 #[tokio::test]
 async fn the_executor_writes_and_deletes_the_objects_and_the_agent_keeps_the_record() {
     let cluster = still_cluster();
-    let heard = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::new(Mutex::new(Heard::new()));
     let service = Listening { inner: cluster.service(), heard: heard.clone() };
     let engine = engine::Engine::connect(kube::Client::new(service, "default"), options()).await.unwrap();
     let agent = Agent::start(engine);
