@@ -17,6 +17,7 @@ use crate::paths;
 
 mod demo;
 mod labels;
+mod land;
 mod one;
 
 pub use demo::DemoAction;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::demo::{BreakIt, Broken, DemoBreak};
 use super::labels::{ClusterLabel, LabelEditor};
+use super::land::{NamespaceLimits, Namespaces, Nodes};
 use crate::components::{Age, CountLine, Empty, Pager, StateWord, Strip, count_of, loaded, reach_word};
 use crate::errors::Answer;
 use crate::live::{self, Topic};
@@ -24,6 +25,8 @@ pub struct ClusterView {
     pub summary: ClusterSummary,
     /// Number of kinds its API serves.
     pub kinds: u32,
+    /// Its namespaces, cut to those that limit something.
+    pub namespaces: Namespaces,
     /// Its releases, worst first.
     pub releases: Page<ReleaseView>,
     /// When this was read.
@@ -39,11 +42,13 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
     let hub = host::hub_for_reader()?;
     let mut summary = host::answer(hub.cluster_view(&name).await)?;
     let kinds = std::mem::take(&mut summary.cluster.facts.apis).len();
+    let namespaces = Namespaces::of(std::mem::take(&mut summary.cluster.facts.namespaces));
     let query = ListQuery { state: Group::states_of(&group), cursor, ..ListQuery::default() };
     let releases = host::answer(hub.cluster_releases(&name, &query).await)?;
     Ok(ClusterView {
         summary,
         kinds: u32::try_from(kinds).unwrap_or(u32::MAX),
+        namespaces,
         releases,
         at: hub.clock().now(),
     })
@@ -82,7 +87,7 @@ fn show(
     later: bool,
     (label, broken): (ServerAction<ClusterLabel>, ServerAction<DemoBreak>),
 ) -> AnyView {
-    let ClusterView { summary: ClusterSummary { cluster, counts }, kinds, releases, at } = view;
+    let ClusterView { summary: ClusterSummary { cluster, counts }, kinds, namespaces, releases, at } = view;
     let base = paths::cluster(&cluster.name);
     let simulated = cluster.kind == ClusterKind::Simulated;
     let targeted = counts.targeted();
@@ -106,12 +111,16 @@ fn show(
                 })}
             </div>
             <div class="split">
-                <section class="stack-sm" aria-labelledby="releases">
-                    <h2 class="section" id="releases">
-                        "Workloads here " <span class="meta font-normal">"worst first"</span>
-                    </h2>
-                    {table(releases, &base, group, later, at)}
-                </section>
+                <div class="stack">
+                    <section class="stack-sm" aria-labelledby="releases">
+                        <h2 class="section" id="releases">
+                            "Workloads here " <span class="meta font-normal">"worst first"</span>
+                        </h2>
+                        {table(releases, &base, group, later, at)}
+                    </section>
+                    <Nodes pools=cluster.facts.node_pools.clone() />
+                    <NamespaceLimits namespaces=namespaces />
+                </div>
                 <aside class="stack" aria-label="Labels and taints">
                     <LabelEditor name=cluster.name.clone() labels=cluster.labels.clone() seen=cluster.revision action=label />
                     <Taints cluster=cluster />
@@ -146,8 +155,8 @@ fn Facts(cluster: Cluster, kinds: u32, at: Timestamp) -> impl IntoView {
             {line("Region", cluster.region().to_owned(), false)}
             {line("Nodes", facts.nodes.map(|n| n.to_string()).unwrap_or_default(), false)}
             {line("Kinds", if kinds > 0 { kinds.to_string() } else { String::new() }, false)}
-            {line("Storage", facts.storage_classes.join(", "), true)}
-            {line("Ingress", facts.ingress_classes.join(", "), true)}
+            {line("Storage", classes(&facts.storage_classes, &facts.default_storage_class), true)}
+            {line("Ingress", classes(&facts.ingress_classes, &facts.default_ingress_class), true)}
             {line("Served", served.to_owned(), false)}
             {line("New workloads", if cluster.schedulable { "welcome".to_owned() } else { "not taken".to_owned() }, false)}
             <div>
@@ -159,6 +168,12 @@ fn Facts(cluster: Cluster, kinds: u32, at: Timestamp) -> impl IntoView {
         </dl>
     }
     .into_any()
+}
+
+/// Names of classes; the one that is taken when none is named says so.
+fn classes(names: &[String], default: &str) -> String {
+    let said = |name: &String| if name == default { format!("{name} (default)") } else { name.clone() };
+    names.iter().map(said).collect::<Vec<_>>().join(", ")
 }
 
 fn table(

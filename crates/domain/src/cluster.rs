@@ -8,6 +8,10 @@ use crate::labels::{self, Labels};
 use crate::name;
 use crate::time::Timestamp;
 
+pub mod facts;
+
+pub use facts::{NamespaceFacts, NodePool, Quota};
+
 /// How long a cluster may be silent before it counts as late, in seconds, where nothing else is said.
 pub const DEFAULT_LEASE_SECONDS: u32 = 60;
 
@@ -132,12 +136,29 @@ pub struct ClusterFacts {
     /// Names of its storage classes, sorted.
     #[serde(default)]
     pub storage_classes: Vec<String>,
+    /// The one that a claim gets which names none; empty when there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub default_storage_class: String,
     /// Names of its ingress classes, sorted.
     #[serde(default)]
     pub ingress_classes: Vec<String>,
+    /// The one that an ingress gets which names none; empty when there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub default_ingress_class: String,
+    /// Its nodes by architecture and operating system, the largest pool first; empty when they could not be listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_pools: Vec<NodePool>,
+    /// Its namespaces by name, at most [`facts::NAMESPACES_MAX`]; empty when they could not be listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<NamespaceFacts>,
 }
 
 impl ClusterFacts {
+    /// What can be known of this namespace; `None` when the cluster did not tell of it.
+    pub fn namespace(&self, name: &str) -> Option<&NamespaceFacts> {
+        self.namespaces.iter().find(|namespace| namespace.name == name)
+    }
+
     /// Whether the cluster serves this kind; `None` when its kinds are not known yet.
     pub fn serves(&self, group: &str, version: &str, kind: &str) -> Option<bool> {
         if self.apis.is_empty() {

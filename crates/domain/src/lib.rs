@@ -26,6 +26,7 @@ pub mod pick;
 pub mod placement;
 pub mod plan;
 pub mod policy;
+pub mod quantity;
 pub mod release;
 pub mod render;
 pub mod report;

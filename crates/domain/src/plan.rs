@@ -9,7 +9,6 @@ mod diff;
 mod fields;
 #[cfg(test)]
 mod laws;
-mod quantity;
 mod removed;
 mod secret;
 #[cfg(test)]

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::Api;
 use crate::discovery::Discovery;
 use crate::error::Error;
-use crate::observe::{Observed, cluster};
+use crate::observe::{Cluster, Observed, cluster, land};
 use crate::record::{self, Recorded, Records};
 use crate::release::{Context, Desired, Slots, serve};
 use crate::reports::Reports;
@@ -27,6 +27,8 @@ use crate::{Options, dry_run, facts};
 
 /// Definitions come in crowds; their kinds are read once per crowd.
 const CROWD: Duration = Duration::from_millis(20);
+/// Quotas and nodes change with every pod that comes: the hub is told at once, and then not again for this long.
+const FACTS_APART: Duration = Duration::from_secs(10);
 
 /// Serves one cluster. Cheap to clone.
 #[derive(Clone)]
@@ -105,15 +107,15 @@ impl Engine {
         self.cx.reports.clone()
     }
 
-    /// Reads the cluster's facts.
+    /// The cluster's facts, as the engine's watches see them: it has to be running.
     ///
     /// # Errors
-    /// When version or kinds can't be read.
+    /// When the version can't be read.
     pub async fn facts(&self) -> Result<ClusterFacts, Error> {
-        facts::read(&self.cx.api, &self.cx.discovery).await
+        facts::read(&self.cx.api, &self.cx.discovery, &self.cx.observed.cluster).await
     }
 
-    /// Told whenever the facts may have changed: kinds came or went, or the API server was away.
+    /// Told whenever the facts may have changed: kinds, nodes, namespaces or quotas did, or the API server was away.
     pub fn facts_changed(&self) -> watch::Receiver<u64> {
         self.facts_changed.subscribe()
     }
@@ -164,6 +166,8 @@ impl Engine {
         tasks.spawn(seen.clone().follow_namespaces(cx.api.clone(), cx.slots.clone()));
         tasks.spawn(seen.clone().follow_definitions(cx.api.clone()));
         tasks.spawn(cluster::follow_records(cx.api.clone(), cx.records.clone(), cx.slots.clone()));
+        tasks.spawn(land::follow(seen.clone(), cx.api.clone()));
+        tasks.spawn(tell_land(seen.clone(), self.facts_changed.clone()));
         tasks.spawn(follow_kinds(cx.clone()));
         tasks.spawn(tell_kinds(cx.clone(), self.facts_changed.clone()));
         tasks.spawn(tell_reach(cx.clone(), self.facts_changed.clone()));
@@ -213,6 +217,16 @@ async fn tell_kinds(cx: Arc<Context>, facts_changed: Arc<watch::Sender<u64>>) {
     }
 }
 
+/// Tells that nodes, namespaces, quotas or classes changed.
+async fn tell_land(seen: Arc<Cluster>, facts_changed: Arc<watch::Sender<u64>>) {
+    loop {
+        seen.land.changed.notified().await;
+        tokio::time::sleep(CROWD).await;
+        facts_changed.send_modify(|count| *count += 1);
+        tokio::time::sleep(FACTS_APART).await;
+    }
+}
+
 /// Wakes every release when the API server falls silent or answers again.
 async fn tell_reach(cx: Arc<Context>, facts_changed: Arc<watch::Sender<u64>>) {
     let mut reach = cx.api.reach().subscribe();
@@ -225,6 +239,10 @@ async fn tell_reach(cx: Arc<Context>, facts_changed: Arc<watch::Sender<u64>>) {
         }
         cx.slots.wake_all();
         if !silent {
+            // It may be another version by now, with other kinds.
+            if let Err(error) = cx.discovery.refresh().await {
+                tracing::debug!(reason = error.label(), "the kinds of the cluster could not be read");
+            }
             facts_changed.send_modify(|count| *count += 1);
         }
     }

@@ -1,25 +1,29 @@
-//! What the hub should know of the cluster: version, kinds, nodes, classes.
+//! What the hub should know of the cluster: version, kinds, nodes, namespaces, classes (G401 to G408).
 
-use domain::cluster::{ApiResource, ClusterFacts};
-use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use domain::cluster::{ApiResource, ClusterFacts, NamespaceFacts, NodePool, Quota, facts};
 
 use crate::api::Api;
 use crate::discovery::Discovery;
 use crate::error::Error;
+use crate::observe::{Cluster, Land, NodeSeen};
 
-/// Reads the facts. Nodes and classes that the agent may not list are left out; they only sharpen advice.
+/// How long the first lists may take until the facts are told without them.
+const FIRST_LISTS: Duration = Duration::from_secs(10);
+
+/// The facts as they are seen now. What the agent may not read is left out; it only sharpens advice.
 ///
 /// # Errors
-/// When version or kinds can't be read.
-pub(crate) async fn read(api: &Api, discovery: &Discovery) -> Result<ClusterFacts, Error> {
-    let (version, kinds, nodes, storage, ingress) = futures::join!(
-        api.get("/version"),
-        discovery.refresh(),
-        api.get("/api/v1/nodes?limit=1"),
-        api.get("/apis/storage.k8s.io/v1/storageclasses?limit=500"),
-        api.get("/apis/networking.k8s.io/v1/ingressclasses?limit=500"),
-    );
-    let mut apis: Vec<ApiResource> = kinds?
+/// When the version can't be read.
+pub(crate) async fn read(api: &Api, discovery: &Discovery, seen: &Cluster) -> Result<ClusterFacts, Error> {
+    let version = api.get("/version").await?;
+    let land = &seen.land;
+    // Too late is no fault: who is slow is told about when it comes.
+    let _ = tokio::time::timeout(FIRST_LISTS, land.settled()).await;
+    let kinds = discovery.kinds();
+    let mut apis: Vec<ApiResource> = kinds
         .iter()
         .map(|resource| ApiResource {
             group: resource.group.clone(),
@@ -30,40 +34,96 @@ pub(crate) async fn read(api: &Api, discovery: &Discovery) -> Result<ClusterFact
         .collect();
     apis.sort();
     apis.dedup();
+    let nodes: Option<Vec<NodeSeen>> =
+        land.nodes.all().map(|rows| rows.into_iter().map(|(_, node)| node).collect());
+    let (storage_classes, default_storage_class) = classes(land.storage.all());
+    let (ingress_classes, default_ingress_class) = classes(land.ingress.all());
     Ok(ClusterFacts {
-        kubernetes_version: version?["gitVersion"].as_str().unwrap_or_default().to_owned(),
-        nodes: nodes.ok().and_then(|list| count(&list)),
+        kubernetes_version: version["gitVersion"].as_str().unwrap_or_default().to_owned(),
+        nodes: nodes.as_ref().map(|nodes| u32::try_from(nodes.len()).unwrap_or(u32::MAX)),
         apis,
-        storage_classes: storage.map(|list| names(&list)).unwrap_or_default(),
-        ingress_classes: ingress.map(|list| names(&list)).unwrap_or_default(),
+        storage_classes,
+        default_storage_class,
+        ingress_classes,
+        default_ingress_class,
+        node_pools: pools(&nodes.unwrap_or_default()),
+        namespaces: namespaces(seen, land),
     })
 }
 
-/// The size of a list of which one page was read.
-fn count(list: &Value) -> Option<u32> {
-    let page = list["items"].as_array()?.len() as u64;
-    let rest = list.pointer("/metadata/remainingItemCount").and_then(Value::as_u64).unwrap_or(0);
-    u32::try_from(page + rest).ok()
+/// Names, and the default one.
+fn classes(rows: Option<Vec<((String, String), bool)>>) -> (Vec<String>, String) {
+    let rows = rows.unwrap_or_default();
+    let default = rows.iter().find(|(_, is_default)| *is_default).map(|((_, name), _)| name.clone());
+    (rows.into_iter().map(|((_, name), _)| name).collect(), default.unwrap_or_default())
 }
 
-fn names(list: &Value) -> Vec<String> {
-    let items = list["items"].as_array().map_or(&[][..], Vec::as_slice);
-    let mut names: Vec<String> =
-        items.iter().filter_map(|item| item.pointer("/metadata/name")?.as_str().map(str::to_owned)).collect();
-    names.sort();
-    names
+fn pools(nodes: &[NodeSeen]) -> Vec<NodePool> {
+    let mut pools = BTreeMap::<(&str, &str), NodePool>::new();
+    for node in nodes {
+        let pool = pools.entry((&node.architecture, &node.os)).or_default();
+        pool.nodes += 1;
+        if node.takes_pods {
+            pool.ready += 1;
+            pool.cpu = pool.cpu + node.cpu;
+            pool.memory = pool.memory + node.memory;
+            pool.largest_cpu = pool.largest_cpu.max(node.cpu);
+            pool.largest_memory = pool.largest_memory.max(node.memory);
+        }
+    }
+    let named = pools.into_iter().map(|((architecture, os), pool)| NodePool {
+        architecture: architecture.to_owned(),
+        os: os.to_owned(),
+        ..pool
+    });
+    let mut pools: Vec<NodePool> = named.collect();
+    pools.sort_by_key(|pool| std::cmp::Reverse(pool.nodes));
+    pools
+}
+
+fn namespaces(seen: &Cluster, land: &Land) -> Vec<NamespaceFacts> {
+    let mut quotas = BTreeMap::<String, Vec<Quota>>::new();
+    for ((namespace, _), quota) in land.quotas.all().unwrap_or_default() {
+        quotas.entry(namespace).or_default().push(quota);
+    }
+    seen.namespaces()
+        .into_iter()
+        .take(facts::NAMESPACES_MAX)
+        .map(|(name, pod_security)| NamespaceFacts {
+            quotas: quotas.remove(&name).unwrap_or_default(),
+            name,
+            pod_security,
+        })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use domain::quantity::Quantity;
 
     use super::*;
 
     #[test]
-    fn nodes_are_counted_from_one_page() {
-        let list = json!({"metadata": {"remainingItemCount": 41}, "items": [{}]});
-        assert_eq!(count(&list), Some(42));
-        assert_eq!(count(&json!({})), None);
+    fn nodes_are_added_up_by_architecture_and_only_those_that_take_pods_offer_room() {
+        let node = |architecture: &str, takes_pods, cpu| NodeSeen {
+            architecture: architecture.into(),
+            os: "linux".into(),
+            takes_pods,
+            cpu: Quantity::whole(cpu),
+            memory: Quantity::whole(cpu * 4),
+        };
+        let pools = pools(&[
+            node("arm64", true, 2),
+            node("amd64", true, 4),
+            node("amd64", true, 8),
+            node("amd64", false, 64),
+        ]);
+        let [amd, arm] = &pools[..] else { panic!("{pools:?}") };
+        assert_eq!((&*amd.architecture, amd.nodes, amd.ready), ("amd64", 3, 2));
+        assert_eq!(
+            (amd.cpu, amd.largest_cpu, amd.largest_memory),
+            (Quantity::whole(12), Quantity::whole(8), Quantity::whole(32))
+        );
+        assert_eq!((&*arm.architecture, arm.nodes), ("arm64", 1));
     }
 }

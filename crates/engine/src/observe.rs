@@ -16,11 +16,13 @@ use crate::release::Slots;
 
 pub(crate) mod cluster;
 mod follow;
+pub(crate) mod land;
 mod live;
 mod objects;
 mod pods;
 
 pub(crate) use cluster::Cluster;
+pub(crate) use land::{Land, NodeSeen};
 pub(crate) use live::Live;
 pub(crate) use objects::{Condition, Objects};
 pub(crate) use pods::Pods;

@@ -3,7 +3,7 @@
 //! The pulse (reach, last seen, report mark) and the version of the wants are rows of their own, see
 //! [`pulse`](self::touch): they are written every few seconds and must not move the rest.
 
-use domain::cluster::{ApiResource, Cluster, ClusterFacts};
+use domain::cluster::{ApiResource, Cluster, ClusterFacts, NamespaceFacts};
 use domain::page::{ListQuery, Page};
 use domain::{ClusterId, Timestamp};
 
@@ -19,7 +19,7 @@ pub use pulse::{begin_incarnation, overdue, report_mark, set_reach, take_report_
 pub(crate) use wants::flush as flush_wants;
 pub use wants::{bump as bump_wants, version as wants_version};
 
-/// What every statement that gives clusters begins with; the list of kinds is left out, it is long.
+/// What every statement that gives clusters begins with; the lists of kinds and namespaces are left out, they are long.
 const SELECT: &str = "SELECT c.id, c.name, c.kind, c.labels, c.taints, c.schedulable, c.lease_seconds, c.created_at, c.revision, \
      f.facts, p.reach, p.last_seen";
 const FROM: &str = " FROM cluster c JOIN cluster_facts f ON f.cluster_id = c.id \
@@ -79,11 +79,12 @@ pub async fn update(tx: &mut Tx, cluster: &Cluster, expected_revision: i64) -> R
 
 /// Writes what the agent found out; nothing is written if it is what is there.
 pub async fn set_facts(tx: &mut Tx, id: ClusterId, facts: &ClusterFacts) -> Result<bool, Error> {
-    let short = json(&ClusterFacts { apis: Vec::new(), ..facts.clone() })?;
-    let changed = sql("UPDATE cluster_facts SET facts = $1, apis = $2 \
-                       WHERE cluster_id = $3 AND (facts <> $1 OR apis <> $2)")
+    let short = json(&ClusterFacts { apis: Vec::new(), namespaces: Vec::new(), ..facts.clone() })?;
+    let changed = sql("UPDATE cluster_facts SET facts = $1, apis = $2, namespaces = $3 \
+                       WHERE cluster_id = $4 AND (facts <> $1 OR apis <> $2 OR namespaces <> $3)")
     .bind(short)
     .bind(json(&facts.apis)?)
+    .bind(json(&facts.namespaces)?)
     .text(id)
     .run(tx)
     .await?;
@@ -102,7 +103,7 @@ pub async fn by_id(tx: &mut Tx, id: ClusterId) -> Result<Option<Cluster>, Error>
     one(row, "cluster", read_whole)
 }
 
-/// Every cluster without its list of kinds, by name: what placement needs.
+/// Every cluster without its lists of kinds and namespaces, by name: what placement needs.
 pub async fn all(tx: &mut Tx) -> Result<Vec<Cluster>, Error> {
     let rows = sql(SELECT).push(FROM).push(" ORDER BY c.name").rows(tx).await?;
     Ok(read_all(&rows, "cluster", read))
@@ -164,12 +165,13 @@ fn filtered(head: Sql, query: &ListQuery) -> Result<Sql, Error> {
 }
 
 fn whole() -> Sql {
-    sql(SELECT).push(", f.apis").push(FROM)
+    sql(SELECT).push(", f.apis, f.namespaces").push(FROM)
 }
 
 fn read_whole(row: &Record<'_>) -> Result<Cluster, Why> {
     let mut cluster = read(row)?;
     cluster.facts.apis = row.json::<Vec<ApiResource>>("apis")?;
+    cluster.facts.namespaces = row.json::<Vec<NamespaceFacts>>("namespaces")?;
     Ok(cluster)
 }
 

@@ -20,8 +20,10 @@ pub(crate) struct Migration {
 }
 
 /// All of them, oldest first.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, text: include_str!("../../../migrations/0001_start.sql") }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, text: include_str!("../../../migrations/0001_start.sql") },
+    Migration { version: 2, text: include_str!("../../../migrations/0002_cluster_namespaces.sql") },
+];
 
 /// Any number that no other program on the same PostgreSQL database is likely to take.
 const ADVISORY_LOCK: i64 = 0x666c_6f74_696c_6c61;
@@ -139,7 +141,7 @@ mod tests {
         assert!(versions.iter().copied().eq(1..=versions.len() as i64), "numbered without a gap");
     }
 
-    /// A database with the first schema and one project, and the address to migrate it again.
+    /// A database with today's schema and one project, and the address to migrate it again.
     async fn used(url: &str) {
         let store = Store::open(url).await.unwrap();
         let mut tx = store.write().await.unwrap();
@@ -164,21 +166,29 @@ mod tests {
         found
     }
 
-    const FIRST: Migration = MIGRATIONS[0];
-    const GOOD: Migration = Migration { version: 2, text: "ALTER TABLE project ADD COLUMN motto TEXT;" };
+    const TODAY: i64 = MIGRATIONS.len() as i64;
+    const GOOD: Migration =
+        Migration { version: TODAY + 1, text: "ALTER TABLE project ADD COLUMN motto TEXT;" };
     const BAD: Migration =
-        Migration { version: 3, text: "CREATE TABLE a (b TEXT); INSERT INTO nowhere VALUES (1);" };
+        Migration { version: TODAY + 2, text: "CREATE TABLE a (b TEXT); INSERT INTO nowhere VALUES (1);" };
+
+    fn today_and(more: &[Migration]) -> Vec<Migration> {
+        [MIGRATIONS, more].concat()
+    }
 
     #[tokio::test]
     async fn p22_a_run_that_fails_leaves_the_schema_as_it_was() {
         both::for_both_addresses(|url| async move {
             used(&url).await;
-            again(&url, &[FIRST, GOOD, BAD]).await.unwrap_err();
+            again(&url, &today_and(&[GOOD, BAD])).await.unwrap_err();
             assert!(!has_column(&url).await, "not even the part that would have succeeded");
             Store::open(&url).await.unwrap().close().await;
-            again(&url, &[FIRST, GOOD]).await.unwrap();
+            again(&url, &today_and(&[GOOD])).await.unwrap();
             assert!(has_column(&url).await);
-            assert!(matches!(Store::open(&url).await, Err(Error::NewerSchema { found: 2, known: 1 })));
+            let refused = Store::open(&url).await;
+            assert!(
+                matches!(refused, Err(Error::NewerSchema { found, known }) if (found, known) == (TODAY + 1, TODAY))
+            );
         })
         .await;
     }
@@ -187,10 +197,10 @@ mod tests {
     async fn a_sqlite_file_is_copied_before_it_is_upgraded() {
         both::on_sqlite(|url| async move {
             used(&url).await;
-            let copy = format!("{url}.before-0002");
+            let copy = format!("{url}.before-{:04}", TODAY + 1);
             let path = copy.strip_prefix("sqlite://").unwrap().to_owned();
             assert!(!Path::new(&path).exists(), "nothing was there to be copied");
-            again(&url, &[FIRST, GOOD]).await.unwrap();
+            again(&url, &today_and(&[GOOD])).await.unwrap();
             let store = Store::open(&copy).await.unwrap();
             let mut tx = store.write().await.unwrap();
             let kept =

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::quantity;
+use super::quantity::suggest;
 use super::scene::{Container, Pod, Scene, quoted};
 use crate::finding::Finding;
+use crate::quantity::Quantity;
 
 /// G209 and G210: quantities can be read and mean what they say.
 pub(super) fn quantities(scene: &Scene<'_>) -> Vec<Finding> {
@@ -24,9 +25,9 @@ pub(super) fn quantities(scene: &Scene<'_>) -> Vec<Finding> {
 fn quantity_finding(pod: &Pod<'_>, path: &str, (resource, value): (&str, &Value)) -> Option<Finding> {
     let text = as_text(value)?;
     let shown = quoted(&text);
-    match quantity::parse(&text) {
+    match Quantity::parse(&text) {
         None => {
-            let hint = quantity::suggest(&text).map_or_else(
+            let hint = suggest(&text).map_or_else(
                 || "Write a number and a unit, such as 500m for cpu or 512Mi for memory.".to_owned(),
                 |better| format!("Write {better}."),
             );
@@ -37,7 +38,7 @@ fn quantity_finding(pod: &Pod<'_>, path: &str, (resource, value): (&str, &Value)
                 &hint,
             ))
         }
-        Some(amount) if amount < 0.0 => Some(pod.owner.error(
+        Some(amount) if amount < Quantity::ZERO => Some(pod.owner.error(
             "G209",
             path,
             format!("{resource}: {shown} is less than nothing."),
@@ -48,7 +49,7 @@ fn quantity_finding(pod: &Pod<'_>, path: &str, (resource, value): (&str, &Value)
             let message = format!("{resource}: {shown} means thousandths of a byte.");
             Some(pod.owner.warning("G210", path, message, &format!("You probably want {meant}Mi.")))
         }
-        Some(amount) if resource == "cpu" && amount > 64.0 => {
+        Some(amount) if resource == "cpu" && amount > Quantity::whole(64) => {
             let message = format!("cpu: {shown} asks for {amount} whole processors.");
             Some(pod.owner.warning("G210", path, message, &format!("You probably want {text}m.")))
         }
@@ -122,8 +123,8 @@ fn fields<'a>(container: &Container<'a>, list: &str) -> impl Iterator<Item = (&'
     map.into_iter().flatten().map(|(key, value)| (key.as_str(), value))
 }
 
-fn amount(value: &Value) -> Option<f64> {
-    quantity::parse(&as_text(value)?)
+fn amount(value: &Value) -> Option<Quantity> {
+    Quantity::parse(&as_text(value)?)
 }
 
 /// A quantity may be written as text or as a number.

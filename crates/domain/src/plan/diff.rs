@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Spot, by_key, segment};
-use super::quantity::same_amount;
 use super::{FieldChange, secret};
 use crate::object::ObjectRef;
 use crate::path::{Path, Segment};
+use crate::quantity::Quantity;
 
 /// The fields of `live` that applying `wanted` by server-side apply would change, in the order of `wanted`.
 ///
@@ -172,6 +172,11 @@ fn same_scalar(wanted: &Value, live: &Value, spot: Spot<'_>) -> bool {
         _ => wanted == live,
     };
     equal || spot.is_left_to_the_server(wanted) || (spot.is_quantity() && same_amount(wanted, live))
+}
+
+/// The API server rewrites quantities into its own form: as texts they would differ for ever.
+fn same_amount(wanted: &Value, live: &Value) -> bool {
+    Quantity::of(wanted).is_some_and(|amount| Quantity::of(live) == Some(amount))
 }
 
 fn same_item(wanted: &Value, live: &Value, spot: Spot<'_>) -> bool {

@@ -1,12 +1,13 @@
 //! Namespaces and custom resource definitions: what objects need to be there before them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::follow::{self, Event, Target};
+use super::land::Land;
 use crate::api::{Api, Resource};
 use crate::record::{self, Records};
 use crate::release::Slots;
@@ -24,13 +25,27 @@ pub(crate) enum Namespace {
     Unknown,
 }
 
+/// What is kept of a namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Known {
+    terminating: bool,
+    /// The pod security level it enforces; empty when it says nothing.
+    pod_security: String,
+}
+
 /// The namespaces of the cluster, and whether definitions changed.
 #[derive(Default)]
 pub(crate) struct Cluster {
     /// `None` until the first list.
-    namespaces: RwLock<Option<HashMap<String, bool>>>,
+    namespaces: RwLock<Option<BTreeMap<String, Known>>>,
+    /// Machines, quotas and classes.
+    pub land: Land,
     /// Told when a custom resource definition came, went or changed.
     pub definitions: Notify,
+}
+
+pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 pub(crate) fn namespaces() -> Resource {
@@ -42,33 +57,46 @@ impl Cluster {
         match &*self.namespaces.read().unwrap_or_else(PoisonError::into_inner) {
             None => Namespace::Unknown,
             Some(known) => match known.get(name) {
-                Some(true) => Namespace::Terminating,
-                Some(false) => Namespace::Active,
+                Some(known) if known.terminating => Namespace::Terminating,
+                Some(_) => Namespace::Active,
                 None => Namespace::Missing,
             },
         }
     }
 
+    /// Name and pod security level of every namespace that takes objects, by name; empty when they can't be listed.
+    pub(crate) fn namespaces(&self) -> Vec<(String, String)> {
+        let known = self.namespaces.read().unwrap_or_else(PoisonError::into_inner);
+        let active = known.iter().flatten().filter(|(_, known)| !known.terminating);
+        active.map(|(name, known)| (name.clone(), known.pod_security.clone())).collect()
+    }
+
     /// Takes that a namespace is there, from a watch or from the answer to a write.
     pub(crate) fn put_namespace(&self, value: &Value) {
-        let terminating = value.pointer("/metadata/deletionTimestamp").is_some();
-        let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        if let Some(known) = &mut *self.namespaces.write().unwrap_or_else(PoisonError::into_inner) {
-            known.insert(name.to_owned(), terminating);
+        let known = Known {
+            terminating: value.pointer("/metadata/deletionTimestamp").is_some(),
+            pod_security: text(value, "/metadata/labels/pod-security.kubernetes.io~1enforce").to_owned(),
+        };
+        let name = text(value, "/metadata/name").to_owned();
+        if let Some(all) = &mut *self.namespaces.write().unwrap_or_else(PoisonError::into_inner)
+            && all.insert(name, known.clone()).as_ref() != Some(&known)
+        {
+            self.land.changed.notify_one();
         }
     }
 
     fn take_namespaces(&self, event: Event, slots: &Slots) {
         match event {
             Event::Listed(values, _) => {
-                *self.namespaces.write().unwrap_or_else(PoisonError::into_inner) = Some(HashMap::new());
+                *self.namespaces.write().unwrap_or_else(PoisonError::into_inner) = Some(BTreeMap::new());
                 values.iter().for_each(|value| self.put_namespace(value));
             }
             Event::Put(value) => self.put_namespace(&value),
             Event::Deleted(value) => {
-                let name = value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-                if let Some(known) = &mut *self.namespaces.write().unwrap_or_else(PoisonError::into_inner) {
-                    known.remove(name);
+                if let Some(all) = &mut *self.namespaces.write().unwrap_or_else(PoisonError::into_inner)
+                    && all.remove(text(&value, "/metadata/name")).is_some()
+                {
+                    self.land.changed.notify_one();
                 }
             }
             Event::Listing | Event::Failing(_) | Event::Resumed | Event::NotServed => return,
@@ -78,23 +106,13 @@ impl Cluster {
 
     /// Watches namespaces.
     pub(crate) async fn follow_namespaces(self: Arc<Self>, api: Api, slots: Arc<Slots>) {
-        let target = Target {
-            path: namespaces().collection(""),
-            selector: String::new(),
-            fields: String::new(),
-            metadata_only: true,
-        };
+        let target = Target::metadata(namespaces().collection(""));
         follow::follow(api, target, |event| self.take_namespaces(event, &slots)).await;
     }
 
     /// Watches custom resource definitions, only to know when the kinds of the cluster may have changed.
     pub(crate) async fn follow_definitions(self: Arc<Self>, api: Api) {
-        let target = Target {
-            path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned(),
-            selector: String::new(),
-            fields: String::new(),
-            metadata_only: true,
-        };
+        let target = Target::metadata("/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned());
         follow::follow(api, target, |event| {
             if matches!(event, Event::Put(_) | Event::Deleted(_) | Event::Listed(..)) {
                 self.definitions.notify_one();
@@ -106,12 +124,7 @@ impl Cluster {
 
 /// Watches our own records, for deletions by others.
 pub(crate) async fn follow_records(api: Api, records: Arc<Records>, slots: Arc<Slots>) {
-    let target = Target {
-        path: record::resource().collection(""),
-        selector: String::new(),
-        fields: String::new(),
-        metadata_only: false,
-    };
+    let target = Target::all(record::resource().collection(""));
     follow::follow(api, target, |event| match event {
         Event::Listing => records.listing(),
         Event::Listed(values, version) => {

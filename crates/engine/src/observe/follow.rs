@@ -36,6 +36,26 @@ pub(crate) struct Target {
     pub fields: String,
     /// Whether metadata is enough.
     pub metadata_only: bool,
+    /// Longest pause while the server refuses.
+    pub patience: Duration,
+}
+
+impl Target {
+    /// Everything in a collection, whole.
+    pub fn all(path: String) -> Self {
+        Self {
+            path,
+            selector: String::new(),
+            fields: String::new(),
+            metadata_only: false,
+            patience: PAUSE_REFUSED,
+        }
+    }
+
+    /// The same without anything but metadata.
+    pub fn metadata(path: String) -> Self {
+        Self { metadata_only: true, ..Self::all(path) }
+    }
 }
 
 /// What is told about a target.
@@ -70,7 +90,7 @@ pub(crate) async fn follow(api: Api, target: Target, mut tell: impl FnMut(Event)
             Err(Error::ApiMissing(_) | Error::NotFound(_)) => return tell(Event::NotServed),
             Err(Error::Gone) => continue,
             Err(error) => {
-                let longest = longest(&error);
+                let longest = longest(&target, &error);
                 tell(Event::Failing(error));
                 rest(&api, &mut pause, longest).await;
                 continue;
@@ -92,12 +112,12 @@ pub(crate) async fn follow(api: Api, target: Target, mut tell: impl FnMut(Event)
             match end {
                 Ok(()) if begun.elapsed() > Duration::from_secs(1) => {}
                 // A server that hangs up at once is not asked again at once.
-                Ok(()) => rest(&api, &mut pause, PAUSE_REFUSED).await,
+                Ok(()) => rest(&api, &mut pause, target.patience).await,
                 Err(Error::Gone) => break,
                 Err(Error::ApiMissing(_) | Error::NotFound(_)) => return tell(Event::NotServed),
                 Err(error) => {
                     failing = true;
-                    let longest = longest(&error);
+                    let longest = longest(&target, &error);
                     tell(Event::Failing(error));
                     rest(&api, &mut pause, longest).await;
                 }
@@ -110,7 +130,7 @@ pub(crate) async fn follow(api: Api, target: Target, mut tell: impl FnMut(Event)
 async fn rest(api: &Api, pause: &mut Duration, longest: Duration) {
     let jitter = rand::rng().random_range(0.8..1.2);
     let time_out = tokio::time::sleep((*pause).min(longest).mul_f64(jitter));
-    *pause = (*pause * 2).min(PAUSE_REFUSED);
+    *pause = (*pause * 2).min(longest);
     let mut silence = api.reach().subscribe();
     if silence.borrow().is_none() {
         return time_out.await;
@@ -121,8 +141,8 @@ async fn rest(api: &Api, pause: &mut Duration, longest: Duration) {
     }
 }
 
-fn longest(error: &Error) -> Duration {
-    if error.is_silence() { PAUSE_SILENT } else { PAUSE_REFUSED }
+fn longest(target: &Target, error: &Error) -> Duration {
+    if error.is_silence() { PAUSE_SILENT } else { target.patience }
 }
 
 fn accept(target: &Target, what: &str) -> String {

@@ -134,12 +134,8 @@ impl Objects {
 
     /// Watches until the kind is not served any more.
     pub(crate) async fn follow(self: Arc<Self>, api: Api, slots: Arc<Slots>, pods: Arc<Pods>) {
-        let target = Target {
-            path: self.resource.collection(""),
-            selector: RELEASE_LABEL.to_owned(),
-            fields: String::new(),
-            metadata_only: false,
-        };
+        let path = self.resource.collection("");
+        let target = Target { selector: RELEASE_LABEL.to_owned(), ..Target::all(path) };
         follow::follow(api, target, |event| self.take(event, &slots, &pods)).await;
     }
 
@@ -152,12 +148,8 @@ impl Objects {
         one: ObjectRef,
     ) {
         let namespace = if self.resource.namespaced { one.namespace.as_str() } else { "" };
-        let target = Target {
-            path: self.resource.collection(namespace),
-            selector: String::new(),
-            fields: format!("metadata.name={}", one.name),
-            metadata_only: false,
-        };
+        let path = self.resource.collection(namespace);
+        let target = Target { fields: format!("metadata.name={}", one.name), ..Target::all(path) };
         let ended = self.ended.clone();
         let watch = follow::follow(api, target, |event| {
             self.take(event, &slots, &pods);

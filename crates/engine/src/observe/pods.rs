@@ -74,12 +74,7 @@ impl Pods {
         let pods = Resource::known("", "v1", "Pod", "pods", true);
         let sets = Resource::known("apps", "v1", "ReplicaSet", "replicasets", true);
         let events = Resource::known("", "v1", "Event", "events", true);
-        let all = |resource: &Resource| Target {
-            path: resource.collection(scope),
-            selector: String::new(),
-            fields: String::new(),
-            metadata_only: false,
-        };
+        let all = |resource: &Resource| Target::all(resource.collection(scope));
         let warnings = Target { fields: "involvedObject.kind=Pod,type=Warning".to_owned(), ..all(&events) };
         self.follow(all(&pods), scope, Self::take_pods);
         self.follow(Target { metadata_only: true, ..all(&sets) }, scope, Self::take_sets);

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Longer than anything here may take; a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 type Told = Arc<Mutex<(HashMap<ReleaseId, Vec<ReleaseReport>>, Vec<DriftNote>)>>;
 

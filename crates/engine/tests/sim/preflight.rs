@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::quantity::Quantity;
 use domain::release::StageName;
 use domain::workload::Policies;
 use serde_json::{Value, json};
@@ -144,6 +145,44 @@ async fn facts_name_version_nodes_kinds_and_classes() {
     assert_eq!(facts.nodes, Some(3));
     assert_eq!(facts.serves("apps", "v1", "Deployment"), Some(true));
     assert_eq!(facts.serves("example.com", "v1", "Widget"), Some(false));
-    assert_eq!(facts.storage_classes, ["standard"]);
+    assert_eq!(
+        (&*facts.default_storage_class, &facts.storage_classes[..]),
+        ("standard", &["standard".to_owned()][..])
+    );
+    let [pool] = &facts.node_pools[..] else { panic!("{:?}", facts.node_pools) };
+    assert_eq!((&*pool.architecture, pool.nodes, pool.ready), ("amd64", 3, 3));
+    assert_eq!((pool.cpu, pool.largest_cpu), (Quantity::whole(48), Quantity::whole(16)));
+    assert!(facts.namespace("default").is_some());
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn facts_are_told_again_when_a_namespace_gets_a_quota_and_a_level() {
+    let cluster = cluster();
+    let agent = agent(&cluster).await;
+    assert!(agent.engine.facts().await.unwrap().namespace("shop").is_none());
+    let mut changed = agent.engine.facts_changed();
+    changed.borrow_and_update();
+    let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}});
+    cluster.create(namespace, "kubectl").unwrap();
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small", "namespace": "shop"},
+        "spec": {"hard": {"requests.cpu": "1500m"}},
+    });
+    cluster.create(quota, "kubectl").unwrap();
+
+    let shop = loop {
+        tokio::time::timeout(PATIENCE, changed.changed()).await.expect("it is told").unwrap();
+        let facts = agent.engine.facts().await.unwrap();
+        let known = facts.namespace("shop").filter(|shop| !shop.quotas.is_empty());
+        if let Some(shop) = known {
+            break shop.clone();
+        }
+    };
+    assert_eq!(shop.pod_security, "restricted");
+    let left: Vec<_> = shop.quotas[0].left().collect();
+    assert_eq!(left, [("requests.cpu", Quantity::parse("1.5").unwrap())]);
     agent.stop().await;
 }

@@ -1,6 +1,6 @@
 //! Clusters and their pulse.
 
-use domain::cluster::{ApiResource, Cluster, ClusterFacts, Reach, Taint, TaintEffect};
+use domain::cluster::{ApiResource, Cluster, ClusterFacts, NamespaceFacts, Quota, Reach, Taint, TaintEffect};
 use domain::page::ListQuery;
 use domain::placement::ClusterGroup;
 
@@ -19,6 +19,11 @@ fn facts() -> ClusterFacts {
         kubernetes_version: "v1.33.4".to_owned(),
         nodes: Some(3),
         apis: vec![deployment],
+        namespaces: vec![NamespaceFacts {
+            name: "web".to_owned(),
+            pod_security: "baseline".to_owned(),
+            quotas: vec![Quota { name: "web".to_owned(), ..Quota::default() }],
+        }],
         ..ClusterFacts::default()
     }
 }
@@ -37,7 +42,11 @@ async fn a_cluster_reads_back_as_it_was_written() {
         assert_eq!(cluster::by_id(&mut tx, cluster.id).await.unwrap().as_ref(), Some(&cluster));
         assert_eq!(cluster::all_with_facts(&mut tx, &[cluster.id]).await.unwrap(), [cluster.clone()]);
         let short = cluster::all(&mut tx).await.unwrap();
-        assert!(short[0].facts.apis.is_empty() && short[0].facts.nodes == Some(3));
+        assert_eq!(short[0].facts.nodes, Some(3));
+        assert!(
+            short[0].facts.apis.is_empty() && short[0].facts.namespaces.is_empty(),
+            "what is long is left out"
+        );
         assert!(cluster::by_name(&mut tx, "edge-2").await.unwrap().is_none());
     })
     .await;

@@ -1,0 +1,93 @@
+//! What an agent found out about the machines and the namespaces of its cluster.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::quantity::Quantity;
+
+/// Namespaces that a hub keeps of one cluster; the rest is not looked at by guard rails.
+pub const NAMESPACES_MAX: usize = 2_000;
+
+/// Nodes of one architecture and operating system, added up. Only nodes that take pods count: ready and not cordoned.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NodePool {
+    /// Architecture, such as `amd64`.
+    pub architecture: String,
+    /// Operating system, such as `linux`.
+    pub os: String,
+    /// How many there are.
+    pub nodes: u32,
+    /// How many of them take pods.
+    pub ready: u32,
+    /// Cores that pods can have on all that take pods.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub cpu: Quantity,
+    /// Bytes that pods can have on all that take pods.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub memory: Quantity,
+    /// Cores of the largest node: a pod that asks for more fits nowhere.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub largest_cpu: Quantity,
+    /// Bytes of the largest node.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub largest_memory: Quantity,
+}
+
+/// A namespace as guard rails see it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NamespaceFacts {
+    /// Its name.
+    pub name: String,
+    /// The pod security level that it enforces: `privileged`, `baseline` or `restricted`; empty when it says nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pod_security: String,
+    /// What may be used in it, and what is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotas: Vec<Quota>,
+}
+
+/// A resource quota.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Quota {
+    /// Its name.
+    pub name: String,
+    /// What may be used, by resource, such as `requests.cpu` or `pods`.
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, String>))]
+    pub hard: BTreeMap<String, Quantity>,
+    /// What is used.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, String>))]
+    pub used: BTreeMap<String, Quantity>,
+}
+
+impl Quota {
+    /// What is left of each resource; less than nothing when the quota was lowered below what is used.
+    pub fn left(&self) -> impl Iterator<Item = (&str, Quantity)> {
+        self.hard.iter().map(|(resource, hard)| {
+            (resource.as_str(), *hard - self.used.get(resource).copied().unwrap_or_default())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_quota_is_what_is_not_used() {
+        let q = |text| Quantity::parse(text).unwrap();
+        let quota = Quota {
+            name: "web".into(),
+            hard: [("pods".to_owned(), q("10")), ("requests.cpu".to_owned(), q("2"))].into(),
+            used: [("requests.cpu".to_owned(), q("800m"))].into(),
+        };
+        assert_eq!(quota.left().collect::<Vec<_>>(), [("pods", q("10")), ("requests.cpu", q("1200m"))]);
+    }
+}
