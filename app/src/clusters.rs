@@ -122,7 +122,7 @@ fn show(list: ClusterList, q: &str, labels: &str, later: bool) -> AnyView {
 }
 
 fn row(one: ClusterSummary, at: Timestamp) -> impl IntoView {
-    let ClusterSummary { cluster, counts } = one;
+    let ClusterSummary { cluster, counts, .. } = one;
     let targeted = counts.targeted();
     let healthy = format!("{}/{targeted}", counts.healthy());
     let spoken = spoken(&counts);

@@ -150,13 +150,13 @@ fn ended_in(event: &Event) -> Option<State> {
 }
 
 fn address(event: &Event) -> String {
-    let gone = event.kind == EventKind::WorkloadDeleted;
+    let gone = matches!(event.kind, EventKind::WorkloadDeleted | EventKind::ClusterDeleted);
     match (event.workload_name.as_str(), event.cluster_name.as_str()) {
         (workload, cluster) if !workload.is_empty() && !cluster.is_empty() && !gone => {
             paths::release(workload, cluster)
         }
         (workload, _) if !workload.is_empty() && !gone => paths::workload(workload),
-        (_, cluster) if !cluster.is_empty() => paths::cluster(cluster),
+        (_, cluster) if !cluster.is_empty() && !gone && event.cluster.is_some() => paths::cluster(cluster),
         _ => paths::EVENTS.to_owned(),
     }
 }
@@ -181,7 +181,17 @@ fn look(event: &Event) -> Look {
             EventKind::DriftHealed => quiet("synced", "hue-healthy"),
             EventKind::ClusterReach => quiet("online", "hue-healthy"),
             EventKind::ReleaseChanged => quiet("progressing", "hue-progressing"),
-            EventKind::WorkloadCreated | EventKind::ClusterRegistered => quiet("plus", "hue-unknown"),
+            EventKind::WorkloadCreated
+            | EventKind::ClusterRegistered
+            | EventKind::ClusterAccepted
+            | EventKind::JoinTokenCreated => quiet("plus", "hue-unknown"),
+            EventKind::ClusterPending => quiet("pending", "hue-progressing"),
+            EventKind::ClusterJoined => quiet("online", "hue-healthy"),
+            EventKind::ClusterRejected
+            | EventKind::ClusterRevoked
+            | EventKind::ClusterDeleted
+            | EventKind::JoinTokenRevoked => quiet("removed", "hue-unknown"),
+            EventKind::ClusterRenewed => quiet("refresh", "hue-unknown"),
             EventKind::WorkloadSynced => quiet("refresh", "hue-unknown"),
             EventKind::ClusterFacts => quiet("note", "hue-unknown"),
             EventKind::WorkloadEdited

@@ -18,8 +18,10 @@ use crate::site::Site;
 pub mod cluster;
 pub mod event;
 pub mod fleet;
+pub mod join_token;
 pub mod overrides;
 pub mod placement;
+pub mod registration;
 pub mod release;
 pub mod token;
 pub mod watch;
@@ -80,6 +82,15 @@ fn table(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(cluster::get::handler))
         .routes(routes!(cluster::patch::handler))
         .routes(routes!(cluster::releases::handler))
+        .routes(routes!(cluster::delete::handler))
+        .routes(routes!(cluster::accept::handler))
+        .routes(routes!(cluster::reject::handler))
+        .routes(routes!(cluster::revoke::handler))
+        .routes(routes!(cluster::install::handler))
+        .routes(routes!(join_token::list::handler))
+        .routes(routes!(join_token::create::handler))
+        .routes(routes!(join_token::delete::handler))
+        .routes(routes!(registration::list::handler))
         .routes(routes!(fleet::handler))
         .routes(routes!(event::list::handler))
         .routes(routes!(token::list::handler))

@@ -94,6 +94,21 @@ impl Web {
     }
 }
 
+/// Where agents dial in.
+#[derive(Debug, clap::Args)]
+pub struct Dial {
+    /// Address to listen on for agents of clusters that this server can't reach; port 0 takes a free one. None, if left out.
+    #[arg(long, env = "FLOTILLA_AGENT_LISTEN")]
+    pub agent_listen: Option<SocketAddr>,
+    /// How agents reach that address, such as `https://flotilla.example.com:4601`; needed unless it is one address.
+    #[arg(long, env = "FLOTILLA_AGENT_URL", requires = "agent_listen")]
+    pub agent_url: Option<String>,
+    /// Folder with the authority that signs agents' certificates; made at the first start. The folder of the database, if
+    /// left out; servers that share a PostgreSQL database share this too.
+    #[arg(long, env = "FLOTILLA_AGENT_CA", requires = "agent_listen", value_name = "DIR")]
+    pub agent_ca: Option<PathBuf>,
+}
+
 /// `flotilla-server serve`
 #[derive(Debug, clap::Args)]
 pub struct Serve {
@@ -103,6 +118,9 @@ pub struct Serve {
     #[command(flatten)]
     /// Where the site is served.
     pub web: Web,
+    #[command(flatten)]
+    /// Where agents dial in.
+    pub dial: Dial,
     /// Serve the clusters of this kubeconfig. It is this machine's own file and may run its credential helpers.
     #[arg(long, env = "FLOTILLA_KUBECONFIG")]
     pub kubeconfig: Option<PathBuf>,
@@ -191,6 +209,8 @@ mod tests {
             "flotilla-server serve --wings",
             "flotilla-server serve --listen nowhere",
             "flotilla-server serve --context a",
+            "flotilla-server serve --agent-url https://h:1",
+            "flotilla-server serve --agent-listen nowhere",
             "flotilla-server serve --data d --database postgres://h/d",
             "flotilla-server demo --kubeconfig k",
             "flotilla-server demo --port 1 --listen 127.0.0.1:2",

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use hub::{Actor, NewCluster};
 
 use crate::args::{Demo, say, sqlite_in};
-use crate::running::{Running, open};
+use crate::running::{Parts, Running, open};
 
 mod flaky;
 mod fleet;
@@ -30,7 +30,7 @@ pub async fn run(args: Demo) -> anyhow::Result<()> {
     let hub = open(sqlite_in(&args.data)?).await?;
     let clusters = fleet::start(&args.data.join("clusters"))?;
     let levers = Arc::new(Levers::new(clusters.clone()));
-    let running = Running::start(hub.clone(), &args.web, Some(levers)).await?;
+    let running = Running::start(hub.clone(), &args.web, Parts { demo: Some(levers), agents: None }).await?;
     for (member, cluster) in &clusters {
         let new =
             NewCluster { lease_seconds: LEASE_SECONDS, labels: member.labels(), ..member.new_cluster() };

@@ -24,7 +24,10 @@ const LONGEST_KEY: usize = 200;
 const LARGEST_ANSWER: usize = 1024 * 1024;
 
 /// Its answer is a secret that is shown once: keeping it to show it again would be worse than a second token.
-const SECRET_ANSWER: &str = "/api/v1/tokens";
+fn is_secret(path: &str) -> bool {
+    matches!(path, "/api/v1/tokens" | "/api/v1/join-tokens")
+        || (path.starts_with("/api/v1/clusters/") && path.ends_with("/install"))
+}
 
 /// Requests with a key that are being carried out by this server.
 #[derive(Debug, Default)]
@@ -52,7 +55,7 @@ pub async fn once_per_key(State(site): State<Site>, request: Request, next: Next
     let (Some(actor), Some(key)) = (actor, request.headers().get(&KEY)) else {
         return next.run(request).await;
     };
-    if request.method() != Method::POST || request.uri().path() == SECRET_ANSWER {
+    if request.method() != Method::POST || is_secret(request.uri().path()) {
         return next.run(request).await;
     }
     let Some(key) = readable(key) else {

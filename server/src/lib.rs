@@ -8,6 +8,7 @@
 #![recursion_limit = "512"]
 
 pub mod access;
+pub mod agents;
 pub mod api;
 pub mod args;
 pub mod assets;
@@ -15,6 +16,7 @@ pub mod attempts;
 mod colon;
 pub mod console;
 pub mod demo;
+mod dial;
 mod ending;
 mod etag;
 mod headers;

@@ -150,7 +150,8 @@ pub async fn every_refusal_is_a_problem(
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> Response {
-    let of_api = request.uri().path().starts_with("/api/v1");
+    let path = request.uri().path();
+    let of_api = path.starts_with("/api/v1") || path.starts_with("/agent/v1");
     let response = next.run(request).await;
     let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let is_problem = kind == Some(wire::problem::MEDIA_TYPE.as_bytes());

@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::agents::{AgentAccess, AgentListener, Peer};
 use crate::args::Web;
 use crate::assets::Shelf;
 use crate::demo::Levers;
@@ -27,10 +28,20 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// How long agents may take to end.
 const AGENTS_END: Duration = Duration::from_secs(5);
 
+/// What a server may have besides.
+#[derive(Default)]
+pub struct Parts {
+    /// The demo's levers.
+    pub demo: Option<Arc<Levers>>,
+    /// Where agents dial in.
+    pub agents: Option<(AgentListener, AgentAccess)>,
+}
+
 /// The parts.
 pub struct Running {
     site: Site,
     listener: TcpListener,
+    dialled: Option<AgentListener>,
     address: SocketAddr,
     loops: Arc<Loops>,
     agents: TaskTracker,
@@ -54,7 +65,9 @@ impl Running {
     ///
     /// # Errors
     /// The port is taken or the built files can't be read.
-    pub async fn start(hub: Hub, web: &Web, demo: Option<Arc<Levers>>) -> anyhow::Result<Self> {
+    pub async fn start(hub: Hub, web: &Web, parts: Parts) -> anyhow::Result<Self> {
+        let Parts { demo, agents } = parts;
+        let (dialled, access) = agents.unzip();
         let wanted = web.address();
         let listener = TcpListener::bind(wanted).await;
         let listener = listener.with_context(|| format!("can't listen on {wanted}"))?;
@@ -65,6 +78,7 @@ impl Running {
         let options = Options {
             shelf,
             demo,
+            agents: access,
             secure_cookies: has_secure_cookies(web),
             loops_alive: Arc::new(move || Weak::upgrade(&watched).is_some_and(|loops| loops.alive())),
             stop: CancellationToken::new(),
@@ -73,6 +87,7 @@ impl Running {
         Ok(Self {
             site: Site::new(options),
             listener,
+            dialled,
             address,
             loops,
             agents: TaskTracker::new(),
@@ -115,12 +130,24 @@ impl Running {
         let serving =
             axum::serve(self.listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
         let serving = tokio::spawn(serving.into_future());
+        let dialled = self.dialled.zip(self.site.agents().ok()).map(|(listener, access)| {
+            let router = crate::agents::build(&self.site, access).router;
+            let service = router.into_make_service_with_connect_info::<Peer>();
+            let serving =
+                axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
+            tokio::spawn(serving.into_future())
+        });
         self.ending.asked_for().await;
         tracing::info!("ending: answers under way are finished");
         stop.cancel();
         match tokio::time::timeout(DRAIN, serving).await {
             Ok(ended) => ended.context("the server broke")?.context("the socket failed")?,
             Err(_) => tracing::warn!("some answers took too long and were cut off"),
+        }
+        if let Some(dialled) = dialled
+            && tokio::time::timeout(DRAIN, dialled).await.is_err()
+        {
+            tracing::warn!("some agents' answers took too long and were cut off");
         }
         self.agents_stop.cancel();
         self.agents.close();

@@ -4,8 +4,9 @@ use domain::cluster::ClusterKind;
 use hub::{Actor, NewCluster};
 
 use crate::args::{Serve, say};
+use crate::dial;
 use crate::kubeconfig;
-use crate::running::{Running, open};
+use crate::running::{Parts, Running, open};
 
 /// Serves until told to end.
 ///
@@ -17,7 +18,11 @@ pub async fn run(args: Serve) -> anyhow::Result<()> {
         None => Vec::new(),
     };
     let hub = open(args.database.address()?).await?;
-    let running = Running::start(hub.clone(), &args.web, None).await?;
+    let agents = dial::listen(&args.dial, &args.database, &hub).await?;
+    if let Some((_, access)) = &agents {
+        say(&format!("Agents dial {}", access.url));
+    }
+    let running = Running::start(hub.clone(), &args.web, Parts { demo: None, agents }).await?;
     for cluster in clusters {
         let new = NewCluster::new(&cluster.name, ClusterKind::Kubeconfig);
         let registered = hub.cluster_register(&Actor::system(), new).await?;

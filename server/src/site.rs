@@ -7,6 +7,7 @@ use hub::Hub;
 use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::AgentAccess;
 use crate::assets::Shelf;
 use crate::attempts::Attempts;
 use crate::demo::Levers;
@@ -21,6 +22,8 @@ pub struct Options {
     pub shelf: Shelf,
     /// The demo's levers, on a demo.
     pub demo: Option<Arc<Levers>>,
+    /// How agents reach the server, if they can.
+    pub agents: Option<AgentAccess>,
     /// Whether cookies are sent over https only; off for plain http on loopback.
     pub secure_cookies: bool,
     /// Says whether the loops run; `/readyz` asks.
@@ -36,6 +39,7 @@ impl Options {
             hub,
             shelf: Shelf::default(),
             demo: None,
+            agents: None,
             secure_cookies: false,
             loops_alive: Arc::new(|| true),
             stop: CancellationToken::new(),
@@ -76,6 +80,18 @@ impl Site {
     /// The demo's levers, on a demo.
     pub fn demo(&self) -> Option<&Arc<Levers>> {
         self.0.options.demo.as_ref()
+    }
+
+    /// How agents reach the server.
+    ///
+    /// # Errors
+    /// They can't.
+    pub fn agents(&self) -> Result<&AgentAccess, hub::Error> {
+        let none = || {
+            let why = "This server takes no agents: start it with --agent-listen.";
+            hub::Error::NotNow(domain::can::WhyNot(why.to_owned()))
+        };
+        self.0.options.agents.as_ref().ok_or_else(none)
     }
 
     /// Whether cookies are sent over https only.

@@ -87,7 +87,8 @@ fn show(
     later: bool,
     (label, broken): (ServerAction<ClusterLabel>, ServerAction<DemoBreak>),
 ) -> AnyView {
-    let ClusterView { summary: ClusterSummary { cluster, counts }, kinds, namespaces, releases, at } = view;
+    let ClusterView { summary: ClusterSummary { cluster, counts, .. }, kinds, namespaces, releases, at } =
+        view;
     let base = paths::cluster(&cluster.name);
     let simulated = cluster.kind == ClusterKind::Simulated;
     let targeted = counts.targeted();

@@ -1,4 +1,4 @@
-//! Connecting: to the cluster, then to the hub, each tried until it answers.
+//! Connecting: to the cluster and to the hub, each tried until it answers, neither waiting for the other.
 
 use std::time::Duration;
 
@@ -6,36 +6,38 @@ use engine::Engine;
 use rand::Rng;
 use tokio_util::sync::CancellationToken;
 
-use crate::link::Link;
+use crate::link::{Link, LinkError};
 use crate::run::Options;
 
-/// The hub's incarnation for this run, and the engine; `None` when cancelled first.
-pub(crate) async fn connect<L: Link>(
-    link: &L,
+/// The engine; `None` when cancelled first.
+pub(crate) async fn engine(
     client: kube::Client,
     options: &Options,
     cancel: &CancellationToken,
-) -> Option<(i64, Engine)> {
-    let both = async {
+) -> Option<Engine> {
+    let connected = async {
         let mut backoff = Backoff::new(options);
-        let engine = loop {
+        loop {
             match Engine::connect(client.clone(), options.engine.clone()).await {
                 Ok(engine) => break engine,
                 Err(error) => backoff.wait("the cluster does not answer", &error).await,
             }
-        };
-        let mut backoff = Backoff::new(options);
-        let incarnation = loop {
-            match link.begin().await {
-                Ok(incarnation) => break incarnation,
-                Err(error) => backoff.wait("the hub does not answer", &error).await,
-            }
-        };
-        (incarnation, engine)
+        }
     };
     tokio::select! {
-        both = both => Some(both),
+        engine = connected => Some(engine),
         () = cancel.cancelled() => None,
+    }
+}
+
+/// The hub's incarnation for this run. Cancel safe.
+pub(crate) async fn begin<L: Link>(link: &L, options: &Options) -> i64 {
+    let mut backoff = Backoff::new(options);
+    loop {
+        match link.begin().await {
+            Ok(incarnation) => return incarnation,
+            Err(error) => backoff.wait_for("the hub does not answer", &error).await,
+        }
     }
 }
 
@@ -61,6 +63,13 @@ impl Backoff {
     /// It worked: the next trouble begins with the first delay.
     pub fn reset(&mut self) {
         self.next = self.first;
+    }
+
+    /// Logs why, and sleeps: as long as the hub asked for, or longer.
+    pub async fn wait_for(&mut self, what: &str, why: &LinkError) {
+        let delay = self.delay().max(why.retry_after().unwrap_or_default());
+        tracing::warn!(error = %why, retry_in = ?delay, "{what}");
+        tokio::time::sleep(delay).await;
     }
 
     /// Logs why, and sleeps.

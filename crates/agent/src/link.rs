@@ -4,6 +4,7 @@
 //! reach, a direct call for a cluster that the server itself serves.
 
 use std::future::Future;
+use std::time::Duration;
 
 use domain::report::{ReportAck, ReportBatch, Wants};
 use domain::{Digest, ReleaseId};
@@ -17,6 +18,24 @@ pub enum LinkError {
     /// The hub has no such bundle for this cluster; a newer list of wants will say what is wanted instead.
     #[error("the hub does not give this bundle out: {0}")]
     Refused(String),
+    /// The hub wants to be left alone for a while (`Retry-After`).
+    #[error("the hub asks to wait {after:?}: {why}")]
+    Later {
+        /// Why.
+        why: String,
+        /// How long.
+        after: Duration,
+    },
+}
+
+impl LinkError {
+    /// How long the hub wants to be left alone, if it said so.
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Later { after, .. } => Some(*after),
+            Self::Unreachable(_) | Self::Refused(_) => None,
+        }
+    }
 }
 
 /// What an agent asks of the hub. Every call is about the cluster of the link's credential and no other.

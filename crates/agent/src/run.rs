@@ -1,15 +1,17 @@
-//! The agent's life: connect, then pull, drive, report and pulse side by side until told to stop.
+//! The agent's life: connect to the cluster, take up what it should hold, then pull, drive, keep, report and pulse side
+//! by side until told to stop.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use engine::Engine;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::keep::Keeper;
 use crate::link::Link;
-use crate::{connect, pulse, reports, wants};
+use crate::{connect, kept, pulse, reports, wants};
 
 /// How an agent runs.
 #[derive(Debug, Clone)]
@@ -22,6 +24,9 @@ pub struct Options {
     pub retry_first: Duration,
     /// Longest delay between tries.
     pub retry_max: Duration,
+    /// Where the agent keeps what its cluster should hold, so that it goes on healing after a restart without its hub.
+    /// `None` for an agent inside the server: there the hub is never away.
+    pub keep: Option<Keeper>,
 }
 
 impl Options {
@@ -32,6 +37,7 @@ impl Options {
             heartbeat: Duration::from_secs(20),
             retry_first: Duration::from_millis(250),
             retry_max: Duration::from_secs(30),
+            keep: None,
         }
     }
 }
@@ -49,8 +55,12 @@ pub(crate) struct Agent<L> {
 
 /// Serves one cluster until `cancel`. A cluster or hub that does not answer is tried again for ever.
 pub async fn run<L: Link>(link: L, client: kube::Client, options: Options, cancel: CancellationToken) {
-    let Some((incarnation, engine)) = connect::connect(&link, client, &options, &cancel).await else {
+    let Some(engine) = connect::engine(client, &options, &cancel).await else {
         return;
+    };
+    let before = match &options.keep {
+        Some(keeper) => kept::restore(keeper).await,
+        None => kept::Whole::default(),
     };
     let agent = Arc::new(Agent {
         link,
@@ -59,11 +69,13 @@ pub async fn run<L: Link>(link: L, client: kube::Client, options: Options, cance
         wants_version: AtomicI64::new(-1),
         newer_wants: Notify::new(),
     });
+    let (keep, newest) = watch::channel(None);
     let parts = async {
         tokio::join!(
             engine.run(cancel.clone()),
-            wants::run(&agent),
-            reports::run(&agent, incarnation),
+            wants::run(&agent, before, keep),
+            kept::run(&agent.options, newest),
+            reports::run(&agent),
             pulse::run(&agent),
         )
     };

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use domain::Timestamp;
 use domain::bundle::Bundle;
@@ -15,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::connect::Backoff;
+use crate::kept::Whole;
 use crate::link::Link;
 use crate::run::Agent;
 
@@ -29,9 +31,13 @@ enum Held {
 }
 
 /// Keeps the engine told of everything the cluster should hold.
-pub(crate) async fn run<L: Link>(agent: &Arc<Agent<L>>) {
+pub(crate) async fn run<L: Link>(
+    agent: &Arc<Agent<L>>,
+    before: Whole,
+    keep: watch::Sender<Option<Arc<Whole>>>,
+) {
     let (lists, newest) = watch::channel(None);
-    tokio::join!(follow(agent, lists), hold(agent, newest));
+    tokio::join!(follow(agent, lists), hold(agent, newest, before, keep));
 }
 
 /// Asks for a list newer than the last one, for ever.
@@ -49,16 +55,27 @@ async fn follow<L: Link>(agent: &Agent<L>, lists: watch::Sender<Option<Wants>>) 
                 agent.wants_version.store(list.version, Relaxed);
                 lists.send_replace(Some(list));
             }
-            Err(error) => backoff.wait("the list of wants can't be read", &error).await,
+            Err(error) => backoff.wait_for("the list of wants can't be read", &error).await,
         }
     }
 }
 
 /// Fetches what the newest list names and the agent lacks, forgets what it no longer names, and tells the engine.
-async fn hold<L: Link>(agent: &Arc<Agent<L>>, mut newest: watch::Receiver<Option<Wants>>) {
+/// Until the hub says what it wants, that is what it wanted before.
+async fn hold<L: Link>(
+    agent: &Arc<Agent<L>>,
+    mut newest: watch::Receiver<Option<Wants>>,
+    mut before: Whole,
+    keep: watch::Sender<Option<Arc<Whole>>>,
+) {
     let (tell, mut told) = mpsc::channel(FETCHES);
-    let mut bundles = Bundles { held: HashMap::new(), running: HashMap::new(), tasks: JoinSet::new(), tell };
-    let mut list = Wants::default();
+    let held = before.bundles.iter().map(|(digest, bundle)| (digest.clone(), Held::Here(bundle.clone())));
+    let held = held.collect();
+    let mut bundles = Bundles { held, running: HashMap::new(), tasks: JoinSet::new(), tell };
+    let mut list = before.list.clone();
+    if !list.releases.is_empty() {
+        agent.engine.set_desired(bundles.desired(&list));
+    }
     loop {
         tokio::select! {
             changed = newest.changed() => {
@@ -77,6 +94,10 @@ async fn hold<L: Link>(agent: &Arc<Agent<L>>, mut newest: watch::Receiver<Option
             }
         }
         agent.engine.set_desired(bundles.desired(&list));
+        if agent.options.keep.is_some() {
+            before = Whole::of(&list, |digest| bundles.here(digest), &before);
+            keep.send_replace(Some(Arc::new(before.clone())));
+        }
     }
 }
 
@@ -116,6 +137,13 @@ impl Bundles {
         }
     }
 
+    fn here(&self, digest: &Digest) -> Option<Arc<Bundle>> {
+        match self.held.get(digest) {
+            Some(Held::Here(bundle)) => Some(bundle.clone()),
+            _ => None,
+        }
+    }
+
     fn desired(&self, list: &Wants) -> Vec<Desired> {
         list.releases.iter().map(|want| self.desired_one(want)).collect()
     }
@@ -134,7 +162,8 @@ impl Bundles {
     }
 }
 
-fn bundle_of(want: &Want) -> Option<(ReleaseId, &Digest)> {
+/// The release and the bundle that a want names, if it names one.
+pub(crate) fn bundle_of(want: &Want) -> Option<(ReleaseId, &Digest)> {
     match &want.goal {
         Goal::Present { bundle, .. } => Some((want.release, bundle)),
         Goal::Absent { .. } => None,
@@ -151,6 +180,7 @@ async fn fetch<L: Link>(
     let mut backoff = Backoff::new(&agent.options);
     let mut attempts = 0;
     loop {
+        let mut asked_for = Duration::ZERO;
         let failed = match agent.link.bundle(release, &digest).await {
             Ok(bytes) => match checked(&bytes, &digest) {
                 Ok(bundle) => {
@@ -160,14 +190,17 @@ async fn fetch<L: Link>(
                 }
                 Err(failed) => failed,
             },
-            Err(error) => Trouble {
-                reason: "BundleFetchFailed".to_owned(),
-                message: format!("The bundle {} could not be fetched: {error}.", digest.short()),
-                ..Trouble::default()
-            },
+            Err(error) => {
+                asked_for = error.retry_after().unwrap_or_default();
+                Trouble {
+                    reason: "BundleFetchFailed".to_owned(),
+                    message: format!("The bundle {} could not be fetched: {error}.", digest.short()),
+                    ..Trouble::default()
+                }
+            }
         };
         attempts += 1;
-        let delay = backoff.delay();
+        let delay = backoff.delay().max(asked_for);
         let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
         let next_retry = Some(now(&agent).plus_millis(millis));
         let _ = tell.send((digest.clone(), Held::Failed(Trouble { attempts, next_retry, ..failed }))).await;

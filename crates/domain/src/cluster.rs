@@ -244,6 +244,9 @@ pub struct ClusterSummary {
     pub cluster: Cluster,
     /// Its releases by state.
     pub counts: crate::rollup::Counts,
+    /// How far it has come in joining, and whether it is heard from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<crate::join::ClusterCondition>,
 }
 
 #[cfg(test)]

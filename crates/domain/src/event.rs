@@ -43,6 +43,24 @@ pub enum EventKind {
     ClusterReach,
     /// A cluster's version or kinds changed.
     ClusterFacts,
+    /// A token to join with was made.
+    JoinTokenCreated,
+    /// A token to join with was ended.
+    JoinTokenRevoked,
+    /// An agent asks to join.
+    ClusterPending,
+    /// A cluster was accepted.
+    ClusterAccepted,
+    /// A cluster was refused.
+    ClusterRejected,
+    /// A cluster's agent came for the first time, or with another version.
+    ClusterJoined,
+    /// A cluster's agent got a new certificate.
+    ClusterRenewed,
+    /// A cluster's certificates were revoked.
+    ClusterRevoked,
+    /// A cluster was forgotten.
+    ClusterDeleted,
 }
 
 impl EventKind {

@@ -83,6 +83,11 @@ typed_id!(
     "token"
 );
 typed_id!(
+    /// A token with which a cluster joins.
+    JoinTokenId,
+    "join token"
+);
+typed_id!(
     /// A registered cluster.
     ClusterId,
     "cluster"

@@ -15,6 +15,7 @@ pub mod fleet;
 pub mod guard;
 pub mod health;
 pub mod id;
+pub mod join;
 pub mod labels;
 pub mod manifest;
 pub mod name;
@@ -36,5 +37,5 @@ pub mod workload;
 
 pub use digest::Digest;
 pub use finding::{Finding, Severity};
-pub use id::{ClusterId, OverrideId, ProjectId, ReleaseId, TokenId, UserId, WorkloadId};
+pub use id::{ClusterId, JoinTokenId, OverrideId, ProjectId, ReleaseId, TokenId, UserId, WorkloadId};
 pub use time::Timestamp;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use domain::cluster::{ClusterKind, DEFAULT_LEASE_SECONDS, Taint};
 use domain::labels::Labels;
 
+mod delete;
 mod edit;
 mod heartbeat;
 mod register;

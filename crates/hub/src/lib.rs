@@ -5,6 +5,7 @@
 //! command line and agents all meet here, so they can't disagree (S0-3). The hub knows no HTTP, no Kubernetes client.
 
 mod actor;
+mod authority;
 mod clock;
 mod cluster;
 mod error;
@@ -13,6 +14,7 @@ mod failpoint;
 mod fleet;
 mod hub;
 mod idempotency;
+mod join;
 mod live;
 mod loops;
 mod overrides;
@@ -23,6 +25,7 @@ mod sign_in;
 mod workload;
 
 pub use actor::{Actor, ActorKind, RequestKey};
+pub use authority::{Authority, AuthorityError, ListenerCertificate};
 pub use clock::Clock;
 pub use cluster::{ClusterEdit, NewCluster};
 pub use error::Error;
@@ -30,6 +33,7 @@ pub use event::EventQuery;
 pub use failpoint::{FAILPOINTS, failpoint};
 pub use hub::{Config, Hub, Ids};
 pub use idempotency::Replay;
+pub use join::{AgentCertificate, AgentId, Install, JoinRequest, JoinSecret, Joined};
 pub use live::Notices;
 pub use loops::Loops;
 pub use sign_in::{NewToken, Session, TokenInfo};

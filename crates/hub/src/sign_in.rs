@@ -52,6 +52,6 @@ pub struct TokenInfo {
 }
 
 /// What is stored of a random secret.
-fn fingerprint(secret: &str) -> String {
+pub(crate) fn fingerprint(secret: &str) -> String {
     hex::encode(Sha256::digest(secret.as_bytes()))
 }

@@ -136,6 +136,11 @@ pub async fn list(tx: &mut Tx, query: &ListQuery) -> Result<Page<Cluster>, Error
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
 }
 
+/// Forgets a cluster with everything that is only about it; its releases must be gone. Says whether it was there.
+pub async fn delete(tx: &mut Tx, id: ClusterId) -> Result<bool, Error> {
+    Ok(sql("DELETE FROM cluster WHERE id = $1").text(id).run(tx).await? == 1)
+}
+
 /// How many clusters there are.
 pub async fn count(tx: &mut Tx) -> Result<u32, Error> {
     let n = sql("SELECT COUNT(*) FROM cluster").number(tx).await?;

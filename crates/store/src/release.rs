@@ -93,6 +93,26 @@ pub async fn delete_gone(tx: &mut Tx, workload: WorkloadId) -> Result<u64, Error
     Ok(states.len() as u64)
 }
 
+/// How many releases of a cluster its agent has not confirmed to be gone.
+pub async fn count_held(tx: &mut Tx, cluster: ClusterId) -> Result<i64, Error> {
+    let count = sql("SELECT COUNT(*) FROM release WHERE cluster_id = $1 AND known NOT IN ").text(cluster);
+    count.list(row::gone_words()).number(tx).await
+}
+
+/// Forgets every release on a cluster, whatever became of it there; returns their workloads.
+pub async fn delete_of_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<WorkloadId>, Error> {
+    let rows = sql("DELETE FROM release WHERE cluster_id = $1 RETURNING id, workload_id, state")
+        .text(cluster)
+        .rows(tx)
+        .await?;
+    let gone =
+        all(&rows, "release", |row| Ok((row.parse::<WorkloadId>("workload_id")?, row::state(row, "state")?)));
+    for (workload, state) in &gone {
+        tx.count(*workload, *state, -1);
+    }
+    Ok(gone.into_iter().map(|(workload, _)| workload).collect())
+}
+
 /// Keeps what a cluster says of the objects of a release; nothing is written if it is what is there.
 pub async fn set_resources(tx: &mut Tx, id: ReleaseId, resources: &[ResourceStatus]) -> Result<(), Error> {
     sql("INSERT INTO release_detail (release_id, resources) VALUES ($1, $2) \

@@ -7,6 +7,7 @@ mod concurrency;
 mod events;
 mod faults;
 mod fixtures;
+mod joining;
 mod leases;
 mod lists;
 mod opening;

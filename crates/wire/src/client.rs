@@ -14,8 +14,10 @@ use serde::de::DeserializeOwned;
 
 use crate::{Error, Version};
 
+mod agent;
 mod cluster;
 mod event;
+mod join;
 mod placement;
 mod send;
 mod sse;
@@ -23,6 +25,7 @@ mod token;
 mod watch;
 mod workload;
 
+pub use agent::{AgentClient, AgentError, WantsStream};
 pub use watch::Watch;
 
 use send::Call;

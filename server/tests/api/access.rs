@@ -1,7 +1,12 @@
 //! Who may pass: every address of the site is tried as a stranger.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
+
+use server::agents::AgentAccess;
+use server::{Options, Site};
 
 use crate::house::{Answer, House};
 
@@ -44,6 +49,30 @@ async fn every_address_refuses_a_stranger_but_for_a_short_list() {
             _ => false,
         };
         assert_eq!(refused, !FOR_EVERYBODY.contains(&&*route), "{route} answered {}", answer.status);
+    }
+}
+
+#[tokio::test]
+async fn every_address_of_agents_refuses_whoever_shows_no_certificate_or_token() {
+    let house = House::new().await;
+    let clock = house.hub.clock().clone();
+    let (authority, _) = hub::Authority::make(clock).unwrap();
+    let access = AgentAccess { authority: Arc::new(authority), url: "https://127.0.0.1:1".to_owned() };
+    let agents = server::agents::build(&Site::new(Options::bare(house.hub.clone())), &access);
+    assert!(agents.routes.len() >= 8);
+    let mut tried: Vec<(Method, String)> =
+        agents.routes.iter().map(|(method, path)| (method.clone(), path.replace(['{', '}'], "x"))).collect();
+    tried.push((Method::GET, "/agent/v1/no/such/address".to_owned()));
+    tried.push((Method::GET, "/api/v1/clusters".to_owned()));
+    for (method, path) in tried {
+        let body = r#"{"token":"flj_x","name":"x","csr":""}"#;
+        let request =
+            Request::builder().method(&method).uri(&path).header("content-type", "application/json");
+        // The people's token opens nothing here.
+        let request = request.header("authorization", format!("Bearer {}", house.token));
+        let request = request.body(Body::from(body)).unwrap();
+        let answer = tower::ServiceExt::oneshot(agents.router.clone(), request).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{method} {path}");
     }
 }
 

@@ -20,11 +20,19 @@ async fn the_api_has_these_operations() {
     lines.sort();
     insta::assert_snapshot!(lines.join("\n"), @r"
     /api/v1/clusters GET clusterList
+    /api/v1/clusters/{cluster} DELETE clusterDelete
     /api/v1/clusters/{cluster} GET clusterGet
     /api/v1/clusters/{cluster} PATCH clusterPatch
     /api/v1/clusters/{cluster}/releases GET clusterReleases
+    /api/v1/clusters/{cluster}:accept POST clusterAccept
+    /api/v1/clusters/{cluster}:install POST clusterInstall
+    /api/v1/clusters/{cluster}:reject POST clusterReject
+    /api/v1/clusters/{cluster}:revoke POST clusterRevoke
     /api/v1/events GET eventList
     /api/v1/fleet GET fleet
+    /api/v1/join-tokens GET joinTokenList
+    /api/v1/join-tokens POST joinTokenCreate
+    /api/v1/join-tokens/{id} DELETE joinTokenRevoke
     /api/v1/projects/{project}/placements:preview POST placementPreview
     /api/v1/projects/{project}/workloads GET workloadList
     /api/v1/projects/{project}/workloads POST workloadCreate
@@ -43,6 +51,7 @@ async fn the_api_has_these_operations() {
     /api/v1/projects/{project}/workloads/{workload}:sync POST workloadSync
     /api/v1/projects/{project}/workloads/{workload}:unpublish POST workloadUnpublish
     /api/v1/projects/{project}/workloads:validate POST workloadValidate
+    /api/v1/registrations GET registrationList
     /api/v1/tokens GET tokenList
     /api/v1/tokens POST tokenCreate
     /api/v1/tokens/{id} DELETE tokenDelete

@@ -251,7 +251,7 @@ mod tests {
             revision: 1,
         };
         change(&mut cluster);
-        ClusterSummary { cluster, counts: Counts::default() }
+        ClusterSummary { cluster, counts: Counts::default(), conditions: Vec::new() }
     }
 
     fn failing(change: impl Fn(&mut Cluster)) -> Vec<String> {

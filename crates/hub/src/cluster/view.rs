@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use domain::ClusterId;
 use domain::cluster::{Cluster, ClusterSummary};
+use domain::join;
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
 use domain::rollup::Counts;
@@ -18,10 +19,12 @@ impl Hub {
         let ids: Vec<ClusterId> = page.items.iter().map(|cluster| cluster.id).collect();
         let counts: HashMap<ClusterId, Counts> =
             store::release::counts_by_cluster(&mut tx, &ids).await?.into_iter().collect();
+        let joinings = store::identity::joinings(&mut tx, &ids).await?;
         Ok(page.map(|mut cluster| {
             cluster.facts.apis.clear();
             let counts = counts.get(&cluster.id).cloned().unwrap_or_default();
-            ClusterSummary { cluster, counts }
+            let conditions = join::conditions(&cluster, joinings.get(&cluster.id));
+            ClusterSummary { cluster, counts, conditions }
         }))
     }
 
@@ -32,7 +35,9 @@ impl Hub {
         let with_facts = store::cluster::all_with_facts(&mut tx, &[found.id]).await?.pop();
         let counts = store::release::counts_by_cluster(&mut tx, &[found.id]).await?;
         let counts = counts.into_iter().next().map(|(_, counts)| counts).unwrap_or_default();
-        Ok(ClusterSummary { cluster: with_facts.unwrap_or(found), counts })
+        let joinings = store::identity::joinings(&mut tx, &[found.id]).await?;
+        let conditions = join::conditions(&found, joinings.get(&found.id));
+        Ok(ClusterSummary { cluster: with_facts.unwrap_or(found), counts, conditions })
     }
 
     /// One page of the releases on a cluster, worst first; without resources.

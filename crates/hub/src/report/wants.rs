@@ -11,6 +11,17 @@ use crate::{Error, Hub};
 impl Hub {
     /// The full list of what the cluster should hold, as soon as its version is greater than `since` or `wait` is over.
     pub async fn wants(&self, cluster: ClusterId, since: i64, wait: Duration) -> Result<Wants, Error> {
+        self.wants_version(cluster, since, wait).await?;
+        let mut tx = self.read().await?;
+        let version = store::cluster::wants_version(&mut tx, cluster).await?;
+        let releases = store::release::wants_of_cluster(&mut tx, cluster).await?;
+        let releases = releases.iter().filter_map(|(release, workload)| release.want(workload));
+        failpoint("wants.served");
+        Ok(Wants { version, releases: releases.collect() })
+    }
+
+    /// The version of that list, as soon as it is greater than `since` or `wait` is over.
+    pub async fn wants_version(&self, cluster: ClusterId, since: i64, wait: Duration) -> Result<i64, Error> {
         let deadline = tokio::time::Instant::now() + wait;
         // Subscribed before the first look, so a change between look and wait is not missed.
         let mut changed = self.live().wants_of(cluster);
@@ -19,10 +30,7 @@ impl Hub {
             let mut tx = self.read().await?;
             let version = store::cluster::wants_version(&mut tx, cluster).await?;
             if version > since || tokio::time::Instant::now() >= deadline {
-                let releases = store::release::wants_of_cluster(&mut tx, cluster).await?;
-                let releases = releases.iter().filter_map(|(release, workload)| release.want(workload));
-                failpoint("wants.served");
-                return Ok(Wants { version, releases: releases.collect() });
+                return Ok(version);
             }
             drop(tx);
             let _ = tokio::time::timeout_at(deadline, changed.changed()).await;

@@ -1,0 +1,3 @@
+//! Operations on agents that ask to join.
+
+pub mod list;
