@@ -13,7 +13,7 @@ fn service(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec})
 }
 
-pub async fn s4_services_of_every_type(place: Place) {
+pub async fn c1_services_of_every_type(place: Place) {
     let ports = json!([{"port": 80}]);
     let plain = service("plain", json!({"ports": ports, "selector": {"app": "web"}}));
     let headless = service("headless", json!({"ports": ports, "clusterIP": "None"}));
@@ -26,7 +26,7 @@ pub async fn s4_services_of_every_type(place: Place) {
     }
 }
 
-pub async fn s4_a_load_balancer_waits_for_its_address(place: Place) {
+pub async fn c1_a_load_balancer_waits_for_its_address(place: Place) {
     let spec = json!({"ports": [{"port": 80}], "type": "LoadBalancer"});
     place.wants(vec![service("front", spec)], Policies::default());
     place.until_applied().await;
@@ -40,7 +40,7 @@ pub async fn s4_a_load_balancer_waits_for_its_address(place: Place) {
     place.until_operational().await;
 }
 
-pub async fn s4_an_ingress_waits_for_its_address(place: Place) {
+pub async fn c1_an_ingress_waits_for_its_address(place: Place) {
     let backend = json!({"service": {"name": "web", "port": {"number": 80}}});
     let ingress = json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "front"},
         "spec": {"ingressClassName": "none", "defaultBackend": backend}});
@@ -69,7 +69,7 @@ fn volume(name: &str, class: &str) -> Value {
             "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": "/nowhere"}}})
 }
 
-pub async fn s4_a_claim_waits_for_its_volume(place: Place) {
+pub async fn c1_a_claim_waits_for_its_volume(place: Place) {
     if place.plane().is_some() {
         place.wants(vec![claim("by-hand")], Policies::default());
         place.until_health("data", Progressing, "ClaimPending").await;
@@ -81,12 +81,12 @@ pub async fn s4_a_claim_waits_for_its_volume(place: Place) {
     place.until_operational().await;
 }
 
-pub async fn s4_a_volume_without_a_claim_is_healthy(place: Place) {
+pub async fn c1_a_volume_without_a_claim_is_healthy(place: Place) {
     place.wants(vec![volume("unclaimed", "nobody")], Policies::default());
     place.until_health("unclaimed", Healthy, "").await;
 }
 
-pub async fn s4_an_autoscaler_without_metrics_is_degraded_after_a_while(mut place: Place) {
+pub async fn c1_an_autoscaler_without_metrics_is_degraded_after_a_while(mut place: Place) {
     if let Some(cluster) = place.cluster() {
         cluster.faults().set_no_metrics(true);
     }
@@ -105,7 +105,7 @@ pub async fn s4_an_autoscaler_without_metrics_is_degraded_after_a_while(mut plac
     place.until_health("scale", Degraded, "FailedGetResourceMetric").await;
 }
 
-pub async fn s4_a_disruption_budget_counts_its_pods(place: Place) {
+pub async fn c1_a_disruption_budget_counts_its_pods(place: Place) {
     let budget = |least: u32| {
         json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "keep"},
             "spec": {"minAvailable": least, "selector": {"matchLabels": {"app": "web"}}}})
@@ -117,7 +117,7 @@ pub async fn s4_a_disruption_budget_counts_its_pods(place: Place) {
     place.until_health("keep", Progressing, "InsufficientPods").await;
 }
 
-pub async fn s4_a_definition_whose_names_are_taken_is_degraded(place: Place) {
+pub async fn c1_a_definition_whose_names_are_taken_is_degraded(place: Place) {
     let mut taken = definition("taken.example.com", "Lantern");
     taken["metadata"]["name"] = "others.taken.example.com".into();
     taken["spec"]["names"]["plural"] = "others".into();
@@ -128,7 +128,7 @@ pub async fn s4_a_definition_whose_names_are_taken_is_degraded(place: Place) {
     place.until_health("others.taken.example.com", Degraded, "NamesNotAccepted").await;
 }
 
-pub async fn s4_plain_objects_are_healthy_once_they_exist(place: Place) {
+pub async fn c1_plain_objects_are_healthy_once_they_exist(place: Place) {
     let plain = |version: &str, kind: &str, rest: Value| {
         let mut object =
             json!({"apiVersion": version, "kind": kind, "metadata": {"name": kind.to_lowercase()}});
@@ -154,7 +154,7 @@ pub async fn s4_plain_objects_are_healthy_once_they_exist(place: Place) {
     assert!(report.resources.iter().all(|one| one.health.status == Healthy), "{report:#?}");
 }
 
-pub async fn s4_a_custom_object_without_a_status_is_given_time(mut place: Place) {
+pub async fn c1_a_custom_object_without_a_status_is_given_time(mut place: Place) {
     let object = json!({"apiVersion": "time.example.com/v1", "kind": "Lamp", "metadata": {"name": "a"}});
     let objects = vec![definition("time.example.com", "Lamp"), object];
     place.wants(objects.clone(), Policies::default());

@@ -7,6 +7,7 @@
 
 mod apply;
 mod drift;
+mod facts;
 mod fixtures;
 mod interrupted;
 mod kinds;
@@ -78,45 +79,49 @@ scenarios! {
         a_definition_and_its_object_live_and_go,
         a_stateful_queue_lives_and_goes,
         jobs_live_and_go;
+    facts:
+        facts_tell_version_kinds_and_namespaces,
+        a_quota_is_told_with_what_is_used_of_it,
+        the_pod_security_level_of_a_namespace_is_told;
     interrupted:
         p11_a_change_while_the_server_was_away_and_its_history_was_lost_is_put_back;
     workloads:
-        s4_a_deployment_becomes_healthy,
-        s4_a_deployment_that_starts_slowly_is_progressing,
-        s4_a_deployment_past_its_deadline_is_degraded,
-        s4_a_paused_deployment_is_suspended,
-        s4_a_deployment_scaled_to_zero_is_healthy,
-        s4_an_update_that_gets_stuck_is_degraded_while_old_pods_serve,
-        s4_a_stateful_set_becomes_healthy,
-        s4_a_stateful_set_stops_at_its_first_bad_pod,
-        s4_a_daemon_set_runs_on_every_node,
-        s4_a_daemon_set_without_a_node_is_healthy_and_says_so,
-        s4_a_job_completes,
-        s4_a_job_past_its_retries_is_degraded,
-        s4_a_suspended_job_is_suspended,
-        s4_a_cron_job_is_healthy_before_its_first_run,
-        s4_a_suspended_cron_job_is_suspended,
-        s4_a_cron_job_whose_last_run_failed_is_degraded,
-        s4_a_cron_job_whose_last_run_succeeded_is_healthy,
-        s4_a_replica_set_becomes_healthy;
+        c1_a_deployment_becomes_healthy,
+        c1_a_deployment_that_starts_slowly_is_progressing,
+        c1_a_deployment_past_its_deadline_is_degraded,
+        c1_a_paused_deployment_is_suspended,
+        c1_a_deployment_scaled_to_zero_is_healthy,
+        c1_an_update_that_gets_stuck_is_degraded_while_old_pods_serve,
+        c1_a_stateful_set_becomes_healthy,
+        c1_a_stateful_set_stops_at_its_first_bad_pod,
+        c1_a_daemon_set_runs_on_every_node,
+        c1_a_daemon_set_without_a_node_is_healthy_and_says_so,
+        c1_a_job_completes,
+        c1_a_job_past_its_retries_is_degraded,
+        c1_a_suspended_job_is_suspended,
+        c1_a_cron_job_is_healthy_before_its_first_run,
+        c1_a_suspended_cron_job_is_suspended,
+        c1_a_cron_job_whose_last_run_failed_is_degraded,
+        c1_a_cron_job_whose_last_run_succeeded_is_healthy,
+        c1_a_replica_set_becomes_healthy;
     pods:
-        s4_a_crash_loop_is_told_with_its_exit_code,
-        s4_a_container_out_of_memory_is_told_with_its_limit,
-        s4_an_image_that_cannot_be_pulled_is_named,
-        s4_a_pod_no_node_has_room_for_is_unschedulable,
-        s4_a_selector_no_node_matches_is_unschedulable,
-        s4_a_failing_probe_is_the_cause_while_it_waits,
-        s4_a_bare_pod_runs_and_is_healthy,
-        s4_a_bare_pod_that_fails_is_degraded;
+        c3_a_crash_loop_is_told_with_its_exit_code,
+        c3_a_container_out_of_memory_is_told_with_its_limit,
+        c3_an_image_that_cannot_be_pulled_is_named,
+        c3_a_pod_no_node_has_room_for_is_unschedulable,
+        c3_a_selector_no_node_matches_is_unschedulable,
+        c3_a_failing_probe_is_the_cause_while_it_waits,
+        c3_a_bare_pod_runs_and_is_healthy,
+        c3_a_bare_pod_that_fails_is_degraded;
     kinds:
-        s4_services_of_every_type,
-        s4_a_load_balancer_waits_for_its_address,
-        s4_an_ingress_waits_for_its_address,
-        s4_a_claim_waits_for_its_volume,
-        s4_a_volume_without_a_claim_is_healthy,
-        s4_an_autoscaler_without_metrics_is_degraded_after_a_while,
-        s4_a_disruption_budget_counts_its_pods,
-        s4_a_definition_whose_names_are_taken_is_degraded,
-        s4_plain_objects_are_healthy_once_they_exist,
-        s4_a_custom_object_without_a_status_is_given_time;
+        c1_services_of_every_type,
+        c1_a_load_balancer_waits_for_its_address,
+        c1_an_ingress_waits_for_its_address,
+        c1_a_claim_waits_for_its_volume,
+        c1_a_volume_without_a_claim_is_healthy,
+        c1_an_autoscaler_without_metrics_is_degraded_after_a_while,
+        c1_a_disruption_budget_counts_its_pods,
+        c1_a_definition_whose_names_are_taken_is_degraded,
+        c1_plain_objects_are_healthy_once_they_exist,
+        c1_a_custom_object_without_a_status_is_given_time;
 }

@@ -17,13 +17,13 @@ fn pod(name: &str, ailment: Option<Ailment>) -> Value {
     pod
 }
 
-pub async fn s4_a_crash_loop_is_told_with_its_exit_code(place: Place) {
+pub async fn c3_a_crash_loop_is_told_with_its_exit_code(place: Place) {
     place.wants(vec![workload("Deployment", "web", Some(Ailment::Crash))], Policies::default());
     let (_, causes) = place.until_health("web", Degraded, "CrashLoop").await;
     assert!(causes[0].contains("container web exits with 1"), "{causes:?}");
 }
 
-pub async fn s4_a_container_out_of_memory_is_told_with_its_limit(place: Place) {
+pub async fn c3_a_container_out_of_memory_is_told_with_its_limit(place: Place) {
     let mut hungry = workload("Deployment", "web", Some(Ailment::OutOfMemory));
     hungry["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({"limits": {"memory": "128Mi"}});
     place.wants(vec![hungry], Policies::default());
@@ -31,7 +31,7 @@ pub async fn s4_a_container_out_of_memory_is_told_with_its_limit(place: Place) {
     assert!(causes[0].contains("memory limit 128Mi"), "{causes:?}");
 }
 
-pub async fn s4_an_image_that_cannot_be_pulled_is_named(place: Place) {
+pub async fn c3_an_image_that_cannot_be_pulled_is_named(place: Place) {
     place.wants(vec![workload("Deployment", "web", Some(Ailment::ImagePull))], Policies::default());
     let (_, causes) = place.until_health("web", Degraded, "ImagePullFailed").await;
     assert!(causes[0].contains("cannot pull image does-not-exist:1"), "{causes:?}");
@@ -49,20 +49,20 @@ async fn unschedulable(mut place: Place, object: Value, sentence: &str) {
     assert!(causes[0].contains(sentence), "{causes:?}");
 }
 
-pub async fn s4_a_pod_no_node_has_room_for_is_unschedulable(place: Place) {
+pub async fn c3_a_pod_no_node_has_room_for_is_unschedulable(place: Place) {
     let mut greedy = workload("Deployment", "web", None);
     greedy["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "99"}});
     unschedulable(place, greedy, "0/3 nodes are available: 3 Insufficient cpu").await;
 }
 
-pub async fn s4_a_selector_no_node_matches_is_unschedulable(place: Place) {
+pub async fn c3_a_selector_no_node_matches_is_unschedulable(place: Place) {
     let mut picky = workload("Deployment", "web", None);
     picky["spec"]["template"]["spec"]["nodeSelector"] = json!({"disk": "fast"});
     let sentence = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector";
     unschedulable(place, picky, sentence).await;
 }
 
-pub async fn s4_a_failing_probe_is_the_cause_while_it_waits(place: Place) {
+pub async fn c3_a_failing_probe_is_the_cause_while_it_waits(place: Place) {
     place.wants(vec![workload("Deployment", "web", Some(Ailment::NeverReady))], Policies::default());
     let told = |report: &domain::report::ReleaseReport| report.health.message.contains("probe failed");
     let report = place.until("explained", told).await;
@@ -74,13 +74,13 @@ pub async fn s4_a_failing_probe_is_the_cause_while_it_waits(place: Place) {
     );
 }
 
-pub async fn s4_a_bare_pod_runs_and_is_healthy(place: Place) {
+pub async fn c3_a_bare_pod_runs_and_is_healthy(place: Place) {
     place.wants(vec![pod("alone", None)], Policies::default());
     place.until_operational().await;
     place.until_health("alone", Healthy, "").await;
 }
 
-pub async fn s4_a_bare_pod_that_fails_is_degraded(place: Place) {
+pub async fn c3_a_bare_pod_that_fails_is_degraded(place: Place) {
     let mut failing = pod("alone", Some(Ailment::Crash));
     failing["spec"]["restartPolicy"] = "Never".into();
     place.wants(vec![failing], Policies::default());
