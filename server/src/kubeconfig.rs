@@ -51,8 +51,6 @@ impl Found {
     /// # Errors
     /// The context names what is not there, such as a certificate's file.
     pub async fn client(&self) -> anyhow::Result<kube::Client> {
-        // Two libraries bring a provider each; kube asks for the process's. Somebody having chosen before is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let options =
             KubeConfigOptions { context: Some(self.context.clone()), ..KubeConfigOptions::default() };
         let config = kube::Config::from_custom_kubeconfig(self.config.clone(), &options).await?;

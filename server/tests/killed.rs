@@ -87,6 +87,7 @@ impl World {
                 break;
             }
         }
+        wire::tls::choose_provider();
         Server { child, url, http: reqwest::Client::new(), token: self.token.clone() }
     }
 }

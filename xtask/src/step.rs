@@ -15,9 +15,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::paths::Paths;
 
-/// Lines of a failed program that are shown, from its beginning and its end; the rest is in its log.
+/// Lines of a failed program that are shown, from its beginning and its end, and of those between that say why; the
+/// rest is in its log.
 const HEAD: usize = 8;
-const TAIL: usize = 160;
+const TAIL: usize = 80;
+const REASONS: usize = 160;
+/// Lines shown from each place that says why.
+const REASON: usize = 6;
 
 /// Prints a line for the person.
 pub fn say(line: &str) {
@@ -91,16 +95,38 @@ pub fn run(paths: &Paths, name: &str, command: &mut Command) -> Result<String> {
 fn show(output: &str) {
     let all: Vec<&str> = output.lines().collect();
     let tail = all.len().saturating_sub(TAIL);
-    let (head, left_out) = if tail > HEAD { (HEAD, tail - HEAD) } else { (tail, 0) };
-    for line in &all[..head] {
+    let head = &all[..tail.min(HEAD)];
+    let left_out = tail - head.len();
+    for line in head {
         say(&format!("    {line}"));
     }
     if left_out > 0 {
-        say(&format!("    … {left_out} lines"));
+        say(&format!("    … {left_out} lines, of which:"));
+        for line in reasons(&all[head.len()..tail]) {
+            say(&format!("    {line}"));
+        }
+        say("    …");
     }
     for line in &all[tail..] {
         say(&format!("    {line}"));
     }
+}
+
+/// Where tests panicked and compilers complained, with what they say there.
+fn reasons<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let tells = |line: &str| {
+        line.contains("panicked at ") || line.starts_with("error") || line.contains(" ... FAILED")
+    };
+    let mut shown = Vec::new();
+    let mut next = 0;
+    for (at, line) in lines.iter().enumerate() {
+        if tells(line) && at >= next {
+            next = (at + REASON).min(lines.len());
+            shown.extend_from_slice(&lines[at..next]);
+        }
+    }
+    shown.truncate(REASONS);
+    shown
 }
 
 fn start(command: &mut Command) -> std::io::Result<Child> {
@@ -205,6 +231,17 @@ mod tests {
     fn a_long_time_is_told_in_minutes() {
         assert_eq!(seconds(Duration::from_millis(3240)), "3.2 s");
         assert_eq!(seconds(Duration::from_secs(126)), "2 min 06 s");
+    }
+
+    #[test]
+    fn of_a_long_output_the_reasons_are_picked() {
+        let mut lines = vec!["test a ... ok"; 50];
+        lines.push("thread 'b' panicked at src/lib.rs:3:5:");
+        lines.push("no provider");
+        lines.extend(vec!["   0: a frame"; 50]);
+        let shown = reasons(&lines);
+        assert_eq!(shown[..3], ["thread 'b' panicked at src/lib.rs:3:5:", "no provider", "   0: a frame"]);
+        assert_eq!(shown.len(), REASON);
     }
 
     #[test]

@@ -87,8 +87,6 @@ fn run(args: Args) -> anyhow::Result<()> {
         EnvFilter::try_new(&args.log).with_context(|| format!("--log {:?} is no filter", args.log))?;
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
-    // Two libraries bring a provider each; kube asks for the process's. Somebody having chosen before is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         match args.command {

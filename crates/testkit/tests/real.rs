@@ -105,7 +105,7 @@ async fn nothing_is_left_of_a_control_plane_whose_program_is_killed() {
     if !available("nothing_is_left_of_a_control_plane_whose_program_is_killed") {
         return;
     }
-    let example = std::env::current_exe().unwrap().with_file_name("../examples/serve");
+    let example = std::env::current_exe().unwrap().with_file_name("../examples/control_plane");
     let mut child = Command::new(example).stdout(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
     let port = said.next().unwrap().unwrap().rsplit(':').next().unwrap().to_owned();

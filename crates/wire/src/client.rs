@@ -70,6 +70,7 @@ impl Client {
                 Some(value)
             }
         };
+        crate::tls::choose_provider();
         let http = reqwest::Client::builder()
             .user_agent(concat!("flotilla/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(Duration::from_secs(10))

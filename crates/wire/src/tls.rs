@@ -56,6 +56,13 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
+/// Makes *ring* the process's cryptography. reqwest is built without one of its own, because a second one in the
+/// program (features add up over a whole workspace) leaves rustls, and so kube, without an answer which to take.
+pub fn choose_provider() {
+    // Somebody having chosen before is as good.
+    let _ = ring::default_provider().install_default();
+}
+
 #[derive(Debug)]
 struct Pinned {
     fingerprint: String,

@@ -174,9 +174,6 @@ async fn ending_the_watches_ends_them_without_an_error() {
 async fn stopping_a_server_ends_its_watches_cleanly() {
     let (cluster, _client) = cluster();
     let server = cluster.serve("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    // A kube client over a socket wants to know whose cryptography, even for plain http; a process with two in it
-    // must say. Whoever was first has decided already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let config = kube::Config::new(server.url().parse().unwrap());
     let api: Api<ConfigMap> = Api::namespaced(kube::Client::try_from(config).unwrap(), "kube-public");
     let version = cluster.resource_version().to_string();

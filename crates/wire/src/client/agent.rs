@@ -69,6 +69,7 @@ impl AgentClient {
         if url.scheme() != "https" || !url.has_host() || !url.username().is_empty() {
             return Err(bad());
         }
+        crate::tls::choose_provider();
         let http = reqwest::Client::builder()
             .user_agent(concat!("flotilla-agent/", env!("CARGO_PKG_VERSION")))
             .tls_backend_preconfigured(tls)

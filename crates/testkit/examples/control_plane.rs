@@ -4,7 +4,7 @@ use std::io::Write;
 
 #[tokio::main]
 async fn main() {
-    if !testkit::available("serve") {
+    if !testkit::available("control_plane") {
         return;
     }
     let plane = testkit::ControlPlane::start(testkit::Options::full()).await;
