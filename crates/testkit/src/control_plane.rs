@@ -250,7 +250,7 @@ impl ControlPlane {
 
     /// Lets the API server hang: connections stay open and nothing is answered.
     pub fn pause(&self) {
-        self.with(|running| running.api_server.iter().for_each(|server| server.signal("STOP")));
+        self.with(|running| running.api_server.iter().for_each(Program::pause));
     }
 
     /// Lets a paused API server go on.

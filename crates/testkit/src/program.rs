@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::guard::Guard;
 
@@ -59,7 +60,25 @@ impl Program {
         guard.forget(pid);
     }
 
-    /// Sends a signal by name, like `STOP`.
+    /// Stops it where it is. A signal is only on its way when it was sent, and every thread takes it by itself.
+    pub(crate) fn pause(&self) {
+        self.signal("STOP");
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let is_stopped = |task: fs::DirEntry| {
+            let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            // The state follows the name, which stands in brackets and may hold any character.
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+        };
+        for _ in 0..1_000 {
+            if fs::read_dir(&tasks).is_ok_and(|all| all.flatten().all(is_stopped)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("{} does not stop", self.name);
+    }
+
+    /// Sends a signal by name, like `CONT`.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
         assert!(sent.is_ok_and(|status| status.success()), "{} takes no signal {name}", self.name);

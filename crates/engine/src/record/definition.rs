@@ -56,8 +56,10 @@ fn definition() -> Value {
                     column("State", "string", ".spec.state"),
                     column("Workload", "string", ".spec.workload"),
                     column("Revision", "integer", ".spec.revision"),
-                    column("Evicting since", "date", ".spec.evictionStart"),
                     column("Age", "date", ".metadata.creationTimestamp"),
+                    // Rare, so only with `-o wide`.
+                    json!({"name": "Evicting since", "type": "date", "jsonPath": ".spec.evictionStart",
+                           "priority": 1}),
                 ],
                 "schema": { "openAPIV3Schema": schema() },
             }],

@@ -122,7 +122,7 @@ pub async fn an_unknown_kind_is_waited_for(place: Place) {
     place.until_trouble(StageName::Preflight, "ApiMissing").await;
     place.create(definition("waits.example.com", "Lamp"), "kubectl").await;
     place.until_applied().await;
-    let other = Agent::start(place.client(), std::time::Duration::ZERO).await;
+    let other = Agent::start(place.client(), &place.hub, std::time::Duration::ZERO).await;
     let facts = other.engine.facts().await.unwrap();
     assert_eq!(facts.serves("waits.example.com", "v1", "Lamp"), Some(true));
     assert_eq!(facts.serves("waits.example.com", "v2", "Lamp"), Some(false));

@@ -35,7 +35,8 @@ async fn p14_what_the_agent_may_not_do_is_told_as_a_missing_permission() {
     let binding = json!({"apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": metadata,
         "roleRef": role, "subjects": [subject]});
     place.create(binding, "test").await;
-    place.agent = Agent::start(place.plane().unwrap().client_as("small-agent"), Duration::ZERO).await;
+    let client = place.plane().unwrap().client_as("small-agent");
+    place.agent = Agent::start(client, &place.hub, Duration::ZERO).await;
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}});
     place.wants(vec![config_map("open", "1"), secret], Policies::default());
     let denied = |report: &domain::report::ReleaseReport| {

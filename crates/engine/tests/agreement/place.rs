@@ -34,6 +34,8 @@ enum World {
 pub struct Place {
     world: World,
     pub agent: Agent,
+    /// The hub of its agents: one per scenario.
+    pub hub: String,
     pub namespace: String,
     pub release: ReleaseId,
     generation: AtomicI64,
@@ -90,11 +92,12 @@ impl Place {
             scenario.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(131).wrapping_add(byte.into()));
         let mut namespace = scenario.replace('_', "-");
         namespace.truncate(60);
-        let agent = Agent::start(client(&world), Duration::ZERO).await;
+        let agent = Agent::start(client(&world), scenario, Duration::ZERO).await;
         let release = ReleaseId::from_parts(1_700_000_000_000, number.into());
         Place {
             world,
             agent,
+            hub: scenario.to_owned(),
             namespace: namespace.trim_end_matches('-').to_owned(),
             release,
             generation: AtomicI64::new(0),
@@ -120,7 +123,7 @@ impl Place {
 
     /// Replaces the engine by another whose clock is ahead by so much, with the same orders.
     pub async fn later(&mut self, ahead: Duration, objects: Vec<Value>) {
-        self.agent = Agent::start(client(&self.world), ahead).await;
+        self.agent = Agent::start(client(&self.world), &self.hub, ahead).await;
         self.wants(objects, Policies::default());
     }
 

@@ -25,14 +25,16 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts an engine whose clock is ahead by so much: rules about age need not be waited for.
-    pub async fn start(client: kube::Client, ahead: Duration) -> Agent {
+    /// Starts an engine of this hub whose clock is ahead by so much: rules about age need not be waited for. Scenarios
+    /// share a cluster, and an engine takes every record of its hub for its own.
+    pub async fn start(client: kube::Client, hub: &str, ahead: Duration) -> Agent {
         let clock = move || {
             // Objects carry the real time of the server that made them.
             let now = UNIX_EPOCH.elapsed().map_or(0, |since| (since + ahead).as_millis());
             Timestamp::from_millis(i64::try_from(now).unwrap_or(0))
         };
         let options = Options {
+            hub: hub.to_owned(),
             retry_first: Duration::from_millis(50),
             retry_max: Duration::from_millis(400),
             heal_first: Duration::from_millis(30),
