@@ -3,12 +3,14 @@
 use anyhow::{Result, ensure};
 
 use crate::paths::Paths;
-use crate::{demo, postgres, setup, site};
+use crate::{demo, postgres, setup, site, step};
 
 /// Its output is the result, so it goes straight to the terminal.
 pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
-    if name == "page" {
-        return page(paths);
+    match name {
+        "page" => return page(paths),
+        "real" => return real(paths, args),
+        _ => {}
     }
     site::build(paths)?;
     let mut cargo = paths.cargo();
@@ -45,5 +47,18 @@ fn page(paths: &Paths) -> Result<()> {
     node.env("FLOTILLA_PORT", postgres::free_port()?.to_string());
     let status = node.status()?;
     ensure!(status.success(), "the benchmark page failed ({status})");
+    Ok(())
+}
+
+/// Real control planes, the server and agents, each a process of its own. Nobody looks at a page, so none is built.
+fn real(paths: &Paths, args: &[String]) -> Result<()> {
+    let programs = setup::kube::ensure(paths)?;
+    let mut cargo = paths.cargo();
+    // One invocation: with other features the server would be compiled a second time.
+    cargo.args(["build", "--release", "-p", "server", "-p", "agent", "--features", "server/bench", "--bins"]);
+    step::run(paths, "server, agent and benchmarks", &mut cargo)?;
+    let mut bench = paths.tool(paths.bin("flotilla-bench", true));
+    let status = bench.arg("real").args(args).env("FLOTILLA_KUBE_BIN", programs).status()?;
+    ensure!(status.success(), "the benchmark real failed ({status})");
     Ok(())
 }

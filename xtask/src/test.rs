@@ -45,8 +45,8 @@ fn step(paths: &Paths, name: &str, used: &mut Vec<String>) -> Result<()> {
     match name {
         "fmt" => step::run(paths, "fmt", paths.cargo().args(["fmt", "--all", "--check"])).map(drop),
         "clippy" => {
-            let args =
-                ["clippy", "--workspace", "--exclude", "frontend", "--all-targets", "--", "-D", "warnings"];
+            let what = ["clippy", "--workspace", "--exclude", "frontend", "--all-targets"];
+            let args = [&what[..], &["--features", "server/bench", "--", "-D", "warnings"]].concat();
             step::run(paths, "clippy", paths.cargo().args(args)).map(drop)
         }
         "wasm" => wasm(paths),

@@ -29,6 +29,9 @@ const ALLOWED: [(&str, &[&str]); 14] = [
 /// What every room's tests may use on top.
 const FOR_TESTS: [&str; 2] = ["kubesim", "testkit"];
 
+/// A room and what it may use besides, as long as that is optional and off by default: the server's benchmarks.
+const FOR_BENCHMARKS: [(&str, &str); 1] = [("server", "testkit")];
+
 fn cargo(args: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask has a parent folder");
     let output = Command::new(env!("CARGO")).args(args).current_dir(root).output().expect("cargo starts");
@@ -85,9 +88,10 @@ fn arrows_between_rooms_are_those_of_the_house_plan() {
                 "{name} is not in the house plan: add it to ARCHITECTURE.md and to ALLOWED in xtask/tests/arrows.rs, with its arrows"
             );
         };
-        for (other, _) in edges(&package, false) {
+        for (other, optional) in edges(&package, false) {
+            let for_benchmarks = optional && FOR_BENCHMARKS.contains(&(name, other.as_str()));
             assert!(
-                allowed.contains(&other.as_str()),
+                for_benchmarks || allowed.contains(&other.as_str()),
                 "{name} must not depend on {other}: it may see {allowed:?}. Move what is needed down into a room both may see, or pass it in"
             );
         }
@@ -130,6 +134,13 @@ fn domain_sees_no_runtime_no_database_no_cluster_and_no_page() {
 #[test]
 fn hub_sees_no_page_no_http_and_no_cluster() {
     assert_absent("hub", &[], &["axum", "leptos", "kube", "k8s-openapi"]);
+}
+
+#[test]
+fn what_is_shipped_holds_no_test_kit() {
+    for package in ["server", "agent", "cli"] {
+        assert_absent(package, &[], &["testkit"]);
+    }
 }
 
 #[test]

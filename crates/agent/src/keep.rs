@@ -1,7 +1,6 @@
 //! What an agent keeps over a restart: its key and certificate, and what its cluster should hold (P8).
 //!
-//! Beside a cluster it is a folder, in a cluster it is Secrets of the agent's own namespace. Both keep small named
-//! things; a bundle is named by its digest.
+//! Beside a cluster it is a folder, in a cluster it is Secrets of the agent's own namespace. Both keep named things.
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,8 +2,9 @@
 //!
 //! Kept is always something whole: a release whose new bundle is not here yet is kept as it was before.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::bundle::Bundle;
 use domain::report::{Want, Wants};
@@ -15,8 +16,14 @@ use crate::keep::{KeepError, Keeper};
 use crate::run::Options;
 use crate::wants::bundle_of;
 
+mod packs;
+
+use packs::Packs;
+
 const WANTS: &str = "wants";
-const BUNDLE: &str = "bundle-";
+/// What comes within this time is kept in one go: of a burst not every step is written to the cluster. What an agent
+/// that is killed meanwhile has not kept, its hub tells it again.
+const GATHER: Duration = Duration::from_secs(1);
 
 /// A list and every bundle that it names.
 #[derive(Debug, Clone, Default)]
@@ -50,50 +57,47 @@ impl Whole {
     }
 }
 
-/// What was kept; nothing if nothing was, or if it can't be read.
-pub(crate) async fn restore(keeper: &Keeper) -> Whole {
+/// What was kept, and where it is; nothing if nothing was, or if it can't be read.
+pub(crate) async fn restore(keeper: &Keeper) -> (Whole, Kept) {
     match read(keeper).await {
-        Ok(whole) => whole,
+        Ok((whole, packs)) => (whole, Kept { packs: Some(packs) }),
         Err(error) => {
             tracing::warn!(%error, "what the cluster should hold can't be read; the hub has to tell it");
-            Whole::default()
+            (Whole::default(), Kept::default())
         }
     }
 }
 
-async fn read(keeper: &Keeper) -> Result<Whole, KeepError> {
-    let Some(bytes) = keeper.get(WANTS).await? else { return Ok(Whole::default()) };
+/// What is known of what is kept.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// `None` while it was not read.
+    packs: Option<Packs>,
+}
+
+async fn read(keeper: &Keeper) -> Result<(Whole, Packs), KeepError> {
+    let (packs, bundles) = Packs::read(keeper).await?;
+    let Some(bytes) = keeper.get(WANTS).await? else { return Ok((Whole::default(), packs)) };
     let list: Wants = serde_json::from_slice(&bytes).map_err(|error| KeepError::new(WANTS, &error))?;
-    let mut bundles: HashMap<Digest, Arc<Bundle>> = HashMap::new();
-    for (_, digest) in list.releases.iter().filter_map(bundle_of) {
-        if bundles.contains_key(digest) {
-            continue;
-        }
-        let kept = keeper.get(&named(digest)).await?;
-        // Whoever may write there could write anything: only what has the digest counts.
-        let sound = kept.filter(|bytes| Digest::of(bytes) == *digest);
-        if let Some(bundle) = sound.and_then(|bytes| Bundle::from_bytes(&bytes).ok()) {
-            bundles.insert(digest.clone(), Arc::new(bundle));
-        }
-    }
-    Ok(Whole::of(&list, |digest| bundles.get(digest).cloned(), &Whole::default()))
+    Ok((Whole::of(&list, |digest| bundles.get(digest).cloned(), &Whole::default()), packs))
 }
 
 /// Keeps the newest there is, for ever.
-pub(crate) async fn run(options: &Options, mut newest: watch::Receiver<Option<Arc<Whole>>>) {
+pub(crate) async fn run(options: &Options, mut kept: Kept, mut newest: watch::Receiver<Option<Arc<Whole>>>) {
     let Some(keeper) = &options.keep else { return };
     let mut backoff = Backoff::new(options);
-    let mut kept: Option<Wants> = None;
+    let mut last: Option<Wants> = None;
     while newest.changed().await.is_ok() {
+        tokio::time::sleep(GATHER).await;
         loop {
             let Some(whole) = newest.borrow_and_update().clone() else { break };
-            if kept.as_ref() == Some(&whole.list) {
+            if last.as_ref() == Some(&whole.list) {
                 break;
             }
-            match write(keeper, &whole).await {
+            match kept.write(keeper, &whole).await {
                 Ok(()) => {
                     backoff.reset();
-                    kept = Some(whole.list.clone());
+                    last = Some(whole.list.clone());
                     break;
                 }
                 Err(error) => backoff.wait("what the cluster should hold can't be kept", &error).await,
@@ -102,24 +106,16 @@ pub(crate) async fn run(options: &Options, mut newest: watch::Receiver<Option<Ar
     }
 }
 
-/// Bundles first, then the list that names them, then what it no longer names goes.
-async fn write(keeper: &Keeper, whole: &Whole) -> Result<(), KeepError> {
-    let there: HashSet<String> = keeper.names().await?.into_iter().collect();
-    let wanted: BTreeMap<String, &Arc<Bundle>> =
-        whole.bundles.iter().map(|(digest, bundle)| (named(digest), bundle)).collect();
-    for (name, bundle) in wanted.iter().filter(|(name, _)| !there.contains(*name)) {
-        keeper.put(name, &bundle.to_bytes()).await?;
+impl Kept {
+    /// Bundles first, then the list that names them, then what it no longer names goes.
+    async fn write(&mut self, keeper: &Keeper, whole: &Whole) -> Result<(), KeepError> {
+        let packs = match &mut self.packs {
+            Some(packs) => packs,
+            none => none.insert(Packs::read(keeper).await?.0),
+        };
+        packs.add(keeper, &whole.bundles).await?;
+        let list = serde_json::to_vec(&whole.list).map_err(|error| KeepError::new(WANTS, &error))?;
+        keeper.put(WANTS, &list).await?;
+        packs.sweep(keeper, &whole.bundles).await
     }
-    let list = serde_json::to_vec(&whole.list).map_err(|error| KeepError::new(WANTS, &error))?;
-    keeper.put(WANTS, &list).await?;
-    for name in there.iter().filter(|name| name.starts_with(BUNDLE) && !wanted.contains_key(*name)) {
-        keeper.remove(name).await?;
-    }
-    Ok(())
-}
-
-/// A digest as the name of something kept.
-fn named(digest: &Digest) -> String {
-    let hash = digest.as_str().rsplit(':').next().unwrap_or_default();
-    format!("{BUNDLE}{}", &hash[..hash.len().min(40)])
 }

@@ -58,9 +58,9 @@ pub async fn run<L: Link>(link: L, client: kube::Client, options: Options, cance
     let Some(engine) = connect::engine(client, &options, &cancel).await else {
         return;
     };
-    let before = match &options.keep {
+    let (before, kept) = match &options.keep {
         Some(keeper) => kept::restore(keeper).await,
-        None => kept::Whole::default(),
+        None => Default::default(),
     };
     let agent = Arc::new(Agent {
         link,
@@ -74,7 +74,7 @@ pub async fn run<L: Link>(link: L, client: kube::Client, options: Options, cance
         tokio::join!(
             engine.run(cancel.clone()),
             wants::run(&agent, before, keep),
-            kept::run(&agent.options, newest),
+            kept::run(&agent.options, kept, newest),
             reports::run(&agent),
             pulse::run(&agent),
         )

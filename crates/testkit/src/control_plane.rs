@@ -200,6 +200,11 @@ impl ControlPlane {
         format!("https://127.0.0.1:{}", self.ports.api)
     }
 
+    /// The running programs by name, with the number of each one's process: for who measures.
+    pub fn processes(&self) -> Vec<(&'static str, u32)> {
+        self.with(|running| running.api_server.iter().chain(&running.others).map(Program::identity).collect())
+    }
+
     /// The certificate of the authority that signed the API server's own, in PEM.
     pub fn ca(&self) -> &str {
         &self.ca

@@ -37,6 +37,11 @@ impl Program {
         Program { name, child, log }
     }
 
+    /// Its name and the number of its process.
+    pub(crate) fn identity(&self) -> (&'static str, u32) {
+        (self.name, self.child.id())
+    }
+
     /// Why it is not running any more, with the end of its log; `None` while it runs.
     pub(crate) fn ended(&mut self) -> Option<String> {
         let status = self.child.try_wait().expect("a child can be asked")?;

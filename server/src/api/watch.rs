@@ -18,8 +18,10 @@ use crate::input::{Caller, Query};
 use crate::problem::Refusal;
 use crate::site::Site;
 
-/// Between two batches passes at least this time; the first is told at once.
+/// Between two batches passes at least this time while there is no end of news.
 const BETWEEN_BATCHES: Duration = Duration::from_millis(250);
+/// So many batches after a quiet moment are told at once: who publishes one workload sees every step as it is taken.
+const AT_ONCE: u32 = 8;
 /// Something is said at least this often, so that proxies and clients know that the stream lives.
 const PING: Duration = Duration::from_secs(15);
 /// A stream ends after this time; the client connects again and is let in anew.
@@ -44,7 +46,8 @@ pub struct Params {
 /// Follows what changes, as server-sent events.
 ///
 /// `id` is the position in the event log; a client that comes back with `Last-Event-ID` misses nothing. `change` carries
-/// a `Change`; bursts come as at most four batches a second, of changes about the same things only the last. `resync`
+/// a `Change`; after its first eight batches a burst comes as at most four batches a second, of changes about the same
+/// things only the last. `resync`
 /// means: too much was missed, look at everything again. The stream ends after an hour.
 #[utoipa::path(
     get,
@@ -82,6 +85,24 @@ fn events(receiver: Receiver<Event>) -> impl futures::Stream<Item = Result<Event
     futures::StreamExt::map(ReceiverStream::new(receiver), Ok)
 }
 
+/// How long news may be held back.
+#[derive(Default)]
+struct Pace {
+    /// Batches told at once since the last quiet moment.
+    at_once: u32,
+}
+
+impl Pace {
+    /// The pause between the last batch and the next one, for news that came so long after the last.
+    fn pause(&mut self, after: Duration) -> Duration {
+        if after >= BETWEEN_BATCHES {
+            self.at_once = 0;
+        }
+        self.at_once = self.at_once.saturating_add(1);
+        if self.at_once > AT_ONCE { BETWEEN_BATCHES } else { Duration::ZERO }
+    }
+}
+
 /// The client is gone.
 struct Gone;
 
@@ -114,6 +135,7 @@ impl Follower {
             self.resync(last).await?;
         }
         let mut resumed = after.is_some() && self.seq < last;
+        let mut pace = Pace::default();
         loop {
             let told_at = Instant::now();
             let last = *notices.borrow_and_update();
@@ -125,7 +147,7 @@ impl Follower {
                 () = self.sender.closed() => return Err(Gone),
                 changed = notices.changed() => changed.map_err(|_| Gone)?,
             }
-            tokio::time::sleep_until(told_at + BETWEEN_BATCHES).await;
+            tokio::time::sleep_until(told_at + pace.pause(told_at.elapsed())).await;
         }
     }
 
@@ -162,5 +184,21 @@ impl Follower {
 
     async fn send(&self, event: Event) -> Result<(), Gone> {
         self.sender.send(event).await.map_err(|_| Gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_batches_are_told_at_once_and_an_endless_burst_four_times_a_second() {
+        let mut pace = Pace::default();
+        let soon = Duration::from_millis(3);
+        let pauses: Vec<Duration> = (0..10).map(|_| pace.pause(soon)).collect();
+        assert_eq!(pauses[..8], [Duration::ZERO; 8]);
+        assert_eq!(pauses[8..], [BETWEEN_BATCHES; 2]);
+        assert_eq!(pace.pause(BETWEEN_BATCHES), Duration::ZERO, "a quiet moment ends the burst");
+        assert_eq!(pace.pause(soon), Duration::ZERO);
     }
 }

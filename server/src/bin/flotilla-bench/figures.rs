@@ -19,6 +19,11 @@ impl Figures {
         sorted.get(rank).map_or(f64::NAN, |duration| duration.as_secs_f64() * 1000.0)
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// One line: name, p50, p95, largest.
     pub fn line(&self, name: &str) -> String {
         let (p50, p95, most) = (self.percentile(50), self.percentile(95), self.percentile(100));
@@ -28,11 +33,30 @@ impl Figures {
 
 /// CPU time of this process so far, in milliseconds; 0 where the system does not tell.
 pub fn cpu_millis() -> f64 {
-    // Fields 14 and 15 of /proc/self/stat, in ticks of 10 ms; the name in field 2 may hold spaces, so read after ')'.
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    cpu_millis_of("self")
+}
+
+/// CPU time of a process so far, by its number, in milliseconds; 0 where the system does not tell.
+pub fn cpu_millis_of(process: &str) -> f64 {
+    // Fields 14 and 15 of /proc/N/stat, in ticks of 10 ms; the name in field 2 may hold spaces, so read after ')'.
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let after = stat.rsplit(')').next().unwrap_or_default();
     let ticks = |field: usize| -> f64 {
         after.split_whitespace().nth(field).and_then(|text| text.parse().ok()).unwrap_or(0.0)
     };
     (ticks(11) + ticks(12)) * 10.0
+}
+
+/// Memory of a process that is in RAM, in MiB; 0 where the system does not tell.
+pub fn rss_mib(process: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+    kib.unwrap_or(0.0) / 1024.0
+}
+
+/// How many processes wanted a processor in the last minute, on average.
+pub fn load_average() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }

@@ -1,7 +1,9 @@
 //! Benchmarks: how long publishing and healing take, beside the bare limit measured in the same run.
 //!
 //! Machines differ and are noisy, so every figure of ours stands beside what the same objects cost when a plain client
-//! applies them to the same simulated clusters, and the ratio is what counts. Run by `cargo xtask bench NAME`.
+//! applies them to clusters of the same kind, and the ratio is what counts. `publish` and `drift` run on simulated
+//! clusters in this process; `real` starts control planes, the server and agents as processes of their own. Run by
+//! `cargo xtask bench NAME`.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 
@@ -9,11 +11,12 @@ mod drift;
 mod figures;
 mod fleet;
 mod publish;
+mod real;
 
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(about = "Benchmarks of Flotilla on simulated clusters")]
+#[command(about = "Benchmarks of Flotilla")]
 struct Args {
     #[command(subcommand)]
     what: What,
@@ -36,6 +39,8 @@ enum What {
         #[arg(long, default_value_t = 50)]
         runs: usize,
     },
+    /// Everything that can be measured on real API servers: publish, burst, fan-out, drift, restart, outage, memory
+    Real(real::Args),
 }
 
 #[tokio::main]
@@ -48,5 +53,6 @@ async fn main() -> anyhow::Result<()> {
             Ok(())
         }
         What::Drift { runs } => drift::run(runs).await,
+        What::Real(args) => Box::pin(real::run(args)).await,
     }
 }
