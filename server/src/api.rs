@@ -74,6 +74,7 @@ fn table(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(workload::revisions::handler))
         .routes(routes!(release::list::handler))
         .routes(routes!(release::get::handler))
+        .route(release::ONE, release::system_owned())
         .routes(large(routes!(overrides::put::handler)))
         .routes(routes!(overrides::delete::handler))
         .routes(routes!(placement::decision::handler))

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use server::link::InProcess;
 use server::{Options, Site};
 use tokio_util::sync::CancellationToken;
-use wire::{Client, EventQuery, PublishRequest, Status, UnpublishRequest, Watched};
+use wire::{Client, EventQuery, PublishRequest, Status, UnpublishRequest, Watched, WorkloadPut};
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 const WEB: (&str, &str) = ("apps", "web");
@@ -42,6 +42,8 @@ spec:
 struct Fleet {
     client: Client,
     clusters: Vec<Cluster>,
+    hub: Hub,
+    site: Site,
     loops: Loops,
     stop: CancellationToken,
     _folder: tempfile::TempDir,
@@ -55,17 +57,6 @@ impl Fleet {
         let loops = hub.spawn_loops();
         let stop = CancellationToken::new();
         let site = Site::new(Options { stop: stop.clone(), ..Options::bare(hub.clone()) });
-        let mut clusters = Vec::new();
-        for name in ["eu-1", "eu-2", "us-1"] {
-            let cluster =
-                Cluster::new(kubesim::Options { name: name.to_owned(), ..kubesim::Options::default() });
-            let new = NewCluster::new(name, ClusterKind::Simulated);
-            let id = hub.cluster_register(&Actor::system(), new).await.unwrap().id;
-            let client = kube::Client::new(cluster.service(), "default");
-            let options = server::serve::agent_options(&hub);
-            tokio::spawn(agent::run(InProcess::new(site.clone(), id), client, options, stop.clone()));
-            clusters.push(cluster);
-        }
         let user = hub.ensure_user("ada", "correct horse battery").await.unwrap();
         let actor = Actor::new("ada", ActorKind::Session(user));
         let token = hub.token_create(&actor, "test", 1).await.unwrap().secret;
@@ -73,7 +64,24 @@ impl Fleet {
         let client = Client::new(&format!("http://{}", listener.local_addr().unwrap()), &token).unwrap();
         let serving = axum::serve(listener, server::build(&site).router.into_make_service());
         tokio::spawn(serving.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());
-        Self { client, clusters, loops, stop, _folder: folder }
+        let mut fleet = Self { client, clusters: Vec::new(), hub, site, loops, stop, _folder: folder };
+        for name in ["eu-1", "eu-2", "us-1"] {
+            fleet.join(name).await;
+        }
+        fleet
+    }
+
+    /// One more cluster, whose region is the first part of its name.
+    async fn join(&mut self, name: &str) {
+        let cluster = Cluster::new(kubesim::Options { name: name.to_owned(), ..kubesim::Options::default() });
+        let region = name.split('-').next().unwrap_or_default().to_owned();
+        let labels = [("region".to_owned(), region)].into();
+        let new = NewCluster { labels, ..NewCluster::new(name, ClusterKind::Simulated) };
+        let id = self.hub.cluster_register(&Actor::system(), new).await.unwrap().id;
+        let client = kube::Client::new(cluster.service(), "default");
+        let (options, stop) = (server::serve::agent_options(&self.hub), self.stop.clone());
+        tokio::spawn(agent::run(InProcess::new(self.site.clone(), id), client, options, stop));
+        self.clusters.push(cluster);
     }
 
     async fn end(self) {
@@ -175,6 +183,66 @@ async fn p12_a_cluster_that_is_cut_off_holds_nobody_up_and_catches_up() {
         assert_eq!(fleet.deployment(2), None);
         fleet.clusters[2].faults().set_offline(false);
         fleet.status_when(|status| status.counts.healthy() == 3).await;
+        fleet.end().await;
+    })
+    .await;
+}
+
+const CONFIG_MAP: (&str, &str) = ("v1", "ConfigMap");
+
+fn addon(objects: &[&str]) -> NewWorkload {
+    let text: String = objects
+        .iter()
+        .map(|name| {
+            format!(
+                "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n\
+                 data: {{region: '${{{{ cluster.labels.region }}}}', peers: '${{{{ fleet.targets }}}}'}}\n"
+            )
+        })
+        .collect();
+    let file = SourceFile { name: "edge.yaml".to_owned(), text };
+    NewWorkload {
+        name: "web".to_owned(),
+        spec: WorkloadSpec {
+            namespace: "apps".to_owned(),
+            addon: true,
+            source: Source::Yaml { files: vec![file] },
+            placement: Placement { predicates: vec![Predicate::default()], ..Placement::default() },
+            ..WorkloadSpec::default()
+        },
+        ..NewWorkload::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_4_s4_6_an_addon_is_whole_on_every_cluster_follows_new_ones_and_drops_what_it_no_longer_has() {
+    in_time(async {
+        let mut fleet = Fleet::start().await;
+        fleet.client.workload_create(&addon(&["one", "two"])).await.unwrap();
+        fleet.client.workload_publish("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.status_when(|status| status.counts.healthy() == 3).await;
+        fleet.join("ap-1").await;
+        let four = |fleet: &Fleet| {
+            fleet.clusters.iter().all(|cluster| {
+                let data = |name| cluster.get(CONFIG_MAP, ("apps", name)).map(|found| found["data"].clone());
+                data("one").is_some_and(|one| {
+                    one["peers"] == "ap-1,eu-1,eu-2,us-1" && data("two").as_ref() == Some(&one)
+                })
+            })
+        };
+        fleet.status_when(|status| status.counts.healthy() == 4 && four(&fleet)).await;
+        let joined = fleet.clusters[3].get(CONFIG_MAP, ("apps", "one")).unwrap();
+        assert_eq!(joined["data"]["region"], "ap");
+
+        let there = fleet.client.workload_get("web").await.unwrap().workload;
+        let put = WorkloadPut { spec: addon(&["two"]).spec, labels: None };
+        fleet.client.workload_put("web", &put, there.revision).await.unwrap();
+        fleet.client.workload_publish("web", &PublishRequest::default(), None).await.unwrap();
+        let gone = |fleet: &Fleet| {
+            fleet.clusters.iter().all(|cluster| cluster.get(CONFIG_MAP, ("apps", "one")).is_none())
+        };
+        fleet.status_when(|status| status.counts.healthy() == 4 && gone(&fleet)).await;
+        assert!(fleet.clusters.iter().all(|cluster| cluster.get(CONFIG_MAP, ("apps", "two")).is_some()));
         fleet.end().await;
     })
     .await;

@@ -22,6 +22,8 @@ pub struct ConfigForm {
     pub namespace: String,
     /// The files.
     pub files: Vec<SourceFile>,
+    /// On every cluster that matches, by itself.
+    pub addon: bool,
     /// Make the namespace.
     pub create_namespace: bool,
     /// Delete what a new revision no longer has.
@@ -44,6 +46,7 @@ pub async fn config_save(form: ConfigForm) -> Answer<i64> {
     let mut spec = host::answer(hub.workload_view(&form.name).await)?.workload.draft;
     spec.namespace = form.namespace.trim().to_owned();
     spec.source = source;
+    spec.addon = form.addon;
     spec.policies = Policies {
         create_namespace: form.create_namespace,
         prune: form.prune,
@@ -107,7 +110,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
                         />
                         <p class="field-help">"For objects that name none."</p>
                     </div>
-                    <PolicyFields policies=workload.draft.policies.clone() />
+                    <PolicyFields addon=workload.draft.addon policies=workload.draft.policies.clone() />
                     <div>{save}</div>
                     <p class="meta">"Saving changes the draft. Clusters change when you publish."</p>
                 </aside>
@@ -140,7 +143,7 @@ fn outcome(action: ServerAction<ConfigSave>, name: &str) -> impl IntoView + use<
 }
 
 #[component]
-fn PolicyFields(policies: Policies) -> impl IntoView {
+fn PolicyFields(addon: bool, policies: Policies) -> impl IntoView {
     let tick = |name: &'static str, label: &'static str, on: bool| {
         view! {
             <label class="choice">
@@ -151,6 +154,7 @@ fn PolicyFields(policies: Policies) -> impl IntoView {
     };
     view! {
         <div class="stack-sm">
+            {tick("addon", "Addon: also on clusters that match later, by itself", addon)}
             {tick("create_namespace", "Make the namespace if it is missing", policies.create_namespace)}
             {tick("prune", "Delete what a new revision no longer has", policies.prune)}
         </div>

@@ -117,6 +117,7 @@ fn NameLine(view: WorkloadView, at: Timestamp) -> impl IntoView {
         <div class="head">
             <div class="flex flex-wrap items-baseline gap-x-3 gap-y-1">
                 <h1 class="title-mono">{name.clone()}</h1>
+                {workload.draft.addon.then(|| view! { <span class="tag">"addon"</span> })}
                 {story}
             </div>
             <div class="head-actions">

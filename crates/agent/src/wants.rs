@@ -27,7 +27,8 @@ const FETCHES: usize = 8;
 enum Held {
     Fetching,
     Here(Arc<Bundle>),
-    Failed(Trouble),
+    /// Not yet: waiting or failed, with the next try.
+    Not(StageState),
 }
 
 /// Keeps the engine told of everything the cluster should hold.
@@ -152,7 +153,7 @@ impl Bundles {
         let held = bundle_of(want).and_then(|(_, digest)| self.held.get(digest));
         let (bundle, pulled) = match held {
             Some(Held::Here(bundle)) => (Some(bundle.clone()), StageState::Done),
-            Some(Held::Failed(trouble)) => (None, StageState::Failed(trouble.clone())),
+            Some(Held::Not(state)) => (None, state.clone()),
             Some(Held::Fetching) => {
                 (None, StageState::Running { message: "Fetching the bundle.".to_owned() })
             }
@@ -170,7 +171,8 @@ pub(crate) fn bundle_of(want: &Want) -> Option<(ReleaseId, &Digest)> {
     }
 }
 
-/// Fetches one bundle until it is here; every failure is told with its reason and the next try.
+/// Fetches one bundle until it is here. A hub that does not have it yet or can't be reached is waited for, which is no
+/// error (S4-9); bytes that are not what was promised are one. Either is told with its reason and the next try.
 async fn fetch<L: Link>(
     agent: Arc<Agent<L>>,
     release: ReleaseId,
@@ -181,29 +183,29 @@ async fn fetch<L: Link>(
     let mut attempts = 0;
     loop {
         let mut asked_for = Duration::ZERO;
-        let failed = match agent.link.bundle(release, &digest).await {
+        let (state, trouble): (fn(Trouble) -> StageState, _) = match agent.link.bundle(release, &digest).await
+        {
             Ok(bytes) => match checked(&bytes, &digest) {
                 Ok(bundle) => {
                     // A closed channel means that the agent is stopping.
                     let _ = tell.send((digest, Held::Here(Arc::new(bundle)))).await;
                     return;
                 }
-                Err(failed) => failed,
+                Err(failed) => (StageState::Failed, failed),
             },
             Err(error) => {
                 asked_for = error.retry_after().unwrap_or_default();
-                Trouble {
-                    reason: "BundleFetchFailed".to_owned(),
-                    message: format!("The bundle {} could not be fetched: {error}.", digest.short()),
-                    ..Trouble::default()
-                }
+                let message = format!("The bundle {} is not there yet: {error}.", digest.short());
+                let reason = "WaitingForArtifact".to_owned();
+                (StageState::Waiting, Trouble { reason, message, ..Trouble::default() })
             }
         };
         attempts += 1;
         let delay = backoff.delay().max(asked_for);
         let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
         let next_retry = Some(now(&agent).plus_millis(millis));
-        let _ = tell.send((digest.clone(), Held::Failed(Trouble { attempts, next_retry, ..failed }))).await;
+        let state = state(Trouble { attempts, next_retry, ..trouble });
+        let _ = tell.send((digest.clone(), Held::Not(state))).await;
         tokio::time::sleep(delay).await;
     }
 }

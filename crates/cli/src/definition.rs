@@ -37,6 +37,8 @@ pub struct Definition {
     selector: Option<String>,
     exclude: Option<Names>,
     payload: Names,
+    /// Whether it is an addon.
+    pub addon: Option<bool>,
     /// How it is kept, policy by policy; those not named stay as they are.
     #[serde(default)]
     pub policies: serde_json::Map<String, serde_json::Value>,

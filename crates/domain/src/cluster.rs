@@ -130,6 +130,15 @@ pub struct ClusterFacts {
     /// Number of nodes; `None` when they could not be listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
+    /// What its nodes run on, as their cloud controller says: `aws`, `gce`, `azure` …; empty when it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub provider: String,
+    /// The region that most of its nodes say; empty when none says one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub region: String,
+    /// The zones that its nodes say, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<String>,
     /// Every kind its API serves, sorted.
     #[serde(default)]
     pub apis: Vec<ApiResource>,
@@ -154,6 +163,38 @@ pub struct ClusterFacts {
 }
 
 impl ClusterFacts {
+    /// Architectures of its nodes, the most common first.
+    pub fn architectures(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for pool in &self.node_pools {
+            if !pool.architecture.is_empty() && !all.contains(&pool.architecture) {
+                all.push(pool.architecture.clone());
+            }
+        }
+        all
+    }
+
+    /// Whether the cluster has told of itself: nothing can be rendered for it as meant before (S4-3).
+    pub fn are_known(&self) -> bool {
+        !self.kubernetes_version.is_empty()
+    }
+
+    /// Whether a bundle may come out differently with these facts than with those: which kinds are namespaced, and what
+    /// templates can name. Nodes that come and go change neither.
+    pub fn render_alike(&self, other: &Self) -> bool {
+        let named = |facts: &Self| {
+            let texts = [
+                facts.kubernetes_version.clone(),
+                facts.provider.clone(),
+                facts.region.clone(),
+                facts.default_storage_class.clone(),
+                facts.default_ingress_class.clone(),
+            ];
+            (texts, facts.zones.clone(), facts.architectures())
+        };
+        self.apis == other.apis && named(self) == named(other)
+    }
+
     /// What can be known of this namespace; `None` when the cluster did not tell of it.
     pub fn namespace(&self, name: &str) -> Option<&NamespaceFacts> {
         self.namespaces.iter().find(|namespace| namespace.name == name)

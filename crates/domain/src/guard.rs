@@ -6,6 +6,7 @@
 use crate::cluster::Cluster;
 use crate::finding::{self, Finding};
 use crate::manifest::Parsed;
+use crate::render::Rendering;
 use crate::workload::{self, WorkloadSpec};
 
 mod autoscale;
@@ -27,6 +28,7 @@ mod secret;
 mod security;
 mod selector;
 mod service;
+mod template;
 mod volumes;
 
 use scene::Scene;
@@ -74,7 +76,9 @@ pub fn check_static(name: &str, spec: &WorkloadSpec, parsed: &Parsed) -> Vec<Fin
     let mut findings = parsed.findings.clone();
     findings.extend(workload::check(name, spec));
     findings.extend(no_objects(spec, parsed));
-    let subjects = scene::subjects(spec, parsed);
+    let (sampled, about_templates) = template::sampled(spec, parsed);
+    findings.extend(about_templates);
+    let subjects = scene::subjects(spec, &sampled);
     let scene = Scene::new(&subjects);
     for (_, rule) in RULES {
         findings.extend(rule(&scene));
@@ -98,9 +102,11 @@ fn no_objects(spec: &WorkloadSpec, parsed: &Parsed) -> Option<Finding> {
 
 pub use fleet::empty_fleet;
 
-/// What the chosen clusters' facts say (scope F): kinds they do not serve, clusters that can't be reached; worst first.
-pub fn check_fleet(parsed: &Parsed, chosen: &[&Cluster]) -> Vec<Finding> {
-    let mut findings = fleet::check(parsed, chosen);
+/// What the chosen clusters' facts say (scope F): kinds they do not serve, values that templates ask for and they do not
+/// have, clusters that can't be reached; worst first.
+pub fn check_fleet(rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
+    let mut findings = fleet::check(rendering.parsed, chosen);
+    findings.extend(template::missing(rendering, chosen));
     finding::sort(&mut findings);
     findings
 }

@@ -19,6 +19,7 @@ pub mod join;
 pub mod labels;
 pub mod manifest;
 pub mod name;
+mod nearest;
 pub mod object;
 pub mod overrides;
 pub mod page;
@@ -32,6 +33,7 @@ pub mod release;
 pub mod render;
 pub mod report;
 pub mod rollup;
+pub mod template;
 pub mod time;
 pub mod workload;
 

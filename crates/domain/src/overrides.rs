@@ -15,7 +15,6 @@ mod identity;
 #[cfg(test)]
 mod laws;
 mod merge;
-mod nearest;
 mod patch;
 mod provenance;
 mod target;

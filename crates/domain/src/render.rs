@@ -1,6 +1,8 @@
-//! Rendering: the manifests of one revision with one cluster's overrides, as a bundle.
+//! Rendering: the manifests of one revision with one cluster's overrides and values, as a bundle.
 //!
 //! The result depends on nothing but the arguments, so the same revision gives the same digest everywhere (P32).
+
+use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
@@ -9,8 +11,10 @@ use crate::cluster::Cluster;
 use crate::finding::Finding;
 use crate::manifest::Parsed;
 use crate::name;
+use crate::object::ObjectRef;
 use crate::overrides;
 use crate::placement::ClusterGroup;
+use crate::template::{self, Values};
 use crate::workload::WorkloadSpec;
 
 pub(crate) mod scope;
@@ -25,28 +29,118 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const SERVER_OWNED: [&str; 6] =
     ["uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink"];
 
-/// The bundle for `cluster`, or why there is none. Namespaces are not added here: the engine makes those it needs.
-///
-/// Findings carry the cluster's name, so that [`crate::finding::group`] can fold them over clusters.
-pub fn render(
-    spec: &WorkloadSpec,
-    parsed: &Parsed,
-    cluster: &Cluster,
-    groups: &[ClusterGroup],
-) -> Result<Bundle, Vec<Finding>> {
-    refuse(parsed.findings.clone())?;
-    let effective = overrides::effective(&parsed.objects(), &spec.overrides, cluster, groups);
-    refuse(effective.findings.into_iter().map(|finding| on(finding, cluster)).collect())?;
-    let scopes = Scopes::of(effective.objects.iter(), Some(&cluster.facts));
-    let objects: Vec<Value> =
-        effective.objects.into_iter().map(|object| finish(object, &spec.namespace, &scopes)).collect();
-    refuse(objects.iter().filter_map(reserved).map(|finding| on(finding, cluster)).collect())?;
-    Ok(Bundle::new(objects))
+/// One revision, to be rendered for many clusters.
+#[derive(Debug, Clone, Copy)]
+pub struct Rendering<'a> {
+    /// Name of the workload.
+    pub workload: &'a str,
+    /// Number of the revision.
+    pub revision: u32,
+    /// What was published.
+    pub spec: &'a WorkloadSpec,
+    /// Its manifests.
+    pub parsed: &'a Parsed,
+    /// The groups of the fleet.
+    pub groups: &'a [ClusterGroup],
+    /// Names of all clusters that it goes to, sorted.
+    pub targets: &'a [String],
+}
+
+/// Why there is no bundle. Findings carry the cluster's name, so that [`crate::finding::group`] can fold them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Unrendered {
+    /// Only a change of the workload helps.
+    Refused(Vec<Finding>),
+    /// A template asks for what is not known of the cluster yet (S4-9).
+    Waiting(Vec<Finding>),
+}
+
+impl Rendering<'_> {
+    /// The bundle for `cluster`, or why there is none. Namespaces are not added here: the engine makes those it needs.
+    pub fn of(&self, cluster: &Cluster) -> Result<Bundle, Unrendered> {
+        refuse(self.parsed.findings.clone())?;
+        let spec = self.spec;
+        let effective = overrides::effective(&self.parsed.objects(), &spec.overrides, cluster, self.groups);
+        refuse(effective.findings.into_iter().map(|finding| on(finding, cluster)).collect())?;
+        let mut objects = effective.objects;
+        self.fill(&mut objects, cluster)?;
+        let scopes = Scopes::of(objects.iter(), Some(&cluster.facts));
+        let objects: Vec<Value> =
+            objects.into_iter().map(|object| finish(object, &spec.namespace, &scopes)).collect();
+        refuse(objects.iter().filter_map(reserved).map(|finding| on(finding, cluster)).collect())?;
+        Ok(Bundle::new(objects))
+    }
+
+    /// What variables stand for on `cluster`.
+    pub fn values<'a>(&'a self, cluster: &'a Cluster) -> Values<'a> {
+        Values {
+            cluster,
+            workload: self.workload,
+            namespace: &self.spec.namespace,
+            revision: self.revision,
+            targets: self.targets,
+        }
+    }
+
+    /// Whether a value that is missing on `cluster` is waited for, rather than a reason to refuse the publish.
+    pub fn waits_on(&self, cluster: &Cluster) -> bool {
+        self.spec.addon || !cluster.facts.are_known()
+    }
+
+    /// Fills templates in (S4-7, G115).
+    fn fill(&self, objects: &mut [Value], cluster: &Cluster) -> Result<(), Unrendered> {
+        let values = self.values(cluster);
+        let (mut refused, mut waiting, mut filled) = (Vec::new(), Vec::new(), false);
+        for object in objects.iter_mut().filter(|object| template::is_templated(object)) {
+            let name = object_ref(object);
+            for problem in template::fill(object, &values) {
+                refused.extend(template::static_finding(&problem, &name));
+                waiting.extend(template::missing_finding(&problem, &name, cluster, self.waits_on(cluster)));
+            }
+            refused.extend(misnamed(object));
+            filled = true;
+        }
+        if filled {
+            refused.extend(became_the_same(objects));
+        }
+        refuse(refused.into_iter().map(|finding| on(finding, cluster)).collect())?;
+        if waiting.is_empty() { Ok(()) } else { Err(Unrendered::Waiting(waiting)) }
+    }
 }
 
 /// Ends with the findings if one of them refuses the publish.
-fn refuse(findings: Vec<Finding>) -> Result<(), Vec<Finding>> {
-    if findings.iter().any(Finding::blocks) { Err(findings) } else { Ok(()) }
+fn refuse(findings: Vec<Finding>) -> Result<(), Unrendered> {
+    if findings.iter().any(Finding::blocks) { Err(Unrendered::Refused(findings)) } else { Ok(()) }
+}
+
+/// G101 once more, because a value may have made a name that is none.
+fn misnamed(object: &Value) -> Option<Finding> {
+    let name = object_ref(object);
+    let free = name.group == "rbac.authorization.k8s.io" || template::is_templated(object);
+    (!free && !name::is_subdomain(&name.name)).then(|| {
+        Finding::error(
+            "G101",
+            format!("With this cluster's values, {name} has a name that Kubernetes refuses."),
+            "Use a value of small letters, digits and \"-\", or | lower.",
+        )
+        .about(name.to_string())
+        .at("/metadata/name")
+    })
+}
+
+/// G110 once more, because values may have made two names the same.
+fn became_the_same(objects: &[Value]) -> Vec<Finding> {
+    let mut seen = HashSet::new();
+    let again = objects.iter().map(object_ref).filter(|name| !seen.insert(name.clone()));
+    let twice = |name: ObjectRef| {
+        Finding::error(
+            "G110",
+            format!("With this cluster's values, {name} is there twice."),
+            "Give the objects names that stay different.",
+        )
+        .about(name.to_string())
+    };
+    again.map(twice).collect()
 }
 
 fn on(finding: Finding, cluster: &Cluster) -> Finding {

@@ -56,6 +56,10 @@ pub struct SourceFile {
     pub text: String,
 }
 
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 /// Everything about a workload that a person edits and a revision freezes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -63,6 +67,10 @@ pub struct SourceFile {
 pub struct WorkloadSpec {
     /// Namespace for objects that name none.
     pub namespace: String,
+    /// Whether it is an addon: it belongs on every cluster that its placement matches, also on those that join later,
+    /// by itself, and waits for what a cluster has not told yet (S4-1).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub addon: bool,
     /// Where the manifests come from.
     #[serde(default)]
     pub source: Source,

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use domain::cluster::{ApiResource, Cluster, ClusterFacts, ClusterKind, Reach};
 use domain::manifest::{self, Parsed};
+use domain::render::Rendering;
 use domain::workload::{SourceFile, WorkloadSpec};
-use domain::{ClusterId, Finding, Timestamp, guard, render};
+use domain::{ClusterId, Finding, Timestamp, guard};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../end2end/fixtures")
@@ -31,6 +32,15 @@ fn check(files: &[SourceFile]) -> (Parsed, Vec<Finding>) {
     let spec = WorkloadSpec { namespace: "shop".into(), ..WorkloadSpec::default() };
     let findings = guard::check_static("shop", &spec, &parsed);
     (parsed, findings)
+}
+
+fn rendering<'a>(spec: &'a WorkloadSpec, parsed: &'a Parsed) -> Rendering<'a> {
+    Rendering { workload: "shop", revision: 1, spec, parsed, groups: &[], targets: &[] }
+}
+
+fn on_clusters(parsed: &Parsed, version: &str) -> Vec<Finding> {
+    let spec = WorkloadSpec::default();
+    guard::check_fleet(&rendering(&spec, parsed), &[&cluster(version, current_apis())])
 }
 
 fn errors(findings: &[Finding]) -> Vec<&Finding> {
@@ -85,7 +95,7 @@ fn the_good_fixtures_have_no_finding_that_blocks_and_render() {
         assert_eq!(findings, [], "{name}: an example shows how it is meant to be done");
         assert!(parsed.manifests.len() >= 2, "{name}");
         let spec = WorkloadSpec { namespace: "shop".into(), ..WorkloadSpec::default() };
-        let bundle = render::render(&spec, &parsed, &cluster("v1.33.0", Vec::new()), &[]).unwrap();
+        let bundle = rendering(&spec, &parsed).of(&cluster("v1.33.0", Vec::new())).unwrap();
         assert_eq!(bundle.objects.len(), parsed.manifests.len(), "{name}");
     }
 }
@@ -117,7 +127,7 @@ fn the_bad_fixtures_that_only_clusters_refuse_are_told_of_the_chosen_clusters() 
     let fleet = |name: &str| {
         let (parsed, findings) = check(&files(&fixtures().join("bad"), |file| file == name));
         assert_eq!(errors(&findings), [] as [&Finding; 0], "{name}");
-        guard::check_fleet(&parsed, &[&cluster("v1.33.0", current_apis())])
+        on_clusters(&parsed, "v1.33.0")
     };
     assert_eq!(fleet("removed-api.yaml")[0].code, "G402");
     assert_eq!(fleet("unknown-kind.yaml")[0].code, "G401");
@@ -166,7 +176,7 @@ fn a_folder_with_a_kustomization_is_refused_for_it() {
 fn g402_an_old_budget_is_refused_for_a_new_cluster() {
     let Some(corpus) = corpus() else { return };
     let (parsed, _) = check(&files(&corpus.join("cockroachdb"), |_| true));
-    let findings = guard::check_fleet(&parsed, &[&cluster("v1.33.2", current_apis())]);
+    let findings = on_clusters(&parsed, "v1.33.2");
     let codes: Vec<&str> = findings.iter().map(|finding| finding.code.as_str()).collect();
     assert!(!codes.is_empty() && codes.iter().all(|code| *code == "G402"), "{findings:#?}");
     assert!(findings.iter().any(|finding| finding.hint.contains("policy/v1")));

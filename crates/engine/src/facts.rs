@@ -36,17 +36,22 @@ pub(crate) async fn read(api: &Api, discovery: &Discovery, seen: &Cluster) -> Re
     apis.dedup();
     let nodes: Option<Vec<NodeSeen>> =
         land.nodes.all().map(|rows| rows.into_iter().map(|(_, node)| node).collect());
+    let count = nodes.as_ref().map(|nodes| u32::try_from(nodes.len()).unwrap_or(u32::MAX));
+    let nodes = nodes.unwrap_or_default();
     let (storage_classes, default_storage_class) = classes(land.storage.all());
     let (ingress_classes, default_ingress_class) = classes(land.ingress.all());
     Ok(ClusterFacts {
         kubernetes_version: version["gitVersion"].as_str().unwrap_or_default().to_owned(),
-        nodes: nodes.as_ref().map(|nodes| u32::try_from(nodes.len()).unwrap_or(u32::MAX)),
+        nodes: count,
         apis,
         storage_classes,
         default_storage_class,
         ingress_classes,
         default_ingress_class,
-        node_pools: pools(&nodes.unwrap_or_default()),
+        provider: most_common(&nodes, |node| &node.provider),
+        region: most_common(&nodes, |node| &node.region),
+        zones: zones(&nodes),
+        node_pools: pools(&nodes),
         namespaces: namespaces(seen, land),
     })
 }
@@ -56,6 +61,21 @@ fn classes(rows: Option<Vec<((String, String), bool)>>) -> (Vec<String>, String)
     let rows = rows.unwrap_or_default();
     let default = rows.iter().find(|(_, is_default)| *is_default).map(|((_, name), _)| name.clone());
     (rows.into_iter().map(|((_, name), _)| name).collect(), default.unwrap_or_default())
+}
+
+/// What most nodes say; of equals the first in the alphabet, so that it does not flap.
+fn most_common(nodes: &[NodeSeen], of: impl Fn(&NodeSeen) -> &str) -> String {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for said in nodes.iter().map(&of).filter(|said| !said.is_empty()) {
+        *counts.entry(said).or_default() += 1;
+    }
+    let most = counts.into_iter().min_by_key(|(_, count)| std::cmp::Reverse(*count));
+    most.map_or("", |(said, _)| said).to_owned()
+}
+
+fn zones(nodes: &[NodeSeen]) -> Vec<String> {
+    let zones = nodes.iter().map(|node| node.zone.as_str()).filter(|zone| !zone.is_empty());
+    zones.collect::<std::collections::BTreeSet<_>>().into_iter().map(str::to_owned).collect()
 }
 
 fn pools(nodes: &[NodeSeen]) -> Vec<NodePool> {
@@ -104,6 +124,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn s4_7_a_cluster_is_where_most_of_its_nodes_are() {
+        let node = |region: &str, zone: &str| NodeSeen {
+            provider: "aws".into(),
+            region: region.into(),
+            zone: zone.into(),
+            ..NodeSeen::default()
+        };
+        let nodes = [node("", ""), node("us-east-1", "c"), node("eu-west-1", "b"), node("eu-west-1", "a")];
+        assert_eq!(most_common(&nodes, |node| &node.region), "eu-west-1");
+        assert_eq!(most_common(&nodes, |node| &node.provider), "aws");
+        assert_eq!(most_common(&nodes[..1], |node| &node.region), "");
+        assert_eq!(zones(&nodes), ["a", "b", "c"]);
+    }
+
+    #[test]
     fn nodes_are_added_up_by_architecture_and_only_those_that_take_pods_offer_room() {
         let node = |architecture: &str, takes_pods, cpu| NodeSeen {
             architecture: architecture.into(),
@@ -111,6 +146,7 @@ mod tests {
             takes_pods,
             cpu: Quantity::whole(cpu),
             memory: Quantity::whole(cpu * 4),
+            ..NodeSeen::default()
         };
         let pools = pools(&[
             node("arm64", true, 2),

@@ -27,6 +27,17 @@ async fn a_draft_is_made_read_and_listed() {
 }
 
 #[tokio::test]
+async fn s4_2_a_release_is_the_systems_own_and_nobody_edits_it() {
+    let house = House::new().await;
+    house.workload("web").await;
+    for method in [Method::PUT, Method::PATCH, Method::DELETE] {
+        let answer = house.json(method.clone(), &path("web/releases/eu-1"), &[], &json!({})).await;
+        assert_eq!(answer.problem(), (403, "SystemOwned".to_owned()), "{method}");
+        assert!(answer.json()["detail"].as_str().unwrap().contains("publish"));
+    }
+}
+
+#[tokio::test]
 async fn a_name_that_is_taken_is_refused() {
     let house = House::new().await;
     house.workload("web").await;

@@ -36,6 +36,10 @@ pub struct Apply {
     namespace: Option<String>,
     #[command(flatten)]
     placement: Where,
+    /// Make it an addon: on every cluster that matches, also on those that join later, by itself [default: what the
+    /// workload has]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    addon: Option<bool>,
     /// How it is kept, as in deletion=orphan or ttlSecondsAfterFinished=60; lists are JSON [default: what the workload has]
     #[arg(long = "policy", value_name = "NAME=VALUE", value_parser = policy)]
     policies: Vec<(String, Value)>,
@@ -102,6 +106,7 @@ impl Apply {
         }
         self.name = self.name.take().or_else(|| definition.name.clone());
         self.namespace = self.namespace.take().or(definition.namespace);
+        self.addon = self.addon.or(definition.addon);
         // Flags win: what comes later replaces.
         self.policies.splice(0..0, definition.policies);
         source::collect(&paths)
@@ -148,6 +153,7 @@ impl Apply {
         let mut spec = there.map(|view| view.workload.draft.clone()).unwrap_or_default();
         spec.source = Source::Yaml { files: collected.files.clone() };
         spec.placement = self.placement.on(spec.placement)?;
+        spec.addon = self.addon.unwrap_or(spec.addon);
         let policies = self.policies.iter().cloned().collect();
         spec.policies = spec.policies.with(&policies).map_err(|why| {
             Failure::usage(

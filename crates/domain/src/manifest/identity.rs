@@ -81,7 +81,10 @@ fn no_text(value: &Value) -> Option<(Finding, &'static str)> {
 fn template(value: &Value) -> Option<(Finding, &'static str)> {
     let pointer =
         ["/apiVersion", "/kind", "/metadata/name", "/metadata/namespace"].into_iter().find(|pointer| {
-            value.pointer(pointer).and_then(Value::as_str).is_some_and(|text| text.contains("{{"))
+            let text = value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            // Ours begin with a "$", and are no secret to who fills them in; a kind is never one.
+            let ours = pointer.starts_with("/metadata");
+            text.match_indices("{{").any(|(at, _)| !(ours && text[..at].ends_with('$')))
         })?;
     let message = format!(
         "{} holds a template expression; this is a Helm template, not an object.",

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::apply::{path_of, raw_path};
-use super::nearest::nearest;
 use super::{MAX_PRIORITY, Override, PatchOp};
 use crate::cluster::Cluster;
 use crate::finding::Finding;
 use crate::id::ClusterId;
 use crate::name;
+use crate::nearest::nearest;
 use crate::placement::ClusterGroup;
 
 /// Checks overrides without knowing any cluster. Paths are relative to the workload's spec.

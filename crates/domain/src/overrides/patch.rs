@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::nearest::nearest;
 use super::{PatchOp, merge};
+use crate::nearest::nearest;
 use crate::path::{Path, Segment, Selected, index, select};
 
 /// Why a patch can't be done (G507).

@@ -28,6 +28,8 @@ pub enum Rendered {
     Bundle(Digest),
     /// No bundle, and why; it is tried again with the next change.
     Failed(Trouble),
+    /// No bundle yet: something is not there that will come by itself, which is no error (S4-9).
+    Waiting(Trouble),
 }
 
 impl Release {
@@ -69,7 +71,8 @@ impl Release {
                     release.start(digest, policies, at);
                     true
                 }
-                Rendered::Failed(trouble) => release.stall(trouble, at),
+                Rendered::Failed(trouble) => release.stall(StageState::Failed(trouble), at),
+                Rendered::Waiting(trouble) => release.stall(StageState::Waiting(trouble), at),
             }
         })
     }
@@ -97,7 +100,7 @@ impl Release {
 
     /// There is no bundle. What runs stays as it is: `released` still points at the last good one, and what the agent
     /// says of that stays too, so that nothing has to be sent again once rendering works.
-    fn stall(&mut self, trouble: Trouble, at: Timestamp) -> bool {
+    fn stall(&mut self, state: StageState, at: Timestamp) -> bool {
         let was = std::mem::replace(&mut self.goal, ReleaseGoal::Present);
         self.desired = None;
         match &was {
@@ -111,7 +114,7 @@ impl Release {
             }
         }
         self.pass_hub_stages(StageName::Rendered, at);
-        self.stages.set(StageName::Rendered, StageState::Failed(trouble), at);
+        self.stages.set(StageName::Rendered, state, at);
         self.stages.set(StageName::Released, StageState::Pending, at);
         matches!(was, ReleaseGoal::Removing { .. }) && self.released.is_some()
     }

@@ -26,10 +26,22 @@ fn cluster() -> Cluster {
     }
 }
 
-fn rendered(text: &str) -> Result<Bundle, Vec<Finding>> {
+fn rendered(text: &str) -> Result<Bundle, Unrendered> {
+    rendered_for(text, &cluster(), WorkloadSpec { namespace: "web".into(), ..WorkloadSpec::default() })
+}
+
+fn rendered_for(text: &str, cluster: &Cluster, spec: WorkloadSpec) -> Result<Bundle, Unrendered> {
     let parsed = manifest::parse(&[SourceFile { name: "a.yaml".into(), text: text.into() }]);
-    let spec = WorkloadSpec { namespace: "web".into(), ..WorkloadSpec::default() };
-    render(&spec, &parsed, &cluster(), &[])
+    let targets = ["eu-1".to_owned(), "us-1".to_owned()];
+    Rendering { workload: "shop", revision: 7, spec: &spec, parsed: &parsed, groups: &[], targets: &targets }
+        .of(cluster)
+}
+
+fn refused(result: Result<Bundle, Unrendered>) -> Vec<Finding> {
+    match result {
+        Err(Unrendered::Refused(findings)) => findings,
+        other => panic!("not refused: {other:?}"),
+    }
 }
 
 #[test]
@@ -76,7 +88,7 @@ fn the_mark_of_the_manager_is_only_on_the_object_and_never_overwritten() {
 #[test]
 fn g107_objects_in_namespaces_of_the_system_are_refused() {
     let findings =
-        rendered("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: kube-system}\n").unwrap_err();
+        refused(rendered("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: kube-system}\n"));
     assert_eq!(
         (findings[0].code.as_str(), findings[0].clusters.as_slice()),
         ("G107", ["eu-1".to_owned()].as_slice())
@@ -86,7 +98,7 @@ fn g107_objects_in_namespaces_of_the_system_are_refused() {
 
 #[test]
 fn text_that_could_not_be_read_gives_no_bundle() {
-    assert_eq!(rendered("kind: Pod\n").unwrap_err()[0].code, "G109");
+    assert_eq!(refused(rendered("kind: Pod\n"))[0].code, "G109");
 }
 
 #[test]
@@ -101,4 +113,55 @@ fn p32_the_same_revision_gives_the_same_digest_whatever_the_order_of_keys() {
 #[test]
 fn a_namespace_that_is_used_but_not_written_is_not_added() {
     assert_eq!(rendered("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n").unwrap().objects.len(), 1);
+}
+
+const REGIONAL: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'edge-${{ cluster.name }}'}\n\
+                        data: {region: '${{ cluster.labels.region }}', peers: '${{ fleet.targets }}'}\n";
+
+fn spec() -> WorkloadSpec {
+    WorkloadSpec { namespace: "web".into(), ..WorkloadSpec::default() }
+}
+
+#[test]
+fn s4_7_a_bundle_holds_the_values_of_its_cluster_also_where_an_override_asks_for_them() {
+    let mut cluster = cluster();
+    cluster.labels.insert("region".into(), "eu-west".into());
+    let value = json!({"data": {"here": "${{ cluster.region }}"}});
+    let one = crate::overrides::Override {
+        id: crate::id::OverrideId::from_parts(1, 1),
+        name: "here".into(),
+        target: crate::overrides::Target { clusters: vec!["eu-1".into()], ..Default::default() },
+        priority: 500,
+        patches: vec![crate::overrides::Patch {
+            object: Default::default(),
+            op: crate::overrides::PatchOp::Merge { value },
+        }],
+    };
+    let spec = WorkloadSpec { overrides: vec![one], ..spec() };
+    let bundle = rendered_for(REGIONAL, &cluster, spec).unwrap();
+    assert_eq!(bundle.objects[0]["metadata"]["name"], "edge-eu-1");
+    assert_eq!(
+        bundle.objects[0]["data"],
+        json!({"region": "eu-west", "peers": "eu-1,us-1", "here": "eu-west"})
+    );
+}
+
+#[test]
+fn s4_9_a_bundle_waits_for_values_that_the_cluster_does_not_have() {
+    let Err(Unrendered::Waiting(findings)) = rendered_for(REGIONAL, &cluster(), spec()) else { panic!() };
+    assert_eq!(findings.len(), 1);
+    assert_eq!((findings[0].code.as_str(), findings[0].path.as_str()), ("G115", "/data/region"));
+    assert!(findings[0].message.contains("cluster.labels.region"), "{}", findings[0].message);
+}
+
+#[test]
+fn values_that_make_a_bad_name_or_the_same_name_twice_are_refused() {
+    let mut cluster = cluster();
+    cluster.labels.insert("team".into(), "Blue_1".into());
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'a-${{ cluster.labels.team }}'}\n";
+    let findings = refused(rendered_for(text, &cluster, spec()));
+    assert_eq!((findings[0].code.as_str(), findings[0].clusters[0].as_str()), ("G101", "eu-1"));
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'a-${{ cluster.name }}'}\n---\n\
+                apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'a-${{ cluster.name | lower }}'}\n";
+    assert_eq!(refused(rendered_for(text, &cluster, spec()))[0].code, "G110");
 }

@@ -27,6 +27,10 @@ pub(crate) struct NodeSeen {
     pub takes_pods: bool,
     pub cpu: Quantity,
     pub memory: Quantity,
+    /// What it runs on: the scheme of the id that the cloud controller gave it.
+    pub provider: String,
+    pub region: String,
+    pub zone: String,
 }
 
 impl NodeSeen {
@@ -37,12 +41,17 @@ impl NodeSeen {
             .flatten()
             .any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
         let amount = |what: &str| Quantity::of(&node["status"]["allocatable"][what]).unwrap_or_default();
+        let label = |key: &str| node["metadata"]["labels"][key].as_str().unwrap_or_default().to_owned();
+        let provider = text(node, "/spec/providerID");
         Self {
             architecture: text(node, "/status/nodeInfo/architecture").to_owned(),
             os: text(node, "/status/nodeInfo/operatingSystem").to_owned(),
             takes_pods: ready && node["spec"]["unschedulable"] != true,
             cpu: amount("cpu"),
             memory: amount("memory"),
+            provider: provider.split_once("://").map_or("", |(scheme, _)| scheme).to_owned(),
+            region: label("topology.kubernetes.io/region"),
+            zone: label("topology.kubernetes.io/zone"),
         }
     }
 }

@@ -53,8 +53,7 @@ impl Hub {
             done.events
                 .push(NewEvent::new(EventKind::ClusterFacts, "flotilla", message).cluster(id, &cluster.name));
         }
-        if cluster.facts.apis != facts.apis {
-            // Which kinds are namespaced decides how manifests are rendered there.
+        if !cluster.facts.render_alike(facts) {
             store::workload::mark_all_published_dirty(tx, self.clock().now()).await?;
             done.dirty = true;
         }

@@ -6,7 +6,8 @@ use domain::cluster::Cluster;
 use domain::finding;
 use domain::manifest::{self, Parsed};
 use domain::overrides::check_targets;
-use domain::placement::Decision;
+use domain::placement::{ClusterGroup, Decision};
+use domain::render::Rendering;
 use domain::workload::{Source, WorkloadSpec};
 use domain::{ClusterId, guard};
 
@@ -20,15 +21,15 @@ impl Hub {
         let chosen: Vec<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
         let mut tx = self.read().await?;
         let targets = store::cluster::all_with_facts(&mut tx, &chosen).await?;
-        let mut about_overrides = Vec::new();
+        let (mut groups, mut about_overrides) = (Vec::new(), Vec::new());
         if !spec.overrides.is_empty() {
             let fleet = store::cluster::all(&mut tx).await?;
-            let groups = store::group::all(&mut tx).await?;
+            groups = store::group::all(&mut tx).await?;
             about_overrides = check_targets(&spec.overrides, &fleet, &chosen, &groups);
         }
         drop(tx);
         let parsed = parse(spec.source.clone()).await?;
-        let mut findings = check_with(name.to_owned(), spec.clone(), parsed, targets).await?;
+        let mut findings = check_with(name.to_owned(), spec.clone(), parsed, targets, groups).await?;
         if decision.verdicts.is_empty() {
             findings.retain(|finding| finding.code != "G501");
             findings.push(guard::empty_fleet());
@@ -50,11 +51,22 @@ async fn check_with(
     spec: WorkloadSpec,
     parsed: Arc<Parsed>,
     chosen: Vec<Cluster>,
+    groups: Vec<ClusterGroup>,
 ) -> Result<Vec<domain::Finding>, Error> {
     let check = move || {
         let mut findings = guard::check_static(&name, &spec, &parsed);
-        let chosen: Vec<&Cluster> = chosen.iter().collect();
-        findings.extend(guard::check_fleet(&parsed, &chosen));
+        let mut targets: Vec<String> = chosen.iter().map(|cluster| cluster.name.clone()).collect();
+        targets.sort();
+        let rendering = Rendering {
+            workload: &name,
+            // The number is the publish's to give; any has the same form.
+            revision: 1,
+            spec: &spec,
+            parsed: &parsed,
+            groups: &groups,
+            targets: &targets,
+        };
+        findings.extend(guard::check_fleet(&rendering, &chosen.iter().collect::<Vec<_>>()));
         finding::group(findings)
     };
     tokio::task::spawn_blocking(check).await.map_err(|error| Error::Internal(Box::new(error)))

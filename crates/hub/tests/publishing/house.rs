@@ -13,6 +13,7 @@ use domain::report::{Goal, ReleaseReport, ReportAck, ReportBatch, StageReport, W
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use domain::{ClusterId, Timestamp};
 use hub::{Actor, Clock, Config, Hub, Loops, NewCluster};
+use sqlx::Connection as _;
 
 /// The manifest most tests publish.
 pub const CONFIG: &str =
@@ -23,7 +24,7 @@ pub struct House {
     pub actor: Actor,
     time: Arc<AtomicI64>,
     loops: Option<Loops>,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl House {
@@ -35,11 +36,19 @@ impl House {
         let database = format!("sqlite://{}", dir.path().join("flotilla.db").display());
         let hub = Hub::open(Config { database, clock }).await.unwrap();
         let loops = Some(hub.spawn_loops());
-        Self { hub, actor: Actor::system(), time, loops, _dir: dir }
+        Self { hub, actor: Actor::system(), time, loops, dir }
     }
 
     pub fn pass(&self, seconds: i64) {
         self.time.fetch_add(seconds * 1000, SeqCst);
+    }
+
+    /// Loses the bytes of every bundle, as a disk may.
+    pub async fn lose_artifacts(&self) {
+        let url = format!("sqlite://{}", self.dir.path().join("flotilla.db").display());
+        let mut database = sqlx::sqlite::SqliteConnection::connect(&url).await.unwrap();
+        sqlx::query("DELETE FROM artifact").execute(&mut database).await.unwrap();
+        database.close().await.unwrap();
     }
 
     pub async fn close(mut self) {
@@ -101,6 +110,10 @@ pub struct Agent {
 }
 
 impl Agent {
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
     /// The next list of wants that is not the one seen last; waits for it.
     pub async fn next(&mut self) -> Wants {
         let wants = self.hub.wants(self.id, self.version, Duration::from_secs(20)).await.unwrap();

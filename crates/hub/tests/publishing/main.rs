@@ -9,6 +9,7 @@ use domain::report::{Goal, Wants};
 use domain::workload::{Intent, Phase};
 use hub::{ClusterEdit, Error, Removal, RequestKey};
 
+mod addons;
 mod house;
 mod reports;
 mod targets;

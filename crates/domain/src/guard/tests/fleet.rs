@@ -4,6 +4,7 @@ use super::*;
 use crate::cluster::{ApiResource, ClusterFacts, ClusterKind, Reach};
 use crate::id::ClusterId;
 use crate::time::Timestamp;
+use crate::workload::SourceFile;
 
 fn cluster(name: &str, version: &str, apis: &[(&str, &str, &str)]) -> Cluster {
     let api = |(group, version, kind): &(&str, &str, &str)| ApiResource {
@@ -34,7 +35,10 @@ fn cluster(name: &str, version: &str, apis: &[(&str, &str, &str)]) -> Cluster {
 
 fn fleet(text: &str, clusters: &[Cluster]) -> Vec<Finding> {
     let files = [SourceFile { name: "a.yaml".into(), text: text.into() }];
-    check_fleet(&crate::manifest::parse(&files), &clusters.iter().collect::<Vec<_>>())
+    let (spec, parsed) = (WorkloadSpec::default(), crate::manifest::parse(&files));
+    let rendering =
+        Rendering { workload: "shop", revision: 1, spec: &spec, parsed: &parsed, groups: &[], targets: &[] };
+    check_fleet(&rendering, &clusters.iter().collect::<Vec<_>>())
 }
 
 const BUDGET: &str = "# old\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: b}\n";
@@ -113,4 +117,42 @@ fn g411_offline_clusters_are_a_warning() {
 #[test]
 fn g501_a_placement_that_chooses_nothing_is_refused() {
     assert_eq!(fleet(PLANET, &[])[0].code, "G501");
+}
+
+const REGIONAL: &str =
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {r: '${{ cluster.labels.region }}'}\n";
+
+#[test]
+fn g115_a_value_that_a_chosen_cluster_lacks_is_named_with_the_cluster() {
+    let mut labelled = cluster("eu-1", "v1.30.0", &[]);
+    labelled.labels.insert("region".into(), "eu".into());
+    let bare = cluster("us-1", "v1.30.0", &[]);
+    let of = |findings: Vec<Finding>| -> Vec<Finding> {
+        findings.into_iter().filter(|finding| finding.code == "G115").collect()
+    };
+    let findings = of(fleet(REGIONAL, &[labelled.clone(), bare]));
+    assert_eq!(findings.len(), 1);
+    assert!(findings[0].blocks());
+    assert_eq!(findings[0].clusters, ["us-1"]);
+    assert!(findings[0].hint.contains("Label the cluster with region"), "{}", findings[0].hint);
+    assert_eq!(of(fleet(REGIONAL, &[labelled])), []);
+    // One that has not told of itself yet may still bring it.
+    let findings = of(fleet(REGIONAL, &[cluster("new-1", "", &[])]));
+    assert!(!findings[0].blocks(), "{findings:?}");
+}
+
+#[test]
+fn g115_templates_are_read_as_samples_by_the_other_rules_and_slips_are_told_where_they_stand() {
+    let check = |text: &str| {
+        let files = [SourceFile { name: "a.yaml".into(), text: text.into() }];
+        let spec = WorkloadSpec { namespace: "web".into(), ..WorkloadSpec::default() };
+        check_static("shop", &spec, &crate::manifest::parse(&files))
+    };
+    let good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'a-${{ cluster.name }}'}\n";
+    assert_eq!(check(good), []);
+    let bad = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  x: ${{ cluster.nmae }}\n";
+    let findings = check(bad);
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!((finding.code.as_str(), finding.place.as_ref().unwrap().line), ("G115", 6));
+    assert_eq!(finding.hint, "Did you mean cluster.name?");
 }

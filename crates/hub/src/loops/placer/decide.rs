@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use domain::bundle::Bundle;
 use domain::cluster::Cluster;
 use domain::placement::{self, ClusterGroup, Decision, Trigger, Verdict};
 use domain::release::stage::Trouble;
 use domain::release::{Release, ReleaseGoal, Rendered};
-use domain::render::render;
+use domain::render::{Rendering, Unrendered};
 use domain::workload::{DeletionPolicy, Intent, Policies, Revision, Workload};
 use domain::{ClusterId, Digest, Finding, WorkloadId};
 
@@ -70,7 +71,7 @@ pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>,
     let fleet = Fleet { clusters, groups };
     let decision = decide_for(hub, &revision, &fleet, &current, latest.as_ref());
     let (leavers, held) = leavers(&revision, &releases, &decision);
-    let targets = targets(hub, &revision, &decision, fleet).await?;
+    let targets = targets(hub, &workload, revision, &decision, fleet.groups).await?;
     let news = latest.is_none_or(|latest| !says_the_same(&latest, &decision));
     Ok(Some(Outcome { workload, decision: news.then_some(decision), targets, leavers, held }))
 }
@@ -101,7 +102,8 @@ fn decide_for(
     let policy = &revision.spec.placement;
     let mut decision = placement::decide(policy, &fleet.clusters, &fleet.groups, current);
     let first = latest.is_none_or(|latest| latest.revision != Some(revision.number));
-    if !first {
+    // An addon belongs on every cluster that matches, also on those that join later (S4-1).
+    if !first && !revision.spec.addon {
         placement::hold_new_members(&mut decision, policy.new_members, current);
     }
     decision.revision = Some(revision.number);
@@ -143,45 +145,75 @@ fn leavers(revision: &Revision, releases: &[Release], decision: &Decision) -> (V
 /// Renders the revision for every chosen cluster, off the async threads.
 async fn targets(
     hub: &Hub,
-    revision: &Revision,
+    workload: &Workload,
+    revision: Revision,
     decision: &Decision,
-    fleet: Fleet,
+    groups: Vec<ClusterGroup>,
 ) -> Result<Vec<Target>, Error> {
     let chosen: Vec<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
     let mut tx = hub.read().await?;
     let clusters = store::cluster::all_with_facts(&mut tx, &chosen).await?;
     drop(tx);
     let parsed = crate::workload::parse(revision.spec.source.clone()).await?;
-    let spec = revision.spec.clone();
-    let number = revision.number;
+    let workload = workload.name.clone();
     let render_all = move || {
-        let one = |cluster: &Cluster| {
-            let rendered = render(&spec, &parsed, cluster, &fleet.groups);
-            let bundle = rendered.map(|bundle| {
-                let bytes = bundle.to_bytes();
-                (Digest::of(&bytes), bytes)
-            });
-            let (rendered, bytes) = match bundle {
-                Ok((digest, bytes)) => (Rendered::Bundle(digest.clone()), Some((digest, bytes))),
-                Err(findings) => (Rendered::Failed(trouble(&findings)), None),
-            };
-            Target {
-                cluster: cluster.id,
-                reach: cluster.reach,
-                revision: number,
-                policies: spec.policies.clone(),
-                rendered,
-                bytes,
-            }
+        let mut targets: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
+        targets.sort();
+        let rendering = Rendering {
+            workload: &workload,
+            revision: revision.number,
+            spec: &revision.spec,
+            parsed: &parsed,
+            groups: &groups,
+            targets: &targets,
         };
-        clusters.iter().map(one).collect()
+        clusters.iter().map(|cluster| target(&rendering, cluster)).collect()
     };
     tokio::task::spawn_blocking(render_all).await.map_err(|error| Error::Internal(Box::new(error)))
 }
 
-fn trouble(findings: &[Finding]) -> Trouble {
-    let blocking = findings.iter().filter(|finding| finding.blocks());
+fn target(rendering: &Rendering<'_>, cluster: &Cluster) -> Target {
+    let (rendered, bytes) = match rendered(rendering, cluster) {
+        Ok(bundle) => {
+            let bytes = bundle.to_bytes();
+            let digest = Digest::of(&bytes);
+            (Rendered::Bundle(digest.clone()), Some((digest, bytes)))
+        }
+        Err(without) => (without, None),
+    };
+    Target {
+        cluster: cluster.id,
+        reach: cluster.reach,
+        revision: rendering.revision,
+        policies: rendering.spec.policies.clone(),
+        rendered,
+        bytes,
+    }
+}
+
+fn rendered(rendering: &Rendering<'_>, cluster: &Cluster) -> Result<Bundle, Rendered> {
+    if rendering.spec.addon && !cluster.facts.are_known() {
+        // S4-3: an addon may be what makes a cluster whole, so its API server is all that it waits for.
+        return Err(Rendered::Waiting(Trouble {
+            reason: "WaitingForCluster".to_owned(),
+            message: format!(
+                "{} has not told of itself yet. The addon goes there once it has.",
+                cluster.name
+            ),
+            ..Trouble::default()
+        }));
+    }
+    rendering.of(cluster).map_err(|why| match why {
+        Unrendered::Refused(findings) => {
+            let blocking = findings.iter().filter(|finding| finding.blocks());
+            Rendered::Failed(trouble("RenderFailed", blocking))
+        }
+        Unrendered::Waiting(findings) => Rendered::Waiting(trouble("WaitingForValue", findings.iter())),
+    })
+}
+
+fn trouble<'a>(reason: &str, findings: impl Iterator<Item = &'a Finding>) -> Trouble {
     let words: Vec<String> =
-        blocking.map(|finding| format!("{} {}", finding.message, finding.hint)).collect();
-    Trouble { reason: "RenderFailed".to_owned(), message: words.join(" "), ..Trouble::default() }
+        findings.map(|finding| format!("{} {}", finding.message, finding.hint)).collect();
+    Trouble { reason: reason.to_owned(), message: words.join(" "), ..Trouble::default() }
 }

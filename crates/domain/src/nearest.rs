@@ -1,7 +1,7 @@
 //! "Did you mean …?": the known name that is most like a misspelt one.
 
 /// The candidate fewest edits away from `text`, if that is few enough to be a slip of the finger.
-pub(super) fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = (text.chars().count() / 3).max(1);
     candidates
         .into_iter()

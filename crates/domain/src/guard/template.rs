@@ -1,0 +1,74 @@
+//! Templates (G115): what will never be one, and what a chosen cluster does not have.
+
+use std::borrow::Cow;
+
+use crate::cluster::Cluster;
+use crate::finding::Finding;
+use crate::manifest::Parsed;
+use crate::overrides::{self, PatchOp};
+use crate::render::Rendering;
+use crate::template::{self, Problem, Sample};
+use crate::workload::WorkloadSpec;
+
+/// The manifests as the other rules look at them, with samples in place of values, and what is wrong with templates.
+pub(super) fn sampled<'a>(spec: &WorkloadSpec, parsed: &'a Parsed) -> (Cow<'a, Parsed>, Vec<Finding>) {
+    let mut findings: Vec<Finding> = spec.overrides.iter().flat_map(of_override).collect();
+    if !parsed.manifests.iter().any(|manifest| template::is_templated(&manifest.object)) {
+        return (Cow::Borrowed(parsed), findings);
+    }
+    let mut sampled = parsed.clone();
+    for manifest in &mut sampled.manifests {
+        let name = manifest.object_ref();
+        for problem in template::fill(&mut manifest.object, &Sample) {
+            let found = template::static_finding(&problem, &name);
+            findings.extend(found.map(|finding| {
+                let place = manifest.place_of(&finding.path);
+                finding.placed(Some(place))
+            }));
+        }
+    }
+    (Cow::Owned(sampled), findings)
+}
+
+fn of_override(one: &overrides::Override) -> Vec<Finding> {
+    let values = one.patches.iter().filter_map(|patch| match &patch.op {
+        PatchOp::Merge { value } | PatchOp::Set { value, .. } => Some(value),
+        PatchOp::Remove { .. } => None,
+    });
+    let mut findings = Vec::new();
+    for value in values.filter(|value| template::is_templated(value)) {
+        for problem in template::fill(&mut value.clone(), &Sample) {
+            if let Problem::Bad { why, .. } = problem {
+                let message = format!("Override {:?}: {}", one.name, why.message);
+                findings.push(Finding::error("G115", message, why.hint));
+            }
+        }
+    }
+    findings
+}
+
+/// What the chosen clusters do not have of what templates ask for.
+pub(super) fn missing(rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
+    let spec = rendering.spec;
+    let objects = rendering.parsed.objects();
+    let in_overrides = spec.overrides.iter().flat_map(|one| &one.patches).any(|patch| match &patch.op {
+        PatchOp::Merge { value } | PatchOp::Set { value, .. } => template::is_templated(value),
+        PatchOp::Remove { .. } => false,
+    });
+    if !in_overrides && !objects.iter().any(template::is_templated) {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for cluster in chosen {
+        let mut effective =
+            overrides::effective(&objects, &spec.overrides, cluster, rendering.groups).objects;
+        for object in effective.iter_mut().filter(|object| template::is_templated(object)) {
+            let name = crate::bundle::object_ref(object);
+            let problems = template::fill(object, &rendering.values(cluster));
+            findings.extend(problems.iter().filter_map(|problem| {
+                template::missing_finding(problem, &name, cluster, rendering.waits_on(cluster))
+            }));
+        }
+    }
+    findings
+}
