@@ -168,8 +168,11 @@ fn manifests(install: &Install, resources: &[Resource], token: &str) -> Vec<Valu
         Some((space, name)) => {
             // The engine acts in that name throughout, so it needs the records too; its other rights are its owner's.
             subjects.push(account(space, name));
-            rules.push(json!({"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["impersonate"],
-                "resourceNames": [name]}));
+            // In its namespace only: an account of the same name elsewhere is somebody else.
+            let impersonate = json!({"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["impersonate"],
+                "resourceNames": [name]});
+            all.push(role(space, &[impersonate]));
+            all.push(binding(space, &[account(OWN, OWN)]));
         }
         None => {
             rules.extend(rule(resources, &READ));
