@@ -71,6 +71,9 @@ pub enum Error {
     /// A webhook, a policy, a quota or pod security said no.
     #[error("refused by admission: {0}")]
     AdmissionRejected(String),
+    /// A webhook that must be asked does not answer.
+    #[error("an admission webhook that must be asked does not answer: {0}")]
+    AdmissionUnavailable(String),
     /// A field that can't be changed was to be changed.
     #[error("a field cannot be changed after creation: {0}")]
     ImmutableField(String),
@@ -114,6 +117,7 @@ impl Error {
             Self::NotIdentical(_) => "NotIdentical",
             Self::PermissionDenied(_) => "PermissionDenied",
             Self::AdmissionRejected(_) => "AdmissionRejected",
+            Self::AdmissionUnavailable(_) => "AdmissionUnavailable",
             Self::ImmutableField(_) => "ImmutableField",
             Self::Invalid(_) => "Invalid",
             Self::Gone => "Gone",
@@ -148,6 +152,9 @@ impl Error {
             Self::PermissionDenied(_) => "Give the agent's service account this permission.",
             Self::AdmissionRejected(_) => {
                 "Change the object as the message asks, or the policy on the cluster."
+            }
+            Self::AdmissionUnavailable(_) => {
+                "Bring the webhook back, or take its configuration away; it is tried again by itself."
             }
             Self::ImmutableField(_) => "Give the object another name, or delete it so that it is made anew.",
             Self::Invalid(_) | Self::Unreadable(_) | Self::NotFound(_) => {

@@ -56,6 +56,9 @@ pub(crate) fn of_status(code: StatusCode, body: &[u8], retry_after: Option<Durat
     {
         return Error::AdmissionRejected(message);
     }
+    if code.is_server_error() && message.contains("failed calling webhook") {
+        return Error::AdmissionUnavailable(message);
+    }
     match code {
         StatusCode::NOT_FOUND => not_found(&status, message),
         StatusCode::CONFLICT => conflict(&status, message),
@@ -186,6 +189,9 @@ mod tests {
         assert_eq!(quota.label(), "AdmissionRejected");
         let hook = of(400, &json!({"message": "admission webhook \"x\" denied the request: no"}));
         assert_eq!(hook.label(), "AdmissionRejected");
+        let down =
+            of(500, &json!({"message": "Internal error occurred: failed calling webhook \"x\": refused"}));
+        assert_eq!(down.label(), "AdmissionUnavailable");
         let rights = of(
             403,
             &json!({"message": "secrets is forbidden: User \"agent\" cannot create resource \"secrets\""}),

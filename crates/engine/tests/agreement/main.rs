@@ -17,6 +17,7 @@ mod pods;
 mod refusals;
 mod removal;
 mod watching;
+mod webhook;
 mod workloads;
 
 macro_rules! scenarios {
