@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::Timestamp;
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
 use serde_json::Value;
@@ -17,10 +18,13 @@ use crate::error::Error;
 mod path;
 mod reach;
 mod refusal;
+mod server_time;
 
 pub(crate) use path::Resource;
 pub(crate) use reach::Reach;
 pub(crate) use refusal::of_client;
+
+use server_time::ServerTime;
 
 /// The field manager of everything the engine writes (DESIGN 3.5).
 pub const FIELD_MANAGER: &str = "flotilla";
@@ -35,6 +39,8 @@ pub(crate) struct Api {
     permits: Arc<Semaphore>,
     deadline: Duration,
     reach: Arc<Reach>,
+    options: Options,
+    server_time: Arc<ServerTime>,
     /// The user to act as; the agent's own if empty.
     acting: Option<Arc<str>>,
 }
@@ -64,7 +70,7 @@ impl Api {
         let nobody = tower::service_fn(|_: Request<Body>| async {
             Err::<http::Response<Body>, _>(std::io::Error::other("nobody there"))
         });
-        let options = Options::new(|| domain::Timestamp::from_millis(0));
+        let options = Options::new(|| Timestamp::from_millis(0));
         Self::new(kube::Client::new(nobody, "default"), &options)
     }
 
@@ -74,6 +80,8 @@ impl Api {
             permits: Arc::new(Semaphore::new(options.concurrency.max(1))),
             deadline: options.request_deadline,
             reach: Arc::new(Reach::new(options.clock.clone())),
+            options: options.clone(),
+            server_time: Arc::default(),
             acting: None,
         }
     }
@@ -89,6 +97,11 @@ impl Api {
     /// Whether the server is heard from.
     pub(crate) fn reach(&self) -> &Reach {
         &self.reach
+    }
+
+    /// What time it is for the API server; by our own clock as long as it has not said.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.server_time.at(self.options.now())
     }
 
     /// Reads one path.
@@ -181,6 +194,9 @@ impl Api {
     async fn exchange(&self, request: Request<Body>) -> Result<(StatusCode, Value), Error> {
         let response = self.client.send(request).await.map_err(|e| refusal::of_client(&e))?;
         let status = response.status();
+        if self.options.server_time {
+            self.server_time.note(response.headers(), self.options.now());
+        }
         let retry_after = refusal::retry_after(response.headers());
         let length =
             response.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());

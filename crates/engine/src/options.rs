@@ -13,8 +13,11 @@ pub struct Options {
     pub hub: String,
     /// The agent, as records name it (S3-8); for people.
     pub agent: String,
-    /// The agent's clock; used for ages in health rules and for what people read, never for waiting.
+    /// The agent's clock; used for what people read, never for waiting.
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// Whether ages of objects are measured by the API server's own clock, as its answers tell it (P10). Only a test that
+    /// moves the agent's clock to let objects age does without.
+    pub server_time: bool,
     /// Most requests under way at once; the API server's own fairness is the limit beyond that.
     pub concurrency: usize,
     /// How long one request may take.
@@ -34,6 +37,7 @@ impl Options {
             hub: String::new(),
             agent: "flotilla-agent".to_owned(),
             clock: Arc::new(clock),
+            server_time: true,
             concurrency: 16,
             request_deadline: Duration::from_secs(30),
             retry_first: Duration::from_secs(5),

@@ -123,7 +123,7 @@ impl<'a> Pass<'a> {
             order,
             turn,
             begun: Instant::now(),
-            now: cx.options.now(),
+            now: cx.api.now(),
             rules: Arc::new(Rules::of(&policies)),
             policies,
             revision,

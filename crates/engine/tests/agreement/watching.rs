@@ -38,6 +38,7 @@ impl Agent {
             retry_first: Duration::from_millis(50),
             retry_max: Duration::from_millis(400),
             heal_first: Duration::from_millis(30),
+            server_time: ahead.is_zero(),
             ..Options::new(clock)
         };
         let engine = Engine::connect(client, options).await.unwrap();

@@ -83,3 +83,20 @@ async fn a_complete_workload_stays_without_a_time_and_one_that_serves_is_never_c
     );
     agent.stop().await;
 }
+
+#[tokio::test]
+async fn p10_ages_are_measured_by_the_clock_of_the_cluster_whatever_the_agents_says() {
+    let cluster = cluster();
+    // Over HTTP, because its answers say when they were made.
+    let served = cluster.serve(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let client = || kube::Client::try_from(kube::Config::new(served.url().parse().unwrap())).unwrap();
+    let policies = Policies { ttl_seconds_after_finished: Some(1), ..Policies::default() };
+    let wanted = desired(1, 1, &bundle(vec![job("once", "tool:1")]), policies);
+    let behind = || now().plus_millis(-3_600_000);
+    let options = engine::Options { clock: std::sync::Arc::new(behind), ..options() };
+    let agent = Agent::start(engine::Engine::connect(client(), options).await.unwrap());
+    agent.engine.set_desired(vec![wanted]);
+    complete(&agent, 1).await;
+    until("cleaned away", || cluster.get(JOB, ("default", "once")).is_none()).await;
+    agent.stop().await;
+}
