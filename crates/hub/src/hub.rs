@@ -59,6 +59,7 @@ impl Hub {
     /// Opens the database, brings its schema up to date and makes the default project.
     pub async fn open(config: Config) -> Result<Self, Error> {
         let store = Store::open(&config.database).await?;
+        follow_database(&store, &config.clock).await?;
         let ids = Ids(config.clock.clone());
         let mut tx = store.write().await?;
         let project = ids.make(ProjectId::from_parts);
@@ -78,6 +79,11 @@ impl Hub {
             passwords: PasswordGate::new(),
             clock: config.clock,
         })))
+    }
+
+    /// Sets the clock by the database's, if several servers may share it.
+    pub(crate) async fn set_clock(&self) -> Result<(), Error> {
+        follow_database(self.store(), self.clock()).await
     }
 
     /// The clock.
@@ -144,6 +150,13 @@ impl Hub {
         }
         Ok(())
     }
+}
+
+async fn follow_database(store: &Store, clock: &Clock) -> Result<(), Error> {
+    if let Some(time) = store.time().await? {
+        clock.set_by(time);
+    }
+    Ok(())
 }
 
 /// What a write did, for those who watch.

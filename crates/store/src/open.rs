@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::Timestamp;
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
 use sqlx::{AnyConnection, AnyPool, Connection as _, Executor as _};
 
@@ -86,6 +87,16 @@ impl Store {
     /// Whether other servers may share this database.
     pub fn is_postgres(&self) -> bool {
         self.inner.engine == Engine::Postgres
+    }
+
+    /// What time it is for PostgreSQL; `None` on SQLite, which has no clock of its own.
+    pub async fn time(&self) -> Result<Option<Timestamp>, Error> {
+        if !self.is_postgres() {
+            return Ok(None);
+        }
+        let mut tx = self.read().await?;
+        let now = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
+        Ok(Some(Timestamp::from_millis(sql(now).number(&mut tx).await?)))
     }
 
     /// Wake-ups from other servers; `None` on SQLite, where there are none.

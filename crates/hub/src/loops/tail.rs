@@ -40,6 +40,9 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
 }
 
 async fn look(hub: &Hub) {
+    if let Err(error) = hub.set_clock().await {
+        tracing::warn!(%error, "can't read the database's clock");
+    }
     match newest(hub).await {
         Ok(seq) => hub.live().event(seq),
         Err(error) => tracing::warn!(%error, "can't read the event log"),
