@@ -60,6 +60,9 @@ pub(crate) struct Record {
     pub release: ReleaseId,
     pub workload: String,
     pub revision: u32,
+    /// The hub's count of its wants, when this was written; 0 in records that were written before it was kept. A hub that
+    /// wants an earlier one has forgotten something (P24).
+    pub generation: i64,
     /// The bundle being applied.
     pub bundle: Option<Digest>,
     /// The bundle applied completely.
@@ -100,6 +103,7 @@ impl Record {
             release,
             workload: workload.to_owned(),
             revision: 0,
+            generation: 0,
             bundle: None,
             applied: None,
             resources: Vec::new(),
@@ -120,6 +124,7 @@ impl Record {
             release: text("/spec/releaseId").parse().ok()?,
             workload: text("/spec/workload").to_owned(),
             revision: value.pointer("/spec/revision").and_then(Value::as_u64)?.try_into().ok()?,
+            generation: value.pointer("/spec/generation").and_then(Value::as_i64).unwrap_or_default(),
             // `bundle` is what it was called before.
             bundle: text("/spec/specHash").parse().or_else(|_| text("/spec/bundle").parse()).ok(),
             applied: text("/spec/applied").parse().ok(),
@@ -140,6 +145,7 @@ impl Record {
                 "releaseId": self.release,
                 "workload": self.workload,
                 "revision": self.revision,
+                "generation": self.generation,
                 "state": self.state(),
                 "hubHash": self.hub_hash,
                 "agentId": self.agent,
@@ -383,6 +389,7 @@ mod tests {
         record.agent = "agent".into();
         record.eviction_start = Some(Timestamp::from_millis(5_000));
         record.revision = 4;
+        record.generation = 6;
         record.bundle = Some(Digest::of(b"b"));
         record.resources.push(Entry {
             object: ObjectRef {

@@ -22,6 +22,7 @@ use crate::reports::Reports;
 use crate::wanted::Prepared;
 
 mod apply;
+mod behind;
 mod conclude;
 mod drift;
 mod expire;

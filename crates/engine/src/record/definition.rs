@@ -81,6 +81,7 @@ fn schema() -> Value {
                 "releaseId": text,
                 "workload": text,
                 "revision": {"type": "integer"},
+                "generation": {"type": "integer", "format": "int64"},
                 "state": text,
                 "hubHash": text,
                 "agentId": text,

@@ -112,11 +112,14 @@ async fn intend(pass: &mut Pass<'_>) -> Result<(), StageState> {
         });
     }
     let known = pass.cx.records.get(pass.slot.id);
-    if !news && known.is_some() {
+    let generation = pass.order.want.generation;
+    // A record that is ahead of the hub is set back before anything is: a restart in between finds what was decided.
+    if !news && known.as_ref().is_some_and(|known| known.generation <= generation) {
         return Ok(());
     }
     let record = Record {
         revision: pass.revision,
+        generation,
         bundle: Some(pass.prepared.digest.clone()),
         applied: pass.memory.applied.clone(),
         resources: pass.entries.clone(),

@@ -238,6 +238,7 @@ pub(crate) async fn write_record(pass: &mut Pass<'_>) {
     let record = Record {
         workload: pass.order.want.workload.clone(),
         revision: pass.revision,
+        generation: pass.order.want.generation,
         bundle: Some(pass.prepared.digest.clone()),
         applied: pass.memory.applied.clone(),
         resources: pass.entries.clone(),

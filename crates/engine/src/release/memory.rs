@@ -100,6 +100,8 @@ pub(crate) struct Memory {
     pub begun: bool,
     /// Why preflight holds.
     pub preflight: Option<Failure>,
+    /// Generation and nonce of the want with which the hub was first seen to be behind what is applied here.
+    pub behind: Option<(i64, i64)>,
     /// Why the record can't be written.
     pub record: Option<Failure>,
     /// The generation in which something was pruned.

@@ -8,6 +8,7 @@ use domain::release::stage::Trouble;
 use domain::release::{StageName, StageState};
 use serde_json::{Value, json};
 
+use super::behind;
 use super::pass::{Flow, Pass};
 use super::retry::{Failure, sentence};
 use crate::api::Resource;
@@ -32,7 +33,7 @@ pub(crate) async fn run(pass: &mut Pass<'_>) -> Flow {
     let record = pass.read_record();
     let pulled = pulled(pass);
     pass.stage(StageName::Pulled, pulled);
-    if pass.order.prepared.is_none() {
+    if pass.order.prepared.is_none() || behind::holds(pass, record.as_deref(), StageName::Preflight) {
         return Flow::Stop;
     }
     if let Some(record) = record.filter(|record| record.deleting)

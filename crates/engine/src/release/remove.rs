@@ -15,6 +15,7 @@ use futures::StreamExt;
 use futures::stream;
 use serde_json::{Value, json};
 
+use super::behind;
 use super::conclude;
 use super::pass::{Flow, Leftover, Pass, waiting};
 use super::retry::{Failure, sentence};
@@ -46,6 +47,10 @@ pub(crate) async fn run(pass: &mut Pass<'_>, deletion: DeletionPolicy) -> Flow {
         pass.stage(name, StageState::Skipped { message: "The release is being removed.".to_owned() });
     }
     let record = pass.read_record();
+    if behind::holds(pass, record.as_deref(), StageName::Pruned) {
+        conclude::removing(pass);
+        return Flow::Stop;
+    }
     pass.memory.applied = None;
     if let Some(record) = &record
         && let Err(error) = pass.cx.records.mark_deleted(record).await
