@@ -51,6 +51,10 @@ struct Fleet {
 
 impl Fleet {
     async fn start() -> Self {
+        Self::of(&["eu-1", "eu-2", "us-1"].map(str::to_owned)).await
+    }
+
+    async fn of(names: &[String]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
         let hub = Hub::open(Config { database, clock: Clock::system() }).await.unwrap();
@@ -65,7 +69,7 @@ impl Fleet {
         let serving = axum::serve(listener, server::build(&site).router.into_make_service());
         tokio::spawn(serving.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());
         let mut fleet = Self { client, clusters: Vec::new(), hub, site, loops, stop, _folder: folder };
-        for name in ["eu-1", "eu-2", "us-1"] {
+        for name in names {
             fleet.join(name).await;
         }
         fleet
@@ -91,9 +95,14 @@ impl Fleet {
 
     /// The status, once it is as asked for; looks whenever something changes.
     async fn status_when(&self, wanted: impl Fn(&Status) -> bool) -> Status {
+        self.when("web", wanted).await
+    }
+
+    /// The same, of any workload.
+    async fn when(&self, workload: &str, wanted: impl Fn(&Status) -> bool) -> Status {
         let mut watch = self.client.watch(None);
         loop {
-            let status = self.client.workload_status("web", None).await.unwrap();
+            let status = self.client.workload_status(workload, None).await.unwrap();
             if wanted(&status) {
                 return status;
             }
@@ -243,6 +252,59 @@ async fn s4_4_s4_6_an_addon_is_whole_on_every_cluster_follows_new_ones_and_drops
         };
         fleet.status_when(|status| status.counts.healthy() == 4 && gone(&fleet)).await;
         assert!(fleet.clusters.iter().all(|cluster| cluster.get(CONFIG_MAP, ("apps", "two")).is_some()));
+        fleet.end().await;
+    })
+    .await;
+}
+
+/// One ConfigMap, on these clusters.
+fn settings(name: &str, clusters: &[String]) -> NewWorkload {
+    let text = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "default"}, "data": {"key": "1"}});
+    let mut new = web();
+    new.name = name.to_owned();
+    new.spec.namespace = "default".to_owned();
+    new.spec.source =
+        Source::Yaml { files: vec![SourceFile { name: "app.yaml".to_owned(), text: text.to_string() }] };
+    new.spec.placement.predicates[0].names = clusters.to_vec();
+    new
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p18_deletes_that_fifty_dead_clusters_owe_hold_up_no_new_work() {
+    in_time(async {
+        let dead: Vec<String> = (0..50).map(|number| format!("dead-{number}")).collect();
+        let live = "live".to_owned();
+        let fleet = Fleet::of(&[&dead[..], std::slice::from_ref(&live)].concat()).await;
+        let (client, owed) = (&fleet.client, ["a", "b", "c", "d", "e", "f"]);
+        for name in owed {
+            client.workload_create(&settings(name, &dead)).await.unwrap();
+            client.workload_publish(name, &PublishRequest::default(), None).await.unwrap();
+        }
+        for name in owed {
+            fleet.when(name, |status| status.counts.healthy() == 50).await;
+        }
+        fleet.clusters[..50].iter().for_each(|cluster| cluster.faults().set_offline(true));
+        for name in owed {
+            client.workload_delete(name, &UnpublishRequest::default()).await.unwrap();
+        }
+        client.workload_create(&settings("new", &[live])).await.unwrap();
+        client.workload_publish("new", &PublishRequest::default(), None).await.unwrap();
+        fleet.when("new", |status| status.counts.healthy() == 1).await;
+        for name in owed {
+            let counts = client.workload_status(name, None).await.unwrap().counts;
+            assert_eq!((counts.targeted(), counts.gone()), (50, 0), "{name} is still owed by all");
+        }
+        fleet.clusters[..50].iter().for_each(|cluster| cluster.faults().set_offline(false));
+        for name in owed {
+            let mut watch = client.watch(None);
+            while client.workload_get(name).await.is_ok() {
+                watch.next().await.unwrap();
+            }
+        }
+        for cluster in &fleet.clusters[..50] {
+            assert_eq!(cluster.get(CONFIG_MAP, ("default", "a")), None);
+        }
         fleet.end().await;
     })
     .await;

@@ -47,6 +47,10 @@ pub(crate) async fn run(
 /// Two thirds of the life, a twentieth of it earlier or later.
 fn due(since: Timestamp, until: Timestamp) -> Timestamp {
     let life = until.since(since);
+    if life == 0 {
+        // Our clock is past the end of a certificate that was just given: it says nothing about when to renew (P10).
+        return since.plus_millis(i64::try_from(LOOK_AGAIN.as_millis()).unwrap_or(i64::MAX));
+    }
     let jitter = life / 20;
     since.plus_millis(life * 2 / 3 + rand::rng().random_range(-jitter..=jitter))
 }
@@ -89,5 +93,11 @@ mod tests {
             let due = due(at(1_000_000), at(1_060_000)).millis();
             assert!((1_037_000..=1_043_000).contains(&due), "{due}");
         }
+    }
+
+    #[test]
+    fn p10_a_clock_that_is_past_the_end_of_a_new_certificate_does_not_renew_without_a_pause() {
+        let at = Timestamp::from_millis;
+        assert_eq!(due(at(90_000_000), at(1_060_000)), at(93_600_000));
     }
 }

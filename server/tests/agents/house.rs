@@ -1,11 +1,12 @@
 //! A hub with the agents' listener, simulated clusters, and agents that dial in.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use agent::keep::{Folder, Keeper, Secrets};
-use agent::{HttpLink, Identity, Invitation, Reconnect};
+use agent::{HttpLink, Identity, Invitation, Link, Reconnect};
 use domain::event::EventKind;
 use domain::join::NewJoinToken;
 use domain::placement::{Placement, Predicate};
@@ -22,6 +23,8 @@ use wire::agent::JoinTokenText;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 pub const CONFIG_MAP: (&str, &str) = ("v1", "ConfigMap");
+/// How long an agent's certificate lasts, in milliseconds.
+const AGENT_LIFE: i64 = 30 * 86_400_000;
 /// The agent's own namespace.
 const OWN: &str = "flotilla-agent";
 
@@ -32,6 +35,7 @@ pub struct House {
     pub access: AgentAccess,
     address: SocketAddr,
     agent_life: i64,
+    clock: Clock,
     up: Option<Up>,
     _folder: Arc<tempfile::TempDir>,
 }
@@ -44,23 +48,36 @@ struct Up {
 
 impl House {
     pub async fn open() -> Self {
-        Self::with_agent_life(30 * 86_400_000).await
+        Self::with_agent_life(AGENT_LIFE).await
     }
 
     pub async fn with_agent_life(agent_life: i64) -> Self {
-        let kept = Arc::new(tempfile::tempdir().unwrap());
-        let any = "127.0.0.1:0".parse().unwrap();
-        Self::start(kept, any, agent_life).await
+        Self::anew(agent_life, Clock::system()).await
     }
 
-    async fn start(kept: Arc<tempfile::TempDir>, address: SocketAddr, agent_life: i64) -> Self {
+    /// A hub whose clock goes wrong by so many milliseconds.
+    pub async fn with_clock_off(millis: i64) -> Self {
+        Self::anew(AGENT_LIFE, clock_off(millis)).await
+    }
+
+    async fn anew(agent_life: i64, clock: Clock) -> Self {
+        let kept = Arc::new(tempfile::tempdir().unwrap());
+        let any = "127.0.0.1:0".parse().unwrap();
+        Self::start(kept, any, (agent_life, clock)).await
+    }
+
+    async fn start(
+        kept: Arc<tempfile::TempDir>,
+        address: SocketAddr,
+        (agent_life, clock): (i64, Clock),
+    ) -> Self {
         let folder = kept.path();
         let database = format!("sqlite://{}", folder.join("flotilla.db").display());
-        let hub = opened(database).await;
-        let authority = Authority::open(folder, Clock::system()).unwrap().with_agent_life(agent_life);
+        let hub = opened(database, &clock).await;
+        let authority = Authority::open(folder, clock.clone()).unwrap().with_agent_life(agent_life);
         let authority = Arc::new(authority);
         let names = vec!["127.0.0.1".to_owned()];
-        let listener = AgentListener::bind(address, authority.clone(), names, Clock::system()).await.unwrap();
+        let listener = AgentListener::bind(address, authority.clone(), names, clock.clone()).await.unwrap();
         let address = listener.address();
         let access = AgentAccess { authority, url: format!("https://{address}") };
         let stop = CancellationToken::new();
@@ -71,7 +88,7 @@ impl House {
         let serving = axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
         let serving = tokio::spawn(async move { serving.await.unwrap() });
         let up = Some(Up { loops: hub.spawn_loops(), stop, serving });
-        Self { hub, actor: Actor::system(), access, address, agent_life, up, _folder: kept }
+        Self { hub, actor: Actor::system(), access, address, agent_life, clock, up, _folder: kept }
     }
 
     /// The hub goes away; its address and its database stay.
@@ -85,9 +102,34 @@ impl House {
     /// Another process takes up the same database under the same address.
     pub async fn come_back(mut self) -> Self {
         self.go_away().await;
-        let Self { hub, _folder: kept, address, agent_life, .. } = self;
+        let Self { hub, _folder: kept, address, agent_life, clock, .. } = self;
         drop(hub);
-        Self::start(kept, address, agent_life).await
+        Self::start(kept, address, (agent_life, clock)).await
+    }
+
+    /// A copy of the database of a hub that has gone away.
+    pub fn backup(&self) -> tempfile::TempDir {
+        let copy = tempfile::tempdir().unwrap();
+        for file in database_files(self._folder.path()) {
+            std::fs::copy(&file, copy.path().join(file.file_name().unwrap())).unwrap();
+        }
+        copy
+    }
+
+    /// Another process takes up what was copied then, under the same address.
+    pub async fn restored(mut self, backup: &tempfile::TempDir) -> Self {
+        self.go_away().await;
+        let Self { hub, _folder: kept, address, agent_life, clock, .. } = self;
+        drop(hub);
+        // Its connections close on their own time.
+        let lock = std::fs::File::open(kept.path().join("flotilla.db.lock")).unwrap();
+        until("the database is free", async || lock.try_lock().is_ok()).await;
+        drop(lock);
+        database_files(kept.path()).iter().for_each(|file| std::fs::remove_file(file).unwrap());
+        for file in database_files(backup.path()) {
+            std::fs::copy(&file, kept.path().join(file.file_name().unwrap())).unwrap();
+        }
+        Self::start(kept, address, (agent_life, clock)).await
     }
 
     pub async fn token(&self, new: NewJoinToken) -> JoinTokenText {
@@ -154,6 +196,15 @@ impl House {
         .await;
     }
 
+    /// Waits until the release says this.
+    pub async fn until_message(&self, workload: &str, cluster: &str, part: &str) {
+        until(part, async || {
+            let view = self.hub.release_view(workload, cluster).await.unwrap();
+            view.message.contains(part)
+        })
+        .await;
+    }
+
     pub async fn until_event(&self, kind: EventKind) {
         until(&kind.word(), async || {
             self.hub.events_after(0, 500).await.unwrap().iter().any(|event| event.kind == kind)
@@ -166,6 +217,8 @@ impl House {
 pub struct Member {
     pub cluster: Cluster,
     pub keeper: Keeper,
+    /// By how many milliseconds the agent's clock goes wrong.
+    clock_off: i64,
     running: std::sync::Mutex<Option<(CancellationToken, JoinHandle<()>)>>,
 }
 
@@ -176,15 +229,30 @@ impl Member {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OWN}});
         cluster.create(namespace, "test").unwrap();
         let keeper = Keeper::new(Secrets::new(client(&cluster), OWN));
-        Self { cluster, keeper, running: std::sync::Mutex::default() }
+        Self { cluster, keeper, clock_off: 0, running: std::sync::Mutex::default() }
+    }
+
+    /// The same, with an agent whose clock goes wrong by so many milliseconds.
+    pub fn with_clock_off(mut self, millis: i64) -> Self {
+        self.clock_off = millis;
+        self
     }
 
     pub fn options(&self) -> agent::Options {
-        options(&self.keeper)
+        options(&self.keeper, clock_off(self.clock_off))
     }
 
     /// Starts the agent: it joins if need be.
     pub fn start(&self, invitation: Option<Invitation>) {
+        self.start_over(invitation, |link| link);
+    }
+
+    /// The same, over a link that is made of the one over HTTP.
+    pub fn start_over<L: Link>(
+        &self,
+        invitation: Option<Invitation>,
+        over: impl FnOnce(HttpLink) -> L + Send + 'static,
+    ) {
         let (options, keeper, client) = (self.options(), self.keeper.clone(), client(&self.cluster));
         let cancel = CancellationToken::new();
         let stop = cancel.clone();
@@ -195,7 +263,7 @@ impl Member {
             };
             let Ok(identity) = joined.inspect_err(|error| eprintln!("{error}")) else { return };
             let link = HttpLink::new(identity, keeper, &options, quick()).unwrap();
-            agent::run(link, client, options, stop).await;
+            agent::run(over(link), client, options, stop).await;
         });
         *self.running.lock().unwrap() = Some((cancel, work));
     }
@@ -237,11 +305,17 @@ impl Drop for Member {
     }
 }
 
+/// The database, with what is not in its main file yet.
+fn database_files(folder: &Path) -> Vec<PathBuf> {
+    let files = ["flotilla.db", "flotilla.db-wal", "flotilla.db-shm"].map(|name| folder.join(name));
+    files.into_iter().filter(|file| file.exists()).collect()
+}
+
 /// Opens the database; the last requests of a hub that went away may hold it for a moment.
-async fn opened(database: String) -> Hub {
+async fn opened(database: String, clock: &Clock) -> Hub {
     let begun = tokio::time::Instant::now();
     loop {
-        match Hub::open(Config { database: database.clone(), clock: Clock::system() }).await {
+        match Hub::open(Config { database: database.clone(), clock: clock.clone() }).await {
             Ok(hub) => return hub,
             Err(error) => assert!(begun.elapsed() < PATIENCE, "{error:?}"),
         }
@@ -257,8 +331,13 @@ fn quick() -> Reconnect {
     Reconnect { first: Duration::from_millis(50), max: Duration::from_millis(300) }
 }
 
-fn options(keeper: &Keeper) -> agent::Options {
-    let clock = Clock::system();
+/// The system's clock, wrong by so many milliseconds.
+fn clock_off(millis: i64) -> Clock {
+    let right = Clock::system();
+    Clock::from_fn(move || right.now().plus_millis(millis))
+}
+
+fn options(keeper: &Keeper, clock: Clock) -> agent::Options {
     let mut options = agent::Options::new(agent::EngineOptions::new(move || clock.now()));
     options.keep = Some(keeper.clone());
     options.heartbeat = Duration::from_millis(300);
@@ -272,7 +351,7 @@ pub async fn certificate(house: &House, name: &str, token: &JoinTokenText) -> Re
     let folder = tempfile::tempdir().unwrap();
     let keeper = Keeper::new(Folder::open(folder.path()).unwrap());
     let invitation = house.invitation(name, token);
-    let joined = agent::join(&keeper, Some(&invitation), &options(&keeper)).await;
+    let joined = agent::join(&keeper, Some(&invitation), &options(&keeper, Clock::system())).await;
     joined.map_err(|error| error.to_string())
 }
 

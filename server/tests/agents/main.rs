@@ -7,4 +7,8 @@ mod away;
 mod certificates;
 mod house;
 mod joining;
+mod lossy;
+mod restored;
+mod skewed;
+mod soak;
 mod trespass;
