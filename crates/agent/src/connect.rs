@@ -36,7 +36,7 @@ pub(crate) async fn begin<L: Link>(link: &L, options: &Options) -> i64 {
     loop {
         match link.begin().await {
             Ok(incarnation) => return incarnation,
-            Err(error) => backoff.wait_for("the hub does not answer", &error).await,
+            Err(error) => backoff.wait_for(link, "the hub does not answer", &error).await,
         }
     }
 }
@@ -65,11 +65,15 @@ impl Backoff {
         self.next = self.first;
     }
 
-    /// Logs why, and sleeps: as long as the hub asked for, or longer.
-    pub async fn wait_for(&mut self, what: &str, why: &LinkError) {
-        let delay = self.delay().max(why.retry_after().unwrap_or_default());
+    /// Logs why, and sleeps: as long as the hub asked for, or longer; but no longer than until it is heard again.
+    pub async fn wait_for<L: Link>(&mut self, link: &L, what: &str, why: &LinkError) {
+        let asked_for = why.retry_after();
+        let delay = self.delay().max(asked_for.unwrap_or_default());
         tracing::warn!(error = %why, retry_in = ?delay, "{what}");
-        tokio::time::sleep(delay).await;
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = link.heard_again(), if asked_for.is_none() => self.reset(),
+        }
     }
 
     /// Logs why, and sleeps.

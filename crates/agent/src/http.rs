@@ -144,6 +144,13 @@ impl Link for HttpLink {
     async fn heartbeat(&self) -> Result<(), LinkError> {
         self.client().heartbeat().await.map_err(failed)
     }
+
+    async fn heard_again(&self) {
+        let mut heard = self.heard.clone();
+        let connects = heard.borrow().connects;
+        // The sender lives as long as this link: a closed channel means that the agent ends.
+        let _ = heard.wait_for(|now| now.connects != connects).await;
+    }
 }
 
 fn failed(error: AgentError) -> LinkError {

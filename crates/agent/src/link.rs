@@ -60,4 +60,10 @@ pub trait Link: Send + Sync + 'static {
 
     /// Renews the lease: the cluster's API server answers.
     fn heartbeat(&self) -> impl Future<Output = Result<(), LinkError>> + Send;
+
+    /// Ends when the hub is heard after it was away from now on: who waits to ask again need not wait longer. Never, if
+    /// the link can't tell.
+    fn heard_again(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
 }

@@ -84,7 +84,7 @@ async fn hand_over<L: Link>(agent: &Agent<L>, batch: ReportBatch) {
                 }
                 return;
             }
-            Err(error) => backoff.wait_for("reports wait for the hub", &error).await,
+            Err(error) => backoff.wait_for(&agent.link, "reports wait for the hub", &error).await,
         }
     }
 }

@@ -22,6 +22,11 @@ use crate::run::Agent;
 
 /// Bundles fetched at once.
 const FETCHES: usize = 8;
+/// A list is read again no sooner than so long after the last, for every release that was in it: it is whole each time,
+/// and while versions come thick and fast not every one has to be seen.
+const REST_PER_RELEASE: Duration = Duration::from_micros(100);
+/// The longest such rest.
+const REST_MOST: Duration = Duration::from_millis(250);
 
 /// What the agent has of a bundle.
 enum Held {
@@ -54,9 +59,11 @@ async fn follow<L: Link>(agent: &Agent<L>, lists: watch::Sender<Option<Wants>>) 
             Ok(list) => {
                 backoff.reset();
                 agent.wants_version.store(list.version, Relaxed);
+                let releases = u32::try_from(list.releases.len()).unwrap_or(u32::MAX);
                 lists.send_replace(Some(list));
+                tokio::time::sleep(REST_PER_RELEASE.saturating_mul(releases).min(REST_MOST)).await;
             }
-            Err(error) => backoff.wait_for("the list of wants can't be read", &error).await,
+            Err(error) => backoff.wait_for(&agent.link, "the list of wants can't be read", &error).await,
         }
     }
 }

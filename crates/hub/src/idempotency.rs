@@ -35,6 +35,10 @@ impl Hub {
         request_hash: &str,
         answer: &Replay,
     ) -> Result<(), Error> {
+        // Most verbs have; a look is cheaper than a place in the queue of writers.
+        if self.replay(actor, key, request_hash).await?.is_some() {
+            return Ok(());
+        }
         let mut tx = self.write().await?;
         let kept = store::idempotency::Answer {
             request_hash: request_hash.to_owned(),

@@ -70,22 +70,47 @@ async fn pass(hub: &Hub) -> Result<usize, Error> {
     }
     tx.commit().await?;
     failpoint("placer.claimed");
-    for (workload, epoch) in &due {
-        let claim = Claim { workload: *workload, epoch: *epoch };
-        if let Err(error) = place(hub, claim).await {
-            // Its claim runs out, and it is due again; the others do not wait for it.
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(%workload, error, "a workload could not be placed; it is tried again");
-        }
-    }
+    let claims: Vec<Claim> =
+        due.iter().map(|(workload, epoch)| Claim { workload: *workload, epoch: *epoch }).collect();
+    place(hub, claims).await;
+    failpoint("placer.settled");
     Ok(due.len())
 }
 
-async fn place(hub: &Hub, claim: Claim) -> Result<(), Error> {
-    // A workload that was deleted meanwhile took its mark along.
-    if let Some(outcome) = decide::decide(hub, claim.workload).await? {
-        commit::commit(hub, claim, outcome).await?;
+/// Places some workloads. One that can't be placed holds up none of the others: its claim runs out, and it is due again.
+async fn place(hub: &Hub, claims: Vec<Claim>) {
+    let mut together = Vec::new();
+    for claim in claims {
+        match decide::decide(hub, claim.workload).await {
+            Ok(Some(outcome)) if shares_writers(hub) && commit::is_small(&outcome) => {
+                together.push((claim, outcome));
+            }
+            Ok(Some(outcome)) => note(claim, commit::commit(hub, claim, outcome).await),
+            // A workload that was deleted meanwhile took its mark along.
+            Ok(None) => {}
+            Err(error) => note(claim, Err(error)),
+        }
     }
-    failpoint("placer.settled");
-    Ok(())
+    if together.is_empty() {
+        return;
+    }
+    if let Err(error) = commit::commit_together(hub, &together).await {
+        tracing::debug!(%error, "workloads could not be placed together; each is placed by itself");
+        for (claim, outcome) in together {
+            note(claim, commit::commit(hub, claim, outcome).await);
+        }
+    }
+}
+
+/// Whether one transaction of several workloads takes no more locks than one of each would: SQLite has one writer at a
+/// time, PostgreSQL locks rows, and reports lock theirs in another order.
+fn shares_writers(hub: &Hub) -> bool {
+    !hub.store().is_postgres()
+}
+
+fn note(claim: Claim, result: Result<(), Error>) {
+    if let Err(error) = result {
+        let (workload, error) = (claim.workload, &error as &dyn std::error::Error);
+        tracing::warn!(%workload, error, "a workload could not be placed; it is tried again");
+    }
 }

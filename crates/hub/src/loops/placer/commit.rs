@@ -15,7 +15,10 @@ use crate::{Error, Hub};
 
 /// Clusters written in one transaction.
 const CHUNK: usize = 200;
+/// Clusters of one workload that is written together with others.
+const TOGETHER: usize = 16;
 
+/// One workload, in chunks if it goes to many clusters.
 pub(super) async fn commit(hub: &Hub, claim: Claim, mut outcome: Outcome) -> Result<(), Error> {
     let mut targets = std::mem::take(&mut outcome.targets);
     while targets.len() > CHUNK {
@@ -26,13 +29,26 @@ pub(super) async fn commit(hub: &Hub, claim: Claim, mut outcome: Outcome) -> Res
         hub.commit(tx, done).await?;
         targets = rest;
     }
+    outcome.targets = targets;
+    commit_together(hub, &[(claim, outcome)]).await
+}
+
+/// Whether it may be written together with others: a chunk has room for several.
+pub(super) fn is_small(outcome: &Outcome) -> bool {
+    outcome.targets.len() <= TOGETHER && outcome.leavers.len() <= TOGETHER
+}
+
+/// Some workloads in one transaction, because what a commit costs most is the wait for the disk.
+pub(super) async fn commit_together(hub: &Hub, all: &[(Claim, Outcome)]) -> Result<(), Error> {
     let mut tx = hub.write().await?;
     let mut done = Done::default();
-    write_targets(hub, &mut tx, &outcome, &targets, &mut done).await?;
-    write_leavers(hub, &mut tx, &outcome, &mut done).await?;
-    write_decision(&mut tx, &outcome, &mut done).await?;
-    done.dirty = !store::workload::settle_dirty(&mut tx, claim.workload, claim.epoch).await?;
-    forget_if_over(&mut tx, &outcome, &mut done).await?;
+    for (claim, outcome) in all {
+        write_targets(hub, &mut tx, outcome, &outcome.targets, &mut done).await?;
+        write_leavers(hub, &mut tx, outcome, &mut done).await?;
+        write_decision(&mut tx, outcome, &mut done).await?;
+        done.dirty |= !store::workload::settle_dirty(&mut tx, claim.workload, claim.epoch).await?;
+        forget_if_over(&mut tx, outcome, &mut done).await?;
+    }
     failpoint("placer.before_commit");
     hub.commit(tx, done).await?;
     failpoint("placer.after_commit");
