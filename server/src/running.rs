@@ -9,9 +9,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use axum::serve::ListenerExt as _;
 use domain::ClusterId;
 use hub::{Clock, Config, Hub, Loops};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -127,8 +128,8 @@ impl Running {
     pub async fn until_told_to_end(mut self) -> anyhow::Result<()> {
         let stop = self.site.stop().clone();
         let service = crate::build(&self.site).router.into_make_service_with_connect_info::<SocketAddr>();
-        let serving =
-            axum::serve(self.listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let serving = axum::serve(self.listener.tap_io(at_once), service)
+            .with_graceful_shutdown(stop.clone().cancelled_owned());
         let serving = tokio::spawn(serving.into_future());
         let dialled = self.dialled.zip(self.site.agents().ok()).map(|(listener, access)| {
             let router = crate::agents::build(&self.site, access).router;
@@ -160,6 +161,13 @@ impl Running {
         tracing::info!("ended");
         Ok(())
     }
+}
+
+/// What is written is sent: otherwise the second notice of a stream waits until the client's system has acknowledged the
+/// first, which takes 40 ms on Linux.
+pub(crate) fn at_once(stream: &mut TcpStream) {
+    // A socket that is closed already needs nothing.
+    let _ = stream.set_nodelay(true);
 }
 
 /// Cookies go over https only, unless people reach the server by plain http on this machine.

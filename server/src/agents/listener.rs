@@ -147,7 +147,7 @@ async fn accept(
 ) {
     let room = Arc::new(Semaphore::new(HANDSHAKES));
     while let Ok(place) = room.clone().acquire_owned().await {
-        let (stream, address) = match socket.accept().await {
+        let (mut stream, address) = match socket.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "can't take an agent's connection");
@@ -155,6 +155,7 @@ async fn accept(
                 continue;
             }
         };
+        crate::running::at_once(&mut stream);
         if acceptor.renew_at <= certificates.clock.now() {
             match certificates.acceptor() {
                 Ok(renewed) => acceptor = renewed,

@@ -56,6 +56,24 @@ async fn p7_the_same_agent_goes_on_after_the_hub_was_started_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn p7_an_agent_that_waits_long_between_its_tries_asks_as_soon_as_its_stream_is_back() {
+    let house = House::open().await;
+    let member = house.joined("eu-1").await;
+    house.publish("web", "1", &["eu-1"]).await;
+    house.until_state("web", "eu-1", State::Healthy).await;
+    member.stop().await;
+    let hour = std::time::Duration::from_secs(3600);
+    member.start_with(None, agent::Options { retry_first: hour, retry_max: hour, ..member.options() });
+    house.publish("web", "2", &["eu-1"]).await;
+    house.until_state("web", "eu-1", State::Healthy).await;
+    let house = house.come_back().await;
+    house.publish("web", "3", &["eu-1"]).await;
+    member.until_value("web", Some("3")).await;
+    house.until_state("web", "eu-1", State::Healthy).await;
+    member.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn p8_an_agent_heals_while_its_hub_is_away_also_after_a_restart() {
     let mut house = House::open().await;
     let member = house.joined("eu-1").await;

@@ -247,13 +247,27 @@ impl Member {
         self.start_over(invitation, |link| link);
     }
 
+    /// The same with other settings.
+    pub fn start_with(&self, invitation: Option<Invitation>, options: agent::Options) {
+        self.begin(invitation, options, |link| link);
+    }
+
     /// The same, over a link that is made of the one over HTTP.
     pub fn start_over<L: Link>(
         &self,
         invitation: Option<Invitation>,
         over: impl FnOnce(HttpLink) -> L + Send + 'static,
     ) {
-        let (options, keeper, client) = (self.options(), self.keeper.clone(), client(&self.cluster));
+        self.begin(invitation, self.options(), over);
+    }
+
+    fn begin<L: Link>(
+        &self,
+        invitation: Option<Invitation>,
+        options: agent::Options,
+        over: impl FnOnce(HttpLink) -> L + Send + 'static,
+    ) {
+        let (keeper, client) = (self.keeper.clone(), client(&self.cluster));
         let cancel = CancellationToken::new();
         let stop = cancel.clone();
         let work = tokio::spawn(async move {
