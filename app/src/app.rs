@@ -6,7 +6,7 @@ use leptos_router::SsrMode;
 use leptos_router::components::{ParentRoute, Route, Router, Routes};
 use leptos_router::path;
 
-use crate::clusters::{ClusterPage, ClustersPage};
+use crate::clusters::{ClusterPage, ClustersPage, JoinPage};
 use crate::events::EventsPage;
 use crate::fleet::FleetPage;
 use crate::frame::Framed;
@@ -34,6 +34,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("workloads/:name/publish") view=PublishPage ssr=SsrMode::Async />
                     <Route path=path!("clusters") view=ClustersPage ssr=SsrMode::Async />
                     <Route path=path!("clusters/:name") view=ClusterPage ssr=SsrMode::Async />
+                    <Route path=path!("join") view=JoinPage ssr=SsrMode::Async />
                     <Route path=path!("events") view=EventsPage ssr=SsrMode::Async />
                     <Route path=path!("settings") view=SettingsPage ssr=SsrMode::Async />
                 </ParentRoute>

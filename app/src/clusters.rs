@@ -2,6 +2,7 @@
 
 use domain::Timestamp;
 use domain::cluster::ClusterSummary;
+use domain::join::Registration;
 use domain::page::Page;
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -10,17 +11,23 @@ use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use crate::components::counts::spoken;
-use crate::components::{CopyLine, Pager, Strip, loaded, reach_word, search_field};
+use crate::components::{Pager, Strip, loaded, reach_word, search_field};
 use crate::errors::Answer;
 use crate::live::{self, Topic};
 use crate::paths;
 
+mod conditions;
 mod demo;
+mod join;
 mod labels;
 mod land;
 mod one;
+mod pending;
+
+use pending::{Pending, Verdicts};
 
 pub use demo::DemoAction;
+pub use join::JoinPage;
 pub use one::ClusterPage;
 
 /// One page of the list.
@@ -28,6 +35,8 @@ pub use one::ClusterPage;
 pub struct ClusterList {
     /// The clusters, by name.
     pub page: Page<ClusterSummary>,
+    /// Agents that wait for a person, oldest first.
+    pub waiting: Vec<Registration>,
     /// When this was read.
     pub at: Timestamp,
 }
@@ -45,7 +54,7 @@ pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) ->
         ..ListQuery::default()
     };
     let page = host::answer(hub.cluster_list(&query).await)?;
-    Ok(ClusterList { page, at: hub.clock().now() })
+    Ok(ClusterList { page, waiting: pending::waiting(&hub).await?, at: hub.clock().now() })
 }
 
 /// The page.
@@ -54,14 +63,22 @@ pub fn ClustersPage() -> impl IntoView {
     let query = use_query_map();
     let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
     let version = live::version(|| Some(Topic::Fleet));
+    let verdicts = Verdicts::new();
     let data = Resource::new(
-        move || (part("q"), part("labels"), query.read().get("cursor"), version.get()),
-        |(q, labels, cursor, _)| clusters_read(q, labels, cursor),
+        move || (part("q"), part("labels"), query.read().get("cursor"), version.get(), verdicts.version()),
+        |(q, labels, cursor, ..)| clusters_read(q, labels, cursor),
     );
     view! {
         <Title text="Clusters" />
         <div class="stack-md">
-            <h1 class="title">"Clusters"</h1>
+            <div class="head">
+                <h1 class="title">"Clusters"</h1>
+                <div class="head-actions">
+                    <a class="btn btn-primary" href=paths::JOIN>
+                        "Join a cluster"
+                    </a>
+                </div>
+            </div>
             <Form method="GET" action=paths::CLUSTERS>
                 <div class="filter-bar">
                     {move || search_field("q", "Name", part("q"))}
@@ -83,16 +100,21 @@ pub fn ClustersPage() -> impl IntoView {
                     </button>
                 </div>
             </Form>
-            {loaded(data, move |list| show(list, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
+            {loaded(data, move |list| show(list, verdicts, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
         </div>
     }
     .into_any()
 }
 
-fn show(list: ClusterList, q: &str, labels: &str, later: bool) -> AnyView {
+fn show(list: ClusterList, verdicts: Verdicts, q: &str, labels: &str, later: bool) -> AnyView {
     let (page, at) = (list.page, list.at);
+    let waiting = view! { <Pending waiting=list.waiting verdicts=verdicts at=at /> };
     if page.items.is_empty() {
-        return nothing(q.is_empty() && labels.is_empty()).into_any();
+        return view! {
+            {waiting}
+            {nothing(q.is_empty() && labels.is_empty())}
+        }
+        .into_any();
     }
     let here = [("q", q), ("labels", labels)];
     let first = later.then(|| paths::query(paths::CLUSTERS, &here));
@@ -102,6 +124,7 @@ fn show(list: ClusterList, q: &str, labels: &str, later: bool) -> AnyView {
         .map(|cursor| paths::query(paths::CLUSTERS, &[("q", q), ("labels", labels), ("cursor", cursor)]));
     let shown = page.items.len();
     view! {
+        {waiting}
         <table class="table">
             <thead>
                 <tr>
@@ -169,21 +192,17 @@ fn nothing(none_at_all: bool) -> impl IntoView {
     view! {
         <section class="empty">
             <h2>"Add the first cluster"</h2>
-            <p>"The agent runs in the cluster and pulls. It needs to reach this server; nothing needs to reach the cluster."</p>
+            <p>"An agent runs in the cluster and pulls. It needs to reach this server; nothing needs to reach the cluster."</p>
             <ol class="steps-how">
-                <li>
-                    "Make an API token in "
-                    <a class="link" href=paths::SETTINGS>
-                        "Settings"
-                    </a>
-                    "; it signs the cluster in."
-                </li>
-                <li>
-                    "Run the agent where kubectl points at the cluster."
-                    <CopyLine line="flotilla-agent --server https://flotilla.example --name edge-1 --token flt_…" />
-                </li>
-                <li>"Wait here: it shows up by itself. There is no time limit."</li>
+                <li>"Say what the agent may do, and make its manifests."</li>
+                <li>"Apply them where kubectl points at the cluster."</li>
+                <li>"Accept it here: it shows up by itself. There is no time limit."</li>
             </ol>
+            <div class="empty-actions">
+                <a class="btn btn-primary" href=paths::JOIN>
+                    "Join a cluster"
+                </a>
+            </div>
         </section>
     }
     .into_any()

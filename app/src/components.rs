@@ -16,7 +16,7 @@ pub mod timeline;
 pub mod words;
 
 pub use age::Age;
-pub use copy::CopyLine;
+pub use copy::{CopyBlock, CopyLine};
 pub use counts::{CountLine, Group, Strip};
 pub use dialog::Question;
 pub use editor::Editor;

@@ -1,6 +1,7 @@
 //! What the server that hosts the console provides through Leptos' context, and the first lines of every server function.
 //!
-//! `hub::Hub` and `Arc<dyn Door>` always; `hub::Actor` when somebody is signed in; `Arc<dyn Demo>` on a demo.
+//! `hub::Hub` and `Arc<dyn Door>` always; `hub::Actor` when somebody is signed in; `Arc<dyn Demo>` on a demo;
+//! `Arc<dyn Agents>` where agents may dial.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -30,6 +31,14 @@ pub trait Demo: Send + Sync {
     fn act<'a>(&'a self, cluster: &'a str, action: DemoAction) -> Later<'a, Result<String, String>>;
 }
 
+/// How agents reach the server.
+pub trait Agents: Send + Sync {
+    /// The address they dial.
+    fn url(&self) -> String;
+    /// The whole text of a join token, with what an agent knows its hub by.
+    fn token(&self, made: &hub::JoinSecret) -> String;
+}
+
 /// The hub.
 pub fn hub() -> Answer<hub::Hub> {
     use_context::<hub::Hub>().ok_or(AppError::Internal).map_err(refused)
@@ -56,6 +65,11 @@ pub fn door() -> Answer<Arc<dyn Door>> {
 /// The demo, if this is one.
 pub fn demo() -> Option<Arc<dyn Demo>> {
     use_context::<Arc<dyn Demo>>()
+}
+
+/// How agents reach the server; `None` if it takes none.
+pub fn agents() -> Option<Arc<dyn Agents>> {
+    use_context::<Arc<dyn Agents>>()
 }
 
 /// Turns the hub's answer into the console's and sets the HTTP status.

@@ -33,5 +33,5 @@ pub use app::App;
 pub use clusters::DemoAction;
 pub use errors::AppError;
 #[cfg(feature = "ssr")]
-pub use host::{Demo, Door, Later};
+pub use host::{Agents, Demo, Door, Later};
 pub use shell::{Assets, shell};

@@ -8,6 +8,8 @@ pub const WORKLOADS: &str = "/workloads";
 pub const WORKLOAD_NEW: &str = "/workloads/new";
 /// All clusters.
 pub const CLUSTERS: &str = "/clusters";
+/// A cluster joins. Not below [`CLUSTERS`], where every word may be a cluster's name.
+pub const JOIN: &str = "/join";
 /// The event log.
 pub const EVENTS: &str = "/events";
 /// Settings: API tokens.

@@ -55,6 +55,16 @@ pub struct AgentAccess {
     pub url: String,
 }
 
+impl app::Agents for AgentAccess {
+    fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    fn token(&self, made: &hub::JoinSecret) -> String {
+        crate::api::join_token::create::text(self, made)
+    }
+}
+
 /// What the handlers may use.
 #[derive(Clone)]
 pub struct Agents {

@@ -138,6 +138,9 @@ pub struct Demo {
     #[command(flatten)]
     /// Where the site is served.
     pub web: Web,
+    #[command(flatten)]
+    /// Where agents of other clusters dial in; a free port of this machine, if left out.
+    pub dial: Dial,
     /// No cluster goes offline by itself.
     #[arg(long)]
     pub steady: bool,

@@ -56,6 +56,9 @@ fn context(site: &Site) -> impl Fn() + Clone + Send + Sync + 'static {
         if let Some(demo) = site.demo() {
             provide_context::<Arc<dyn app::Demo>>(demo.clone());
         }
+        if let Ok(access) = site.agents() {
+            provide_context::<Arc<dyn app::Agents>>(Arc::new(access.clone()));
+        }
         let Some(parts) = use_context::<Parts>() else { return };
         if let Some(actor) = parts.extensions.get::<Actor>() {
             provide_context(actor.clone());

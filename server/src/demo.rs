@@ -1,5 +1,6 @@
 //! `flotilla-server demo`: the whole product on one machine, with five simulated clusters and something running.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use hub::{Actor, NewCluster};
 
-use crate::args::{Demo, say, sqlite_in};
+use crate::args::{Demo, Dial, say, sqlite_in};
+use crate::dial;
 use crate::running::{Parts, Running, open};
 
 mod flaky;
@@ -30,7 +32,10 @@ pub async fn run(args: Demo) -> anyhow::Result<()> {
     let hub = open(sqlite_in(&args.data)?).await?;
     let clusters = fleet::start(&args.data.join("clusters"))?;
     let levers = Arc::new(Levers::new(clusters.clone()));
-    let running = Running::start(hub.clone(), &args.web, Parts { demo: Some(levers), agents: None }).await?;
+    let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
+    let dial = Dial { agent_listen: args.dial.agent_listen.or(Some(anywhere)), ..args.dial };
+    let agents = dial::listen(&dial, Some(&args.data), &hub).await?;
+    let running = Running::start(hub.clone(), &args.web, Parts { demo: Some(levers), agents }).await?;
     for (member, cluster) in &clusters {
         let new =
             NewCluster { lease_seconds: LEASE_SECONDS, labels: member.labels(), ..member.new_cluster() };

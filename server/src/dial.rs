@@ -1,6 +1,7 @@
-//! Where agents dial in: the listener of its own that `serve` has when it was asked for.
+//! Where agents dial in: the listener of its own that `serve` has when it was asked for, and `demo` always.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
@@ -8,25 +9,23 @@ use axum::http::Uri;
 use hub::{Authority, Hub};
 
 use crate::agents::{AgentAccess, AgentListener};
-use crate::args::{Database, Dial};
+use crate::args::Dial;
 
-/// Listens for agents, if that was asked for.
+/// Listens for agents, if that was asked for. `home` is where the agents' authority is kept if nothing else is said.
 ///
 /// # Errors
 /// The port, the address or the authority are not usable.
 pub async fn listen(
     dial: &Dial,
-    database: &Database,
+    home: Option<&Path>,
     hub: &Hub,
 ) -> anyhow::Result<Option<(AgentListener, AgentAccess)>> {
     let Some(address) = dial.agent_listen else { return Ok(None) };
-    let folder = match (&dial.agent_ca, &database.database) {
-        (Some(folder), _) => folder.clone(),
-        (None, None) => database.data.clone(),
-        (None, Some(_)) => bail!("with --database, say with --agent-ca where the agents' authority is kept"),
-    };
-    std::fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
-    let authority = Arc::new(Authority::open(&folder, hub.clock().clone())?);
+    let folder = dial.agent_ca.as_deref().or(home);
+    let folder =
+        folder.context("with --database, say with --agent-ca where the agents' authority is kept")?;
+    std::fs::create_dir_all(folder).with_context(|| format!("can't make {}", folder.display()))?;
+    let authority = Arc::new(Authority::open(folder, hub.clock().clone())?);
     let url = dial.agent_url.as_deref().map(|url| url.trim_end_matches('/').to_owned());
     let names = names(address, url.as_deref())?;
     let listener = AgentListener::bind(address, authority.clone(), names, hub.clock().clone()).await?;

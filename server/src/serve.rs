@@ -18,7 +18,8 @@ pub async fn run(args: Serve) -> anyhow::Result<()> {
         None => Vec::new(),
     };
     let hub = open(args.database.address()?).await?;
-    let agents = dial::listen(&args.dial, &args.database, &hub).await?;
+    let home = args.database.database.is_none().then_some(args.database.data.as_path());
+    let agents = dial::listen(&args.dial, home, &hub).await?;
     if let Some((_, access)) = &agents {
         say(&format!("Agents dial {}", access.url));
     }

@@ -31,15 +31,21 @@ fn change(set: &str, remove: &str) -> Result<(String, Option<String>), Finding> 
     if !remove.is_empty() {
         return Ok((remove.to_owned(), None));
     }
+    key_value(set).map(|(key, value)| (key, Some(value)))
+}
+
+/// A label as a person writes it.
+#[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "the server reads the forms"))]
+pub fn key_value(text: &str) -> Result<(String, String), Finding> {
     let bad = || {
         Finding::error(
             "G215",
-            format!("{set:?} is not a label."),
+            format!("{text:?} is not a label."),
             "Write it as key=value, such as tier=edge.",
         )
     };
-    let (key, value) = set.trim().split_once('=').ok_or_else(bad)?;
-    Ok((key.trim().to_owned(), Some(value.trim().to_owned())))
+    let (key, value) = text.trim().split_once('=').ok_or_else(bad)?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// Labels to look at.

@@ -9,6 +9,7 @@ use leptos_meta::Title;
 use leptos_router::hooks::{use_params_map, use_query_map};
 use serde::{Deserialize, Serialize};
 
+use super::conditions::Conditions;
 use super::demo::{BreakIt, Broken, DemoBreak};
 use super::labels::{ClusterLabel, LabelEditor};
 use super::land::{NamespaceLimits, Namespaces, Nodes};
@@ -87,8 +88,13 @@ fn show(
     later: bool,
     (label, broken): (ServerAction<ClusterLabel>, ServerAction<DemoBreak>),
 ) -> AnyView {
-    let ClusterView { summary: ClusterSummary { cluster, counts, .. }, kinds, namespaces, releases, at } =
-        view;
+    let ClusterView {
+        summary: ClusterSummary { cluster, counts, conditions },
+        kinds,
+        namespaces,
+        releases,
+        at,
+    } = view;
     let base = paths::cluster(&cluster.name);
     let simulated = cluster.kind == ClusterKind::Simulated;
     let targeted = counts.targeted();
@@ -122,7 +128,8 @@ fn show(
                     <Nodes pools=cluster.facts.node_pools.clone() />
                     <NamespaceLimits namespaces=namespaces />
                 </div>
-                <aside class="stack" aria-label="Labels and taints">
+                <aside class="stack" aria-label="Conditions, labels and taints">
+                    <Conditions conditions=conditions at=at />
                     <LabelEditor name=cluster.name.clone() labels=cluster.labels.clone() seen=cluster.revision action=label />
                     <Taints cluster=cluster />
                 </aside>

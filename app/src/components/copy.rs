@@ -29,3 +29,37 @@ pub fn CopyLine(
     }
     .into_any()
 }
+
+/// Many lines with a button that copies them; long ones scroll inside.
+#[component]
+pub fn CopyBlock(
+    /// The text.
+    #[prop(into)]
+    text: String,
+    /// What it is, for those who hear the page.
+    #[prop(into)]
+    label: String,
+) -> impl IntoView {
+    let copied = RwSignal::new(false);
+    let whole = text.clone();
+    let copy = move |_| {
+        live::page::copy(&whole);
+        copied.set(true);
+    };
+    let said = move || if copied.get() { "Copied" } else { "Copy all" };
+    view! {
+        <div class="stack-sm">
+            <div>
+                <button class="btn btn-sm" type="button" on:click=copy>
+                    {move || if copied.get() { icon("check").into_any() } else { icon("copy").into_any() }}
+                    {said}
+                </button>
+            </div>
+            // A region that scrolls must be reached by the keyboard too.
+            <pre class="raw max-h-96 overflow-auto" tabindex="0" role="region" aria-label=label>
+                {text}
+            </pre>
+        </div>
+    }
+    .into_any()
+}

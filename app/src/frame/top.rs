@@ -91,6 +91,7 @@ fn crumbs(path: &str) -> Vec<(String, String, bool)> {
         ["clusters", name, ..] => {
             vec![room("Clusters", paths::CLUSTERS), ((*name).to_owned(), paths::cluster(name), true)]
         }
+        ["join"] => vec![room("Clusters", paths::CLUSTERS), room("Join", paths::JOIN)],
         ["events", ..] => vec![room("Events", paths::EVENTS)],
         ["settings", ..] => vec![room("Settings", paths::SETTINGS)],
         _ => vec![room("Not here", path)],

@@ -178,6 +178,8 @@ pub enum ConditionKind {
     Joined,
     /// It is heard from.
     Reachable,
+    /// Its API server has told of itself, and pods find a node.
+    Healthy,
 }
 
 impl ConditionKind {
@@ -187,6 +189,7 @@ impl ConditionKind {
             Self::Accepted => "Accepted",
             Self::Joined => "Joined",
             Self::Reachable => "Reachable",
+            Self::Healthy => "Healthy",
         }
     }
 }
@@ -205,6 +208,9 @@ pub struct ClusterCondition {
     pub reason: String,
     /// The sentence people read.
     pub message: String,
+    /// What a person does about it; empty while it is true.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub remedy: String,
     /// Since when, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
@@ -232,16 +238,73 @@ pub fn conditions(cluster: &Cluster, joining: Option<&Joining>) -> Vec<ClusterCo
         None if cluster.kind == ClusterKind::Agent => Vec::new(),
         None => vec![served(cluster)],
     };
+    all.push(reachable(cluster));
+    all.push(healthy(cluster));
+    for condition in &mut all {
+        condition.remedy = if condition.status { String::new() } else { remedy(condition, cluster) };
+    }
+    all
+}
+
+/// What a person does where a condition is not true; by its reason, which is exact.
+fn remedy(condition: &ClusterCondition, cluster: &Cluster) -> String {
+    let name = &cluster.name;
+    match (condition.kind, &*condition.reason) {
+        (ConditionKind::Accepted | ConditionKind::Joined, "Revoked") => {
+            format!("Give it new manifests: flotilla cluster install-manifest {name}, then accept it again.")
+        }
+        (ConditionKind::Joined, _) => {
+            "Look at the agent's log: kubectl -n flotilla-agent logs deployment/flotilla-agent.".to_owned()
+        }
+        (ConditionKind::Reachable, _) if cluster.kind == ClusterKind::Agent => {
+            "Look whether its agent runs and can reach this server: kubectl -n flotilla-agent logs \
+             deployment/flotilla-agent. What is published meanwhile is caught up with."
+                .to_owned()
+        }
+        (ConditionKind::Reachable, _) => {
+            "Look whether the server can reach its API server with the kubeconfig.".to_owned()
+        }
+        (ConditionKind::Healthy, "NotToldYet") => "Nothing: it tells once its agent is connected.".to_owned(),
+        (ConditionKind::Healthy, "NotHeardFrom") => "First make it reachable.".to_owned(),
+        (ConditionKind::Healthy, _) => "Look at its nodes: kubectl get nodes.".to_owned(),
+        (ConditionKind::Accepted, _) => format!("Accept it: flotilla cluster accept {name}."),
+    }
+}
+
+fn condition(kind: ConditionKind, status: bool, reason: &str, message: String) -> ClusterCondition {
+    ClusterCondition { kind, status, reason: reason.to_owned(), message, remedy: String::new(), since: None }
+}
+
+fn reachable(cluster: &Cluster) -> ClusterCondition {
     let status = cluster.reach == Reach::Online;
     let message = if status { "It is heard from." } else { "It is not heard from." };
-    all.push(ClusterCondition {
-        kind: ConditionKind::Reachable,
-        status,
-        reason: cluster.reach.word().to_owned(),
-        message: message.to_owned(),
-        since: None,
-    });
-    all
+    let since = if status { None } else { cluster.last_seen };
+    let message = if since.is_some() { "It was last heard from" } else { message };
+    let told = condition(ConditionKind::Reachable, status, cluster.reach.word(), message.to_owned());
+    ClusterCondition { since, ..told }
+}
+
+fn healthy(cluster: &Cluster) -> ClusterCondition {
+    let told = |status, reason, message| condition(ConditionKind::Healthy, status, reason, message);
+    let facts = &cluster.facts;
+    if !facts.are_known() {
+        return told(false, "NotToldYet", "It has not told of itself yet.".to_owned());
+    }
+    if cluster.reach == Reach::Offline {
+        return told(false, "NotHeardFrom", "Nobody knows while it is not heard from.".to_owned());
+    }
+    let (nodes, ready) =
+        facts.node_pools.iter().fold((0, 0), |(nodes, ready), pool| (nodes + pool.nodes, ready + pool.ready));
+    match (facts.nodes, ready) {
+        (None, _) => told(
+            true,
+            "ApiServerAnswers",
+            "Its API server answers; its nodes are not shown to us.".to_owned(),
+        ),
+        (Some(0), _) => told(false, "NoNodes", "It has no nodes.".to_owned()),
+        (Some(_), 0) => told(false, "NoNodeTakesPods", format!("None of its {nodes} nodes takes pods.")),
+        (Some(_), _) => told(true, "NodesTakePods", format!("{ready} of {nodes} nodes take pods.")),
+    }
 }
 
 fn accepted(joining: &Joining) -> ClusterCondition {
@@ -256,6 +319,7 @@ fn accepted(joining: &Joining) -> ClusterCondition {
         status: !revoked,
         reason: if revoked { "Revoked" } else { "Accepted" }.to_owned(),
         message,
+        remedy: String::new(),
         since: joining.revoked_at.or(Some(joining.accepted_at)),
     }
 }
@@ -267,8 +331,7 @@ fn joined(joining: &Joining) -> ClusterCondition {
         Some(_) => ("AgentCame", format!("Its agent has version {}.", joining.agent_version)),
         None => ("Waiting", "Its agent has not come yet.".to_owned()),
     };
-    let reason = reason.to_owned();
-    ClusterCondition { kind: ConditionKind::Joined, status, reason, message, since: joining.joined_at }
+    ClusterCondition { since: joining.joined_at, ..condition(ConditionKind::Joined, status, reason, message) }
 }
 
 fn served(cluster: &Cluster) -> ClusterCondition {
@@ -277,6 +340,7 @@ fn served(cluster: &Cluster) -> ClusterCondition {
         status: true,
         reason: "ServedByTheServer".to_owned(),
         message: "The server serves it itself.".to_owned(),
+        remedy: String::new(),
         since: Some(cluster.created_at),
     }
 }
@@ -332,5 +396,49 @@ mod tests {
         for wrong in wrong {
             assert_eq!(wrong.check().len(), 1, "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn every_condition_that_is_not_true_says_what_to_do() {
+        let mut cluster = Cluster {
+            id: ClusterId::from_parts(1, 1),
+            name: "eu-1".to_owned(),
+            kind: ClusterKind::Agent,
+            labels: Labels::new(),
+            taints: Vec::new(),
+            schedulable: true,
+            lease_seconds: 60,
+            facts: ClusterFacts::default(),
+            reach: Reach::Offline,
+            last_seen: None,
+            created_at: Timestamp::from_millis(0),
+            revision: 1,
+        };
+        let told = |cluster: &Cluster, joining: &Joining| -> Vec<(&'static str, bool, String)> {
+            let all = conditions(cluster, Some(joining));
+            assert!(all.iter().all(|one| one.status == one.remedy.is_empty()), "{all:?}");
+            all.into_iter().map(|one| (one.kind.word(), one.status, one.reason)).collect()
+        };
+        let mut joining = Joining { accepted_by: "ana".to_owned(), ..Joining::default() };
+        let of = |word: &'static str, status: bool, reason: &str| (word, status, reason.to_owned());
+        assert_eq!(
+            told(&cluster, &joining),
+            [
+                of("Accepted", true, "Accepted"),
+                of("Joined", false, "Waiting"),
+                of("Reachable", false, "Offline"),
+                of("Healthy", false, "NotToldYet")
+            ]
+        );
+        joining.joined_at = Some(Timestamp::from_millis(5));
+        cluster.reach = Reach::Online;
+        cluster.facts.kubernetes_version = "v1.36.3".to_owned();
+        cluster.facts.nodes = Some(2);
+        cluster.facts.node_pools = vec![crate::cluster::NodePool { nodes: 2, ..Default::default() }];
+        assert_eq!(told(&cluster, &joining)[3], of("Healthy", false, "NoNodeTakesPods"));
+        cluster.facts.node_pools[0].ready = 1;
+        assert!(told(&cluster, &joining).iter().all(|(_, status, _)| *status));
+        joining.revoked_at = Some(Timestamp::from_millis(9));
+        assert_eq!(told(&cluster, &joining)[0], of("Accepted", false, "Revoked"));
     }
 }

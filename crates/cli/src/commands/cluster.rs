@@ -135,7 +135,9 @@ pub async fn list(remote: &Remote, format: Format, out: &Out) -> Result<(), Fail
 
 /// The first condition that is not met, or the last word of all that are.
 fn condition(conditions: &[ClusterCondition]) -> String {
-    let of_joining = |condition: &&ClusterCondition| condition.kind != ConditionKind::Reachable;
+    let of_joining = |condition: &&ClusterCondition| {
+        matches!(condition.kind, ConditionKind::Accepted | ConditionKind::Joined)
+    };
     match conditions.iter().filter(of_joining).find(|condition| !condition.status) {
         Some(open) => format!("not {}: {}", open.kind.word(), open.reason),
         None => conditions.iter().rfind(of_joining).map_or("", |last| last.kind.word()).to_owned(),

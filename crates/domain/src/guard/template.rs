@@ -66,7 +66,11 @@ pub(super) fn missing(rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Fin
             let name = crate::bundle::object_ref(object);
             let problems = template::fill(object, &rendering.values(cluster));
             findings.extend(problems.iter().filter_map(|problem| {
-                template::missing_finding(problem, &name, cluster, rendering.waits_on(cluster))
+                let found = template::missing_finding(problem, &name, cluster, rendering.waits_on(cluster))?;
+                // What an override brought has no place in the files.
+                let manifest = rendering.parsed.manifests.iter().find(|one| one.object_ref() == name);
+                let place = manifest.map(|manifest| manifest.place_of(&found.path));
+                Some(found.placed(place))
             }));
         }
     }
