@@ -21,6 +21,7 @@ async fn p24_a_hub_restored_from_a_backup_rolls_nothing_back_until_a_person_publ
     house.go_away().await;
     let house = house.restored(&backup).await;
     house.until_message("web", "eu-1", "restored from an older backup").await;
+    house.until_state("web", "eu-1", State::Blocked).await;
     assert_eq!(member.value("web").as_deref(), Some("4"));
     // Neither does an agent that begins anew.
     member.stop().await;

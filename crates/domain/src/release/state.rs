@@ -50,8 +50,8 @@ pub enum State {
 }
 
 /// Reasons that only a person can clear.
-const NEEDS_A_PERSON: [&str; 5] =
-    ["WaitingForApproval", "ResourceConflict", "ApplyConflict", "NotIdentical", "BlastRadius"];
+const NEEDS_A_PERSON: [&str; 6] =
+    ["WaitingForApproval", "ResourceConflict", "ApplyConflict", "NotIdentical", "BlastRadius", "HubBehind"];
 
 impl State {
     /// Every state, quiet first.

@@ -181,7 +181,7 @@ fn s2_3_a_failed_stage_says_why_and_when_it_is_tried_again() {
 
 #[test]
 fn s2_5_what_only_a_person_can_clear_is_blocked() {
-    for reason in ["ResourceConflict", "ApplyConflict", "WaitingForApproval", "BlastRadius"] {
+    for reason in ["ResourceConflict", "ApplyConflict", "WaitingForApproval", "BlastRadius", "HubBehind"] {
         for wrap in [StageState::Waiting, StageState::Failed] {
             let blocked =
                 after(|r| report(r, StageName::Preflight, wrap(trouble(reason, "belongs to helm"))));
