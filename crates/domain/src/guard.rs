@@ -11,14 +11,19 @@ use crate::workload::{self, WorkloadSpec};
 
 mod autoscale;
 mod batch;
+mod classes;
 mod container;
+mod demand;
 mod fleet;
 mod identity;
 mod image;
 mod ingress;
 mod labels;
+mod namespace;
+mod pod_security;
 mod ports;
 mod quantity;
+mod rbac;
 mod removed;
 mod replicas;
 mod resources;
@@ -28,6 +33,7 @@ mod secret;
 mod security;
 mod selector;
 mod service;
+mod site;
 mod template;
 mod volumes;
 
@@ -67,6 +73,17 @@ const RULES: &[(&str, Rule)] = &[
     ("G304", ingress::ingresses),
     ("G307", autoscale::autoscalers),
     ("G308", autoscale::disruption_budgets),
+    ("G309", rbac::rights),
+];
+
+/// The rules that look at one cluster's facts, by code (scope F).
+const FLEET_RULES: &[(&str, site::Rule)] = &[
+    ("G108", namespace::missing),
+    ("G220", pod_security::enforced),
+    ("G306", classes::storage),
+    ("G306", classes::ingress),
+    ("G407", demand::quotas),
+    ("G408", demand::nodes),
 ];
 
 /// Everything that can be said without knowing any cluster (scope S): runs in the browser as a person types.
@@ -103,10 +120,13 @@ fn no_objects(spec: &WorkloadSpec, parsed: &Parsed) -> Option<Finding> {
 pub use fleet::empty_fleet;
 
 /// What the chosen clusters' facts say (scope F): kinds they do not serve, values that templates ask for and they do not
-/// have, clusters that can't be reached; worst first.
+/// have, what namespaces, classes, quotas and nodes do not allow, clusters that can't be reached; worst first, and what is
+/// the same on several clusters once.
 pub fn check_fleet(rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
-    let mut findings = fleet::check(rendering.parsed, chosen);
+    let mut findings = fleet::check(rendering.parsed, rendering.spec.placement.number_of_clusters, chosen);
     findings.extend(template::missing(rendering, chosen));
+    findings.extend(site::ask(FLEET_RULES, rendering, chosen));
+    let mut findings = finding::group(findings);
     finding::sort(&mut findings);
     findings
 }

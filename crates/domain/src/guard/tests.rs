@@ -7,6 +7,7 @@ use crate::workload::{Source, SourceFile};
 mod fleet;
 mod objects;
 mod pods;
+mod site;
 
 /// What the rules say of this text, the codes of the rules that every bare pod breaks left out.
 fn say(text: &str) -> Vec<Finding> {

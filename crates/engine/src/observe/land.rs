@@ -57,8 +57,10 @@ impl NodeSeen {
 }
 
 fn quota(value: &Value) -> Quota {
+    // One with a scope counts only some pods; which ones is not reckoned.
+    let of_some = ["/spec/scopes", "/spec/scopeSelector"].iter().any(|scope| value.pointer(scope).is_some());
     let amounts = |pointer: &str| {
-        let map = value.pointer(pointer).and_then(Value::as_object);
+        let map = value.pointer(pointer).filter(|_| !of_some).and_then(Value::as_object);
         map.into_iter()
             .flatten()
             .filter_map(|(name, amount)| Some((name.clone(), Quantity::of(amount)?)))

@@ -1,0 +1,83 @@
+//! One cluster under the objects it would get: what the rules of scope F look at.
+
+use std::cell::OnceCell;
+
+use super::pod_security::{self, Level, Offence};
+use super::scene::{self, Scene};
+use crate::bundle::object_ref;
+use crate::cluster::Cluster;
+use crate::finding::Finding;
+use crate::manifest::Parsed;
+use crate::overrides;
+use crate::render::Rendering;
+use crate::template;
+use crate::workload::WorkloadSpec;
+
+/// A chosen cluster, and the objects as it would get them.
+pub(super) struct Site<'a> {
+    pub cluster: &'a Cluster,
+    pub scene: &'a Scene<'a>,
+    pub spec: &'a WorkloadSpec,
+    offences: &'a Offences,
+}
+
+/// A rule of scope F: everything it has to say about the objects on one cluster.
+pub(super) type Rule = fn(&Site<'_>) -> Vec<Finding>;
+
+impl Site<'_> {
+    /// What a level of the Pod Security Standards has against the pods, by pod; worked out once for all clusters.
+    pub(super) fn offences(&self, level: Level) -> &[Vec<Offence>] {
+        let known = match level {
+            Level::Baseline => &self.offences.baseline,
+            Level::Restricted => &self.offences.restricted,
+        };
+        known.get_or_init(|| self.scene.pods.iter().map(|pod| pod_security::offences(pod, level)).collect())
+    }
+}
+
+#[derive(Default)]
+struct Offences {
+    baseline: OnceCell<Vec<Vec<Offence>>>,
+    restricted: OnceCell<Vec<Vec<Offence>>>,
+}
+
+/// Asks every rule about every chosen cluster. Clusters that get the same objects share the work.
+pub(super) fn ask(rules: &[(&str, Rule)], rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (parsed, clusters) in alike(rendering, chosen) {
+        let subjects = scene::subjects(rendering.spec, &parsed);
+        let (scene, offences) = (Scene::new(&subjects), Offences::default());
+        for cluster in clusters {
+            let site = Site { cluster, scene: &scene, spec: rendering.spec, offences: &offences };
+            for (_, rule) in rules {
+                findings
+                    .extend(rule(&site).into_iter().map(|finding| finding.on(vec![cluster.name.clone()])));
+            }
+        }
+    }
+    findings
+}
+
+/// The objects as the clusters get them: once for all if nothing differs, else once for each.
+fn alike<'a>(rendering: &Rendering<'_>, chosen: &[&'a Cluster]) -> Vec<(Parsed, Vec<&'a Cluster>)> {
+    let parsed = rendering.parsed;
+    let templated = parsed.manifests.iter().any(|manifest| template::is_templated(&manifest.object));
+    if rendering.spec.overrides.is_empty() && !templated {
+        return vec![(parsed.clone(), chosen.to_vec())];
+    }
+    let objects = parsed.objects();
+    let one = |cluster: &&'a Cluster| {
+        let mut own = parsed.clone();
+        let effective =
+            overrides::effective(&objects, &rendering.spec.overrides, cluster, rendering.groups).objects;
+        for (manifest, mut object) in own.manifests.iter_mut().zip(effective) {
+            // What is missing is another rule's; here it stays as written.
+            template::fill(&mut object, &rendering.values(cluster));
+            if object_ref(&object).kind == manifest.object_ref().kind {
+                manifest.object = object;
+            }
+        }
+        (own, vec![*cluster])
+    };
+    chosen.iter().map(one).collect()
+}

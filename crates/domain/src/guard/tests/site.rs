@@ -1,0 +1,282 @@
+//! What one cluster's namespaces, classes, quotas and nodes say.
+
+use super::*;
+use crate::cluster::{ClusterFacts, ClusterKind, NamespaceFacts, NodePool, Quota, Reach};
+use crate::id::ClusterId;
+use crate::quantity::Quantity;
+use crate::time::Timestamp;
+use crate::workload::SourceFile;
+
+fn cluster(name: &str, facts: ClusterFacts) -> Cluster {
+    Cluster {
+        id: ClusterId::from_parts(1, 1),
+        name: name.into(),
+        kind: ClusterKind::Agent,
+        labels: Default::default(),
+        taints: Vec::new(),
+        schedulable: true,
+        facts: ClusterFacts { kubernetes_version: "v1.36.3".into(), ..facts },
+        reach: Reach::Online,
+        last_seen: None,
+        created_at: Timestamp::from_millis(0),
+        revision: 1,
+        lease_seconds: 60,
+    }
+}
+
+fn found_for(text: &str, spec: WorkloadSpec, clusters: &[Cluster]) -> Vec<Finding> {
+    let files = [SourceFile { name: "a.yaml".into(), text: text.into() }];
+    let parsed = crate::manifest::parse(&files);
+    assert_eq!(parsed.findings, []);
+    let spec = WorkloadSpec { namespace: "web".into(), ..spec };
+    let rendering =
+        Rendering { workload: "shop", revision: 1, spec: &spec, parsed: &parsed, groups: &[], targets: &[] };
+    let mut found = check_fleet(&rendering, &clusters.iter().collect::<Vec<_>>());
+    // That nothing is known of the kinds is said elsewhere.
+    found.retain(|finding| finding.code != "G401");
+    found
+}
+
+fn found(text: &str, facts: ClusterFacts) -> Vec<Finding> {
+    found_for(text, WorkloadSpec::default(), &[cluster("eu-1", facts)])
+}
+
+fn codes(findings: &[Finding]) -> Vec<(&str, bool)> {
+    findings.iter().map(|finding| (&*finding.code, finding.blocks())).collect()
+}
+
+fn namespace(name: &str) -> NamespaceFacts {
+    NamespaceFacts { name: name.into(), ..NamespaceFacts::default() }
+}
+
+fn deployment(replicas: u32, container: &str) -> String {
+    format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: api}}\nspec:\n  replicas: {replicas}\n  \
+         selector: {{matchLabels: {{app: api}}}}\n  template:\n    metadata: {{labels: {{app: api}}}}\n    spec:\n      \
+         containers:\n      - {{name: api, image: 'nginx:1.29', {container}}}\n"
+    )
+}
+
+const CONFIG: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+
+#[test]
+fn g108_a_namespace_that_is_not_there_is_made_or_refused_as_the_policy_says() {
+    let facts = || ClusterFacts { namespaces: vec![namespace("default")], ..ClusterFacts::default() };
+    assert_eq!(codes(&found(CONFIG, facts())), [("G108", false)]);
+    let mut spec = WorkloadSpec::default();
+    spec.policies.create_namespace = false;
+    assert_eq!(codes(&found_for(CONFIG, spec, &[cluster("eu-1", facts())])), [("G108", true)]);
+    let there = ClusterFacts { namespaces: vec![namespace("web")], ..ClusterFacts::default() };
+    assert_eq!(found(CONFIG, there), []);
+    assert_eq!(found(CONFIG, ClusterFacts::default()), [], "an agent that may not list them says nothing");
+    let brought = format!("{CONFIG}---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: web}}\n");
+    assert_eq!(found(&brought, facts()), []);
+}
+
+fn enforcing(level: &str) -> ClusterFacts {
+    let namespaces = vec![NamespaceFacts { pod_security: level.into(), ..namespace("web") }];
+    ClusterFacts { namespaces, ..ClusterFacts::default() }
+}
+
+#[test]
+fn g220_what_a_namespace_enforces_is_held_against_its_pods() {
+    let plain = deployment(1, "ports: []");
+    assert_eq!(found(&plain, enforcing("")), []);
+    assert_eq!(found(&plain, enforcing("privileged")), []);
+    assert_eq!(found(&plain, enforcing("baseline")), []);
+    let restricted = found(&plain, enforcing("restricted"));
+    assert_eq!(codes(&restricted), [("G220", true); 4]);
+    assert!(restricted.iter().any(|finding| finding.hint.contains("runAsNonRoot: true")));
+    let good = deployment(
+        1,
+        "securityContext: {runAsNonRoot: true, allowPrivilegeEscalation: false, \
+         seccompProfile: {type: RuntimeDefault}, capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}}",
+    );
+    assert_eq!(found(&good, enforcing("restricted")), []);
+}
+
+#[test]
+fn g220_the_baseline_forbids_what_reaches_the_node() {
+    for (container, says) in [
+        ("securityContext: {privileged: true}", "is privileged"),
+        ("securityContext: {capabilities: {add: [NET_ADMIN]}}", "NET_ADMIN"),
+        ("securityContext: {procMount: Unmasked}", "/proc"),
+        ("securityContext: {seccompProfile: {type: Unconfined}}", "seccompProfile off"),
+        ("securityContext: {seLinuxOptions: {type: spc_t}}", "SELinux"),
+        ("ports: [{containerPort: 80, hostPort: 80}]", "a port of the node"),
+    ] {
+        let findings = found(&deployment(1, container), enforcing("baseline"));
+        let [finding] = &findings[..] else { panic!("{container}: {findings:#?}") };
+        assert!(finding.blocks() && finding.message.contains(says), "{}", finding.message);
+        assert!(finding.place.is_some());
+    }
+    let host = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  hostNetwork: true\n  \
+                securityContext: {sysctls: [{name: kernel.msgmax, value: '1'}]}\n  \
+                volumes: [{name: root, hostPath: {path: /}}]\n  containers: [{name: a, image: 'a:1'}]\n";
+    assert_eq!(found(host, enforcing("baseline")).len(), 3);
+}
+
+#[test]
+fn g306_classes_that_a_cluster_lacks_are_told_with_those_it_has() {
+    let claim = |class: &str| {
+        format!(
+            "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: data}}\nspec:\n  {class}\n  \
+             accessModes: [ReadWriteOnce]\n  resources: {{requests: {{storage: 1Gi}}}}\n"
+        )
+    };
+    let facts = |default: &str| ClusterFacts {
+        storage_classes: vec!["standard".into(), "fast".into()],
+        default_storage_class: default.into(),
+        ..ClusterFacts::default()
+    };
+    let findings = found(&claim("storageClassName: gp3"), facts("standard"));
+    assert_eq!(codes(&findings), [("G306", false)]);
+    assert!(findings[0].hint.contains("standard, fast"));
+    assert_eq!(found(&claim("storageClassName: fast"), facts("")), []);
+    assert_eq!(found(&claim("storageClassName: ''"), facts("")), []);
+    assert_eq!(found(&claim("volumeMode: Filesystem"), facts("standard")), []);
+    assert_eq!(codes(&found(&claim("volumeMode: Filesystem"), facts(""))), [("G306", false)]);
+    assert_eq!(
+        found(&claim("storageClassName: gp3"), ClusterFacts::default()),
+        [],
+        "not listed is not absent"
+    );
+    let ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: web}\nspec:\n  \
+                   ingressClassName: alb\n  rules: []\n";
+    let facts = ClusterFacts { ingress_classes: vec!["nginx".into()], ..ClusterFacts::default() };
+    assert_eq!(codes(&found(ingress, facts)), [("G306", false)]);
+}
+
+fn quota(hard: &[(&str, &str)], used: &[(&str, &str)]) -> ClusterFacts {
+    let amounts = |all: &[(&str, &str)]| {
+        all.iter().map(|(name, amount)| ((*name).to_owned(), Quantity::parse(amount).unwrap())).collect()
+    };
+    let quota = Quota { name: "small".into(), hard: amounts(hard), used: amounts(used) };
+    let namespaces = vec![NamespaceFacts { quotas: vec![quota], ..namespace("web") }];
+    ClusterFacts { namespaces, ..ClusterFacts::default() }
+}
+
+#[test]
+fn g407_more_than_a_quota_allows_is_refused_and_more_than_is_left_is_told() {
+    let three = deployment(3, "resources: {requests: {cpu: 500m, memory: 1Gi}}");
+    let cpu = |hard, used| quota(&[("requests.cpu", hard)], &[("requests.cpu", used)]);
+    assert_eq!(found(&three, cpu("4", "2")), []);
+    assert_eq!(codes(&found(&three, cpu("4", "3"))), [("G407", false)]);
+    let findings = found(&three, cpu("1", "0"));
+    assert_eq!(codes(&findings), [("G407", true)]);
+    assert!(
+        findings[0].message.contains("allows requests.cpu 1, and this needs 1500m"),
+        "{}",
+        findings[0].message
+    );
+    let memory = found(&three, quota(&[("memory", "2Gi")], &[]));
+    assert!(
+        memory[0].message.contains("2 GiB") && memory[0].message.contains("3 GiB"),
+        "{}",
+        memory[0].message
+    );
+    assert_eq!(codes(&found(&three, quota(&[("pods", "2")], &[]))), [("G407", true)]);
+    // A quota on what a container does not say refuses its pod.
+    let findings = found(&three, quota(&[("limits.memory", "9Gi")], &[]));
+    assert_eq!(codes(&findings), [("G407", false)]);
+    assert_eq!(findings[0].hint, "Set resources.limits.memory.");
+    assert_eq!(found(&three, quota(&[("count/secrets", "1")], &[])), [], "what is no pod's is not reckoned");
+}
+
+#[test]
+fn g408_a_pod_that_fits_no_node_is_told_with_the_largest() {
+    let pool = |architecture: &str, cores: u32| NodePool {
+        architecture: architecture.into(),
+        os: "linux".into(),
+        nodes: 2,
+        ready: 2,
+        largest_cpu: Quantity::whole(cores),
+        largest_memory: Quantity::parse("8Gi").unwrap(),
+        ..NodePool::default()
+    };
+    let facts =
+        || ClusterFacts { node_pools: vec![pool("amd64", 4), pool("arm64", 2)], ..ClusterFacts::default() };
+    let asks = |cpu: &str| deployment(1, &format!("resources: {{requests: {{cpu: '{cpu}', memory: 1Gi}}}}"));
+    assert_eq!(found(&asks("4"), facts()), []);
+    let findings = found(&asks("5"), facts());
+    assert_eq!(codes(&findings), [("G408", false)]);
+    assert!(findings[0].message.contains("the largest node has 4 and 8 GiB"), "{}", findings[0].message);
+    let on = |arch: &str, cpu: &str| {
+        asks(cpu).replace(
+            "      containers:",
+            &format!("      nodeSelector: {{kubernetes.io/arch: {arch}}}\n      containers:"),
+        )
+    };
+    assert_eq!(found(&on("arm64", "2"), facts()), []);
+    assert_eq!(codes(&found(&on("arm64", "4"), facts())), [("G408", false)]);
+    let nowhere = found(&on("riscv64", "1"), facts());
+    assert!(nowhere[0].message.contains("there is linux/amd64, linux/arm64"), "{}", nowhere[0].message);
+}
+
+#[test]
+fn g504_fewer_matching_clusters_than_asked_for_is_told() {
+    let mut spec = WorkloadSpec::default();
+    spec.placement.number_of_clusters = Some(3);
+    let clusters = [cluster("a", ClusterFacts::default()), cluster("b", ClusterFacts::default())];
+    assert_eq!(codes(&found_for(CONFIG, spec.clone(), &clusters)), [("G504", false)]);
+    spec.placement.number_of_clusters = Some(2);
+    assert_eq!(found_for(CONFIG, spec, &clusters), []);
+}
+
+#[test]
+fn what_is_the_same_on_several_clusters_is_said_once_and_overrides_count() {
+    let text = deployment(1, "securityContext: {privileged: true}");
+    let clusters = [cluster("a", enforcing("baseline")), cluster("b", enforcing("baseline"))];
+    let findings = found_for(&text, WorkloadSpec::default(), &clusters);
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].clusters, ["a", "b"]);
+    let path = "/spec/template/spec/containers[name=api]/securityContext".to_owned();
+    let one = crate::overrides::Override {
+        id: crate::id::OverrideId::from_parts(1, 1),
+        name: "calm".into(),
+        target: crate::overrides::Target { clusters: vec!["b".into()], ..Default::default() },
+        priority: 500,
+        patches: vec![crate::overrides::Patch {
+            object: Default::default(),
+            op: crate::overrides::PatchOp::Remove { path },
+        }],
+    };
+    let spec = WorkloadSpec { overrides: vec![one], ..WorkloadSpec::default() };
+    assert_eq!(found_for(&text, spec, &clusters)[0].clusters, ["a"]);
+}
+
+#[test]
+fn g309_rights_are_told_where_they_point_nowhere_or_everywhere() {
+    let check = |text: &str| {
+        let files = [SourceFile { name: "a.yaml".into(), text: text.into() }];
+        let spec = WorkloadSpec { namespace: "web".into(), ..WorkloadSpec::default() };
+        check_static("shop", &spec, &crate::manifest::parse(&files))
+    };
+    let rbac = "apiVersion: rbac.authorization.k8s.io/v1\n";
+    let account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: api}\n---\n";
+    let role = format!(
+        "{rbac}kind: Role\nmetadata: {{name: read}}\nrules: [{{apiGroups: [''], resources: [pods], verbs: [get]}}]\n---\n"
+    );
+    let binding = |role: &str, account: &str| {
+        format!(
+            "{rbac}kind: RoleBinding\nmetadata: {{name: api}}\nroleRef: {{apiGroup: rbac.authorization.k8s.io, {role}}}\n\
+             subjects: [{{kind: ServiceAccount, name: {account}}}]\n"
+        )
+    };
+    let good = format!("{account}{role}{}", binding("kind: Role, name: read", "api"));
+    assert_eq!(check(&good), []);
+    assert_eq!(
+        codes(&check(&format!("{account}{role}{}", binding("kind: Role, name: raed", "api")))),
+        [("G309", false)]
+    );
+    assert_eq!(
+        codes(&check(&format!("{account}{role}{}", binding("kind: Role, name: read", "apo")))),
+        [("G309", false)]
+    );
+    let admin = format!("{account}{}", binding("kind: ClusterRole, name: cluster-admin", "api"));
+    assert_eq!(codes(&check(&admin)), [("G309", false)]);
+    let all = format!(
+        "{rbac}kind: Role\nmetadata: {{name: all}}\nrules: [{{apiGroups: ['*'], resources: ['*'], verbs: ['*']}}]\n"
+    );
+    assert_eq!(codes(&check(&all)), [("G309", false)]);
+}
