@@ -73,12 +73,12 @@ pub async fn cluster_install(form: JoinForm) -> Answer<Installed> {
     Ok(Installed { name, manifest: host::answer(made)?.1, auto_accept: form.auto_accept })
 }
 
-#[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "the server reads the form"))]
+#[cfg(feature = "ssr")]
 fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty())
 }
 
-#[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "the server reads the form"))]
+#[cfg(feature = "ssr")]
 fn labels(text: &str) -> Result<domain::labels::Labels, domain::Finding> {
     split(text).map(super::labels::key_value).collect()
 }

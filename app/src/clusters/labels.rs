@@ -35,7 +35,6 @@ fn change(set: &str, remove: &str) -> Result<(String, Option<String>), Finding> 
 }
 
 /// A label as a person writes it.
-#[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "the server reads the forms"))]
 pub fn key_value(text: &str) -> Result<(String, String), Finding> {
     let bad = || {
         Finding::error(

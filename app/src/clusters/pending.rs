@@ -1,7 +1,7 @@
 //! Agents that asked to join and wait for a person, who compares keys.
 
 use domain::Timestamp;
-use domain::join::{Registration, RegistrationState};
+use domain::join::Registration;
 use leptos::prelude::*;
 
 use crate::components::{Age, Said, icon};
@@ -10,6 +10,7 @@ use crate::errors::Answer;
 /// Those that wait, oldest first.
 #[cfg(feature = "ssr")]
 pub async fn waiting(hub: &hub::Hub) -> Answer<Vec<Registration>> {
+    use domain::join::RegistrationState;
     let mut all = crate::host::answer(hub.registration_list().await)?;
     all.retain(|one| one.state == RegistrationState::Pending);
     Ok(all)
