@@ -322,7 +322,13 @@ impl Records {
         {
             return Ok(old);
         }
-        let object = self.put(&record).await?;
+        let object = match self.put(&record).await {
+            Err(error @ (Error::Conflict(_) | Error::NotFound(_))) => {
+                self.forget(&record);
+                return Err(error);
+            }
+            other => other?,
+        };
         let uid = object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
         let deleting = object.pointer("/metadata/deletionTimestamp").is_some();
         let written = Arc::new(Record { uid: uid.to_owned(), deleting, ..record });
@@ -332,17 +338,28 @@ impl Records {
     }
 
     /// A new one is created, which costs the API server a third less than an apply; one that is there after all is
-    /// applied, and so is every change.
+    /// applied, and so is every change. What is known may be gone by now: then this is a conflict, and makes nothing anew.
     async fn put(&self, record: &Record) -> Result<Value, Error> {
-        let manifest = record.manifest();
+        let mut manifest = record.manifest();
         if record.uid.is_empty() {
             match self.api.create(&resource().collection(""), &manifest).await {
                 Err(Error::Conflict(_)) => {}
                 created => return created,
             }
         }
+        if !record.uid.is_empty() {
+            manifest["metadata"]["uid"] = json!(record.uid);
+        }
         let path = resource().object("", &record.name);
         Ok(self.api.apply(&path, manifest.to_string().into_bytes(), Force::Yes, false).await?.object)
+    }
+
+    /// What was known of a record is not so any more.
+    fn forget(&self, record: &Record) {
+        let mut known = self.known();
+        if known.get(&record.release).is_some_and(|old| old.uid == record.uid) {
+            known.remove(&record.release);
+        }
     }
 
     /// Asks for the deletion of a record; its finalizer holds it.

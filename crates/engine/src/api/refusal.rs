@@ -59,6 +59,10 @@ pub(crate) fn of_status(code: StatusCode, body: &[u8], retry_after: Option<Durat
     if code.is_server_error() && message.contains("failed calling webhook") {
         return Error::AdmissionUnavailable(message);
     }
+    if code == StatusCode::UNPROCESSABLE_ENTITY && message.contains("metadata.uid: Invalid value") {
+        // An apply that named a uid met another object of the same name.
+        return Error::Conflict(message);
+    }
     match code {
         StatusCode::NOT_FOUND => not_found(&status, message),
         StatusCode::CONFLICT => conflict(&status, message),

@@ -29,7 +29,11 @@ impl Records {
     ) -> Result<(), Error> {
         for record in self.to_mark(named) {
             let eviction_start = (!named.contains(&record.release)).then_some(now);
-            self.write(Record { eviction_start, ..(*record).clone() }).await?;
+            match self.write(Record { eviction_start, ..(*record).clone() }).await {
+                // It was let go meanwhile.
+                Err(Error::Conflict(_) | Error::NotFound(_)) => {}
+                other => drop(other?),
+            }
         }
         Ok(())
     }

@@ -96,3 +96,23 @@ pub async fn s3_11_a_record_deleted_by_hand_is_made_again(place: Place) {
     place.eventually("made again", anew).await;
     assert_eq!(place.get(CONFIG_MAP, "settings").await.unwrap()["metadata"]["uid"], uid);
 }
+
+pub async fn s3_11_an_apply_that_names_a_uid_makes_nothing_anew(place: Place) {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::api::{Patch, PatchParams};
+    let made = place.create(config_map("once", "1"), "test").await;
+    let named = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "once", "uid": made["metadata"]["uid"]}, "data": {"key": "2"}});
+    let api: kube::Api<ConfigMap> = kube::Api::namespaced(place.client(), &place.namespace);
+    let apply = async || api.patch("once", &PatchParams::apply("test").force(), &Patch::Apply(&named)).await;
+    apply().await.unwrap();
+    place.delete(CONFIG_MAP, "once").await;
+    for code in [409, 422] {
+        let refused = apply().await.unwrap_err();
+        assert!(matches!(&refused, kube::Error::Api(status) if status.code == code), "{refused:?}");
+        if code == 409 {
+            place.create(config_map("once", "3"), "test").await;
+        }
+    }
+    assert_eq!(place.get(CONFIG_MAP, "once").await.unwrap()["data"]["key"], "3", "another of the same name");
+}

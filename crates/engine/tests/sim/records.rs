@@ -71,6 +71,48 @@ async fn s3_8_a_record_whose_release_is_not_named_any_more_is_marked_and_nothing
     agent.stop().await;
 }
 
+/// A connection whose watch of records never says anything, as one that lags behind.
+#[derive(Clone)]
+struct BlindToRecords(kubesim::ApiService);
+
+impl Service<Request<kube::client::Body>> for BlindToRecords {
+    type Response = <kubesim::ApiService as Service<Request<kube::client::Body>>>::Response;
+    type Error = kubesim::Unreachable;
+    type Future = <kubesim::ApiService as Service<Request<kube::client::Body>>>::Future;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
+        let uri = request.uri().to_string();
+        if uri.contains("appliedreleases") && uri.contains("watch=") {
+            return Box::pin(std::future::pending());
+        }
+        self.0.call(request)
+    }
+}
+
+#[tokio::test]
+async fn s3_11_a_record_that_is_gone_is_not_made_anew_to_say_that_nobody_names_it() {
+    let cluster = still_cluster();
+    let client = kube::Client::new(BlindToRecords(cluster.service()), "default");
+    let agent = Agent::start(engine::Engine::connect(client, options()).await.unwrap());
+    let wanted = desired(1, 1, &bundle(vec![config_map("a", "1")]), Policies::default());
+    agent.engine.set_desired(vec![wanted.clone()]);
+    agent.until_operational(&wanted.want).await;
+    until("recorded", || cluster.list(RECORD, None)[0]["spec"]["applied"] != "").await;
+    let name = cluster.list(RECORD, None)[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    let let_go = |record: &mut Value| record["metadata"]["finalizers"] = json!([]);
+    cluster.touch(RECORD, ("", &name), "somebody", let_go).unwrap();
+    cluster.delete(RECORD, ("", &name)).unwrap();
+    assert_eq!(agent.engine.records().len(), 1, "the engine has not seen it go");
+    agent.engine.set_desired(vec![]);
+    until("known to be gone", || agent.engine.records().is_empty()).await;
+    assert_eq!(cluster.list(RECORD, None), [] as [Value; 0]);
+    agent.stop().await;
+}
+
 #[tokio::test]
 async fn s3_13_of_an_object_that_two_records_list_only_our_claim_is_removed() {
     let cluster = still_cluster();

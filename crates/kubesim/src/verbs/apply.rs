@@ -69,6 +69,7 @@ pub(crate) fn patch(
 
 fn apply(sim: &Sim, target: &Target, body: &[u8], force: bool, write: &Write<'_>) -> Answer<Done> {
     let mut config = decode::parse(body, true)?;
+    let uid = text(&config, "metadata.uid").to_owned();
     check(target, &mut config)?;
     let expected = text(&config, "metadata.resourceVersion").to_owned();
     crate::convert::inward(&target.kind, target.version, &mut config);
@@ -81,7 +82,22 @@ fn apply(sim: &Sim, target: &Target, body: &[u8], force: bool, write: &Write<'_>
     };
     let ty = target.kind.storage().ty();
     for _ in 0..TRIES {
-        let done = match sim.store.get(target.kind.id, &target.key()) {
+        let live = sim.store.get(target.kind.id, &target.key());
+        match live.as_ref().map(|live| object::uid(&live.value)) {
+            _ if uid.is_empty() => {}
+            None => {
+                let why =
+                    format!("uid mismatch: the provided object specified uid {uid}, and none was found");
+                return Err(Refusal::conflict(&target.kind, &target.name, &why));
+            }
+            Some(there) if there != uid => {
+                let value = uid.as_str().into();
+                let cause = crate::status::Cause::invalid("metadata.uid", &value, "field is immutable");
+                return Err(Refusal::invalid(&target.kind, &target.name, &[cause]));
+            }
+            Some(_) => {}
+        }
+        let done = match live {
             None if write.subresource.is_empty() => {
                 let bare = serde_json::json!({"apiVersion": config["apiVersion"], "kind": config["kind"]});
                 let mut new = lay(&bare, &config, ty, writer, force)?;
