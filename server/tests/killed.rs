@@ -203,3 +203,16 @@ async fn a_server_told_to_end_ends_in_order() {
     let ended = tokio::time::timeout(Duration::from_secs(30), server.child.wait()).await.unwrap().unwrap();
     assert!(ended.success(), "{ended}");
 }
+
+#[tokio::test]
+async fn a_second_server_on_the_same_folder_is_refused_and_says_why() {
+    let world = World::new().await;
+    let first = world.serve("").await;
+    let mut second = Command::new(env!("CARGO_BIN_EXE_flotilla-server"));
+    second.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(world.folder.path()).kill_on_drop(true);
+    let ended = tokio::time::timeout(Duration::from_secs(60), second.output()).await.unwrap().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(said.contains("another server uses ") && said.contains("PostgreSQL serves many"), "{said}");
+    assert_eq!(first.publish().await.unwrap().0, 202, "the first one is not disturbed");
+}

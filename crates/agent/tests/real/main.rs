@@ -64,6 +64,7 @@ async fn three_real_clusters_join_work_meet_every_trouble_and_are_left_clean() {
         return;
     }
     let world = Box::pin(World::open()).await;
+    let open = world.acting.open_files();
     way::s0_9_an_applied_and_published_workload_becomes_healthy_on_every_real_cluster(&world).await;
     way::s3_8_kubectl_shows_what_is_applied(&world).await;
     troubles::p25_a_deleted_deployment_is_made_again_and_named(&world).await;
@@ -73,6 +74,7 @@ async fn three_real_clusters_join_work_meet_every_trouble_and_are_left_clean() {
     troubles::p12_an_api_server_that_hangs_delays_nobody_else(&world).await;
     troubles::p17_a_finalizer_that_nobody_removes_is_named_and_holds_up_nothing_else(&world).await;
     way::s3_11_deleted_workloads_leave_nothing_behind(&world).await;
+    troubles::p30_an_agent_that_went_through_all_of_it_has_no_more_open_than_before(&world, open).await;
     rights::the_printed_rights_were_enough(&world).await;
     rights::the_printed_rights_are_no_more_than_that(&world).await;
 }

@@ -107,6 +107,13 @@ impl Member {
         agent.expect("an agent runs").kill().await.unwrap();
     }
 
+    /// How many files and connections the agent has open.
+    pub fn open_files(&self) -> usize {
+        let agent = self.agent.lock().unwrap();
+        let pid = agent.as_ref().and_then(Child::id).expect("an agent runs");
+        std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+    }
+
     fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
     }
@@ -180,16 +187,12 @@ impl Member {
         api.list(&ListParams::default()).await.unwrap().iter().filter(|pod| is_ready(pod)).count()
     }
 
-    /// Requests of the agent that the API server refused because it had no right to them, by the server's own counting.
-    /// Controllers are refused too while a namespace goes, but they make things with POST: an agent only namespaces.
+    /// Requests that the API server refused because somebody had no right to them, by its own counting.
     pub async fn forbidden(&self) -> Vec<String> {
         let request = http::Request::get("/metrics").body(Vec::new()).unwrap();
         let metrics = self.plane.client().request_text(request).await.unwrap();
-        let of_controllers =
-            |line: &str| line.contains("verb=\"POST\"") && !line.contains("resource=\"namespaces\"");
         let counted = metrics.lines().filter(|line| line.starts_with("apiserver_request_total{"));
-        let refused = counted.filter(|line| line.contains("code=\"403\"") && !of_controllers(line));
-        refused.map(str::to_owned).collect()
+        counted.filter(|line| line.contains("code=\"403\"")).map(str::to_owned).collect()
     }
 
     /// A client with the agent's own account.

@@ -63,3 +63,13 @@ pub async fn p17_a_finalizer_that_nobody_removes_is_named_and_holds_up_nothing_e
     patch(&hold("null")).await;
     house.until_forgotten("c").await;
 }
+
+/// P30: this agent was never started anew; connections that broke meanwhile are closed, watches that ended are gone.
+pub async fn p30_an_agent_that_went_through_all_of_it_has_no_more_open_than_before(
+    world: &World,
+    before: usize,
+) {
+    let open = || world.acting.open_files();
+    // As many as it asked for at once stay open for a while after the last question.
+    until(|| async { format!("{before} open before, {} now", open()) }, async || open() <= before + 12).await;
+}

@@ -52,7 +52,9 @@ pub async fn s3_11_deleted_workloads_leave_nothing_behind(world: &World) {
         house.until_forgotten(&workload.name).await;
     }
     for member in world.members() {
-        assert_eq!(member.kubectl(&["get", "appliedreleases", "-o", "name"]).await, "", "{}", member.name);
+        let records = member.kubectl(&["get", "appliedreleases", "-o", "name"]).await;
+        let content = async || member.kubectl(&["get", "appliedreleases", "-o", "yaml"]).await;
+        assert!(records.is_empty(), "{}\n{}\n{}", member.name, content().await, member.last_words());
         let kinds =
             "deployments,replicasets,services,configmaps,ingresses,poddisruptionbudgets,endpointslices";
         let left = ["get", kinds, "-A", "-l", "flotilla.dev/release", "-o", "name"];

@@ -10,6 +10,7 @@ mod drift;
 mod facts;
 mod fixtures;
 mod interrupted;
+mod killed;
 mod kinds;
 mod permissions;
 mod place;
@@ -72,7 +73,8 @@ scenarios! {
         s3_11_a_removed_release_leaves_nothing_and_its_pods_go_too,
         s3_12_a_finalizer_holds_the_removal_and_is_named,
         an_orphaned_release_leaves_its_objects_without_our_marks,
-        s3_11_a_record_deleted_by_hand_is_made_again;
+        s3_11_a_record_deleted_by_hand_is_made_again,
+        s3_11_an_apply_that_names_a_uid_makes_nothing_anew;
     fixtures:
         s0_9_the_shop_of_three_tiers_lives_heals_and_goes_without_a_trace,
         s3_8_kubectl_shows_state_workload_revision_and_age_of_a_release,
@@ -84,6 +86,8 @@ scenarios! {
         facts_tell_version_kinds_and_namespaces,
         a_quota_is_told_with_what_is_used_of_it,
         the_pod_security_level_of_a_namespace_is_told;
+    killed:
+        p15_killed_between_any_two_writes_the_next_engine_goes_on_and_removes_all;
     interrupted:
         p11_a_change_while_the_server_was_away_and_its_history_was_lost_is_put_back;
     workloads:

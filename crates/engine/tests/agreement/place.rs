@@ -127,6 +127,11 @@ impl Place {
         self.wants(objects, Policies::default());
     }
 
+    /// Replaces the engine by one that reaches its cluster over this connection; it has no orders yet.
+    pub async fn serve_over(&mut self, client: kube::Client) {
+        self.agent = Agent::start(client, &self.hub, Duration::ZERO).await;
+    }
+
     /// Wants these objects, in this place's namespace unless they say another.
     pub fn wants(&self, objects: Vec<Value>, policies: Policies) -> Want {
         let bundle = self.bundle(objects);
