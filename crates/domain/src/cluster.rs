@@ -246,6 +246,24 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// A cluster of which nothing is known yet: no labels, welcome to workloads, not heard from.
+    pub fn new(id: ClusterId, name: impl Into<String>, kind: ClusterKind, created_at: Timestamp) -> Self {
+        Self {
+            id,
+            name: name.into(),
+            kind,
+            labels: Labels::new(),
+            taints: Vec::new(),
+            schedulable: true,
+            lease_seconds: DEFAULT_LEASE_SECONDS,
+            facts: ClusterFacts::default(),
+            reach: Reach::Offline,
+            last_seen: None,
+            created_at,
+            revision: 1,
+        }
+    }
+
     /// The region label, by the well-known key or the short one; empty when there is none.
     pub fn region(&self) -> &str {
         self.labels

@@ -400,20 +400,8 @@ mod tests {
 
     #[test]
     fn every_condition_that_is_not_true_says_what_to_do() {
-        let mut cluster = Cluster {
-            id: ClusterId::from_parts(1, 1),
-            name: "eu-1".to_owned(),
-            kind: ClusterKind::Agent,
-            labels: Labels::new(),
-            taints: Vec::new(),
-            schedulable: true,
-            lease_seconds: 60,
-            facts: ClusterFacts::default(),
-            reach: Reach::Offline,
-            last_seen: None,
-            created_at: Timestamp::from_millis(0),
-            revision: 1,
-        };
+        let mut cluster =
+            Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0));
         let told = |cluster: &Cluster, joining: &Joining| -> Vec<(&'static str, bool, String)> {
             let all = conditions(cluster, Some(joining));
             assert!(all.iter().all(|one| one.status == one.remedy.is_empty()), "{all:?}");

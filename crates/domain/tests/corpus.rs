@@ -49,18 +49,9 @@ fn errors(findings: &[Finding]) -> Vec<&Finding> {
 
 fn cluster(version: &str, apis: Vec<ApiResource>) -> Cluster {
     Cluster {
-        id: ClusterId::from_parts(1, 1),
-        name: "eu-1".into(),
-        kind: ClusterKind::Agent,
-        labels: Default::default(),
-        taints: Vec::new(),
-        schedulable: true,
         facts: ClusterFacts { kubernetes_version: version.into(), apis, ..ClusterFacts::default() },
         reach: Reach::Online,
-        last_seen: None,
-        created_at: Timestamp::from_millis(0),
-        revision: 1,
-        lease_seconds: 60,
+        ..Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0))
     }
 }
 

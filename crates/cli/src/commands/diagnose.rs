@@ -233,13 +233,6 @@ mod tests {
             namespaced: false,
         };
         let mut cluster = Cluster {
-            id: ClusterId::from_parts(1, 1),
-            name: "eu-1".into(),
-            kind: ClusterKind::Simulated,
-            labels: Default::default(),
-            taints: Vec::new(),
-            schedulable: true,
-            lease_seconds: 60,
             facts: ClusterFacts {
                 kubernetes_version: "v1.34.0".into(),
                 apis: vec![api],
@@ -247,8 +240,12 @@ mod tests {
             },
             reach: Reach::Online,
             last_seen: Some(Timestamp::from_millis(1)),
-            created_at: Timestamp::from_millis(0),
-            revision: 1,
+            ..Cluster::new(
+                ClusterId::from_parts(1, 1),
+                "eu-1",
+                ClusterKind::Simulated,
+                Timestamp::from_millis(0),
+            )
         };
         change(&mut cluster);
         ClusterSummary { cluster, counts: Counts::default(), conditions: Vec::new() }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::cluster::{Cluster, ClusterFacts, ClusterKind, DEFAULT_LEASE_SECONDS, Reach};
+use crate::cluster::{Cluster, ClusterKind, Reach};
 use crate::finding::{Finding, Severity};
 use crate::id::ClusterId;
 use crate::placement::ClusterGroup;
@@ -12,18 +12,9 @@ use crate::time::Timestamp;
 pub(super) fn cluster(name: &str, labels: &[(&str, &str)]) -> Cluster {
     let random = name.bytes().fold(7_u128, |sum, byte| (sum * 257 + u128::from(byte)) % (1 << 79));
     Cluster {
-        id: ClusterId::from_parts(1, random),
-        name: name.to_owned(),
-        kind: ClusterKind::Agent,
         labels: labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
-        taints: Vec::new(),
-        schedulable: true,
-        lease_seconds: DEFAULT_LEASE_SECONDS,
-        facts: ClusterFacts::default(),
         reach: Reach::Online,
-        last_seen: None,
-        created_at: Timestamp::default(),
-        revision: 1,
+        ..Cluster::new(ClusterId::from_parts(1, random), name, ClusterKind::Agent, Timestamp::default())
     }
 }
 

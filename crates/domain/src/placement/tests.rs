@@ -1,25 +1,16 @@
 //! Placement by example: every step with what it asks, sees and advises.
 
 use super::*;
-use crate::cluster::{ClusterFacts, ClusterKind, DEFAULT_LEASE_SECONDS, Reach, Taint};
+use crate::cluster::{ClusterKind, Reach, Taint};
 use crate::finding::Severity;
 
 /// A cluster `name` with these labels; its id follows from its name.
 pub(super) fn cluster(name: &str, labels: &[(&str, &str)]) -> Cluster {
     let random = name.bytes().fold(7_u128, |sum, byte| (sum * 257 + u128::from(byte)) % (1 << 79));
     Cluster {
-        id: ClusterId::from_parts(1, random),
-        name: name.to_owned(),
-        kind: ClusterKind::Agent,
         labels: labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
-        taints: Vec::new(),
-        schedulable: true,
-        lease_seconds: DEFAULT_LEASE_SECONDS,
-        facts: ClusterFacts::default(),
         reach: Reach::Online,
-        last_seen: None,
-        created_at: Timestamp::default(),
-        revision: 1,
+        ..Cluster::new(ClusterId::from_parts(1, random), name, ClusterKind::Agent, Timestamp::default())
     }
 }
 

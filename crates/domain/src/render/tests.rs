@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::cluster::{ClusterFacts, ClusterKind, Reach};
+use crate::cluster::{ClusterKind, Reach};
 use crate::id::ClusterId;
 use crate::manifest;
 use crate::time::Timestamp;
@@ -11,18 +11,8 @@ use crate::workload::SourceFile;
 
 fn cluster() -> Cluster {
     Cluster {
-        id: ClusterId::from_parts(1, 1),
-        name: "eu-1".into(),
-        kind: ClusterKind::Agent,
-        labels: Default::default(),
-        taints: Vec::new(),
-        schedulable: true,
-        facts: ClusterFacts::default(),
         reach: Reach::Online,
-        last_seen: None,
-        created_at: Timestamp::from_millis(0),
-        revision: 1,
-        lease_seconds: 60,
+        ..Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0))
     }
 }
 

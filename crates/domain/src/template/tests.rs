@@ -10,15 +10,10 @@ use crate::time::Timestamp;
 fn cluster() -> Cluster {
     let pool = |architecture: &str| NodePool { architecture: architecture.into(), ..NodePool::default() };
     Cluster {
-        id: ClusterId::from_parts(1, 1),
-        name: "eu-1".into(),
-        kind: ClusterKind::Agent,
         labels: [("region", "eu-west"), ("size", "3"), ("example.com/Team", "Blue")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into_iter()
             .collect(),
-        taints: Vec::new(),
-        schedulable: true,
         facts: ClusterFacts {
             kubernetes_version: "v1.36.3".into(),
             provider: "aws".into(),
@@ -26,10 +21,7 @@ fn cluster() -> Cluster {
             ..ClusterFacts::default()
         },
         reach: Reach::Online,
-        last_seen: None,
-        created_at: Timestamp::from_millis(0),
-        revision: 1,
-        lease_seconds: 60,
+        ..Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Registers a cluster (S0-16).
 
 use domain::ClusterId;
-use domain::cluster::{Cluster, ClusterFacts, Reach, check_labels};
+use domain::cluster::{Cluster, check_labels};
 use domain::event::{EventKind, NewEvent};
 use domain::name;
 
@@ -23,18 +23,9 @@ impl Hub {
             return Ok(found);
         }
         let cluster = Cluster {
-            id: self.ids().make(ClusterId::from_parts),
-            name: new.name,
-            kind: new.kind,
             labels: new.labels,
-            taints: Vec::new(),
-            schedulable: true,
             lease_seconds: new.lease_seconds,
-            facts: ClusterFacts::default(),
-            reach: Reach::Offline,
-            last_seen: None,
-            created_at: now,
-            revision: 1,
+            ..Cluster::new(self.ids().make(ClusterId::from_parts), new.name, new.kind, now)
         };
         store::cluster::insert(&mut tx, &cluster).await?;
         store::workload::mark_all_published_dirty(&mut tx, now).await?;

@@ -1,7 +1,7 @@
 //! A person accepts an agent: its cluster is registered, or the cluster that is there gets a new agent.
 
 use domain::ClusterId;
-use domain::cluster::{Cluster, ClusterFacts, ClusterKind, DEFAULT_LEASE_SECONDS, Reach};
+use domain::cluster::{Cluster, ClusterKind};
 use domain::event::{EventKind, NewEvent};
 use domain::join::{Registration, RegistrationState};
 use store::Tx;
@@ -79,18 +79,13 @@ impl Hub {
     ) -> Result<Cluster, Error> {
         let now = self.clock().now();
         let cluster = Cluster {
-            id: self.ids().make(ClusterId::from_parts),
-            name: registration.name.clone(),
-            kind: ClusterKind::Agent,
             labels: registration.labels.clone(),
-            taints: Vec::new(),
-            schedulable: true,
-            lease_seconds: DEFAULT_LEASE_SECONDS,
-            facts: ClusterFacts::default(),
-            reach: Reach::Offline,
-            last_seen: None,
-            created_at: now,
-            revision: 1,
+            ..Cluster::new(
+                self.ids().make(ClusterId::from_parts),
+                registration.name.clone(),
+                ClusterKind::Agent,
+                now,
+            )
         };
         store::cluster::insert(tx, &cluster).await?;
         store::workload::mark_all_published_dirty(tx, now).await?;

@@ -1,6 +1,6 @@
 //! Rows to test with.
 
-use domain::cluster::{Cluster, ClusterFacts, ClusterKind, Reach};
+use domain::cluster::{Cluster, ClusterKind, Reach};
 use domain::health::Health;
 use domain::labels::Labels;
 use domain::release::{Release, Rendered, StageName, StageState, Sync};
@@ -36,18 +36,9 @@ pub(super) fn labels(pairs: &[(&str, &str)]) -> Labels {
 
 pub(super) fn some_cluster(n: u128, name: &str) -> Cluster {
     Cluster {
-        id: cluster_id(n),
-        name: name.to_owned(),
-        kind: ClusterKind::Agent,
-        labels: Labels::new(),
-        taints: Vec::new(),
-        schedulable: true,
-        lease_seconds: 60,
-        facts: ClusterFacts::default(),
         reach: Reach::Online,
         last_seen: Some(at(0)),
-        created_at: at(0),
-        revision: 1,
+        ..Cluster::new(cluster_id(n), name, ClusterKind::Agent, at(0))
     }
 }
 

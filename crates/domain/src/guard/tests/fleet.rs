@@ -14,22 +14,13 @@ fn cluster(name: &str, version: &str, apis: &[(&str, &str, &str)]) -> Cluster {
         namespaced: true,
     };
     Cluster {
-        id: ClusterId::from_parts(1, 1),
-        name: name.into(),
-        kind: ClusterKind::Agent,
-        labels: Default::default(),
-        taints: Vec::new(),
-        schedulable: true,
         facts: ClusterFacts {
             kubernetes_version: version.into(),
             apis: apis.iter().map(api).collect(),
             ..ClusterFacts::default()
         },
         reach: Reach::Online,
-        last_seen: None,
-        created_at: Timestamp::from_millis(0),
-        revision: 1,
-        lease_seconds: 60,
+        ..Cluster::new(ClusterId::from_parts(1, 1), name, ClusterKind::Agent, Timestamp::from_millis(0))
     }
 }
 

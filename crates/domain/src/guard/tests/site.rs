@@ -9,18 +9,9 @@ use crate::workload::SourceFile;
 
 fn cluster(name: &str, facts: ClusterFacts) -> Cluster {
     Cluster {
-        id: ClusterId::from_parts(1, 1),
-        name: name.into(),
-        kind: ClusterKind::Agent,
-        labels: Default::default(),
-        taints: Vec::new(),
-        schedulable: true,
         facts: ClusterFacts { kubernetes_version: "v1.36.3".into(), ..facts },
         reach: Reach::Online,
-        last_seen: None,
-        created_at: Timestamp::from_millis(0),
-        revision: 1,
-        lease_seconds: 60,
+        ..Cluster::new(ClusterId::from_parts(1, 1), name, ClusterKind::Agent, Timestamp::from_millis(0))
     }
 }
 
