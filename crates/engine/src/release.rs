@@ -12,6 +12,7 @@ use domain::bundle::Bundle;
 use domain::release::StageState;
 use domain::report::{Goal, Want};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::Options;
 use crate::api::Api;
@@ -56,6 +57,8 @@ pub(crate) struct Order {
     pub want: Want,
     pub prepared: Option<Arc<Prepared>>,
     pub pulled: StageState,
+    /// When it came.
+    pub came: Instant,
 }
 
 /// The place where orders for one release are left and its loop is woken.
@@ -190,7 +193,7 @@ fn order(desired: Desired, held: Option<Arc<Prepared>>) -> Order {
         }),
         Goal::Absent { .. } => None,
     };
-    Order { want: desired.want, prepared, pulled: desired.pulled }
+    Order { want: desired.want, prepared, pulled: desired.pulled, came: Instant::now() }
 }
 
 /// What every pass of every release works with.

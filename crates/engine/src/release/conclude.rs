@@ -9,13 +9,14 @@ use domain::health::{Health, HealthStatus};
 use domain::release::stage::Trouble;
 use domain::release::{StageName, StageState, Sync};
 use domain::report::{Goal, ReleaseReport, ResourceStatus, StageReport};
+use tokio::time::Instant;
 
 use super::pass::{Pass, Target};
 use super::retry::Failure;
 use super::{preflight, status};
 use crate::record::{Entry, Record};
 
-/// A pass that takes longer than this tells how far it is.
+/// A pass, or the fetch of a bundle, that takes longer than this tells how far it is.
 const INTERIM_AFTER: Duration = Duration::from_millis(50);
 
 /// Reports the pass and writes the record.
@@ -24,7 +25,7 @@ pub(crate) async fn run(pass: &mut Pass<'_>) {
     if complete {
         pass.memory.applied = Some(pass.prepared.digest.clone());
     }
-    if !is_proven_by_record(pass) {
+    if !is_proven_by_record(pass) && !is_being_fetched(pass) {
         let report = report(pass, sync(pass, complete));
         tell(pass, report);
     }
@@ -43,6 +44,18 @@ fn is_proven_by_record(pass: &Pass<'_>) -> bool {
         && pass.order.prepared.is_none()
         && pass.order.pulled.trouble().is_none()
         && pass.memory.applied.as_ref() == Some(&pass.prepared.digest)
+}
+
+/// Whether the bundle is on its way since a moment ago: most are here before anybody could have read that they are not.
+fn is_being_fetched(pass: &mut Pass<'_>) -> bool {
+    let order = pass.order.clone();
+    let told_at = order.came + INTERIM_AFTER;
+    let fetched = order.prepared.is_none() && matches!(order.pulled, StageState::Running { .. });
+    let young = fetched && Instant::now() < told_at;
+    if young {
+        pass.wake_at(told_at);
+    }
+    young
 }
 
 /// Tells how far a long pass is. One that only looks at what is applied already is no progress.
