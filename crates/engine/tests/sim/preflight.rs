@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use domain::quantity::Quantity;
-use domain::release::StageName;
+use domain::release::{StageName, StageState};
+use domain::report::ReleaseReport;
 use domain::workload::Policies;
+use engine::Desired;
 use serde_json::{Value, json};
 
 use crate::harness::*;
@@ -184,5 +186,24 @@ async fn facts_are_told_again_when_a_namespace_gets_a_quota_and_a_level() {
     assert_eq!(shop.pod_security, "restricted");
     let left: Vec<_> = shop.quotas[0].left().collect();
     assert_eq!(left, [("requests.cpu", Quantity::parse("1.5").unwrap())]);
+    agent.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fetch_is_told_once_it_takes_longer_than_a_moment() {
+    let cluster = cluster();
+    let agent = agent(&cluster).await;
+    let wanted = desired(1, 1, &shop("nginx"), Policies::default());
+    let fetching = StageState::Running { message: "Fetching the bundle.".into() };
+    agent.engine.set_desired(vec![Desired { bundle: None, pulled: fetching.clone(), ..wanted.clone() }]);
+    // Time stands still while anybody has something to do.
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(agent.reports(release(1)), []);
+    let told = |report: &ReleaseReport| state(report, StageName::Pulled) == Some(&fetching);
+    agent.until(release(1), "told that it is being fetched", told).await;
+    agent.engine.set_desired(vec![wanted.clone()]);
+    agent.until_operational(&wanted.want).await;
     agent.stop().await;
 }
