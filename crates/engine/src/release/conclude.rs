@@ -16,8 +16,9 @@ use super::retry::Failure;
 use super::{preflight, status};
 use crate::record::{Entry, Record};
 
-/// A pass, or the fetch of a bundle, that takes longer than this tells how far it is.
-const INTERIM_AFTER: Duration = Duration::from_millis(50);
+/// A pass, or the fetch of a bundle, that takes longer than this tells how far it is. What lasts less nobody could read;
+/// in a burst of hundreds of releases, told each time, it would cost the hub more than the releases themselves.
+const INTERIM_AFTER: Duration = Duration::from_millis(250);
 
 /// Reports the pass and writes the record.
 pub(crate) async fn run(pass: &mut Pass<'_>) {

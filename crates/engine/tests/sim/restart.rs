@@ -49,7 +49,7 @@ async fn p15_after_a_restart_no_report_steps_back_behind_what_the_record_proves(
     first.stop().await;
     let second = agent(&cluster).await;
     // Every answer takes longer than a pass may take without telling how far it is.
-    cluster.faults().set_delay(std::time::Duration::from_millis(80));
+    cluster.faults().set_delay(std::time::Duration::from_millis(300));
     let fetching = StageState::Running { message: "Fetching the bundle.".into() };
     let without = engine::Desired { bundle: None, pulled: fetching, ..wanted.clone() };
     second.engine.set_desired(vec![without]);
