@@ -27,6 +27,7 @@ pub use check::{check, check_targets};
 pub use merge::merge;
 pub use provenance::{Layer, Provenance};
 pub use target::Specificity;
+pub(crate) use target::order;
 
 /// Default priority; 0 is weakest, [`MAX_PRIORITY`] strongest.
 pub const DEFAULT_PRIORITY: u32 = 500;

@@ -26,7 +26,7 @@ pub mod transition;
 
 pub use stage::{Stage, StageName, StageState, Stages};
 pub use state::State;
-pub use transition::{Dropped, Rendered};
+pub use transition::{Dropped, Expected, Rendered};
 
 /// Whether the objects on the cluster are the ones wanted: the first axis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

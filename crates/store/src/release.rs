@@ -3,8 +3,8 @@
 //! A release is read, changed by the functions of the domain, and written whole. Read it in the transaction that writes
 //! it: on PostgreSQL the row is then kept for that transaction, on SQLite there is only one writer anyway.
 
-use domain::release::Release;
-use domain::report::ResourceStatus;
+use domain::release::{Expected, Release};
+use domain::report::{ResourceStatus, Want};
 use domain::{ClusterId, ReleaseId, WorkloadId};
 
 use crate::record::{all, one};
@@ -68,14 +68,16 @@ pub async fn all_of_workload(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<Re
     Ok(all(&some.locking(tx).rows(tx).await?, "release", read))
 }
 
-/// The releases of which something is expected of this cluster, with the names of their workloads, by id.
-pub async fn wants_of_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<(Release, String)>, Error> {
-    let rows = sql(SELECT)
-        .push(" FROM release r WHERE r.cluster_id = $1 AND r.wanted = 1 ORDER BY r.id")
-        .text(cluster)
-        .rows(tx)
-        .await?;
-    Ok(all(&rows, "release", |row| Ok((read(row)?, row.text("workload_name")?))))
+/// What is expected of this cluster, by release. Read at every publish, so it reads no more than it tells.
+pub async fn wants_of_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<Want>, Error> {
+    let rows = sql(
+        "SELECT id, workload_name, goal, generation, sync_nonce, revision, released, policies FROM release \
+                    WHERE cluster_id = $1 AND wanted = 1 ORDER BY id",
+    )
+    .text(cluster)
+    .rows(tx)
+    .await?;
+    Ok(all(&rows, "release", row::expected).into_iter().filter_map(Expected::want).collect())
 }
 
 /// Forgets the releases of a workload of which nothing is left to expect; returns how many.

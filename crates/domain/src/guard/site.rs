@@ -1,12 +1,14 @@
 //! One cluster under the objects it would get: what the rules of scope F look at.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use super::pod_security::{self, Level, Offence};
 use super::scene::{self, Scene};
 use crate::bundle::object_ref;
 use crate::cluster::Cluster;
 use crate::finding::Finding;
+use crate::id::OverrideId;
 use crate::manifest::Parsed;
 use crate::overrides;
 use crate::render::Rendering;
@@ -58,26 +60,32 @@ pub(super) fn ask(rules: &[(&str, Rule)], rendering: &Rendering<'_>, chosen: &[&
     findings
 }
 
-/// The objects as the clusters get them: once for all if nothing differs, else once for each.
+/// The objects as the clusters get them, once for all clusters that get the same: those with the same overrides, unless
+/// templates make every one its own.
 fn alike<'a>(rendering: &Rendering<'_>, chosen: &[&'a Cluster]) -> Vec<(Parsed, Vec<&'a Cluster>)> {
-    let parsed = rendering.parsed;
-    let templated = parsed.manifests.iter().any(|manifest| template::is_templated(&manifest.object));
-    if rendering.spec.overrides.is_empty() && !templated {
-        return vec![(parsed.clone(), chosen.to_vec())];
+    let (overrides, groups) = (&rendering.spec.overrides, rendering.groups);
+    let templated = super::template::any(rendering);
+    let mut by_overrides: BTreeMap<(Vec<OverrideId>, Option<&str>), Vec<&'a Cluster>> = BTreeMap::new();
+    for cluster in chosen {
+        let own = templated.then_some(cluster.name.as_str());
+        by_overrides.entry((overrides::order(overrides, cluster, groups), own)).or_default().push(cluster);
     }
-    let objects = parsed.objects();
-    let one = |cluster: &&'a Cluster| {
-        let mut own = parsed.clone();
-        let effective =
-            overrides::effective(&objects, &rendering.spec.overrides, cluster, rendering.groups).objects;
-        for (manifest, mut object) in own.manifests.iter_mut().zip(effective) {
+    let objects = rendering.parsed.objects();
+    let effective = |((order, own), clusters): ((Vec<OverrideId>, Option<&str>), Vec<&'a Cluster>)| {
+        let mut parsed = rendering.parsed.clone();
+        if order.is_empty() && own.is_none() {
+            return (parsed, clusters);
+        }
+        let cluster = clusters[0];
+        let effective = overrides::effective(&objects, overrides, cluster, groups).objects;
+        for (manifest, mut object) in parsed.manifests.iter_mut().zip(effective) {
             // What is missing is another rule's; here it stays as written.
             template::fill(&mut object, &rendering.values(cluster));
             if object_ref(&object).kind == manifest.object_ref().kind {
                 manifest.object = object;
             }
         }
-        (own, vec![*cluster])
+        (parsed, clusters)
     };
-    chosen.iter().map(one).collect()
+    by_overrides.into_iter().map(effective).collect()
 }

@@ -47,17 +47,24 @@ fn of_override(one: &overrides::Override) -> Vec<Finding> {
     findings
 }
 
-/// What the chosen clusters do not have of what templates ask for.
-pub(super) fn missing(rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
-    let spec = rendering.spec;
-    let objects = rendering.parsed.objects();
-    let in_overrides = spec.overrides.iter().flat_map(|one| &one.patches).any(|patch| match &patch.op {
+/// Whether there is anything to fill in, in manifests or in overrides.
+pub(super) fn any(rendering: &Rendering<'_>) -> bool {
+    let in_patch = |op: &PatchOp| match op {
         PatchOp::Merge { value } | PatchOp::Set { value, .. } => template::is_templated(value),
         PatchOp::Remove { .. } => false,
-    });
-    if !in_overrides && !objects.iter().any(template::is_templated) {
+    };
+    let mut patches = rendering.spec.overrides.iter().flat_map(|one| &one.patches);
+    let mut objects = rendering.parsed.manifests.iter().map(|manifest| &manifest.object);
+    patches.any(|patch| in_patch(&patch.op)) || objects.any(template::is_templated)
+}
+
+/// What the chosen clusters do not have of what templates ask for.
+pub(super) fn missing(rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
+    if !any(rendering) {
         return Vec::new();
     }
+    let spec = rendering.spec;
+    let objects = rendering.parsed.objects();
     let mut findings = Vec::new();
     for cluster in chosen {
         let mut effective =

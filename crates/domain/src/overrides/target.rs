@@ -2,6 +2,7 @@
 
 use super::{Override, Target};
 use crate::cluster::Cluster;
+use crate::id::OverrideId;
 use crate::placement::ClusterGroup;
 
 /// How specific an override is for a cluster. Ordered: the greater is applied later and wins.
@@ -57,4 +58,9 @@ pub(super) fn applying<'a>(
         .collect();
     all.sort_by(|a, b| (a.strength, &a.over.name, a.over.id).cmp(&(b.strength, &b.over.name, b.over.id)));
     all
+}
+
+/// Which overrides are for a cluster, weakest first. Clusters with the same get the same objects, before templates.
+pub(crate) fn order(overrides: &[Override], cluster: &Cluster, groups: &[ClusterGroup]) -> Vec<OverrideId> {
+    applying(overrides, cluster, groups).iter().map(|one| one.over.id).collect()
 }

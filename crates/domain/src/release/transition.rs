@@ -32,6 +32,47 @@ pub enum Rendered {
     Waiting(Trouble),
 }
 
+/// The part of a release that says what is expected of its cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    /// The release.
+    pub release: ReleaseId,
+    /// Name of its workload.
+    pub workload: String,
+    /// What is wanted of it.
+    pub goal: ReleaseGoal,
+    /// Its generation.
+    pub generation: i64,
+    /// How often a person asked for a comparison.
+    pub sync_nonce: i64,
+    /// The revision it should run.
+    pub revision: Option<u32>,
+    /// What the cluster may apply.
+    pub released: Option<Digest>,
+    /// How it is kept.
+    pub policies: Policies,
+}
+
+impl Expected {
+    /// What the agent is told; `None` once nothing is expected of the cluster.
+    pub fn want(self) -> Option<Want> {
+        let goal = match self.goal {
+            ReleaseGoal::Present => {
+                Goal::Present { bundle: self.released?, revision: self.revision?, policies: self.policies }
+            }
+            ReleaseGoal::Removing { deletion, .. } => Goal::Absent { deletion, policies: self.policies },
+            _ => return None,
+        };
+        Some(Want {
+            release: self.release,
+            workload: self.workload,
+            generation: self.generation,
+            sync_nonce: self.sync_nonce,
+            goal,
+        })
+    }
+}
+
 impl Release {
     /// A release that nobody has targeted yet.
     pub fn new(id: ReleaseId, workload: WorkloadId, cluster: ClusterId, at: Timestamp) -> Self {
@@ -259,24 +300,17 @@ impl Release {
 
     /// What the agent is told; `None` once nothing is expected of the cluster.
     pub fn want(&self, workload: &str) -> Option<Want> {
-        let goal = match &self.goal {
-            ReleaseGoal::Present => Goal::Present {
-                bundle: self.released.clone()?,
-                revision: self.revision?,
-                policies: self.policies.clone(),
-            },
-            ReleaseGoal::Removing { deletion, .. } => {
-                Goal::Absent { deletion: *deletion, policies: self.policies.clone() }
-            }
-            _ => return None,
-        };
-        Some(Want {
+        let expected = Expected {
             release: self.id,
             workload: workload.to_owned(),
+            goal: self.goal.clone(),
             generation: self.generation,
             sync_nonce: self.sync_nonce,
-            goal,
-        })
+            revision: self.revision,
+            released: self.released.clone(),
+            policies: self.policies.clone(),
+        };
+        expected.want()
     }
 
     /// Runs a change and moves `state_since` if the word for people changed.

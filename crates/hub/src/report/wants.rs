@@ -15,9 +15,8 @@ impl Hub {
         let mut tx = self.read().await?;
         let version = store::cluster::wants_version(&mut tx, cluster).await?;
         let releases = store::release::wants_of_cluster(&mut tx, cluster).await?;
-        let releases = releases.iter().filter_map(|(release, workload)| release.want(workload));
         failpoint("wants.served");
-        Ok(Wants { version, releases: releases.collect() })
+        Ok(Wants { version, releases })
     }
 
     /// The version of that list, as soon as it is greater than `since` or `wait` is over.

@@ -1,7 +1,7 @@
 //! The columns of a release and how they are read.
 
 use domain::health::Health;
-use domain::release::{Release, State};
+use domain::release::{Expected, Release, State};
 
 use crate::record::{Record, Why};
 
@@ -44,6 +44,19 @@ pub(super) fn read(row: &Record<'_>) -> Result<Release, Why> {
         reach: row.word("reach")?,
         reported_at: row.opt_at("reported_at")?,
         state_since: row.at("state_since")?,
+    })
+}
+
+pub(super) fn expected(row: &Record<'_>) -> Result<Expected, Why> {
+    Ok(Expected {
+        release: row.parse("id")?,
+        workload: row.text("workload_name")?,
+        goal: row.json("goal")?,
+        generation: row.int("generation")?,
+        sync_nonce: row.int("sync_nonce")?,
+        revision: row.opt_count("revision")?,
+        released: row.opt_parse("released")?,
+        policies: row.json("policies")?,
     })
 }
 

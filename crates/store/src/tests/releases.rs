@@ -59,14 +59,17 @@ async fn a_cluster_is_told_of_what_is_expected_of_it_and_of_nothing_else() {
         releases[2].released = None; // never rendered
         release::update_many(&mut tx, &releases).await.unwrap();
         let wants = release::wants_of_cluster(&mut tx, cluster_id(1)).await.unwrap();
-        let expected = releases.iter().filter(|release| release.want("").is_some()).count();
-        let names: Vec<_> = wants.iter().map(|(_, name)| name.as_str()).collect();
-        assert_eq!(wants.len(), expected);
+        let names: Vec<_> = wants.iter().map(|want| want.workload.as_str()).collect();
         assert!(
             names.contains(&"w-004") && !names.contains(&"w-002") && !names.contains(&"w-003"),
             "{names:?}"
         );
-        assert!(wants.iter().all(|(release, name)| release.want(name).is_some()));
+        let expected: Vec<_> = wants
+            .iter()
+            .zip(releases.iter().filter(|release| release.want("").is_some()))
+            .map(|(want, release)| release.want(&want.workload).unwrap())
+            .collect();
+        assert_eq!(wants, expected);
     })
     .await;
 }

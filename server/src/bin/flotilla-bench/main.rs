@@ -10,6 +10,7 @@
 mod drift;
 mod figures;
 mod fleet;
+mod guard;
 mod publish;
 mod real;
 
@@ -39,6 +40,18 @@ enum What {
         #[arg(long, default_value_t = 50)]
         runs: usize,
     },
+    /// Guard rails over many objects and clusters: what a person waits for while typing and before publishing
+    Guard {
+        /// Number of objects
+        #[arg(long, default_value_t = 50)]
+        objects: usize,
+        /// Number of clusters
+        #[arg(long, default_value_t = 100)]
+        clusters: usize,
+        /// How often
+        #[arg(long, default_value_t = 50)]
+        runs: usize,
+    },
     /// Everything that can be measured on real API servers: publish, burst, fan-out, drift, restart, outage, memory
     Real(real::Args),
 }
@@ -53,6 +66,10 @@ async fn main() -> anyhow::Result<()> {
             Ok(())
         }
         What::Drift { runs } => drift::run(runs).await,
+        What::Guard { objects, clusters, runs } => {
+            guard::run(objects, clusters, runs);
+            Ok(())
+        }
         What::Real(args) => Box::pin(real::run(args)).await,
     }
 }
