@@ -6,10 +6,12 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::paths::Paths;
+use crate::test::WORKSPACE_TESTS;
 use crate::{demo, postgres, setup, site, step};
 
 /// `cargo xtask e2e`: Playwright's own output goes straight to the terminal.
 pub fn run(paths: &Paths, args: &[String]) -> Result<()> {
+    demo::server(paths, false)?;
     let mut playwright = prepare(paths)?;
     let status = playwright.args(args).status()?;
     ensure!(
@@ -19,8 +21,14 @@ pub fn run(paths: &Paths, args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The same as one step of `cargo xtask test`.
-pub fn as_step(paths: &Paths) -> Result<()> {
+/// The same as one step of `cargo xtask test`. After the other tests their build of the server is there already; one of
+/// its own would compile half of the dependencies again, for other features.
+pub fn as_step(paths: &Paths, after_tests: bool) -> Result<()> {
+    if after_tests {
+        step::run(paths, "server", paths.cargo().args(WORKSPACE_TESTS).arg("--no-run"))?;
+    } else {
+        demo::server(paths, false)?;
+    }
     let mut playwright = prepare(paths)?;
     step::run(paths, "scenarios", playwright.arg("--reporter=line")).map(drop)
 }
@@ -29,7 +37,6 @@ fn prepare(paths: &Paths) -> Result<Command> {
     setup::npm::ensure(paths, "end2end")?;
     let chromium = setup::chromium::ensure(paths)?;
     site::build(paths)?;
-    demo::server(paths, false)?;
     // Fresh for every run, and still there to look at when a scenario failed.
     let data = paths.target.join("e2e-data");
     let _ = fs::remove_dir_all(&data);

@@ -13,6 +13,9 @@ use crate::{e2e, postgres, setup, step};
 /// Names for `--only`, in the order they run.
 pub const STEPS: [&str; 5] = ["fmt", "clippy", "wasm", "unit", "e2e"];
 
+/// What builds the tests of the workspace, and all programs that they start.
+pub const WORKSPACE_TESTS: [&str; 4] = ["test", "--workspace", "--exclude", "frontend"];
+
 struct Outcome {
     name: &'static str,
     result: Result<()>,
@@ -31,7 +34,7 @@ pub fn run(paths: &Paths, only: Option<&str>) -> Result<()> {
         .filter(|name| only.is_none_or(|only| only == *name))
         .map(|name| {
             let began = Instant::now();
-            let result = step(paths, name, &mut used);
+            let result = step(paths, name, only, &mut used);
             if let Err(error) = &result {
                 step::say(&format!("{} {name}: {error:#}", step::cross()));
             }
@@ -41,7 +44,7 @@ pub fn run(paths: &Paths, only: Option<&str>) -> Result<()> {
     summarise(paths, &outcomes, used)
 }
 
-fn step(paths: &Paths, name: &str, used: &mut Vec<String>) -> Result<()> {
+fn step(paths: &Paths, name: &str, only: Option<&str>, used: &mut Vec<String>) -> Result<()> {
     match name {
         "fmt" => step::run(paths, "fmt", paths.cargo().args(["fmt", "--all", "--check"])).map(drop),
         "clippy" => {
@@ -51,7 +54,7 @@ fn step(paths: &Paths, name: &str, used: &mut Vec<String>) -> Result<()> {
         }
         "wasm" => wasm(paths),
         "unit" => unit(paths, used),
-        "e2e" => e2e::as_step(paths),
+        "e2e" => e2e::as_step(paths, only.is_none()),
         other => bail!("there is no step {other}"),
     }
 }
@@ -81,7 +84,7 @@ fn unit(paths: &Paths, used: &mut Vec<String>) -> Result<()> {
     let server = postgres::start(paths, &setup::postgres::ensure(paths)?)?;
     used.push(server.version.clone());
     let mut cargo = paths.cargo();
-    cargo.args(["test", "--workspace", "--exclude", "frontend", "--no-fail-fast"]);
+    cargo.args(WORKSPACE_TESTS).arg("--no-fail-fast");
     cargo.env("FLOTILLA_TEST_POSTGRES", &server.url);
     match env::var_os("FLOTILLA_CORPUS") {
         Some(corpus) => {
