@@ -72,7 +72,11 @@ pub(super) fn enforced(site: &Site<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (at, pod) in site.scene.pods.iter().enumerate() {
         let namespace = &pod.owner.name.namespace;
-        let word = site.cluster.facts.namespace(namespace).map_or("", |facts| &facts.pod_security);
+        // What the workload itself makes of its namespace comes first: it is applied before the pods.
+        let made = site.scene.of("", "Namespace").find(|one| one.name.name == *namespace);
+        let asked = made.map_or("", |one| one.text("/metadata/labels/pod-security.kubernetes.io~1enforce"));
+        let there = site.cluster.facts.namespace(namespace).map_or("", |facts| &facts.pod_security);
+        let word = if asked.is_empty() { there } else { asked };
         let level = match word {
             "baseline" => Level::Baseline,
             "restricted" => Level::Restricted,

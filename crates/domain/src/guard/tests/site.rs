@@ -87,6 +87,17 @@ fn g220_what_a_namespace_enforces_is_held_against_its_pods() {
 }
 
 #[test]
+fn g220_a_namespace_that_the_workload_brings_counts_as_it_will_be() {
+    let text = format!(
+        "apiVersion: v1\nkind: Namespace\nmetadata: {{name: web, labels: {{pod-security.kubernetes.io/enforce: baseline}}}}\n\
+         ---\n{}",
+        deployment(1, "securityContext: {privileged: true}")
+    );
+    assert_eq!(codes(&found(&text, ClusterFacts::default())), [("G220", true)]);
+    assert_eq!(codes(&found(&text, enforcing("privileged"))), [("G220", true)]);
+}
+
+#[test]
 fn g220_the_baseline_forbids_what_reaches_the_node() {
     for (container, says) in [
         ("securityContext: {privileged: true}", "is privileged"),
