@@ -60,7 +60,9 @@ enum Command {
     },
     /// Run a benchmark (release build); arguments go to it
     Bench {
+        /// publish, drift and guard on simulated clusters; page in a browser; real on real API servers
         name: String,
+        /// What it takes, after "--": such as `real -- --help`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
