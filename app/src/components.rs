@@ -28,7 +28,7 @@ pub use pager::Pager;
 pub use problem::{Problem, Said};
 pub use status::{Look, StateWord, cell, health_word, reach_word, sync_word};
 pub use timeline::Timeline;
-pub use words::{count_of, joined};
+pub use words::{count_of, joined, words};
 
 use leptos::prelude::*;
 

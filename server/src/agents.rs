@@ -11,11 +11,12 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::{Method, StatusCode};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post};
-use hub::Authority;
+use hub::{Authority, JoinSecret};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
+use wire::agent::JoinTokenText;
 
 use crate::problem::Refusal;
 use crate::router::SMALL_BODY;
@@ -55,13 +56,21 @@ pub struct AgentAccess {
     pub url: String,
 }
 
+impl AgentAccess {
+    /// The token as an agent is given it: with what it knows its hub by.
+    pub fn token_text(&self, made: &JoinSecret) -> String {
+        let (id, secret) = (made.id, made.secret.clone());
+        JoinTokenText { id, secret, authority: self.authority.fingerprint() }.to_string()
+    }
+}
+
 impl app::Agents for AgentAccess {
     fn url(&self) -> String {
         self.url.clone()
     }
 
-    fn token(&self, made: &hub::JoinSecret) -> String {
-        crate::api::join_token::create::text(self, made)
+    fn token(&self, made: &JoinSecret) -> String {
+        self.token_text(made)
     }
 }
 

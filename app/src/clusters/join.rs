@@ -56,7 +56,7 @@ pub async fn cluster_install(form: JoinForm) -> Answer<Installed> {
         host::refused(crate::errors::AppError::NotNow(why.to_owned()))
     };
     let agents = host::agents().ok_or_else(none)?;
-    let words = |text: &str| -> Vec<String> { split(text).map(str::to_owned).collect() };
+    let words = |text: &str| -> Vec<String> { crate::components::words(text).map(str::to_owned).collect() };
     let labels =
         labels(&form.labels).map_err(|finding| host::refused(crate::errors::AppError::finding(finding)))?;
     let install = hub::Install {
@@ -74,13 +74,8 @@ pub async fn cluster_install(form: JoinForm) -> Answer<Installed> {
 }
 
 #[cfg(feature = "ssr")]
-fn split(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty())
-}
-
-#[cfg(feature = "ssr")]
 fn labels(text: &str) -> Result<domain::labels::Labels, domain::Finding> {
-    split(text).map(super::labels::key_value).collect()
+    crate::components::words(text).map(super::labels::key_value).collect()
 }
 
 /// The page.

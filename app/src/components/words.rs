@@ -17,6 +17,11 @@ pub fn joined(names: &[String], total: usize, shown: usize) -> String {
     }
 }
 
+/// What a person wrote between commas or spaces.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,8 @@ use domain::placement::{NewMembers, Placement, Predicate, Toleration, Toleration
 use leptos_router::params::ParamsMap;
 use serde::{Deserialize, Serialize};
 
+use crate::components::words;
+
 /// How clusters are chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -159,10 +161,6 @@ impl PlacementForm {
 
 fn field(name: &str, message: impl ToString, hint: &str) -> Finding {
     Finding::error("G502", message.to_string(), hint).at(format!("/placement/{name}"))
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty())
 }
 
 const EFFECTS: [(TaintEffect, &str); 3] = [

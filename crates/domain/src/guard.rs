@@ -124,7 +124,6 @@ pub use fleet::empty_fleet;
 /// the same on several clusters once.
 pub fn check_fleet(rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
     let mut findings = fleet::check(rendering.parsed, rendering.spec.placement.number_of_clusters, chosen);
-    findings.extend(template::missing(rendering, chosen));
     findings.extend(site::ask(FLEET_RULES, rendering, chosen));
     let mut findings = finding::group(findings);
     finding::sort(&mut findings);

@@ -12,7 +12,6 @@ use crate::id::OverrideId;
 use crate::manifest::Parsed;
 use crate::overrides;
 use crate::render::Rendering;
-use crate::template;
 use crate::workload::WorkloadSpec;
 
 /// A chosen cluster, and the objects as it would get them.
@@ -43,10 +42,19 @@ struct Offences {
     restricted: OnceCell<Vec<Vec<Offence>>>,
 }
 
+/// Objects as some clusters get them.
+struct View<'a> {
+    parsed: Parsed,
+    /// What templates ask for and the one cluster does not have.
+    missing: Vec<Finding>,
+    clusters: Vec<&'a Cluster>,
+}
+
 /// Asks every rule about every chosen cluster. Clusters that get the same objects share the work.
 pub(super) fn ask(rules: &[(&str, Rule)], rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (parsed, clusters) in alike(rendering, chosen) {
+    for View { parsed, missing, clusters } in views(rendering, chosen) {
+        findings.extend(missing);
         let subjects = scene::subjects(rendering.spec, &parsed);
         let (scene, offences) = (Scene::new(&subjects), Offences::default());
         for cluster in clusters {
@@ -60,9 +68,9 @@ pub(super) fn ask(rules: &[(&str, Rule)], rendering: &Rendering<'_>, chosen: &[&
     findings
 }
 
-/// The objects as the clusters get them, once for all clusters that get the same: those with the same overrides, unless
-/// templates make every one its own.
-fn alike<'a>(rendering: &Rendering<'_>, chosen: &[&'a Cluster]) -> Vec<(Parsed, Vec<&'a Cluster>)> {
+/// The objects once for all clusters that get the same: those with the same overrides, unless templates make every one
+/// its own.
+fn views<'a>(rendering: &Rendering<'_>, chosen: &[&'a Cluster]) -> Vec<View<'a>> {
     let (overrides, groups) = (&rendering.spec.overrides, rendering.groups);
     let templated = super::template::any(rendering);
     let mut by_overrides: BTreeMap<(Vec<OverrideId>, Option<&str>), Vec<&'a Cluster>> = BTreeMap::new();
@@ -71,21 +79,20 @@ fn alike<'a>(rendering: &Rendering<'_>, chosen: &[&'a Cluster]) -> Vec<(Parsed, 
         by_overrides.entry((overrides::order(overrides, cluster, groups), own)).or_default().push(cluster);
     }
     let objects = rendering.parsed.objects();
-    let effective = |((order, own), clusters): ((Vec<OverrideId>, Option<&str>), Vec<&'a Cluster>)| {
-        let mut parsed = rendering.parsed.clone();
+    let view = |((order, own), clusters): ((Vec<OverrideId>, Option<&str>), Vec<&'a Cluster>)| {
+        let (mut parsed, mut missing) = (rendering.parsed.clone(), Vec::new());
         if order.is_empty() && own.is_none() {
-            return (parsed, clusters);
+            return View { parsed, missing, clusters };
         }
         let cluster = clusters[0];
         let effective = overrides::effective(&objects, overrides, cluster, groups).objects;
         for (manifest, mut object) in parsed.manifests.iter_mut().zip(effective) {
-            // What is missing is another rule's; here it stays as written.
-            template::fill(&mut object, &rendering.values(cluster));
+            missing.extend(super::template::fill(rendering, cluster, manifest, &mut object));
             if object_ref(&object).kind == manifest.object_ref().kind {
                 manifest.object = object;
             }
         }
-        (parsed, clusters)
+        View { parsed, missing, clusters }
     };
-    by_overrides.into_iter().map(effective).collect()
+    by_overrides.into_iter().map(view).collect()
 }

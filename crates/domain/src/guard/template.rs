@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use crate::cluster::Cluster;
 use crate::finding::Finding;
-use crate::manifest::Parsed;
+use crate::manifest::{Manifest, Parsed};
 use crate::overrides::{self, PatchOp};
 use crate::render::Rendering;
 use crate::template::{self, Problem, Sample};
@@ -58,28 +60,21 @@ pub(super) fn any(rendering: &Rendering<'_>) -> bool {
     patches.any(|patch| in_patch(&patch.op)) || objects.any(template::is_templated)
 }
 
-/// What the chosen clusters do not have of what templates ask for.
-pub(super) fn missing(rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
-    if !any(rendering) {
-        return Vec::new();
-    }
-    let spec = rendering.spec;
-    let objects = rendering.parsed.objects();
-    let mut findings = Vec::new();
-    for cluster in chosen {
-        let mut effective =
-            overrides::effective(&objects, &spec.overrides, cluster, rendering.groups).objects;
-        for object in effective.iter_mut().filter(|object| template::is_templated(object)) {
-            let name = crate::bundle::object_ref(object);
-            let problems = template::fill(object, &rendering.values(cluster));
-            findings.extend(problems.iter().filter_map(|problem| {
-                let found = template::missing_finding(problem, &name, cluster, rendering.waits_on(cluster))?;
-                // What an override brought has no place in the files.
-                let manifest = rendering.parsed.manifests.iter().find(|one| one.object_ref() == name);
-                let place = manifest.map(|manifest| manifest.place_of(&found.path));
-                Some(found.placed(place))
-            }));
-        }
-    }
-    findings
+/// Fills an object in for a cluster, and says what the cluster does not have. That stays as written.
+pub(super) fn fill(
+    rendering: &Rendering<'_>,
+    cluster: &Cluster,
+    manifest: &Manifest,
+    object: &mut Value,
+) -> Vec<Finding> {
+    let name = crate::bundle::object_ref(object);
+    let problems = template::fill(object, &rendering.values(cluster));
+    let missing = problems.iter().filter_map(|problem| {
+        template::missing_finding(problem, &name, cluster, rendering.waits_on(cluster))
+    });
+    let placed = missing.map(|finding| {
+        let place = manifest.place_of(&finding.path);
+        finding.placed(Some(place))
+    });
+    placed.collect()
 }

@@ -67,7 +67,7 @@ async fn check_with(
             targets: &targets,
         };
         findings.extend(guard::check_fleet(&rendering, &chosen.iter().collect::<Vec<_>>()));
-        finding::group(findings)
+        findings
     };
     tokio::task::spawn_blocking(check).await.map_err(|error| Error::Internal(Box::new(error)))
 }

@@ -7,7 +7,6 @@ use domain::join::NewJoinToken;
 use hub::Install;
 use wire::{InstallManifest, InstallRequest, Problem};
 
-use crate::api::join_token::create::text;
 use crate::input::{At, Body, Caller, OfCluster};
 use crate::problem::Refusal;
 use crate::site::Site;
@@ -50,6 +49,7 @@ pub async fn handler(
         impersonate: asked.impersonate,
         token,
     };
-    let (made, manifest) = site.hub().cluster_install(&actor, install, |made| text(access, made)).await?;
+    let (made, manifest) =
+        site.hub().cluster_install(&actor, install, |made| access.token_text(made)).await?;
     Ok((StatusCode::CREATED, Json(InstallManifest { token: made.id, manifest })))
 }

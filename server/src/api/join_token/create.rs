@@ -4,11 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::join::NewJoinToken;
-use hub::JoinSecret;
-use wire::agent::JoinTokenText;
 use wire::{JoinTokenCreated, Problem};
 
-use crate::agents::AgentAccess;
 use crate::input::{Body, Caller};
 use crate::problem::Refusal;
 use crate::site::Site;
@@ -33,13 +30,7 @@ pub async fn handler(
 ) -> Result<(StatusCode, Json<JoinTokenCreated>), Refusal> {
     let access = site.agents()?;
     let made = site.hub().join_token_create(&actor, new).await?;
-    let (token, hub) = (text(access, &made), access.url.clone());
+    let (token, hub) = (access.token_text(&made), access.url.clone());
     let created = JoinTokenCreated { id: made.id, token, hub, expires_at: made.expires_at };
     Ok((StatusCode::CREATED, Json(created)))
-}
-
-/// The token as an agent is given it: with what it knows its hub by.
-pub fn text(access: &AgentAccess, made: &JoinSecret) -> String {
-    let (id, secret) = (made.id, made.secret.clone());
-    JoinTokenText { id, secret, authority: access.authority.fingerprint() }.to_string()
 }
