@@ -14,7 +14,10 @@ use crate::live;
 use crate::not_found::NotFoundPage;
 use crate::settings::SettingsPage;
 use crate::sign_in::{SetupPage, SignInPage};
-use crate::workloads::{NewPage, PublishPage, WorkloadPage, WorkloadsPage};
+use crate::workloads::{
+    NewPage, OverridesPage, PlacementPage, PoliciesPage, PublishPage, SourcePage, WizardFramed, WorkloadPage,
+    WorkloadsPage,
+};
 
 /// The console. Pages are rendered whole before the first byte (`SsrMode::Async`): their status codes are right, and they
 /// are complete without script.
@@ -26,12 +29,20 @@ pub fn App() -> impl IntoView {
         <Router>
             <Browser />
             <Routes fallback=NotFoundPage>
+                // Before the rooms: `new` is no workload's name.
+                <ParentRoute path=path!("") view=WizardFramed ssr=SsrMode::Async>
+                    <Route path=path!("workloads/new") view=NewPage ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit") view=SourcePage ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit/source") view=SourcePage ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit/placement") view=PlacementPage ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit/overrides") view=OverridesPage ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit/policies") view=PoliciesPage ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/publish") view=PublishPage ssr=SsrMode::Async />
+                </ParentRoute>
                 <ParentRoute path=path!("") view=Framed ssr=SsrMode::Async>
                     <Route path=path!("") view=FleetPage ssr=SsrMode::Async />
                     <Route path=path!("workloads") view=WorkloadsPage ssr=SsrMode::Async />
-                    <Route path=path!("workloads/new") view=NewPage ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name") view=WorkloadPage ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name/publish") view=PublishPage ssr=SsrMode::Async />
                     <Route path=path!("clusters") view=ClustersPage ssr=SsrMode::Async />
                     <Route path=path!("clusters/:name") view=ClusterPage ssr=SsrMode::Async />
                     <Route path=path!("join") view=JoinPage ssr=SsrMode::Async />

@@ -14,7 +14,9 @@ use crate::paths;
 mod help;
 mod top;
 
-use help::Help;
+pub use help::Help;
+pub use top::LiveWord;
+
 use top::TopBar;
 
 /// What the frame shows of the world.

@@ -95,6 +95,11 @@ pub fn publish(name: &str) -> String {
     format!("{}/publish", workload(name))
 }
 
+/// A step of the wizard by its slug: `source`, `placement`, `overrides`, `policies`.
+pub fn edit(name: &str, step: &str) -> String {
+    format!("{}/edit/{}", workload(name), escaped(step))
+}
+
 /// A cluster.
 pub fn cluster(name: &str) -> String {
     format!("{CLUSTERS}/{}", escaped(name))
@@ -146,6 +151,7 @@ mod tests {
             release("web", "edge-1"),
             workload_ask("web", "delete"),
             publish("web"),
+            edit("web", "source"),
             CLUSTERS.to_owned(),
             cluster("edge-1"),
             EVENTS.to_owned(),
@@ -165,6 +171,7 @@ mod tests {
         /workloads/web?open=edge-1
         /workloads/web?ask=delete
         /workloads/web/publish
+        /workloads/web/edit/source
         /clusters
         /clusters/edge-1
         /events

@@ -29,12 +29,16 @@ mod placement_tab;
 mod publish;
 mod release;
 #[cfg(feature = "ssr")]
+mod skeleton;
+#[cfg(feature = "ssr")]
 mod source;
+mod wizard;
 
 pub use new::NewPage;
 pub use one::WorkloadPage;
 pub use placement_form::effect_word;
 pub use publish::PublishPage;
+pub use wizard::{OverridesPage, PlacementPage, PoliciesPage, SourcePage, WizardFramed};
 
 /// One page of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

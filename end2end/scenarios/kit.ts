@@ -133,12 +133,25 @@ export async function paste(page: Page, file: string, text: string): Promise<voi
   await editor.fill(text);
 }
 
-/** Starts a draft in the form: names, one file, placed on every cluster. */
+/** Starts a draft in the wizard: names, then one file in the first step. */
 export async function describe(page: Page, name: string, namespace: string, yaml: string): Promise<void> {
   await open(page, "/workloads/new");
   await page.getByLabel("Workload name").fill(name);
   await page.getByLabel("Namespace").fill(namespace);
+  await page.getByText("YAML", { exact: true }).click();
+  await page.getByRole("button", { name: "Continue to Source" }).click();
+  await step(page, "Source");
   await paste(page, "deploy.yaml", yaml);
+}
+
+/** Waits until a step of the wizard stands there. */
+export async function step(page: Page, word: string): Promise<void> {
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText(word);
+}
+
+/** From a step of the wizard to another, by the rail; what stands in the form is stored on the way. */
+export async function toStep(page: Page, word: string): Promise<void> {
+  await page.getByRole("navigation", { name: "Steps" }).getByRole("button", { name: word }).click();
 }
 
 /** From the review on: presses the button, and the workload's page stands there. */

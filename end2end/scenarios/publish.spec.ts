@@ -1,6 +1,6 @@
 // From a paste to every cluster, and everything that is refused on the way.
 
-import { CLUSTERS, alive, cell, describe, expect, fixture, open, paste, publish, remove, row, test } from "./kit.js";
+import { CLUSTERS, alive, cell, describe, expect, fixture, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
 
 const SHOP = ["db.yaml", "api.yaml", "web.yaml"].map((file) => fixture("three-tier", file)).join("\n---\n");
 
@@ -27,6 +27,8 @@ test("a pasted three-tier application is checked while one types, placed, review
   await expect(finding).toHaveCount(0);
 
   // Where it belongs, decided as one clicks.
+  await page.getByRole("button", { name: "Continue to Placement" }).click();
+  await step(page, "Placement");
   await expect(page.getByRole("heading", { name: /^0 of 5 clusters chosen/ })).toBeVisible();
   await page.getByText("Labels", { exact: true }).click();
   await page.getByLabel("All of these labels").fill("region=eu-west");
@@ -39,7 +41,7 @@ test("a pasted three-tier application is checked while one types, placed, review
   for (const cluster of CLUSTERS) {
     await expect(row(chosen, cluster).getByRole("cell").first(), "there is a because").not.toBeEmpty();
   }
-  await page.getByRole("button", { name: "Save and review" }).click();
+  await toStep(page, "Review");
 
   await expect(page.getByRole("heading", { level: 1 })).toContainText("shop first revision");
   await expect(page.getByText(/^5 clusters get 9 objects each\.$/)).toBeVisible();
@@ -107,8 +109,9 @@ for (const { what, file, code, says } of REFUSED) {
   test(`${what} can be kept as a draft and is refused at the review, with its line`, async ({ page }) => {
     const name = `bad-${file.replace(".yaml", "")}`;
     await describe(page, name, "bad", fixture("bad", file));
+    await toStep(page, "Placement");
     await page.getByText("All clusters", { exact: true }).click();
-    await page.getByRole("button", { name: "Save and review" }).click();
+    await toStep(page, "Review");
     await expect(page.getByRole("heading", { level: 1 })).toContainText(name);
 
     const finding = page.getByRole("main").getByRole("listitem").filter({ hasText: says }).filter({ hasText: code }).first();
@@ -122,9 +125,10 @@ for (const { what, file, code, says } of REFUSED) {
 
 test("an image that does not exist is published and shows where and why it does not run", async ({ page }) => {
   await describe(page, "no-image", "bad", fixture("bad", "image-does-not-exist.yaml"));
+  await toStep(page, "Placement");
   await page.getByRole("checkbox", { name: "eu-west-1" }).check();
   await expect(page.getByRole("heading", { name: /^1 of 5 clusters chosen/ })).toBeVisible();
-  await page.getByRole("button", { name: "Save and review" }).click();
+  await toStep(page, "Review");
   await publish(page, "no-image");
 
   await expect(row(page, "eu-west-1")).toContainText("Degraded", { timeout: 40_000 });

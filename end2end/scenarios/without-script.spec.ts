@@ -16,9 +16,12 @@ test("a workload is written, published and seen Healthy by plain form posts", as
   await page.getByRole("link", { name: "New workload" }).click();
   await page.getByLabel("Workload name").fill("plain");
   await page.getByLabel("Namespace").fill("plain");
+  await page.getByText("YAML", { exact: true }).click();
+  await page.getByRole("button", { name: "Continue to Source" }).click();
   await page.getByRole("textbox", { name: "deploy.yaml", exact: true }).fill(fixture("jobs", "jobs.yaml"));
+  await page.getByRole("button", { name: "Continue to Placement" }).click();
   await page.getByText("All clusters", { exact: true }).click();
-  await page.getByRole("button", { name: "Save and review" }).click();
+  await page.getByRole("button", { name: "Review" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("Review plain first revision");
   await page.getByLabel("Message").fill("By hand");
   await page.getByRole("button", { name: "Publish to 5 clusters" }).click();

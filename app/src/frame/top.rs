@@ -100,7 +100,7 @@ fn crumbs(path: &str) -> Vec<(String, String, bool)> {
 
 /// Live, Reconnecting, or Stale since when.
 #[component]
-fn LiveWord() -> impl IntoView {
+pub fn LiveWord() -> impl IntoView {
     let word = live::live().word;
     let face = move || match word.get() {
         Word::Live => ("live hue-healthy", "online", "Live".to_owned()),

@@ -142,8 +142,14 @@ fn outcome(action: ServerAction<ConfigSave>, name: &str) -> impl IntoView + use<
     }
 }
 
+/// How a workload is kept, as fields.
 #[component]
-fn PolicyFields(addon: bool, policies: Policies) -> impl IntoView {
+pub fn PolicyFields(
+    /// Whether it is an addon.
+    addon: bool,
+    /// What the draft says.
+    policies: Policies,
+) -> impl IntoView {
     let tick = |name: &'static str, label: &'static str, on: bool| {
         view! {
             <label class="choice">

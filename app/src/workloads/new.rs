@@ -1,20 +1,24 @@
-//! A new workload from YAML: name, namespace, files, placement. A draft may have findings; only publishing is refused.
+//! A new workload: its name, its namespace, and how to begin. The draft is stored at once; the wizard goes on with it.
 
 use domain::Finding;
-use domain::cluster::Cluster;
-use domain::workload::SourceFile;
 use leptos::prelude::*;
 use leptos_meta::Title;
-use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use super::calls::candidates_read;
-use super::files::{Drafts, FilesEditor};
-use super::form::{LiveMatch, PlacementFields};
-use super::placement_form::{By, PlacementForm};
-use crate::components::findings::{tally, worst};
-use crate::components::{Said, icon, loaded};
+use crate::components::{Said, icon};
 use crate::errors::Answer;
+use crate::paths;
+
+/// How a new workload begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Begin {
+    /// With a container and a form for it.
+    #[default]
+    Containers,
+    /// With YAML that is there already.
+    Files,
+}
 
 /// The form, as it is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,31 +28,30 @@ pub struct NewForm {
     pub name: String,
     /// Namespace for objects that name none.
     pub namespace: String,
-    /// The files.
-    pub files: Vec<SourceFile>,
+    /// How to begin.
+    pub begin: Begin,
 }
 
-/// Stores a draft, then shows it (`then=draft`) or its review (`then=review`).
+/// Stores a draft, then shows its first step.
 #[server(prefix = "/api/fn", endpoint = "workload_create")]
-pub async fn workload_create(form: NewForm, placement: PlacementForm, then: String) -> Answer<()> {
-    use super::source::source_of;
+pub async fn workload_create(form: NewForm) -> Answer<()> {
+    use super::wizard::Step;
     use crate::errors::AppError;
-    use crate::{host, paths};
-    use domain::workload::{NewWorkload, WorkloadSpec};
+    use crate::host;
+    use domain::workload::{NewWorkload, Source, WorkloadSpec};
     let actor = host::actor()?;
-    let source = source_of(form.files).map_err(host::refused)?;
-    let placement = placement.placement().map_err(|findings| host::refused(AppError::Invalid(findings)))?;
-    let spec = WorkloadSpec {
-        namespace: form.namespace.trim().to_owned(),
-        source,
-        placement,
-        ..WorkloadSpec::default()
+    let (name, namespace) = (form.name.trim().to_owned(), form.namespace.trim().to_owned());
+    if let Some(finding) = domain::name::check_namespace(&namespace) {
+        return Err(host::refused(AppError::finding(finding)));
+    }
+    let files = match form.begin {
+        Begin::Containers => vec![super::skeleton::deployment(&name)],
+        Begin::Files => Vec::new(),
     };
-    let new = NewWorkload { name: form.name.trim().to_owned(), spec, ..NewWorkload::default() };
+    let spec = WorkloadSpec { namespace, source: Source::Yaml { files }, ..WorkloadSpec::default() };
+    let new = NewWorkload { name, spec, ..NewWorkload::default() };
     let workload = host::answer(host::hub()?.workload_create(&actor, new).await)?;
-    let next =
-        if then == "review" { paths::publish(&workload.name) } else { paths::workload(&workload.name) };
-    leptos_axum::redirect(&next);
+    leptos_axum::redirect(&Step::Source.path(&workload.name));
     Ok(())
 }
 
@@ -56,54 +59,52 @@ pub async fn workload_create(form: NewForm, placement: PlacementForm, then: Stri
 #[component]
 pub fn NewPage() -> impl IntoView {
     let action = ServerAction::<WorkloadCreate>::new();
-    let clusters = Resource::new(|| (), |()| candidates_read());
+    let (name, namespace) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
+    let busy = action.pending();
     view! {
         <Title text="New workload" />
-        {loaded(clusters, move |clusters| view! { <NewWorkloadForm action=action clusters=clusters /> }.into_any())}
-    }
-    .into_any()
-}
-
-#[component]
-fn NewWorkloadForm(action: ServerAction<WorkloadCreate>, clusters: Vec<Cluster>) -> impl IntoView {
-    let begin = PlacementForm::from_query(&use_query_map().get_untracked());
-    let placement =
-        RwSignal::new(begin.unwrap_or(PlacementForm { by: By::Names, ..PlacementForm::default() }));
-    let clusters = StoredValue::new(clusters);
-    let drafts = Drafts::new(&[]);
-    let (name, namespace) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
-    let findings = drafts.findings(name.into(), namespace.into());
-    view! {
-        <ActionForm action=action attr:class="stack">
-            <div class="stack-md">
+        <ActionForm action=action attr:class="wizard-step">
+            <div class="fields max-w-140">
                 <h1 class="title">"New workload"</h1>
                 {move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
-                <div class="field-row max-w-160">
-                    {name_field("name", "Workload name", "hello-app", name, domain::name::check_workload)}
-                    {name_field("namespace", "Namespace", "web", namespace, domain::name::check_namespace)}
-                </div>
+                {name_field("name", "Workload name", "hello-app", name, domain::name::check_workload)}
+                {name_field("namespace", "Namespace", "web", namespace, domain::name::check_namespace)}
+                <fieldset class="stack-sm">
+                    <legend class="field-label pb-1">"Begin with"</legend>
+                    {begin("containers", "A container", "A form for image, ports, environment and sizes; the YAML stands beside it.", true)}
+                    {begin("files", "YAML", "Paste manifests or upload files.", false)}
+                </fieldset>
             </div>
-            <section class="stack-sm" aria-labelledby="manifests">
-                <h2 class="section" id="manifests">
-                    "Manifests"
-                </h2>
-                <FilesEditor drafts=drafts findings=findings prefix="form" />
-            </section>
-            <section class="stack-md" aria-labelledby="where">
-                <h2 class="section" id="where">
-                    "Where it belongs"
-                </h2>
-                <div class="grid gap-10 lg:grid-cols-[372px_minmax(0,1fr)]">
-                    <PlacementFields form=placement clusters=clusters />
-                    <LiveMatch form=placement clusters=clusters current=StoredValue::new(Vec::new()) />
-                </div>
-            </section>
-            <Foot findings=findings busy=action.pending() />
+            <div class="footbar footbar-edge">
+                <span class="text-2">"A draft touches no cluster."</span>
+                <span class="flex gap-2">
+                    <a class="btn" href=paths::WORKLOADS>
+                        "Cancel"
+                    </a>
+                    <button class="btn btn-primary" type="submit" aria-busy=move || busy.get().to_string()>
+                        {move || if busy.get() { "Storing…" } else { "Continue to Source" }}
+                    </button>
+                </span>
+            </div>
         </ActionForm>
     }
     .into_any()
 }
 
+fn begin(value: &'static str, word: &'static str, about: &'static str, chosen: bool) -> impl IntoView {
+    let id = format!("begin-{value}");
+    view! {
+        <label class="choice items-start">
+            <input type="radio" class="radio mt-px" name="form[begin]" value=value checked=chosen aria-describedby=id.clone() />
+            <span>
+                <span class="strong">{word}</span>
+                <span class="field-help block" id=id>
+                    {about}
+                </span>
+            </span>
+        </label>
+    }
+}
 /// A name with its rule: told at the field while one types.
 fn name_field(
     part: &'static str,
@@ -153,29 +154,4 @@ fn name_field(
             </p>
         </div>
     }
-}
-
-/// Findings left, verbs right. Findings do not stop a draft.
-#[component]
-fn Foot(findings: Memo<Vec<Finding>>, busy: Memo<bool>) -> impl IntoView {
-    view! {
-        <div class="footbar -mx-8 max-sm:-mx-4">
-            <span class="reason">
-                {move || findings.with(|all| worst(all).mark())}
-                <span>
-                    {move || findings.with(|all| tally(all))}
-                    " · a draft touches no cluster"
-                </span>
-            </span>
-            <span class="flex gap-2">
-                <button class="btn" type="submit" name="then" value="draft" aria-busy=move || busy.get().to_string()>
-                    "Save draft"
-                </button>
-                <button class="btn btn-primary" type="submit" name="then" value="review" aria-busy=move || busy.get().to_string()>
-                    {move || if busy.get() { "Storing…" } else { "Save and review" }}
-                </button>
-            </span>
-        </div>
-    }
-    .into_any()
 }

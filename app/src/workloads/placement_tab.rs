@@ -38,16 +38,24 @@ pub async fn placement_read(name: String) -> Answer<PlacementData> {
     Ok(PlacementData { workload, clusters: candidates_read().await?, decision })
 }
 
-/// Saves the placement of the draft.
+/// Saves the placement of the draft; `then` says where the wizard goes on.
 #[server(prefix = "/api/fn", endpoint = "placement_save")]
-pub async fn placement_save(name: String, seen: i64, placement: PlacementForm) -> Answer<i64> {
+pub async fn placement_save(
+    name: String,
+    seen: i64,
+    placement: PlacementForm,
+    #[server(default)] then: String,
+) -> Answer<i64> {
+    use super::wizard::{Step, go_on};
     use crate::{errors::AppError, host};
     let (hub, actor) = (host::hub()?, host::actor()?);
     let placement = placement.placement().map_err(|findings| host::refused(AppError::Invalid(findings)))?;
     let mut spec = host::answer(hub.workload_view(&name).await)?.workload.draft;
     spec.placement = placement;
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    Ok(host::answer(hub.workload_edit(&actor, &name, edit, Some(seen)).await)?.revision)
+    let revision = host::answer(hub.workload_edit(&actor, &name, edit, Some(seen)).await)?.revision;
+    go_on(&name, Step::Placement, &then);
+    Ok(revision)
 }
 
 /// The tab.
