@@ -37,6 +37,9 @@ pub enum AppError {
         /// The revision it has now.
         current: i64,
     },
+    /// What the person saw before publishing is not what would be published now.
+    #[error("{0}")]
+    PlanStale(String),
     /// Not now, and why.
     #[error("{0}")]
     NotNow(String),
@@ -70,6 +73,7 @@ impl AppError {
             Self::NotFound { .. } => "Not here",
             Self::Exists(_) => "Taken",
             Self::Changed { .. } => "Changed meanwhile",
+            Self::PlanStale(_) => "The plan is stale",
             Self::NotNow(_) => "Not now",
             Self::Unauthenticated(_) => "Not signed in",
             Self::Busy => "The database does not answer",
@@ -113,6 +117,8 @@ impl From<hub::Error> for AppError {
             hub::Error::NotFound { what, name } => Self::NotFound { what: what.to_owned(), name },
             hub::Error::Exists(why) => Self::Exists(why),
             hub::Error::Changed { current } => Self::Changed { current },
+            hub::Error::PlanStale(why) => Self::PlanStale(why),
+            hub::Error::Unconfirmed(finding) => Self::Invalid(vec![*finding]),
             hub::Error::NotNow(why) => Self::NotNow(why.to_string()),
             hub::Error::KeyReused => Self::NotNow(hub::Error::KeyReused.to_string()),
             hub::Error::Unauthenticated(why) => Self::Unauthenticated(why.to_owned()),

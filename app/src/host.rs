@@ -89,7 +89,8 @@ pub fn refused(error: AppError) -> AppError {
     error
 }
 
-fn is_plain_form_post() -> bool {
+/// Whether a browser without script sent this: it wants to be led to a page.
+pub fn is_plain_form_post() -> bool {
     use_context::<http::request::Parts>().is_some_and(|parts| {
         let accept = parts.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
         parts.method == http::Method::POST && accept.is_some_and(|accept| accept.contains("text/html"))
@@ -101,7 +102,7 @@ fn status(error: &AppError) -> StatusCode {
         AppError::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
         AppError::NotFound { .. } => StatusCode::NOT_FOUND,
         AppError::Exists(_) | AppError::NotNow(_) => StatusCode::CONFLICT,
-        AppError::Changed { .. } => StatusCode::PRECONDITION_FAILED,
+        AppError::Changed { .. } | AppError::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         AppError::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
         AppError::Busy => StatusCode::SERVICE_UNAVAILABLE,
         AppError::Internal | AppError::Unreachable => StatusCode::INTERNAL_SERVER_ERROR,

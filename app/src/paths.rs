@@ -72,6 +72,11 @@ pub fn workload(name: &str) -> String {
     format!("{WORKLOADS}/{}", escaped(name))
 }
 
+/// The review of a workload with this plan.
+pub fn planned(name: &str, plan: &str) -> String {
+    query(&publish(name), &[("plan", plan)])
+}
+
 /// A tab of a workload.
 pub fn workload_tab(name: &str, tab: Tab) -> String {
     match tab {

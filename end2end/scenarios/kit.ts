@@ -156,9 +156,11 @@ export async function toStep(page: Page, word: string): Promise<void> {
 
 /** From the review on: presses the button, and the workload's page stands there. */
 export async function publish(page: Page, workload: string, message = ""): Promise<void> {
-  await expect(page).toHaveURL(new RegExp(`/workloads/${workload}/publish$`));
+  await expect(page).toHaveURL(new RegExp(`/workloads/${workload}/publish(\\?plan=\\w+)?$`));
   if (message !== "") await page.getByLabel("Message").fill(message);
-  await page.getByRole("button", { name: /^Publish to \d+ clusters?$/ }).click();
+  const button = page.getByRole("button", { name: /^Publish to \d+ clusters?$/ });
+  await expect(button, "every cluster was asked").not.toHaveAttribute("aria-disabled", "true", { timeout: 25_000 });
+  await button.click();
   await expect(page).toHaveURL(new RegExp(`/workloads/${workload}$`));
 }
 

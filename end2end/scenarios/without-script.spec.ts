@@ -23,6 +23,8 @@ test("a workload is written, published and seen Healthy by plain form posts", as
   await page.getByText("All clusters", { exact: true }).click();
   await page.getByRole("button", { name: "Review" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("Review plain first revision");
+  await page.getByRole("button", { name: "Plan now" }).click();
+  await expect(page.getByText("5 accepted")).toBeVisible();
   await page.getByLabel("Message").fill("By hand");
   await page.getByRole("button", { name: "Publish to 5 clusters" }).click();
   await expect(page).toHaveURL(/\/workloads\/plain$/);

@@ -25,10 +25,12 @@ use crate::site::Site;
 mod admit;
 mod begin;
 mod bundle;
+mod effect;
 mod gate;
 mod heartbeat;
 mod listener;
 mod peer;
+mod planned_bundle;
 mod register;
 mod renew;
 mod report;
@@ -42,6 +44,8 @@ use gate::Gate;
 
 /// The largest batch of reports, in bytes.
 const LARGEST_REPORT: usize = 16 * 1024 * 1024;
+/// The largest answer to a plan, in bytes.
+const LARGEST_EFFECT: usize = 4 * 1024 * 1024;
 /// An answer must have begun within this time: the longest wait an agent may ask for, and a little more.
 const ANSWER_WITHIN: Duration = Duration::from_secs(70);
 /// A body that stops coming for so long is given up.
@@ -94,13 +98,19 @@ pub struct Built {
 pub fn build(site: &Site, access: &AgentAccess) -> Built {
     let agents =
         Agents { site: site.clone(), authority: access.authority.clone(), gate: Arc::new(Gate::new()) };
-    let table: [(Method, &'static str, MethodRouter<Agents>); 8] = [
+    let table: [(Method, &'static str, MethodRouter<Agents>); 10] = [
         (Method::POST, register::PATH, post(register::handler)),
         (Method::POST, "/agent/v1/renew", post(renew::handler)),
         (Method::POST, "/agent/v1/begin", post(begin::handler)),
         (Method::GET, "/agent/v1/wants", get(wants::handler)),
         (Method::GET, "/agent/v1/stream", get(stream::handler)),
         (Method::GET, "/agent/v1/releases/{release}/bundle/{digest}", get(bundle::handler)),
+        (Method::GET, "/agent/v1/plans/{plan}/bundle/{digest}", get(planned_bundle::handler)),
+        (
+            Method::POST,
+            "/agent/v1/plans/{plan}/effect",
+            post(effect::handler).layer(DefaultBodyLimit::max(LARGEST_EFFECT)),
+        ),
         (
             Method::POST,
             "/agent/v1/reports",

@@ -21,6 +21,7 @@ pub mod fleet;
 pub mod join_token;
 pub mod overrides;
 pub mod placement;
+pub mod plan;
 pub mod registration;
 pub mod release;
 pub mod token;
@@ -67,7 +68,10 @@ fn table(site: &Site) -> OpenApiRouter<Site> {
         .routes(large(routes!(workload::put::handler)))
         .routes(routes!(workload::patch::handler))
         .routes(routes!(workload::delete::handler))
+        .routes(routes!(plan::make::handler))
+        .routes(routes!(plan::get::handler))
         .routes(routes!(workload::publish::handler))
+        .routes(routes!(workload::restore::handler))
         .routes(routes!(workload::unpublish::handler))
         .routes(routes!(workload::sync::handler))
         .routes(routes!(workload::status::handler))

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use agent::{Link, LinkError};
+use domain::plan::Effect;
 use domain::report::{ReportAck, ReportBatch, Wants};
-use domain::{ClusterId, Digest, ReleaseId};
+use domain::{ClusterId, Digest, PlanId, ReleaseId};
 
 use crate::site::Site;
 
@@ -34,10 +35,19 @@ impl Link for InProcess {
     }
 
     async fn bundle(&self, release: ReleaseId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
-        self.site.hub().bundle(self.cluster, release, digest).await.map_err(|error| match error {
-            hub::Error::NotFound { .. } => LinkError::Refused(error.to_string()),
-            other => unreachable(other),
-        })
+        self.site.hub().bundle(self.cluster, release, digest).await.map_err(refused_or_unreachable)
+    }
+
+    async fn planned_bundle(&self, plan: PlanId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
+        self.site.hub().planned_bundle(self.cluster, plan, digest).await.map_err(refused_or_unreachable)
+    }
+
+    async fn answer(&self, plan: PlanId, effect: Effect) -> Result<(), LinkError> {
+        match self.site.hub().plan_answer(self.cluster, plan, effect).await {
+            // The plan is over, or has its answer: nobody waits for this one.
+            Err(hub::Error::NotFound { .. }) => Ok(()),
+            other => other.map_err(unreachable),
+        }
     }
 
     async fn report(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
@@ -48,6 +58,13 @@ impl Link for InProcess {
 
     async fn heartbeat(&self) -> Result<(), LinkError> {
         self.site.hub().cluster_heartbeat(self.cluster).await.map_err(unreachable)
+    }
+}
+
+fn refused_or_unreachable(error: hub::Error) -> LinkError {
+    match error {
+        hub::Error::NotFound { .. } => LinkError::Refused(error.to_string()),
+        other => unreachable(other),
     }
 }
 

@@ -66,8 +66,8 @@ pub const fn status_of(error: &hub::Error) -> StatusCode {
     match error {
         hub::Error::Invalid(_) | hub::Error::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         hub::Error::NotFound { .. } => StatusCode::NOT_FOUND,
-        hub::Error::Exists(_) | hub::Error::NotNow(_) => StatusCode::CONFLICT,
-        hub::Error::Changed { .. } => StatusCode::PRECONDITION_FAILED,
+        hub::Error::Exists(_) | hub::Error::NotNow(_) | hub::Error::Unconfirmed(_) => StatusCode::CONFLICT,
+        hub::Error::Changed { .. } | hub::Error::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         hub::Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
         hub::Error::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
         hub::Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -87,6 +87,8 @@ impl From<hub::Error> for Refusal {
         let title = match &error {
             hub::Error::Invalid(_) => "The input is not valid",
             hub::Error::Changed { .. } => "Changed meanwhile",
+            hub::Error::PlanStale(_) => "The plan is stale",
+            hub::Error::Unconfirmed(_) => "Say how many",
             hub::Error::NotNow(_) => "Not now",
             other => reason(status_of(other)),
         };
@@ -94,6 +96,7 @@ impl From<hub::Error> for Refusal {
         match error {
             hub::Error::Changed { current } => problem.current_revision = Some(current),
             hub::Error::Invalid(findings) => problem.findings = findings,
+            hub::Error::Unconfirmed(finding) => problem.findings = vec![*finding],
             _ => {}
         }
         Self(Box::new(problem))

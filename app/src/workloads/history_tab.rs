@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Age, Empty, Pager, count_of, loaded_part};
+use crate::components::{Age, Empty, Pager, Said, count_of, icon, loaded_part};
 use crate::errors::Answer;
 use crate::events::{EventRow, events_read};
 use crate::paths::{self, Tab};
@@ -43,10 +43,23 @@ pub fn HistoryTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
         move || (name.get(), cursor(), version.get()),
         |(name, cursor, _)| revisions_read(name, cursor),
     );
-    loaded_part(data, move |history| show(history, &name.get(), cursor().is_some()))
+    let restore = ServerAction::<WorkloadRestore>::new();
+    view! {
+        {move || restore.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
+        {loaded_part(data, move |history| show(history, &name.get(), cursor().is_some(), restore))}
+    }
 }
 
-fn show(history: History, name: &str, later: bool) -> AnyView {
+/// Makes the draft what a revision was, and shows what publishing it would do.
+#[server(prefix = "/api/fn", endpoint = "workload_restore")]
+pub async fn workload_restore(name: String, revision: u32) -> Answer<()> {
+    use crate::host;
+    host::answer(host::hub()?.workload_restore(&host::actor()?, &name, revision, None).await)?;
+    leptos_axum::redirect(&paths::publish(&name));
+    Ok(())
+}
+
+fn show(history: History, name: &str, later: bool, restore: ServerAction<WorkloadRestore>) -> AnyView {
     let History { page, at } = history;
     if page.items.is_empty() {
         let review = paths::publish(name);
@@ -71,16 +84,26 @@ fn show(history: History, name: &str, later: bool) -> AnyView {
                     <th scope="col">"By"</th>
                     <th scope="col">"Message"</th>
                     <th scope="col">"Source"</th>
+                    <th scope="col">
+                        <span class="sr-only">"Undo"</span>
+                    </th>
                 </tr>
             </thead>
-            <tbody>{page.items.into_iter().map(|revision| row(revision, at)).collect_view()}</tbody>
+            <tbody>{page.items.into_iter().map(|revision| row(revision, at, name, restore)).collect_view()}</tbody>
         </table>
         <Pager shown=shown total=page.total noun="revisions" first=later.then_some(base) next=next />
     }
     .into_any()
 }
 
-fn row(revision: Revision, at: Timestamp) -> impl IntoView {
+fn row(
+    revision: Revision,
+    at: Timestamp,
+    name: &str,
+    restore: ServerAction<WorkloadRestore>,
+) -> impl IntoView + use<> {
+    let name = name.to_owned();
+    let title = format!("Make the draft what revision {} was, and review it", revision.number);
     let files = u32::try_from(revision.spec.source.files().len()).unwrap_or(u32::MAX);
     view! {
         <tr>
@@ -93,6 +116,16 @@ fn row(revision: Revision, at: Timestamp) -> impl IntoView {
             <td data-label="By">{revision.author}</td>
             <td data-label="Message">{revision.message}</td>
             <td data-label="Source">{count_of(files, "file")}</td>
+            <td class="right">
+                <ActionForm action=restore>
+                    <input type="hidden" name="name" value=name />
+                    <input type="hidden" name="revision" value=revision.number.to_string() />
+                    <button class="btn btn-sm" type="submit" title=title.clone() aria-label=title>
+                        {icon("undo")}
+                        "Take back"
+                    </button>
+                </ActionForm>
+            </td>
         </tr>
     }
 }

@@ -1,99 +1,82 @@
-//! The review before a publish: what the guard rails say, where it goes and why, what leaves, and one button.
+//! The review before a publish: what the guard rails and the clusters say, what would change where, what leaves, and one
+//! button that is bound to exactly that (E-2).
 
-use domain::cluster::Cluster;
 use domain::workload::{Intent, WorkloadView};
-use domain::{Finding, can};
 use leptos::prelude::*;
 use leptos_meta::Title;
-use leptos_router::hooks::use_params_map;
-use serde::{Deserialize, Serialize};
+use leptos_router::NavigateOptions;
+use leptos_router::hooks::{use_navigate, use_params_map, use_query_map};
 
 use super::form::Verdicts;
-use crate::components::findings::{tally, worst};
-use crate::components::{CopyLine, FindingList, Look, Reason, Said, count_of, icon, joined, loaded};
-use crate::errors::Answer;
+use crate::components::findings::tally;
+use crate::components::{Banner, FindingList, Look, Said, icon, loaded};
 use crate::paths::{self, Tab};
 
-/// What a publish would do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Review {
-    /// The workload; without the texts of its files.
-    pub view: WorkloadView,
-    /// What the guard rails say.
-    pub findings: Vec<Finding>,
-    /// Where it would go.
-    pub decision: domain::placement::Decision,
-    /// Every cluster, for the reach of the chosen.
-    pub clusters: Vec<Cluster>,
-    /// Clusters that have it now and would lose it.
-    pub leaving: Vec<String>,
-    /// Objects per cluster, before overrides.
-    pub objects: u32,
-}
+mod changes;
+mod read;
+mod send;
+mod side;
 
-/// The page's query.
-#[server(prefix = "/api/fn", endpoint = "review_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn review_read(name: String) -> Answer<Review> {
-    use super::calls::candidates_read;
-    use super::source::without_texts;
-    use crate::host;
-    use domain::manifest;
-    use domain::page::{ListQuery, MAX_LIMIT};
-    use domain::release::ReleaseGoal;
-    let hub = host::hub_for_reader()?;
-    let mut view = host::answer(hub.workload_view(&name).await)?;
-    let checked = host::answer(hub.workload_check(&name, &view.workload.draft).await)?;
-    let objects = manifest::parse(view.workload.draft.source.files()).manifests.len();
-    without_texts(&mut view.workload.draft.source);
-    if let Some(revision) = &mut view.published_revision {
-        without_texts(&mut revision.spec.source);
-    }
-    let all = ListQuery { limit: Some(MAX_LIMIT), ..ListQuery::default() };
-    let releases = host::answer(hub.release_list(&name, &all).await)?.items;
-    let chosen: Vec<_> = checked.decision.chosen().map(|verdict| verdict.cluster).collect();
-    let leaving = releases
-        .into_iter()
-        .filter(|one| one.release.goal == ReleaseGoal::Present && !chosen.contains(&one.release.cluster))
-        .map(|one| one.cluster_name)
-        .collect();
-    Ok(Review {
-        view,
-        findings: checked.findings,
-        decision: checked.decision,
-        clusters: candidates_read().await?,
-        leaving,
-        objects: u32::try_from(objects).unwrap_or(u32::MAX),
-    })
-}
+use changes::Changes;
+use read::{Review, review_read};
+use send::{PlanMake, WorkloadPublish};
+use side::Side;
 
-/// Freezes the draft as a revision and lets it go out. `seen` is the draft that the person reviewed.
-#[server(prefix = "/api/fn", endpoint = "workload_publish")]
-pub async fn workload_publish(name: String, message: String, seen: i64) -> Answer<()> {
-    use crate::host;
-    let message: String = message.trim().chars().take(500).collect();
-    host::answer(host::hub()?.workload_publish(&host::actor()?, &name, &message, Some(seen)).await)?;
-    leptos_axum::redirect(&paths::workload(&name));
-    Ok(())
-}
-
-/// The page.
+/// The page. Which plan is shown stands in the address, so it can be sent to somebody else.
 #[component]
 pub fn PublishPage() -> impl IntoView {
-    let params = use_params_map();
+    let (params, query) = (use_params_map(), use_query_map());
     let name = Memo::new(move |_| params.read().get("name").unwrap_or_default());
-    let action = ServerAction::<WorkloadPublish>::new();
-    let data = Resource::new(move || name.get(), review_read);
+    let plan = Memo::new(move |_| query.read().get("plan"));
+    let (make, publish) = (ServerAction::<PlanMake>::new(), ServerAction::<WorkloadPublish>::new());
+    let looked = RwSignal::new(0_u32);
+    let data = Resource::new(
+        move || (name.get(), plan.get(), looked.get()),
+        |(name, plan, _)| review_read(name, plan),
+    );
+    keep_planned(name, plan, make, looked, data);
     view! {
         {move || view! { <Title text=format!("Review {}", name.get()) /> }}
-        {loaded(data, move |review| show(review, action))}
+        {loaded(data, move |review| show(review, make, publish))}
     }
     .into_any()
 }
 
-fn show(review: Review, action: ServerAction<WorkloadPublish>) -> AnyView {
+/// In the browser: plans when the page shows no plan, and looks again while clusters are still asked.
+fn keep_planned(
+    name: Memo<String>,
+    plan: Memo<Option<String>>,
+    make: ServerAction<PlanMake>,
+    looked: RwSignal<u32>,
+    data: Resource<crate::errors::Answer<Review>>,
+) {
+    let navigate = use_navigate();
+    Effect::new(move |_| {
+        if let Some(Ok(id)) = make.value().get() {
+            let there = paths::planned(&name.get_untracked(), &id);
+            navigate(&there, NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() });
+        }
+    });
+    let untried = move || plan.get_untracked().is_none() && make.value().with_untracked(Option::is_none);
+    Effect::new(move |_| match data.get() {
+        Some(Ok(review)) if review.is_unplanned() && untried() && !make.pending().get_untracked() => {
+            make.dispatch(PlanMake { name: name.get_untracked() });
+        }
+        // The answer waits on the server, so this is no busy loop.
+        Some(Ok(review)) if review.plan.as_ref().is_some_and(|plan| plan.heard.open > 0) => {
+            looked.update(|count| *count += 1);
+        }
+        _ => {}
+    });
+}
+
+fn show(review: Review, make: ServerAction<PlanMake>, publish: ServerAction<WorkloadPublish>) -> AnyView {
     let name = review.view.workload.name.clone();
     let clusters = StoredValue::new(review.clusters.clone());
     let step = step(&review.view);
+    let findings = review.findings().to_vec();
+    let chosen = review.decision.chosen().count();
+    let total = review.decision.verdicts.len();
     view! {
         <div class="split split-344">
             <div class="stack">
@@ -102,18 +85,60 @@ fn show(review: Review, action: ServerAction<WorkloadPublish>) -> AnyView {
                 </h1>
                 <section class="stack-sm" aria-labelledby="findings">
                     <h2 class="section" id="findings">
-                        "Findings " <span class="meta font-normal">{tally(&review.findings)}</span>
+                        "Findings " <span class="meta font-normal">{tally(&findings)}</span>
                     </h2>
-                    {review.findings.is_empty().then(|| view! { <p class="text-2">"The guard rails have nothing to say."</p> })}
-                    <FindingList findings=review.findings.clone() editors=paths::workload_tab(&name, Tab::Config) />
+                    {findings.is_empty().then(|| view! { <p class="text-2">"Nobody has anything to say against it."</p> })}
+                    <FindingList findings=findings editors=paths::workload_tab(&name, Tab::Config) />
                 </section>
-                <Verdicts decision=review.decision.clone() clusters=clusters />
+                {planned(&review, make)}
+                <details class="fold" open=review.plan.is_none()>
+                    <summary>
+                        "Why these clusters" <span class="text-3">{format!("{chosen} of {total} chosen")}</span>
+                    </summary>
+                    <div class="py-3">
+                        <Verdicts decision=review.decision.clone() clusters=clusters />
+                    </div>
+                </details>
             </div>
-            <aside class="stack-md" aria-label="Publish">
-                <Consequences review=review.clone() />
-                <PublishForm review=review action=action />
-            </aside>
+            <Side review=review make=make publish=publish />
         </div>
+    }
+    .into_any()
+}
+
+/// The changes, or how to get them.
+fn planned(review: &Review, make: ServerAction<PlanMake>) -> AnyView {
+    if let Some(plan) = review.plan.clone() {
+        return view! { <Changes plan=plan /> }.into_any();
+    }
+    if review.refusal.is_some() {
+        return ().into_any();
+    }
+    let name = review.view.workload.name.clone();
+    let said = move || match make.value().get() {
+        Some(Err(error)) => view! { <Said error=error /> }.into_any(),
+        _ => ().into_any(),
+    };
+    let again = if review.gone { "The plan in the address is over. " } else { "" };
+    view! {
+        <section class="stack-sm" aria-labelledby="changes" aria-busy=move || make.pending().get().to_string()>
+            <h2 class="section" id="changes">
+                "Changes"
+            </h2>
+            {said}
+            <Banner look=Look { icon: "note", hue: "hue-unknown", loud: "state-quiet" }>
+                <p>{again} "The clusters are asked what this would change on them. Nothing is written."</p>
+                <div class="banner-actions">
+                    <ActionForm action=make>
+                        <input type="hidden" name="name" value=name />
+                        <button class="btn" type="submit" aria-busy=move || make.pending().get().to_string()>
+                            {icon("refresh")}
+                            {move || if make.pending().get() { "Asking…" } else { "Plan now" }}
+                        </button>
+                    </ActionForm>
+                </div>
+            </Banner>
+        </section>
     }
     .into_any()
 }
@@ -126,118 +151,4 @@ fn step(view: &WorkloadView) -> String {
         (Intent::Draft, _) => "first revision".to_owned(),
         _ => "new revision".to_owned(),
     }
-}
-
-/// What publishing does, in counts.
-#[component]
-fn Consequences(review: Review) -> impl IntoView {
-    let chosen = u32::try_from(review.decision.chosen().count()).unwrap_or(u32::MAX);
-    let away = review
-        .decision
-        .chosen()
-        .filter(|verdict| {
-            let reach = review.clusters.iter().find(|one| one.id == verdict.cluster).map(|one| one.reach);
-            reach == Some(domain::cluster::Reach::Offline)
-        })
-        .count();
-    let away = (away > 0).then(|| {
-        view! {
-            <li class="text-2">
-                {format!("{} offline; they get it when they return and hold nobody up.", count_of(u32::try_from(away).unwrap_or(0), "cluster"))}
-            </li>
-        }
-    });
-    let lost = u32::try_from(review.leaving.len()).unwrap_or(u32::MAX);
-    let names = joined(&review.leaving, review.leaving.len(), 6);
-    let workload = review.view.workload.name.clone();
-    view! {
-        <section class="stack-sm">
-            <h2 class="section">"What publishing does"</h2>
-            <ul class="grid gap-1">
-                <li>
-                    <b class="strong">{count_of(chosen, "cluster")}</b>
-                    {format!(" get {} each.", count_of(review.objects, "object"))}
-                </li>
-                {away}
-                <li class="text-2">"Each cluster is told, pulls, applies in order, and confirms. Nothing is cut short by a time limit."</li>
-            </ul>
-        </section>
-        {(lost > 0)
-            .then(|| {
-                view! {
-                    <div class="warn-box hue-drifted">
-                        <p class="strong">{icon("warning")} {format!(" {} would lose {workload}", count_of(lost, "cluster"))}</p>
-                        <p class="text-2">{format!("{names}. The new placement no longer chooses them; their objects are removed.")}</p>
-                    </div>
-                }
-            })}
-    }
-    .into_any()
-}
-
-/// Message and button. A button that can't be pressed says why.
-#[component]
-fn PublishForm(review: Review, action: ServerAction<WorkloadPublish>) -> impl IntoView {
-    let workload = review.view.workload.clone();
-    let chosen = u32::try_from(review.decision.chosen().count()).unwrap_or(u32::MAX);
-    let verb = format!("Publish to {}", count_of(chosen, "cluster"));
-    let why = refusal(&review);
-    let pending = action.pending();
-    let line = format!("flotilla publish {} --wait", workload.name);
-    let button = match why {
-        None => {
-            let verb = verb.clone();
-            view! {
-                <button class="btn btn-primary w-full" type="submit" aria-busy=move || pending.get().to_string()>
-                    {move || if action.pending().get() { "Storing…".to_owned() } else { verb.clone() }}
-                </button>
-            }
-            .into_any()
-        }
-        Some((look, why)) => view! {
-            <button class="btn w-full" type="button" aria-disabled="true" aria-describedby="why-publish">
-                {verb.clone()}
-            </button>
-            <Reason id="why-publish" look=look>
-                {why}
-            </Reason>
-        }
-        .into_any(),
-    };
-    view! {
-        <ActionForm action=action attr:class="stack-md">
-            <input type="hidden" name="name" value=workload.name.clone() />
-            <input type="hidden" name="seen" value=workload.revision.to_string() />
-            <div class="field">
-                <label class="field-label" for="message">
-                    "Message " <span class="field-note">"optional"</span>
-                </label>
-                <input class="input" id="message" name="message" maxlength="500" placeholder="What changes, for those who read the history" />
-            </div>
-            {move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
-            {button}
-            <p class="meta">"Nothing is shown as done until the server stored it."</p>
-        </ActionForm>
-        <CopyLine line=line />
-    }
-    .into_any()
-}
-
-/// Why it can't be published now.
-fn refusal(review: &Review) -> Option<(Look, AnyView)> {
-    let errors: Vec<Finding> = review.findings.iter().filter(|finding| finding.blocks()).cloned().collect();
-    if let Some(first) = errors.first() {
-        let place = first
-            .place
-            .as_ref()
-            .map(|place| format!(", {} line {}", place.file, place.line))
-            .unwrap_or_default();
-        let href = paths::workload_tab(&review.view.workload.name, Tab::Config);
-        let n = u32::try_from(errors.len()).unwrap_or(u32::MAX);
-        let link = format!("{}{place}", first.code);
-        let why = view! { {format!("{} to fix first: ", count_of(n, "error"))} <a class="link" href=href>{link}</a> };
-        return Some((worst(&errors), why.into_any()));
-    }
-    let lock = Look { icon: "lock", hue: "hue-unknown", loud: "state-quiet" };
-    can::publish(&review.view.workload).err().map(|why| (lock, why.to_string().into_any()))
 }

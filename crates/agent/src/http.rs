@@ -7,8 +7,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use domain::plan::Effect;
 use domain::report::{ReportAck, ReportBatch, Wants};
-use domain::{Digest, ReleaseId};
+use domain::{Digest, PlanId, ReleaseId};
 use rand::Rng as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -132,9 +133,19 @@ impl Link for HttpLink {
     }
 
     async fn bundle(&self, release: ReleaseId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
-        self.client().bundle(release, digest).await.map_err(|error| {
-            if error.error.is_not_found() { LinkError::Refused(error.to_string()) } else { failed(error) }
-        })
+        self.client().bundle(release, digest).await.map_err(refused_or_failed)
+    }
+
+    async fn planned_bundle(&self, plan: PlanId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
+        self.client().planned_bundle(plan, digest).await.map_err(refused_or_failed)
+    }
+
+    async fn answer(&self, plan: PlanId, effect: Effect) -> Result<(), LinkError> {
+        match self.client().answer(plan, &effect).await {
+            // The plan is over, or has its answer: nobody waits for this one.
+            Err(error) if error.error.is_not_found() => Ok(()),
+            other => other.map_err(failed),
+        }
     }
 
     async fn report(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
@@ -151,6 +162,10 @@ impl Link for HttpLink {
         // The sender lives as long as this link: a closed channel means that the agent ends.
         let _ = heard.wait_for(|now| now.connects != connects).await;
     }
+}
+
+fn refused_or_failed(error: AgentError) -> LinkError {
+    if error.error.is_not_found() { LinkError::Refused(error.to_string()) } else { failed(error) }
 }
 
 fn failed(error: AgentError) -> LinkError {

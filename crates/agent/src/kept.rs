@@ -37,8 +37,7 @@ impl Whole {
     pub fn of(list: &Wants, here: impl Fn(&Digest) -> Option<Arc<Bundle>>, before: &Self) -> Self {
         let old: HashMap<ReleaseId, &Want> =
             before.list.releases.iter().map(|want| (want.release, want)).collect();
-        let mut whole =
-            Self { list: Wants { version: list.version, releases: Vec::new() }, ..Self::default() };
+        let mut whole = Self { list: Wants { version: list.version, ..Wants::default() }, ..Self::default() };
         for want in &list.releases {
             let Some((_, digest)) = bundle_of(want) else {
                 whole.list.releases.push(want.clone());

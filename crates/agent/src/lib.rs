@@ -5,6 +5,7 @@
 //! dials out only, and it knows one cluster only. While the hub is away it goes on keeping the cluster as it was wanted
 //! last, also after a restart ([`keep`]).
 
+mod asks;
 mod connect;
 mod http;
 mod identity;

@@ -6,8 +6,9 @@
 use std::future::Future;
 use std::time::Duration;
 
+use domain::plan::Effect;
 use domain::report::{ReportAck, ReportBatch, Wants};
-use domain::{Digest, ReleaseId};
+use domain::{Digest, PlanId, ReleaseId};
 
 /// Why the hub gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,16 @@ pub trait Link: Send + Sync + 'static {
         release: ReleaseId,
         digest: &Digest,
     ) -> impl Future<Output = Result<Vec<u8>, LinkError>> + Send;
+
+    /// The canonical bytes of the bundle that a plan's question is about. The caller checks the digest.
+    fn planned_bundle(
+        &self,
+        plan: PlanId,
+        digest: &Digest,
+    ) -> impl Future<Output = Result<Vec<u8>, LinkError>> + Send;
+
+    /// Answers a plan's question.
+    fn answer(&self, plan: PlanId, effect: Effect) -> impl Future<Output = Result<(), LinkError>> + Send;
 
     /// Hands a batch of reports over.
     fn report(&self, batch: ReportBatch) -> impl Future<Output = Result<ReportAck, LinkError>> + Send;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::keep::Keeper;
 use crate::link::Link;
-use crate::{connect, kept, pulse, reports, wants};
+use crate::{asks, connect, kept, pulse, reports, wants};
 
 /// How an agent runs.
 #[derive(Debug, Clone)]
@@ -70,10 +70,12 @@ pub async fn run<L: Link>(link: L, client: kube::Client, options: Options, cance
         newer_wants: Notify::new(),
     });
     let (keep, newest) = watch::channel(None);
+    let (lists, asked) = watch::channel(None);
     let parts = async {
         tokio::join!(
             engine.run(cancel.clone()),
-            wants::run(&agent, before, keep),
+            wants::run(&agent, before, keep, lists),
+            asks::run(&agent, asked),
             kept::run(&agent.options, kept, newest),
             reports::run(&agent),
             pulse::run(&agent),

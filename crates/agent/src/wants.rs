@@ -41,8 +41,9 @@ pub(crate) async fn run<L: Link>(
     agent: &Arc<Agent<L>>,
     before: Whole,
     keep: watch::Sender<Option<Arc<Whole>>>,
+    lists: watch::Sender<Option<Wants>>,
 ) {
-    let (lists, newest) = watch::channel(None);
+    let newest = lists.subscribe();
     tokio::join!(follow(agent, lists), hold(agent, newest, before, keep));
 }
 

@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    apply, cluster, completion, context, delete, diagnose, events, explain, get, history, login, publish,
-    status, sync, unpublish, validate, version,
+    apply, cluster, completion, context, delete, diagnose, events, explain, get, history, login, plan,
+    publish, rollback, status, sync, unpublish, validate, version,
 };
 
 const AFTER_HELP: &str = "\
 A first time:
   flotilla login http://127.0.0.1:4600
   flotilla apply -f ./guestbook --clusters eu-1,us-1
+  flotilla plan guestbook
   flotilla publish guestbook --wait
   flotilla status guestbook
 
-Exit codes: 0 done, 1 failed, 2 wrong command line, 3 refused by a guard rail, 4 some clusters failed, 5 the wait timed out.";
+Exit codes: 0 done, 1 failed, 2 wrong command line, 3 refused by a guard rail, 4 some clusters failed, 5 the wait timed out, 6 the plan is stale.";
 
 /// Publish Kubernetes workloads to many clusters and keep them there.
 #[derive(Parser)]
@@ -87,6 +88,8 @@ fn given(text: Option<&String>) -> Option<&str> {
 #[derive(Subcommand)]
 pub enum Command {
     Apply(apply::Apply),
+    Plan(plan::Plan),
+    Diff(plan::Diff),
     Publish(publish::Publish),
     Status(status::Status),
     Get(get::Get),
@@ -94,6 +97,7 @@ pub enum Command {
     Unpublish(unpublish::Unpublish),
     Delete(delete::Delete),
     History(history::History),
+    Rollback(rollback::Rollback),
     Events(events::Events),
     /// Look at clusters, label them, and close them to new workloads
     #[command(subcommand)]

@@ -18,7 +18,9 @@ pub mod explain;
 pub mod get;
 pub mod history;
 pub mod login;
+pub mod plan;
 pub mod publish;
+pub mod rollback;
 pub mod status;
 pub mod sync;
 pub mod unpublish;
@@ -58,6 +60,8 @@ pub async fn run(cli: Cli, out: &mut Out) -> Exit {
 async fn remotely(command: Command, remote: &Remote, out: &mut Out) -> Result<Exit, Failure> {
     match command {
         Command::Apply(command) => command.run(remote, out).await,
+        Command::Plan(command) => command.run(remote, out).await,
+        Command::Diff(command) => command.run(remote, out).await,
         Command::Publish(command) => command.run(remote, out).await,
         Command::Status(command) => command.run(remote, out).await,
         Command::Get(command) => command.run(remote, out).await,
@@ -65,6 +69,7 @@ async fn remotely(command: Command, remote: &Remote, out: &mut Out) -> Result<Ex
         Command::Unpublish(command) => command.run(remote, out).await,
         Command::Delete(command) => command.run(remote, out).await,
         Command::History(command) => command.run(remote, out).await,
+        Command::Rollback(command) => command.run(remote, out).await,
         Command::Events(command) => command.run(remote, out).await,
         Command::Cluster(command) => command.run(remote, out).await,
         Command::Explain(command) => command.run(remote, out).await,
@@ -80,12 +85,15 @@ async fn remotely(command: Command, remote: &Remote, out: &mut Out) -> Result<Ex
 fn subject(command: &Command) -> Subject {
     let workload = |name: &str| Subject::Workload(name.to_owned());
     match command {
+        Command::Plan(command) => workload(&command.workload),
+        Command::Diff(command) => workload(&command.workload),
         Command::Publish(command) => workload(&command.workload),
         Command::Status(status::Status { workload: Some(name), .. }) => workload(name),
         Command::Sync(command) => workload(&command.workload),
         Command::Unpublish(command) => workload(&command.workload),
         Command::Delete(command) => workload(&command.workload),
         Command::History(command) => workload(&command.workload),
+        Command::Rollback(command) => workload(command.workload()),
         Command::Explain(explain::Explain::Placement(command)) => workload(&command.workload),
         Command::Get(command) => command.subject(),
         Command::Diagnose(command) => command.subject(),

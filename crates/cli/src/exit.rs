@@ -17,6 +17,8 @@ pub enum Exit {
     Partial,
     /// The wait was over before the clusters were.
     TimedOut,
+    /// The plan is not what would be published now.
+    Stale,
     /// Ctrl-C: 128 and the number of the signal, as shells count.
     Interrupted,
 }
@@ -31,6 +33,7 @@ impl Exit {
             Self::Refused => 3,
             Self::Partial => 4,
             Self::TimedOut => 5,
+            Self::Stale => 6,
             Self::Interrupted => 130,
         }
     }

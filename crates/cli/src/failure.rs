@@ -66,6 +66,7 @@ impl Failure {
 fn of_wire(error: wire::Error, remote: Option<&Remote>) -> Told {
     let exit = match error {
         wire::Error::BadServer(_) | wire::Error::BadToken => Exit::Usage,
+        _ if error.code() == "PlanStale" => Exit::Stale,
         _ if !error.findings().is_empty() => Exit::Refused,
         _ => Exit::Failed,
     };

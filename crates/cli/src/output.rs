@@ -15,9 +15,14 @@ mod paint;
 mod table;
 
 pub use clean::clean;
-pub use findings::summary;
-pub use paint::{Paint, of_state};
+pub use findings::{few, summary};
+pub use paint::{Colour, Paint, of_state};
 pub use table::Table;
+
+/// The noun in the number that `count` asks for.
+pub fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
 
 /// How an answer is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -103,6 +103,11 @@ typed_id!(
     "override"
 );
 typed_id!(
+    /// A plan of a publish.
+    PlanId,
+    "plan"
+);
+typed_id!(
     /// One workload on one cluster.
     ReleaseId,
     "release"

@@ -39,5 +39,5 @@ pub mod workload;
 
 pub use digest::Digest;
 pub use finding::{Finding, Severity};
-pub use id::{ClusterId, JoinTokenId, OverrideId, ProjectId, ReleaseId, TokenId, UserId, WorkloadId};
+pub use id::{ClusterId, JoinTokenId, OverrideId, PlanId, ProjectId, ReleaseId, TokenId, UserId, WorkloadId};
 pub use time::Timestamp;

@@ -1,22 +1,29 @@
-//! The plan for one object: what applying it would change, field by field.
+//! The plan: what publishing would change, cluster by cluster ([`Plan`]), object by object ([`Effect`]), field by field
+//! ([`diff`]) (E-2, S1-15).
 //!
-//! The same comparison serves drift: a live object has drifted if applying what was applied would change it.
+//! The comparison of fields serves drift too: a live object has drifted if applying what was applied would change it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+mod blast;
 mod diff;
+mod effect;
 mod fields;
 #[cfg(test)]
 mod laws;
 mod removed;
 mod secret;
+mod targets;
 #[cfg(test)]
 mod tests;
 
+pub use blast::{BlastRadius, removal_limit};
 pub use diff::diff;
+pub use effect::{Effect, ObjectEffect, Outcome, Tally};
 pub use removed::removed_since;
 pub use secret::HIDDEN;
+pub use targets::{Ask, Basis, BasisTarget, EffectGroup, Plan, PlanTarget, TargetChange, TargetState};
 
 /// One field that differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

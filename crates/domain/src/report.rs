@@ -13,6 +13,7 @@ use crate::finding::Finding;
 use crate::health::Health;
 use crate::id::ReleaseId;
 use crate::object::ObjectRef;
+use crate::plan::Ask;
 use crate::policy::{DeletionPolicy, Feedback, Policies};
 use crate::release::{StageName, StageState, Sync};
 use crate::time::Timestamp;
@@ -25,6 +26,9 @@ pub struct Wants {
     pub version: i64,
     /// One entry per release.
     pub releases: Vec<Want>,
+    /// What the hub wants to know for plans; each is answered once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<Ask>,
 }
 
 /// What a cluster should do about one release.

@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use domain::bundle::Bundle;
 use domain::cluster::ClusterFacts;
-use domain::finding::Finding;
-use domain::object::ObjectRef;
-use domain::plan::FieldChange;
-use domain::workload::Policies;
+use domain::plan::Effect;
+use domain::report::Goal;
 use domain::{Digest, ReleaseId};
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -130,14 +128,15 @@ impl Engine {
         self.cx.api.reach().silence().is_none()
     }
 
-    /// What applying `bundle` would change, object by object, asked of the API server itself (`dryRun=All`).
-    pub async fn dry_run(
-        &self,
-        release: Option<ReleaseId>,
-        bundle: &Bundle,
-        policies: Policies,
-    ) -> Vec<(ObjectRef, Result<Vec<FieldChange>, Finding>)> {
-        dry_run::run(&self.cx, release, bundle, policies).await
+    /// What carrying out `goal` would do, object by object, asked of the API server itself (`dryRun=All`, G404). `bundle`
+    /// is the one that the goal names. Nothing is written.
+    pub async fn effect(&self, release: Option<ReleaseId>, goal: &Goal, bundle: &Bundle) -> Effect {
+        match goal {
+            Goal::Present { policies, .. } => dry_run::present(&self.cx, release, bundle, policies).await,
+            Goal::Absent { deletion, policies } => {
+                dry_run::absent(&self.cx, release, *deletion, policies).await
+            }
+        }
     }
 
     /// Does the work until cancelled. To be called once; a second call returns at once.

@@ -37,6 +37,9 @@ mod retry;
 mod serve;
 mod status;
 
+pub(crate) use apply::identical;
+pub(crate) use plan::{Asked, has_completed};
+pub(crate) use preflight::defined;
 pub(crate) use serve::serve;
 
 /// What the hub wants, with bundles at hand.

@@ -26,6 +26,12 @@ pub enum Error {
         /// The revision it has now.
         current: i64,
     },
+    /// What the person saw before publishing is not what would be published now.
+    #[error("{0}")]
+    PlanStale(String),
+    /// So much would go that the number has to be given with the request (G505).
+    #[error("{} {}", .0.message, .0.hint)]
+    Unconfirmed(Box<Finding>),
     /// Not now, and why.
     #[error(transparent)]
     NotNow(#[from] WhyNot),
@@ -56,6 +62,8 @@ impl Error {
             Self::NotFound { .. } => "NotFound",
             Self::Exists(_) => "Exists",
             Self::Changed { .. } => "Changed",
+            Self::PlanStale(_) => "PlanStale",
+            Self::Unconfirmed(_) => "ConfirmationNeeded",
             Self::NotNow(_) => "NotNow",
             Self::KeyReused => "KeyReused",
             Self::Unauthenticated(_) => "Unauthenticated",
@@ -68,6 +76,7 @@ impl Error {
     pub fn findings(&self) -> &[Finding] {
         match self {
             Self::Invalid(findings) => findings,
+            Self::Unconfirmed(finding) => std::slice::from_ref(finding),
             _ => &[],
         }
     }

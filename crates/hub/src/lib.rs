@@ -19,7 +19,9 @@ mod live;
 mod loops;
 mod overrides;
 mod placement;
+mod plan;
 mod release;
+mod render;
 mod report;
 mod sign_in;
 mod workload;
@@ -37,4 +39,4 @@ pub use join::{AgentCertificate, AgentId, Install, JoinRequest, JoinSecret, Join
 pub use live::Notices;
 pub use loops::Loops;
 pub use sign_in::{NewToken, Session, TokenInfo};
-pub use workload::{CheckResult, Removal, WorkloadEdit};
+pub use workload::{CheckResult, Removal, Terms, WorkloadEdit};

@@ -16,11 +16,13 @@ pub(crate) struct Live {
     events: watch::Sender<i64>,
     /// One channel per cluster that an agent is waiting for; the value only counts wake-ups.
     wants: Mutex<HashMap<ClusterId, watch::Sender<u64>>>,
+    /// Counts answers to plans.
+    plans: watch::Sender<u64>,
 }
 
 impl Live {
     pub fn new(last_seq: i64) -> Self {
-        Self { events: watch::Sender::new(last_seq), wants: Mutex::default() }
+        Self { events: watch::Sender::new(last_seq), wants: Mutex::default(), plans: watch::Sender::new(0) }
     }
 
     /// The log has grown to `seq`.
@@ -34,6 +36,15 @@ impl Live {
 
     pub fn events(&self) -> Notices {
         self.events.subscribe()
+    }
+
+    /// An agent has answered a plan's question.
+    pub fn plan(&self) {
+        self.plans.send_modify(|count| *count += 1);
+    }
+
+    pub fn plans(&self) -> watch::Receiver<u64> {
+        self.plans.subscribe()
     }
 
     /// These clusters have something new to do.

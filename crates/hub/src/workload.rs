@@ -1,9 +1,9 @@
 //! Verbs and queries on workloads, one file each.
 
-use domain::Finding;
 use domain::labels::Labels;
 use domain::placement::Decision;
 use domain::workload::{DeletionPolicy, Workload, WorkloadSpec};
+use domain::{Digest, Finding};
 use store::Tx;
 
 use crate::{Actor, Error, Hub};
@@ -14,6 +14,7 @@ mod delete;
 mod edit;
 mod list;
 mod publish;
+mod restore;
 mod sync;
 mod unpublish;
 mod view;
@@ -37,6 +38,24 @@ pub struct Removal {
     pub deletion: Option<DeletionPolicy>,
     /// Give clusters up that can't be reached (S1-23; default false).
     pub force: bool,
+}
+
+/// What a publish depends on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The revision of the draft that was seen.
+    pub seen: Option<i64>,
+    /// The hash of the plan that was seen: refused if anything of it is otherwise now.
+    pub plan: Option<Digest>,
+    /// How many clusters may lose the workload; asked for when it is more than the limit (G505).
+    pub confirm: Option<u32>,
+}
+
+impl Terms {
+    /// Only the draft's revision matters.
+    pub fn seen(revision: Option<i64>) -> Self {
+        Self { seen: revision, ..Self::default() }
+    }
 }
 
 /// What the guard rails say of a draft, and where it would go.

@@ -26,6 +26,7 @@ pub mod lease;
 mod listen;
 mod migrate;
 mod open;
+pub mod plan;
 pub mod project;
 mod record;
 pub mod registration;

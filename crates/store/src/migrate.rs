@@ -24,6 +24,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, text: include_str!("../../../migrations/0001_start.sql") },
     Migration { version: 2, text: include_str!("../../../migrations/0002_cluster_namespaces.sql") },
     Migration { version: 3, text: include_str!("../../../migrations/0003_agents.sql") },
+    Migration { version: 4, text: include_str!("../../../migrations/0004_plans.sql") },
 ];
 
 /// Any number that no other program on the same PostgreSQL database is likely to take.

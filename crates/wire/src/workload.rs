@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use domain::Finding;
 use domain::labels::Labels;
 use domain::overrides::{DEFAULT_PRIORITY, Patch, Target};
 use domain::placement::Decision;
 use domain::workload::{DeletionPolicy, WorkloadSpec};
+use domain::{Digest, Finding};
 use serde::{Deserialize, Serialize};
 
 /// A workload as a whole, to replace what is there.
@@ -66,6 +66,21 @@ impl Check {
 pub struct PublishRequest {
     /// Why, in the author's words; may be empty.
     pub message: String,
+    /// The hash of the plan that was looked at: refused with `PlanStale` if anything of it is otherwise now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan_hash: Option<Digest>,
+    /// How many clusters may lose the workload; needed when it is more than a fifth of those that have it (G505).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<u32>,
+}
+
+/// An earlier revision to be the draft again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RestoreRequest {
+    /// Its number.
+    pub revision: u32,
 }
 
 /// How a workload leaves its clusters.

@@ -7,6 +7,7 @@ pub mod list;
 pub mod patch;
 pub mod publish;
 pub mod put;
+pub mod restore;
 pub mod revisions;
 pub mod status;
 pub mod sync;

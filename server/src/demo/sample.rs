@@ -5,7 +5,7 @@ use domain::finding::Finding;
 use domain::overrides::{ObjectSelector, Override, Patch, PatchOp, Target};
 use domain::placement::{Placement, Predicate};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
-use hub::{Actor, Hub};
+use hub::{Actor, Hub, Terms};
 use serde_json::json;
 
 /// Its name.
@@ -23,7 +23,7 @@ pub async fn publish_once(hub: &Hub, actor: &Actor) -> Result<(), hub::Error> {
         Err(hub::Error::Exists(_)) => return Ok(()),
         Err(error) => return Err(error),
     }
-    let published = hub.workload_publish(actor, NAME, "First light", None).await?;
+    let published = hub.workload_publish(actor, NAME, "First light", Terms::default()).await?;
     for Finding { code, message, .. } in &published.findings {
         tracing::debug!(%code, "the sample workload: {message}");
     }

@@ -12,7 +12,7 @@ use domain::join::NewJoinToken;
 use domain::placement::{Placement, Predicate};
 use domain::release::State;
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
-use hub::{Actor, Authority, Clock, Config, Hub, Loops};
+use hub::{Actor, Authority, Clock, Config, Hub, Loops, Terms};
 use kubesim::Cluster;
 use serde_json::{Value, json};
 use server::agents::{AgentAccess, AgentListener, Peer};
@@ -183,7 +183,7 @@ impl House {
             let edit = hub::WorkloadEdit { spec: Some(spec), ..hub::WorkloadEdit::default() };
             self.hub.workload_edit(&self.actor, name, edit, None).await.unwrap();
         }
-        self.hub.workload_publish(&self.actor, name, "", None).await.unwrap();
+        self.hub.workload_publish(&self.actor, name, "", Terms::default()).await.unwrap();
     }
 
     /// Waits until the release of this workload on this cluster is in this state.

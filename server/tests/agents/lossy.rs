@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use agent::{HttpLink, Link, LinkError};
+use domain::plan::Effect;
 use domain::release::State;
 use domain::report::{ReportAck, ReportBatch, Wants};
-use domain::{Digest, ReleaseId};
+use domain::{Digest, PlanId, ReleaseId};
 use rand::Rng as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -55,6 +56,14 @@ impl Link for Lossy {
 
     async fn bundle(&self, release: ReleaseId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
         self.pass(self.inner.bundle(release, digest)).await
+    }
+
+    async fn planned_bundle(&self, plan: PlanId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
+        self.pass(self.inner.planned_bundle(plan, digest)).await
+    }
+
+    async fn answer(&self, plan: PlanId, effect: Effect) -> Result<(), LinkError> {
+        self.pass(self.inner.answer(plan, effect)).await
     }
 
     async fn report(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {

@@ -33,6 +33,7 @@ async fn the_api_has_these_operations() {
     /api/v1/join-tokens GET joinTokenList
     /api/v1/join-tokens POST joinTokenCreate
     /api/v1/join-tokens/{id} DELETE joinTokenRevoke
+    /api/v1/plans/{plan} GET planGet
     /api/v1/projects/{project}/placements:preview POST placementPreview
     /api/v1/projects/{project}/workloads GET workloadList
     /api/v1/projects/{project}/workloads POST workloadCreate
@@ -47,7 +48,9 @@ async fn the_api_has_these_operations() {
     /api/v1/projects/{project}/workloads/{workload}/releases/{cluster} GET releaseGet
     /api/v1/projects/{project}/workloads/{workload}/revisions GET workloadRevisions
     /api/v1/projects/{project}/workloads/{workload}/status GET workloadStatus
+    /api/v1/projects/{project}/workloads/{workload}:plan POST workloadPlan
     /api/v1/projects/{project}/workloads/{workload}:publish POST workloadPublish
+    /api/v1/projects/{project}/workloads/{workload}:restore POST workloadRestore
     /api/v1/projects/{project}/workloads/{workload}:sync POST workloadSync
     /api/v1/projects/{project}/workloads/{workload}:unpublish POST workloadUnpublish
     /api/v1/projects/{project}/workloads:validate POST workloadValidate

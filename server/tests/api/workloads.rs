@@ -156,6 +156,29 @@ async fn s0_14_checks_and_dry_runs_store_nothing() {
 }
 
 #[tokio::test]
+async fn e_2_a_plan_is_made_read_and_bound_to_its_publish() {
+    let house = House::new().await;
+    house.cluster("eu-1", &[("env", "prod")]).await;
+    house.workload("web").await;
+    let made = house.post(&path("web:plan"), &json!({})).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
+    let plan = made.json();
+    let address = made.header("location");
+    assert_eq!(address, format!("/api/v1/plans/{}", plan["id"].as_str().unwrap()));
+    assert_eq!((&plan["revision"], &plan["targets"][0]["name"]), (&json!(1), &json!("eu-1")));
+    assert_eq!(house.get(&address).await.json()["hash"], plan["hash"]);
+    assert_eq!(house.get("/api/v1/plans/nope").await.problem(), (404, "NotFound".to_owned()));
+
+    let other = json!({ "planHash": format!("sha256:{}", "0".repeat(64)) });
+    let stale = house.post(&path("web:publish"), &other).await;
+    assert_eq!(stale.problem(), (412, "PlanStale".to_owned()));
+    let published = house.post(&path("web:publish"), &json!({ "planHash": plan["hash"] })).await;
+    assert_eq!(published.status, StatusCode::ACCEPTED, "{}", published.text);
+    let again = house.post(&path("web:publish"), &json!({ "planHash": plan["hash"] })).await;
+    assert_eq!(again.problem(), (412, "PlanStale".to_owned()), "what was planned has happened");
+}
+
+#[tokio::test]
 async fn s0_1_a_publish_is_accepted_once_and_shows_everywhere() {
     let house = House::new().await;
     house.cluster("eu-1", &[("env", "prod")]).await;

@@ -2,8 +2,8 @@
 //! have it.
 
 use clap::Args;
-use domain::Severity;
 use domain::workload::Published;
+use domain::{Digest, Severity};
 use serde::Serialize;
 use wire::{PublishRequest, Status};
 
@@ -24,6 +24,12 @@ pub struct Publish {
     /// Why, for the history
     #[arg(short, long, default_value = "", value_name = "TEXT")]
     message: String,
+    /// Only what this plan showed: its hash, as "flotilla plan" prints it
+    #[arg(long, value_name = "HASH")]
+    plan: Option<Digest>,
+    /// How many clusters may lose the workload, when it is more than a fifth of those that have it
+    #[arg(long, value_name = "NUMBER")]
+    confirm: Option<u32>,
     /// Wait until all clusters are Healthy
     #[arg(short, long)]
     wait: bool,
@@ -44,9 +50,21 @@ struct Answer<'a> {
 }
 
 impl Publish {
+    /// The same with this message, unless it has one.
+    pub fn or_message(mut self, message: &str) -> Self {
+        if self.message.is_empty() {
+            self.message = message.to_owned();
+        }
+        self
+    }
+
     /// Runs it.
     pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
-        let request = PublishRequest { message: self.message.clone() };
+        let request = PublishRequest {
+            message: self.message.clone(),
+            plan_hash: self.plan.clone(),
+            confirm: self.confirm,
+        };
         let published = remote.client.workload_publish(&self.workload, &request, None).await?;
         let machine = self.output.format.is_machine();
         if !machine {

@@ -32,7 +32,7 @@ fn one(finding: &Finding, shown: &dyn Fn(&str) -> String, paint: Paint) -> Strin
 }
 
 /// A handful of names, and how many more there are.
-fn few(names: &[String]) -> String {
+pub fn few(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {

@@ -93,6 +93,11 @@ impl House {
         command
     }
 
+    /// A folder of its own.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     fn data(&self) -> PathBuf {
         self.folder.path().join("demo")
     }

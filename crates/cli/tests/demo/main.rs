@@ -47,6 +47,65 @@ fn r7_publish_waits_until_every_cluster_is_healthy_and_status_tells_each_of_them
 }
 
 #[test]
+fn e_2_a_plan_tells_every_change_before_it_happens_and_binds_the_publish() {
+    let house = House::open();
+    let file = |value: &str| {
+        let path = house.folder().join("settings.yaml");
+        let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {colour: ";
+        std::fs::write(&path, format!("{map}{value}}}\n")).unwrap();
+        path.display().to_string()
+    };
+    let apply = |value: &str, clusters: &[&str]| {
+        let mut args = vec!["apply", "--name", "web", "-n", "shop", "-f"];
+        let path = file(value);
+        args.push(&path);
+        args.extend(clusters);
+        let applied = house.run(&args);
+        assert_eq!(applied.code, 0, "{applied}");
+    };
+    apply("blue", &["--all-clusters"]);
+    let plan = house.run(&["plan", "web"]);
+    assert_eq!(plan.code, 0, "{plan}");
+    assert!(
+        plan.out.contains("5 clusters asked") && plan.out.contains("+ ConfigMap shop/settings"),
+        "{plan}"
+    );
+    let hash = house.json(&["plan", "web", "-o", "json"])["hash"].as_str().unwrap().to_owned();
+    assert!(
+        plan.out.contains(&format!("flotilla publish web --plan {hash}")),
+        "the same plan has the same hash"
+    );
+    let published = house.run(&["publish", "web", "--plan", &hash, "--wait", "--timeout", PATIENCE]);
+    assert_eq!(published.code, 0, "{published}");
+    let stale = house.run(&["publish", "web", "--plan", &hash]);
+    assert_eq!(stale.code, 6, "{stale}");
+
+    apply("green", &[]);
+    let diff = house.run(&["diff", "web", "--cluster", "eu-west-1"]);
+    assert_eq!(diff.code, 0, "{diff}");
+    assert!(diff.out.contains("/data/colour\n        - blue\n        + green"), "{diff}");
+    assert!(!diff.out.contains("eu-west-2"), "{diff}");
+    let nowhere = house.run(&["diff", "web", "--cluster", "eu-west-7"]);
+    assert_eq!(nowhere.code, 1, "{nowhere}");
+    assert!(nowhere.err.contains("Did you mean \"eu-west-1\"?"), "{nowhere}");
+
+    apply("green", &["--clusters", "eu-west-1"]);
+    let refused = house.run(&["publish", "web"]);
+    assert_eq!(refused.code, 3, "{refused}");
+    assert!(refused.err.contains("G505") && refused.err.contains("Type 4"), "{refused}");
+    let confirmed = house.run(&["publish", "web", "--confirm", "4"]);
+    assert_eq!(confirmed.code, 0, "{confirmed}");
+
+    let nothing = house.run(&["rollback", "web", "9"]);
+    assert_eq!(nothing.code, 3, "{nothing}");
+    assert!(nothing.err.contains("from 1 to 2"), "{nothing}");
+    let back = house.run(&["rollback", "web", "1", "--wait", "--timeout", PATIENCE]);
+    assert_eq!(back.code, 0, "{back}");
+    assert!(back.err.contains("runs on 5 clusters"), "{back}");
+    assert_eq!(house.json(&["history", "web", "-o", "json"])["items"][0]["message"], "Back to revision 1");
+}
+
+#[test]
 fn r7_a_publish_that_some_clusters_can_not_carry_out_ends_with_4_and_says_why() {
     let house = House::open();
     let file = fixture("bad/image-does-not-exist.yaml");

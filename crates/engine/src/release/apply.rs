@@ -383,7 +383,7 @@ async fn write_one(api: &Api, resource: &Resource, asked: Asked<'_>, job: &Job) 
 }
 
 /// Whether applying would change nothing of an object that was there before, apart from our own marks.
-fn identical(Asked { wanted, rule }: Asked<'_>, there: &Value) -> Result<(), Error> {
+pub(crate) fn identical(Asked { wanted, rule }: Asked<'_>, there: &Value) -> Result<(), Error> {
     let mut changes = domain::plan::diff(&wanted.compared(rule), there);
     let is_mark = |path: &str| {
         crate::wanted::MARKS.iter().any(|mark| path.ends_with(&mark.replace('/', "~1")))

@@ -97,7 +97,7 @@ pub(crate) fn plan(
 }
 
 /// Whether a job ran to its end with success. One that failed is a failure that a new revision may mend.
-fn has_completed(job: &Value) -> bool {
+pub(crate) fn has_completed(job: &Value) -> bool {
     let conditions = job.pointer("/status/conditions").and_then(Value::as_array);
     conditions.into_iter().flatten().any(|one| one["type"] == "Complete" && one["status"] == "True")
 }

@@ -121,7 +121,7 @@ fn find(pass: &mut Pass<'_>, kinds: &Kinds, defined: &HashMap<(String, String), 
 }
 
 /// The kinds that the bundle itself defines.
-fn defined(objects: &[Wanted]) -> HashMap<(String, String), Resource> {
+pub(crate) fn defined(objects: &[Wanted]) -> HashMap<(String, String), Resource> {
     let text = |value: &Value, pointer: &str| {
         value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
     };

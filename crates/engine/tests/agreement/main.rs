@@ -14,6 +14,7 @@ mod killed;
 mod kinds;
 mod permissions;
 mod place;
+mod plan;
 mod pods;
 mod refusals;
 mod removal;
@@ -67,6 +68,15 @@ scenarios! {
         p14_a_field_that_cannot_change_is_named,
         p14_an_object_that_is_not_valid_says_why,
         p14_a_quota_that_is_used_up_is_the_cause_of_missing_pods;
+    plan:
+        e_2_a_plan_of_new_objects_comes_true,
+        e_2_a_plan_names_the_very_fields_that_change,
+        e_2_a_plan_of_a_removal_names_what_goes,
+        g406_a_change_that_is_not_possible_is_refused_by_both,
+        g404_admission_refuses_both,
+        g409_fields_of_another_manager_refuse_both,
+        g401_a_kind_that_is_not_there_refuses_both,
+        g407_a_quota_that_is_used_up_refuses_both;
     removal:
         s3_13_what_a_new_bundle_no_longer_has_goes,
         s3_13_what_somebody_made_anew_stays,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use domain::ReleaseId;
 use domain::bundle::Bundle;
 use domain::health::{Health, HealthStatus};
+use domain::plan::Effect;
 use domain::release::{StageName, StageState, Sync};
 use domain::report::{Goal, ReleaseReport, Want};
 use domain::workload::{DeletionPolicy, Policies};
@@ -140,6 +141,12 @@ impl Place {
         let desired = Desired { want: want.clone(), bundle: Some(bundle), pulled: StageState::Done };
         self.agent.engine.set_desired(vec![desired]);
         want
+    }
+
+    /// What having these objects would do.
+    pub async fn effect(&self, objects: Vec<Value>, policies: Policies) -> Effect {
+        let bundle = self.bundle(objects);
+        self.agent.engine.effect(Some(self.release), &present(policies), &bundle).await
     }
 
     pub fn bundle(&self, objects: Vec<Value>) -> Arc<Bundle> {
@@ -318,6 +325,11 @@ impl Place {
         assert!(output.status.success(), "kubectl {arguments:?}: {output:?}");
         Some(String::from_utf8(output.stdout).unwrap())
     }
+}
+
+/// A goal for questions; its digest and revision play no part in them.
+pub fn present(policies: Policies) -> Goal {
+    Goal::Present { bundle: domain::Digest::of(b""), revision: 1, policies }
 }
 
 fn client(world: &World) -> kube::Client {

@@ -1,6 +1,7 @@
 //! What the API server refuses, and what the engine makes of it.
 
 use domain::health::HealthStatus;
+use domain::plan::Outcome;
 use domain::release::StageName;
 use domain::workload::Policies;
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use crate::place::*;
 
 /// Refuses ConfigMaps called `bad`: by a policy on the real API server.
-async fn refuse_bad_names(place: &Place) {
+pub async fn refuse_bad_names(place: &Place) {
     if let Some(cluster) = place.cluster() {
         cluster.faults().set_admission(vec![kubesim::AdmissionRule {
             webhook: "policy.example.com".into(),
@@ -56,11 +57,11 @@ pub async fn p14_admission_refuses_with_its_own_words(place: Place) {
 pub async fn p14_admission_is_asked_by_a_dry_run(place: Place) {
     refuse_bad_names(&place).await;
     let bundle = place.bundle(vec![config_map("bad", "1"), config_map("good", "1")]);
-    let answers = place.agent.engine.dry_run(None, &bundle, Policies::default()).await;
-    let finding = answers[0].1.as_ref().unwrap_err();
-    assert_eq!(finding.code, "AdmissionRejected");
+    let effect = place.agent.engine.effect(None, &present(Policies::default()), &bundle).await;
+    let finding = effect.findings().next().unwrap();
+    assert_eq!(finding.code, "G404");
     assert!(finding.message.contains("names must be good"), "{}", finding.message);
-    assert!(answers[1].1.is_ok(), "{answers:?}");
+    assert_eq!(effect.objects[1].outcome, Outcome::Create);
     assert!(place.get(CONFIG_MAP, "good").await.is_none(), "a dry run writes nothing");
 }
 
@@ -86,9 +87,10 @@ pub async fn p14_a_field_that_cannot_change_is_named(place: Place) {
     for object in [service("10.96.77.77".into()), job, moved, renamed] {
         let kind = object["kind"].as_str().unwrap().to_owned();
         let bundle = place.bundle(vec![object]);
-        let answers = place.agent.engine.dry_run(Some(place.release), &bundle, Policies::default()).await;
-        let finding = answers[0].1.as_ref().unwrap_err();
-        assert_eq!(finding.code, "ImmutableField", "{kind}: {}", finding.message);
+        let goal = present(Policies::default());
+        let effect = place.agent.engine.effect(Some(place.release), &goal, &bundle).await;
+        let finding = effect.findings().next().unwrap();
+        assert_eq!(finding.code, "G406", "{kind}: {}", finding.message);
     }
 }
 
@@ -124,9 +126,9 @@ pub async fn p14_an_object_that_is_not_valid_says_why(place: Place) {
         ),
     ] {
         let bundle = place.bundle(vec![object]);
-        let answers = place.agent.engine.dry_run(None, &bundle, Policies::default()).await;
-        let finding = answers[0].1.as_ref().unwrap_err();
-        assert_eq!(finding.code, "Invalid", "{part}: {}", finding.message);
+        let effect = place.agent.engine.effect(None, &present(Policies::default()), &bundle).await;
+        let finding = effect.findings().next().unwrap();
+        assert_eq!(finding.code, "G403", "{part}: {}", finding.message);
         assert!(finding.message.contains(part), "{part}: {}", finding.message);
     }
 }

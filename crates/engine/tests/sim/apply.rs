@@ -1,6 +1,7 @@
 //! Apply: create, update, conflicts, order, no write without need.
 
 use domain::health::HealthStatus;
+use domain::plan::Outcome;
 use domain::release::{StageName, Sync};
 use domain::workload::{ConflictPolicy, Policies};
 use serde_json::json;
@@ -183,7 +184,7 @@ async fn replicas_are_left_to_the_autoscaler_of_the_bundle() {
 }
 
 #[tokio::test]
-async fn a_dry_run_tells_what_would_change_and_writes_nothing() {
+async fn g404_a_dry_run_tells_what_would_change_and_writes_nothing() {
     let cluster = still_cluster();
     let agent = agent(&cluster).await;
     let wanted = desired(1, 1, &bundle(vec![config_map("settings", "1")]), Policies::default());
@@ -195,14 +196,17 @@ async fn a_dry_run_tells_what_would_change_and_writes_nothing() {
     widget["apiVersion"] = "example.com/v1".into();
     widget["kind"] = "Widget".into();
     let asked = bundle(vec![config_map("settings", "2"), config_map("fresh", "1"), widget]);
-    let answers = agent.engine.dry_run(Some(release(1)), &asked, Policies::default()).await;
-    assert_eq!(answers.len(), 3);
-    let changes = answers[0].1.as_ref().unwrap();
-    assert_eq!(changes.len(), 1, "{changes:?}");
-    assert_eq!(changes[0].path, "/data/key");
-    assert_eq!(changes[0].wanted, Some("2".into()));
-    assert_eq!(answers[1].1.as_ref().unwrap()[0].live, None);
-    assert_eq!(answers[2].1.as_ref().unwrap_err().code, "ApiMissing");
+    let effect = agent.engine.effect(Some(release(1)), &present(Policies::default()), &asked).await;
+    let [changed, made, unknown] = effect.objects.as_slice() else { panic!("{effect:?}") };
+    let Outcome::Change { fields, .. } = &changed.outcome else { panic!("{changed:?}") };
+    assert_eq!(fields.len(), 1, "{fields:?}");
+    assert_eq!(fields[0].path, "/data/key");
+    assert_eq!(fields[0].wanted, Some("2".into()));
+    assert_eq!(made.outcome, Outcome::Create);
+    assert!(
+        matches!(&unknown.outcome, Outcome::Refused { finding } if finding.code == "G401"),
+        "{unknown:?}"
+    );
     assert_eq!(cluster.resource_version(), version);
     agent.stop().await;
 }

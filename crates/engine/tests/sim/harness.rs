@@ -183,6 +183,11 @@ pub fn desired(number: u128, generation: i64, bundle: &Arc<Bundle>, policies: Po
     Desired { want, bundle: Some(bundle.clone()), pulled: StageState::Done }
 }
 
+/// A goal for questions; its digest and revision play no part in them.
+pub fn present(policies: Policies) -> Goal {
+    Goal::Present { bundle: domain::Digest::of(b""), revision: 1, policies }
+}
+
 pub fn absent(number: u128, generation: i64, deletion: DeletionPolicy) -> Desired {
     let want = Want {
         release: release(number),

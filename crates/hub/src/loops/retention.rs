@@ -35,6 +35,7 @@ async fn pass(hub: &Hub) -> Result<(), Error> {
     store::join_token::delete_before(&mut tx, refused).await?;
     store::registration::delete_before(&mut tx, refused).await?;
     store::identity::delete_before(&mut tx, refused).await?;
+    store::plan::delete_expired(&mut tx, now).await?;
     store::session::delete_expired(&mut tx, now).await?;
     store::artifact::delete_unreferenced(&mut tx, now).await?;
     tx.commit().await?;

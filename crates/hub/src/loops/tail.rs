@@ -48,6 +48,7 @@ async fn look(hub: &Hub) {
         Err(error) => tracing::warn!(%error, "can't read the event log"),
     }
     hub.live().all_wants();
+    hub.live().plan();
     hub.activators().placer.notify_one();
 }
 

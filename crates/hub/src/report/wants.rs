@@ -15,8 +15,9 @@ impl Hub {
         let mut tx = self.read().await?;
         let version = store::cluster::wants_version(&mut tx, cluster).await?;
         let releases = store::release::wants_of_cluster(&mut tx, cluster).await?;
+        let asks = self.asks(&mut tx, cluster).await?;
         failpoint("wants.served");
-        Ok(Wants { version, releases })
+        Ok(Wants { version, releases, asks })
     }
 
     /// The version of that list, as soon as it is greater than `since` or `wait` is over.

@@ -3,25 +3,34 @@
 //! The guard rails run first, on the server too, whatever the browser has said. Then one transaction stores the
 //! revision, the intent and the mark that wakes the placer; the answer is given only after it is committed (P1).
 
+use std::collections::HashSet;
+
+use domain::ClusterId;
 use domain::can::{self, WhyNot};
 use domain::event::{EventKind, NewEvent};
+use domain::plan::BlastRadius;
+use domain::release::ReleaseGoal;
 use domain::workload::{Intent, Published, Revision, Workload};
 
-use super::{CheckResult, check_match};
+use super::{CheckResult, Terms, check_match};
 use crate::failpoint::failpoint;
 use crate::hub::Done;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
     /// Freezes the draft as a revision and lets the placer carry it out (S0-1 … S0-5).
+    ///
+    /// # Errors
+    /// A guard rail refuses the draft; the draft or the plan is not the one that was seen; more clusters than the limit
+    /// would lose the workload and nobody said how many (G505).
     pub async fn workload_publish(
         &self,
         actor: &Actor,
         name: &str,
         message: &str,
-        if_match: Option<i64>,
+        terms: Terms,
     ) -> Result<Published, Error> {
-        let (workload, checked) = self.publishable(name, if_match).await?;
+        let (workload, checked) = self.publishable(name, &terms).await?;
         let mut tx = self.write().await?;
         let mut current = self.load_workload(&mut tx, name).await?;
         // The findings are about the draft that was read; if it has changed since, they prove nothing.
@@ -47,29 +56,55 @@ impl Hub {
     }
 
     /// What publishing now would say and do, without doing it; refused as publishing would be.
-    pub async fn workload_publish_check(
-        &self,
-        name: &str,
-        if_match: Option<i64>,
-    ) -> Result<CheckResult, Error> {
-        Ok(self.publishable(name, if_match).await?.1)
+    pub async fn workload_publish_check(&self, name: &str, terms: &Terms) -> Result<CheckResult, Error> {
+        Ok(self.publishable(name, terms).await?.1)
     }
 
-    async fn publishable(&self, name: &str, if_match: Option<i64>) -> Result<(Workload, CheckResult), Error> {
+    /// The workload, if its draft may be published at all, whatever it says.
+    pub(crate) async fn publishable_draft(&self, name: &str, seen: Option<i64>) -> Result<Workload, Error> {
         let mut tx = self.read().await?;
         let workload = self.load_workload(&mut tx, name).await?;
         drop(tx);
-        check_match(workload.revision, if_match)?;
+        check_match(workload.revision, seen)?;
         can::publish(&workload)?;
         if workload.draft.source.is_blank() {
             // Publishing it would take away everything that runs; that is what unpublishing is for.
             return Err(WhyNot("The manifests are still empty: write or upload one first.".to_owned()).into());
         }
+        Ok(workload)
+    }
+
+    async fn publishable(&self, name: &str, terms: &Terms) -> Result<(Workload, CheckResult), Error> {
+        let workload = self.publishable_draft(name, terms.seen).await?;
         let checked = self.workload_check(name, &workload.draft).await?;
         if checked.findings.iter().any(domain::Finding::blocks) {
             return Err(Error::Invalid(checked.findings));
         }
-        Ok((workload, checked))
+        if let Some(hash) = &terms.plan {
+            let outlook = self.outlook(&workload, checked.clone()).await?;
+            self.check_plan(&workload, &outlook, hash).await?;
+        }
+        let radius = self.blast_radius(&workload, &checked).await?;
+        match radius.confirmation() {
+            Some(number) if terms.confirm != Some(number) => {
+                let finding = radius.finding(name).map(Box::new);
+                finding.map_or(Ok((workload, checked)), |finding| Err(Error::Unconfirmed(finding)))
+            }
+            _ => Ok((workload, checked)),
+        }
+    }
+
+    /// What publishing this draft would take away.
+    async fn blast_radius(&self, workload: &Workload, checked: &CheckResult) -> Result<BlastRadius, Error> {
+        let mut tx = self.read().await?;
+        let releases = store::release::all_of_workload(&mut tx, workload.id).await?;
+        let present = releases.iter().filter(|release| release.goal == ReleaseGoal::Present);
+        let here: HashSet<ClusterId> = present.map(|release| release.cluster).collect();
+        let lost = checked.decision.refused().filter(|verdict| here.contains(&verdict.cluster));
+        Ok(BlastRadius {
+            losing: lost.map(|verdict| verdict.name.clone()).collect(),
+            current: u32::try_from(here.len()).unwrap_or(u32::MAX),
+        })
     }
 
     /// Stores the next revision of the workload's draft and marks the workload published and dirty; the workload row is

@@ -9,7 +9,7 @@ use domain::placement::Placement;
 use domain::release::{StageName, State};
 use domain::report::{Goal, ReportBatch, Want};
 use domain::workload::{NewWorkload, WorkloadSpec};
-use hub::{ClusterEdit, Error};
+use hub::{ClusterEdit, Error, Terms};
 use serde_json::Value;
 
 use crate::house::{Agent, House, everywhere, labelled, source};
@@ -189,7 +189,7 @@ async fn g115_an_ordinary_workload_is_refused_for_a_value_that_a_chosen_cluster_
     spec.source = source(REGIONAL);
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
     house.hub.workload_edit(&house.actor, "web", edit, None).await.unwrap();
-    let refused = house.hub.workload_publish(&house.actor, "web", "", None).await.unwrap_err();
+    let refused = house.hub.workload_publish(&house.actor, "web", "", Terms::default()).await.unwrap_err();
     let finding = refused.findings().iter().find(|finding| finding.code == "G115").unwrap();
     assert_eq!(finding.clusters, ["east"]);
     house.close().await;

@@ -12,7 +12,7 @@ use domain::release::{StageName, StageState, Sync};
 use domain::report::{Goal, ReleaseReport, ReportAck, ReportBatch, StageReport, Want, Wants};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use domain::{ClusterId, Timestamp};
-use hub::{Actor, Clock, Config, Hub, Loops, NewCluster};
+use hub::{Actor, Clock, Config, Hub, Loops, NewCluster, Terms};
 use sqlx::Connection as _;
 
 /// The manifest most tests publish.
@@ -78,7 +78,7 @@ impl House {
     }
 
     pub async fn publish(&self, name: &str) -> u32 {
-        self.hub.workload_publish(&self.actor, name, "", None).await.unwrap().revision
+        self.hub.workload_publish(&self.actor, name, "", Terms::default()).await.unwrap().revision
     }
 
     /// Messages of the whole log, oldest first.

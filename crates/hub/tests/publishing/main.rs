@@ -7,10 +7,11 @@ use domain::page::ListQuery;
 use domain::release::State;
 use domain::report::{Goal, Wants};
 use domain::workload::{Intent, Phase};
-use hub::{ClusterEdit, Error, Removal, RequestKey};
+use hub::{ClusterEdit, Error, Removal, RequestKey, Terms};
 
 mod addons;
 mod house;
+mod plan;
 mod reports;
 mod targets;
 mod work;
@@ -55,7 +56,7 @@ async fn s0_14_a_publish_with_errors_is_refused_with_its_findings_and_stores_not
     spec.source = source("kind: ConfigMap\nmetadata: {name: x}\n");
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
     house.hub.workload_edit(&house.actor, "web", edit, None).await.unwrap();
-    let refused = house.hub.workload_publish(&house.actor, "web", "", None).await.unwrap_err();
+    let refused = house.hub.workload_publish(&house.actor, "web", "", Terms::default()).await.unwrap_err();
     assert!(refused.findings().iter().any(|finding| finding.code == "G109"), "{refused:?}");
     let view = house.hub.workload_view("web").await.unwrap();
     assert_eq!((view.workload.intent, view.workload.published), (Intent::Draft, None));
@@ -69,11 +70,11 @@ async fn p2_the_same_key_publishes_once_and_another_request_under_it_is_refused(
     house.draft("web", everywhere()).await;
     let key = RequestKey { key: "k1".into(), request_hash: "h1".into() };
     let actor = house.actor.clone().asking(key);
-    assert_eq!(house.hub.workload_publish(&actor, "web", "", None).await.unwrap().revision, 1);
+    assert_eq!(house.hub.workload_publish(&actor, "web", "", Terms::default()).await.unwrap().revision, 1);
     let again = house.hub.replay(&actor, "k1", "h1").await.unwrap().expect("the answer was kept");
     assert!(again.body.contains("\"revision\":1"), "{}", again.body);
     // Even two at once: the second finds the key taken and stores nothing.
-    assert!(house.hub.workload_publish(&actor, "web", "", None).await.is_err());
+    assert!(house.hub.workload_publish(&actor, "web", "", Terms::default()).await.is_err());
     assert_eq!(house.hub.workload_revisions("web", &ListQuery::default()).await.unwrap().total, 1);
     assert!(matches!(house.hub.replay(&actor, "k1", "h2").await, Err(Error::KeyReused)));
     house.close().await;
@@ -193,7 +194,7 @@ async fn a_blank_page_is_not_published_over_what_runs() {
     spec.source = source(" \n");
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
     house.hub.workload_edit(&house.actor, "web", edit, None).await.unwrap();
-    let refused = house.hub.workload_publish(&house.actor, "web", "", None).await.unwrap_err();
+    let refused = house.hub.workload_publish(&house.actor, "web", "", Terms::default()).await.unwrap_err();
     assert!(refused.to_string().contains("still empty"), "{refused}");
     house.close().await;
 }

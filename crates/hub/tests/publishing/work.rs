@@ -5,7 +5,7 @@ use domain::page::ListQuery;
 use domain::policy::{DeletionPolicy, IgnoreRule, Policies};
 use domain::release::{FINALIZER, ReleaseView, State};
 use domain::report::Goal;
-use hub::{Error, Removal, WorkloadEdit};
+use hub::{Error, Removal, Terms, WorkloadEdit};
 
 use crate::house::{House, everywhere, obeyed, source};
 
@@ -124,7 +124,7 @@ async fn policies_reach_the_agent_with_every_want_and_bad_ones_are_refused() {
     };
     let bad = IgnoreRule { paths: vec!["$..image".into()], ..IgnoreRule::default() };
     set(Policies { ignore: vec![bad], ..Policies::default() }).await;
-    let refused = house.hub.workload_publish(&house.actor, "web", "", None).await.unwrap_err();
+    let refused = house.hub.workload_publish(&house.actor, "web", "", Terms::default()).await.unwrap_err();
     let Error::Invalid(findings) = refused else { panic!("{refused}") };
     let found = findings.iter().find(|finding| finding.code == "G517").unwrap();
     assert_eq!(found.path, "/policies/ignore/0/paths/0");
@@ -150,7 +150,7 @@ async fn policies_reach_the_agent_with_every_want_and_bad_ones_are_refused() {
 async fn s3_15_a_fleet_without_clusters_is_explained_and_the_draft_is_kept() {
     let house = House::open().await;
     house.draft("web", everywhere()).await;
-    let refused = house.hub.workload_publish(&house.actor, "web", "", None).await.unwrap_err();
+    let refused = house.hub.workload_publish(&house.actor, "web", "", Terms::default()).await.unwrap_err();
     let Error::Invalid(findings) = refused else { panic!("{refused}") };
     let told: Vec<&str> =
         findings.iter().filter(|one| one.blocks()).map(|one| one.message.as_str()).collect();

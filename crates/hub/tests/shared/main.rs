@@ -6,7 +6,7 @@ use domain::cluster::{ClusterKind, Reach};
 use domain::event::EventKind;
 use domain::placement::{Placement, Predicate};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
-use hub::{Actor, Clock, Config, Hub, NewCluster};
+use hub::{Actor, Clock, Config, Hub, NewCluster, Terms};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection};
 
 /// Address of a PostgreSQL server whose user may make databases, or `off`.
@@ -83,7 +83,7 @@ async fn p9_p10_two_servers_with_clocks_two_hours_apart_share_work_and_agree_who
     let alive = register("alive").await;
     let version = ahead.wants(alive, -1, Duration::ZERO).await.unwrap().version;
     ahead.workload_create(&actor, workload("web")).await.unwrap();
-    ahead.workload_publish(&actor, "web", "", None).await.unwrap();
+    ahead.workload_publish(&actor, "web", "", Terms::default()).await.unwrap();
     until("the other server has placed it", async || {
         ahead.cluster_heartbeat(alive).await.unwrap();
         let list = ahead.wants(alive, -1, Duration::ZERO).await.unwrap();

@@ -4,8 +4,9 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use domain::plan::Effect;
 use domain::report::{ReportAck, ReportBatch, Wants};
-use domain::{Digest, ReleaseId};
+use domain::{Digest, PlanId, ReleaseId};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use http::Method;
@@ -123,7 +124,21 @@ impl AgentClient {
 
     /// The bytes of a bundle; the caller checks the digest.
     pub async fn bundle(&self, release: ReleaseId, digest: &Digest) -> Result<Vec<u8>, AgentError> {
-        let url = self.url(&["releases", &release.to_string(), "bundle", digest.as_str()]);
+        self.bytes(self.url(&["releases", &release.to_string(), "bundle", digest.as_str()])).await
+    }
+
+    /// The bytes of the bundle that a plan asks about; the caller checks the digest.
+    pub async fn planned_bundle(&self, plan: PlanId, digest: &Digest) -> Result<Vec<u8>, AgentError> {
+        self.bytes(self.url(&["plans", &plan.to_string(), "bundle", digest.as_str()])).await
+    }
+
+    /// Answers a plan's question.
+    pub async fn answer(&self, plan: PlanId, effect: &Effect) -> Result<(), AgentError> {
+        let path = ["plans", &plan.to_string(), "effect"];
+        self.post_to::<serde_json::Value>(&path, effect).await.map(drop)
+    }
+
+    async fn bytes(&self, url: Url) -> Result<Vec<u8>, AgentError> {
         let request = self.http.request(Method::GET, url).timeout(ANSWER_WITHIN * 4);
         let (_, body) = self.send(request.header(ACCEPT_ENCODING, "br")).await?;
         Ok(body.to_vec())
@@ -141,9 +156,17 @@ impl AgentClient {
     }
 
     async fn post<T: DeserializeOwned>(&self, what: &str, body: &impl Serialize) -> Result<T, AgentError> {
+        self.post_to(&[what], body).await
+    }
+
+    async fn post_to<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+    ) -> Result<T, AgentError> {
         let body = serde_json::to_vec(body)
             .map_err(|error| AgentError::bare(Error::NotUnderstood { status: 0, why: error.to_string() }))?;
-        let request = self.http.request(Method::POST, self.url(&[what])).timeout(ANSWER_WITHIN);
+        let request = self.http.request(Method::POST, self.url(path)).timeout(ANSWER_WITHIN);
         let (status, body) = self.send(request.header(CONTENT_TYPE, "application/json").body(body)).await?;
         super::decode(status, &body).map_err(AgentError::bare)
     }

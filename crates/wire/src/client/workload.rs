@@ -1,14 +1,15 @@
 //! Calls on workloads, their releases, revisions and overrides.
 
 use domain::page::{ListQuery, Page};
+use domain::plan::Plan;
 use domain::release::ReleaseView;
 use domain::workload::{NewWorkload, Published, Revision, Workload, WorkloadSummary, WorkloadView};
 use http::{HeaderName, HeaderValue, Method};
 
 use super::{Client, decode, if_match};
 use crate::{
-    Check, Error, OverridePut, PublishRequest, Status, SyncAnswer, SyncRequest, UnpublishRequest,
-    ValidateRequest, WorkloadPatch, WorkloadPut,
+    Check, Error, OverridePut, PublishRequest, RestoreRequest, Status, SyncAnswer, SyncRequest,
+    UnpublishRequest, ValidateRequest, WorkloadPatch, WorkloadPut,
 };
 
 impl Client {
@@ -96,11 +97,19 @@ impl Client {
         })
     }
 
-    /// Says what publishing would find and where it would go, and publishes nothing.
-    pub async fn workload_publish_dry(&self, name: &str) -> Result<Check, Error> {
-        let path = format!("{name}:publish");
-        let call = self.project(Method::POST, &["workloads", &path]).flag("dryRun", true);
-        call.body(&PublishRequest::default()).json().await
+    /// Plans a publish of the draft and waits for the clusters' answers, at most so many seconds.
+    pub async fn workload_plan(&self, name: &str, wait: u64) -> Result<Plan, Error> {
+        let path = format!("{name}:plan");
+        self.project(Method::POST, &["workloads", &path])
+            .query(&serde_json::json!({ "wait": wait }))
+            .json()
+            .await
+    }
+
+    /// Makes the draft what an earlier revision was; publishes nothing.
+    pub async fn workload_restore(&self, name: &str, request: &RestoreRequest) -> Result<Workload, Error> {
+        let path = format!("{name}:restore");
+        self.project(Method::POST, &["workloads", &path]).body(request).json().await
     }
 
     /// Takes it back from its clusters; the draft stays.

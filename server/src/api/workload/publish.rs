@@ -1,19 +1,24 @@
 //! `POST …/workloads/{workload}:publish`
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use domain::plan::Plan;
 use domain::workload::Published;
 use hub::Hub;
-use wire::{Check, Problem, PublishRequest};
+use wire::{Problem, PublishRequest};
 
-use crate::api::workload::validate::check;
 use crate::etag::IfMatch;
 use crate::input::{At, Body, Caller, DryRun, OfWorkload, PROJECT, Query};
 use crate::problem::Refusal;
+
+/// How long a dry run waits for the clusters' answers.
+const DRY_RUN_WITHIN: Duration = Duration::from_secs(20);
 
 /// What the publish depends on.
 #[derive(Debug)]
@@ -36,7 +41,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Terms {
 /// Freezes the draft as a revision and brings it to the clusters its placement chooses (S0-1 … S0-5).
 ///
 /// The answer comes once the revision is stored; the status tells how far the clusters are. With `dryRun=true` nothing
-/// is stored and the findings and the placement decision are given.
+/// is published and the plan is given, with the findings, the placement decision and what would happen on each cluster.
 #[utoipa::path(
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/publish",
@@ -52,7 +57,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Terms {
     request_body = PublishRequest,
     responses(
         (status = 202, body = Published, description = "The revision is stored and on its way"),
-        (status = 200, body = Check, description = "Dry run: what would be found"),
+        (status = 200, body = Plan, description = "Dry run: what would happen"),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "More clusters would lose it than may without `confirm`"),
+        (status = 412, body = Problem, content_type = "application/problem+json",
+            description = "The draft or the plan is not the one that was seen (`PlanStale`)"),
         (status = 422, body = Problem, content_type = "application/problem+json", description = "A guard rail refused"),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
@@ -65,10 +74,11 @@ pub async fn handler(
     Body(request): Body<PublishRequest>,
 ) -> Result<Response, Refusal> {
     if terms.dry.dry_run {
-        let draft = hub.workload_view(&of.workload).await?.workload.draft;
-        return Ok(Json(check(&hub, &of.workload, &draft).await?).into_response());
+        let made = hub.plan_make(&actor, &of.workload).await?;
+        return Ok(Json(hub.plan_wait(made.id, DRY_RUN_WITHIN).await?).into_response());
     }
-    let published = hub.workload_publish(&actor, &of.workload, &request.message, terms.seen.0).await?;
+    let seen = hub::Terms { seen: terms.seen.0, plan: request.plan_hash, confirm: request.confirm };
+    let published = hub.workload_publish(&actor, &of.workload, &request.message, seen).await?;
     let status = format!("/api/v1/projects/{PROJECT}/workloads/{}/status", of.workload);
     let location = HeaderValue::from_str(&status).unwrap_or(HeaderValue::from_static("/"));
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(published)).into_response())

@@ -37,7 +37,7 @@ pub async fn run(runs: usize) -> anyhow::Result<()> {
     for harm in &harms {
         let yaml: Vec<String> = (0..runs).map(|n| manifests(&format!("{}{n}", harm.objects))).collect();
         fleet.draft(&harm.objects, yaml.join("---\n")).await?;
-        fleet.hub.workload_publish(&fleet.actor, &harm.objects, "", None).await?;
+        fleet.hub.workload_publish(&fleet.actor, &harm.objects, "", hub::Terms::default()).await?;
     }
     println!("drift, 1 cluster, {} applied objects", harms.len() * runs * 2);
     for harm in &harms {

@@ -11,6 +11,7 @@ mod drift;
 mod figures;
 mod fleet;
 mod guard;
+mod plan;
 mod publish;
 mod real;
 
@@ -40,6 +41,15 @@ enum What {
         #[arg(long, default_value_t = 50)]
         runs: usize,
     },
+    /// From asking for a plan until every cluster has answered, beside bare dry runs
+    Plan {
+        /// Number of clusters
+        #[arg(long, default_value_t = 100)]
+        clusters: usize,
+        /// How often
+        #[arg(long, default_value_t = 20)]
+        runs: usize,
+    },
     /// Guard rails over many objects and clusters: what a person waits for while typing and before publishing
     Guard {
         /// Number of objects
@@ -66,6 +76,7 @@ async fn main() -> anyhow::Result<()> {
             Ok(())
         }
         What::Drift { runs } => drift::run(runs).await,
+        What::Plan { clusters, runs } => plan::run(clusters, runs).await,
         What::Guard { objects, clusters, runs } => {
             guard::run(objects, clusters, runs);
             Ok(())

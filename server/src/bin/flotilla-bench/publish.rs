@@ -55,7 +55,7 @@ async fn publish(fleet: &Fleet, name: &str, clusters: usize) -> anyhow::Result<(
     let mut notices = fleet.hub.notices();
     let mut seen = *notices.borrow_and_update();
     let (cpu, start) = (cpu_millis(), Instant::now());
-    fleet.hub.workload_publish(&fleet.actor, name, "", None).await?;
+    fleet.hub.workload_publish(&fleet.actor, name, "", hub::Terms::default()).await?;
     let mut applied: HashSet<ReleaseId> = HashSet::new();
     while applied.len() < clusters {
         let events = fleet.hub.events_after(seen, 500).await?;

@@ -8,9 +8,10 @@ use domain::{ReleaseId, Severity};
 use store::Tx;
 
 use super::Claim;
-use super::decide::{Leaver, Outcome, Target};
+use super::decide::{Leaver, Outcome};
 use crate::failpoint::failpoint;
 use crate::hub::Done;
+use crate::render::Target;
 use crate::{Error, Hub};
 
 /// Clusters written in one transaction.

@@ -2,15 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::bundle::Bundle;
 use domain::cluster::Cluster;
 use domain::placement::{self, ClusterGroup, Decision, Trigger, Verdict};
-use domain::release::stage::Trouble;
-use domain::release::{Release, ReleaseGoal, Rendered};
-use domain::render::{Rendering, Unrendered};
-use domain::workload::{DeletionPolicy, Intent, Policies, Revision, Workload};
-use domain::{ClusterId, Digest, Finding, WorkloadId};
+use domain::plan::removal_limit;
+use domain::release::{Release, ReleaseGoal};
+use domain::workload::{DeletionPolicy, Intent, Revision, Workload};
+use domain::{ClusterId, WorkloadId};
 
+use crate::render::{Target, targets};
 use crate::{Error, Hub};
 
 /// What should be, for the writer.
@@ -24,17 +23,6 @@ pub(super) struct Outcome {
     pub leavers: Vec<Leaver>,
     /// Number of clusters that were kept although they no longer match, because too many would go at once.
     pub held: usize,
-}
-
-/// One cluster that should have it.
-pub(super) struct Target {
-    pub cluster: ClusterId,
-    pub reach: domain::cluster::Reach,
-    pub revision: u32,
-    pub policies: Policies,
-    pub rendered: Rendered,
-    /// The bundle's bytes, to be stored under its digest.
-    pub bytes: Option<(Digest, Vec<u8>)>,
 }
 
 /// One cluster that should not have it any more.
@@ -71,7 +59,7 @@ pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>,
     let fleet = Fleet { clusters, groups };
     let decision = decide_for(hub, &revision, &fleet, &current, latest.as_ref());
     let (leavers, held) = leavers(&revision, &releases, &decision);
-    let targets = targets(hub, &workload, revision, &decision, fleet.groups).await?;
+    let targets = targets(hub, &workload.name, revision, &decision, fleet.groups).await?;
     let news = latest.is_none_or(|latest| !says_the_same(&latest, &decision));
     Ok(Some(Outcome { workload, decision: news.then_some(decision), targets, leavers, held }))
 }
@@ -116,11 +104,6 @@ fn says_the_same(latest: &Decision, new: &Decision) -> bool {
     latest.revision == new.revision && latest.verdicts == new.verdicts
 }
 
-/// Most clusters a workload may lose in one pass without a person's word: one, or a tenth (E-6).
-fn removal_limit(current: usize) -> usize {
-    (current / 10).max(1)
-}
-
 /// The clusters to leave, and how many were held back instead. A publish is a person's word; a change of labels is not.
 fn leavers(revision: &Revision, releases: &[Release], decision: &Decision) -> (Vec<Leaver>, usize) {
     let chosen: HashSet<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
@@ -140,80 +123,4 @@ fn leavers(revision: &Revision, releases: &[Release], decision: &Decision) -> (V
         Leaver { cluster: release.cluster, deletion: revision.spec.policies.deletion, why }
     };
     (leaving.iter().map(leave).collect(), 0)
-}
-
-/// Renders the revision for every chosen cluster, off the async threads.
-async fn targets(
-    hub: &Hub,
-    workload: &Workload,
-    revision: Revision,
-    decision: &Decision,
-    groups: Vec<ClusterGroup>,
-) -> Result<Vec<Target>, Error> {
-    let chosen: Vec<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
-    let mut tx = hub.read().await?;
-    let clusters = store::cluster::all_with_facts(&mut tx, &chosen).await?;
-    drop(tx);
-    let parsed = crate::workload::parse(revision.spec.source.clone()).await?;
-    let workload = workload.name.clone();
-    let render_all = move || {
-        let mut targets: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
-        targets.sort();
-        let rendering = Rendering {
-            workload: &workload,
-            revision: revision.number,
-            spec: &revision.spec,
-            parsed: &parsed,
-            groups: &groups,
-            targets: &targets,
-        };
-        clusters.iter().map(|cluster| target(&rendering, cluster)).collect()
-    };
-    tokio::task::spawn_blocking(render_all).await.map_err(|error| Error::Internal(Box::new(error)))
-}
-
-fn target(rendering: &Rendering<'_>, cluster: &Cluster) -> Target {
-    let (rendered, bytes) = match rendered(rendering, cluster) {
-        Ok(bundle) => {
-            let bytes = bundle.to_bytes();
-            let digest = Digest::of(&bytes);
-            (Rendered::Bundle(digest.clone()), Some((digest, bytes)))
-        }
-        Err(without) => (without, None),
-    };
-    Target {
-        cluster: cluster.id,
-        reach: cluster.reach,
-        revision: rendering.revision,
-        policies: rendering.spec.policies.clone(),
-        rendered,
-        bytes,
-    }
-}
-
-fn rendered(rendering: &Rendering<'_>, cluster: &Cluster) -> Result<Bundle, Rendered> {
-    if rendering.spec.addon && !cluster.facts.are_known() {
-        // S4-3: an addon may be what makes a cluster whole, so its API server is all that it waits for.
-        return Err(Rendered::Waiting(Trouble {
-            reason: "WaitingForCluster".to_owned(),
-            message: format!(
-                "{} has not told of itself yet. The addon goes there once it has.",
-                cluster.name
-            ),
-            ..Trouble::default()
-        }));
-    }
-    rendering.of(cluster).map_err(|why| match why {
-        Unrendered::Refused(findings) => {
-            let blocking = findings.iter().filter(|finding| finding.blocks());
-            Rendered::Failed(trouble("RenderFailed", blocking))
-        }
-        Unrendered::Waiting(findings) => Rendered::Waiting(trouble("WaitingForValue", findings.iter())),
-    })
-}
-
-fn trouble<'a>(reason: &str, findings: impl Iterator<Item = &'a Finding>) -> Trouble {
-    let words: Vec<String> =
-        findings.map(|finding| format!("{} {}", finding.message, finding.hint)).collect();
-    Trouble { reason: reason.to_owned(), message: words.join(" "), ..Trouble::default() }
 }

@@ -1,0 +1,100 @@
+//! Blast radius: how many clusters would lose a workload, and when a person has to say so twice (G505, E-6).
+
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Finding;
+
+/// Share of the clusters that a publish may take a workload from without the number being typed, in percent.
+const SHARE: usize = 20;
+/// Names of clusters that a message lists.
+const NAMED: usize = 5;
+
+/// Most clusters a workload may lose in one automatic pass: one, or a tenth of those that have it.
+pub const fn removal_limit(current: usize) -> usize {
+    let tenth = current / 10;
+    if tenth > 1 { tenth } else { 1 }
+}
+
+/// What a publish takes away.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct BlastRadius {
+    /// Names of the clusters that would lose it, sorted.
+    pub losing: Vec<String>,
+    /// How many clusters have it now.
+    pub current: u32,
+}
+
+impl BlastRadius {
+    /// The number that has to be typed before the publish is carried out; `None` if it is within the limit.
+    ///
+    /// The limit is a fifth of the clusters that have the workload, but at least one cluster: taking it from the only one,
+    /// or from all, always needs the word.
+    pub fn confirmation(&self) -> Option<u32> {
+        let (losing, current) = (self.losing.len(), self.current as usize);
+        let within = losing * 100 <= current * SHARE || (losing == 1 && current > 1);
+        (losing > 0 && !within).then(|| u32::try_from(losing).unwrap_or(u32::MAX))
+    }
+
+    /// G505, if anything is lost: a warning that names the number to be typed.
+    pub fn finding(&self, workload: &str) -> Option<Finding> {
+        let losing = self.losing.len();
+        if losing == 0 {
+            return None;
+        }
+        let named = self.losing.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+        let more = if losing > NAMED { format!(" and {} more", losing - NAMED) } else { String::new() };
+        let message = format!(
+            "Publishing removes {workload} from {losing} of the {} clusters that have it: {named}{more}.",
+            self.current
+        );
+        let hint = match self.confirmation() {
+            Some(number) => format!("Type {number} to confirm, or choose these clusters again."),
+            None => "If that is not meant, choose these clusters again.".to_owned(),
+        };
+        Some(Finding::warning("G505", message, hint).on(self.losing.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn radius(losing: usize, current: u32) -> BlastRadius {
+        BlastRadius { losing: (0..losing).map(|n| format!("edge-{n}")).collect(), current }
+    }
+
+    #[test]
+    fn g505_more_than_a_fifth_of_the_clusters_needs_the_number() {
+        assert_eq!(radius(0, 12).confirmation(), None);
+        assert_eq!(radius(2, 12).confirmation(), None);
+        assert_eq!(radius(3, 12).confirmation(), Some(3));
+        assert_eq!(radius(9, 12).confirmation(), Some(9));
+    }
+
+    #[test]
+    fn g505_one_of_a_few_clusters_is_within_the_limit_and_the_last_one_is_not() {
+        assert_eq!(radius(1, 3).confirmation(), None);
+        assert_eq!(radius(1, 1).confirmation(), Some(1));
+        assert_eq!(radius(2, 2).confirmation(), Some(2));
+    }
+
+    #[test]
+    fn g505_says_how_many_which_and_what_to_type() {
+        let finding = radius(9, 12).finding("web").unwrap();
+        assert!(finding.message.contains("web from 9 of the 12 clusters"), "{}", finding.message);
+        assert!(
+            finding.message.contains("edge-0") && finding.message.contains("4 more"),
+            "{}",
+            finding.message
+        );
+        assert!(finding.hint.contains("Type 9"), "{}", finding.hint);
+        assert_eq!(radius(0, 12).finding("web"), None);
+    }
+
+    #[test]
+    fn an_automatic_pass_may_take_one_cluster_or_a_tenth() {
+        assert_eq!([1, 5, 19, 20, 100].map(removal_limit), [1, 1, 1, 2, 10]);
+    }
+}

@@ -1,0 +1,102 @@
+//! What every chosen cluster would get: the same for the plan and for the placer that carries it out.
+
+use domain::bundle::Bundle;
+use domain::cluster::Cluster;
+use domain::placement::{ClusterGroup, Decision};
+use domain::release::Rendered;
+use domain::release::stage::Trouble;
+use domain::render::{Rendering, Unrendered};
+use domain::workload::{Policies, Revision};
+use domain::{ClusterId, Digest, Finding};
+
+use crate::{Error, Hub};
+
+/// One cluster that should have it.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub cluster: ClusterId,
+    pub name: String,
+    pub reach: domain::cluster::Reach,
+    pub revision: u32,
+    pub policies: Policies,
+    pub rendered: Rendered,
+    /// The bundle's bytes, to be stored under its digest.
+    pub bytes: Option<(Digest, Vec<u8>)>,
+}
+
+/// Renders the revision for every chosen cluster, off the async threads.
+pub(crate) async fn targets(
+    hub: &Hub,
+    workload: &str,
+    revision: Revision,
+    decision: &Decision,
+    groups: Vec<ClusterGroup>,
+) -> Result<Vec<Target>, Error> {
+    let chosen: Vec<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
+    let mut tx = hub.read().await?;
+    let clusters = store::cluster::all_with_facts(&mut tx, &chosen).await?;
+    drop(tx);
+    let parsed = crate::workload::parse(revision.spec.source.clone()).await?;
+    let workload = workload.to_owned();
+    let render_all = move || {
+        let mut targets: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
+        targets.sort();
+        let rendering = Rendering {
+            workload: &workload,
+            revision: revision.number,
+            spec: &revision.spec,
+            parsed: &parsed,
+            groups: &groups,
+            targets: &targets,
+        };
+        clusters.iter().map(|cluster| target(&rendering, cluster)).collect()
+    };
+    tokio::task::spawn_blocking(render_all).await.map_err(|error| Error::Internal(Box::new(error)))
+}
+
+fn target(rendering: &Rendering<'_>, cluster: &Cluster) -> Target {
+    let (rendered, bytes) = match rendered(rendering, cluster) {
+        Ok(bundle) => {
+            let bytes = bundle.to_bytes();
+            let digest = Digest::of(&bytes);
+            (Rendered::Bundle(digest.clone()), Some((digest, bytes)))
+        }
+        Err(without) => (without, None),
+    };
+    Target {
+        cluster: cluster.id,
+        name: cluster.name.clone(),
+        reach: cluster.reach,
+        revision: rendering.revision,
+        policies: rendering.spec.policies.clone(),
+        rendered,
+        bytes,
+    }
+}
+
+fn rendered(rendering: &Rendering<'_>, cluster: &Cluster) -> Result<Bundle, Rendered> {
+    if rendering.spec.addon && !cluster.facts.are_known() {
+        // S4-3: an addon may be what makes a cluster whole, so its API server is all that it waits for.
+        return Err(Rendered::Waiting(Trouble {
+            reason: "WaitingForCluster".to_owned(),
+            message: format!(
+                "{} has not told of itself yet. The addon goes there once it has.",
+                cluster.name
+            ),
+            ..Trouble::default()
+        }));
+    }
+    rendering.of(cluster).map_err(|why| match why {
+        Unrendered::Refused(findings) => {
+            let blocking = findings.iter().filter(|finding| finding.blocks());
+            Rendered::Failed(trouble("RenderFailed", blocking))
+        }
+        Unrendered::Waiting(findings) => Rendered::Waiting(trouble("WaitingForValue", findings.iter())),
+    })
+}
+
+fn trouble<'a>(reason: &str, findings: impl Iterator<Item = &'a Finding>) -> Trouble {
+    let words: Vec<String> =
+        findings.map(|finding| format!("{} {}", finding.message, finding.hint)).collect();
+    Trouble { reason: reason.to_owned(), message: words.join(" "), ..Trouble::default() }
+}

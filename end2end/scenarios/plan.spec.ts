@@ -1,0 +1,110 @@
+// What publishing would do, seen before it is done: the plan, what refuses it, what makes it stale, and how much may go.
+
+import { expect, describe, open, publish, remove, row, step, test, toStep } from "./kit.js";
+import type { Locator, Page } from "@playwright/test";
+
+const SETTINGS = (colour: string): string =>
+  `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {colour: ${colour}}\n`;
+
+test.describe.configure({ mode: "serial" });
+
+/** The group of clusters with this many in it. */
+function group(page: Page, clusters: number): Locator {
+  const head = new RegExp(`^${clusters} clusters?\\b`);
+  return page.getByRole("region", { name: /^Changes/ }).locator("details").filter({ hasText: head });
+}
+
+/** Waits until every cluster has said what it would do. */
+async function planned(page: Page): Promise<void> {
+  await expect(page).toHaveURL(/plan=/);
+  await expect(page.getByRole("button", { name: /^Publish to/ })).not.toHaveAttribute("aria-disabled", "true");
+}
+
+/** Saves another colour in the draft, in another tab. */
+async function edit(page: Page, colour: string): Promise<void> {
+  await open(page, "/workloads/tones/edit/source");
+  await page.getByRole("textbox", { name: "deploy.yaml", exact: true }).fill(SETTINGS(colour));
+  await page.getByRole("button", { name: "Continue to Placement" }).click();
+  await step(page, "Placement");
+}
+
+test("the review shows what every cluster would get, asked of the clusters themselves", async ({ page }) => {
+  await describe(page, "tones", "tones", SETTINGS("blue"));
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  await page.getByText("All clusters", { exact: true }).click();
+  await toStep(page, "Review");
+  await planned(page);
+  await expect(group(page, 5)).toContainText("identical change");
+  await expect(group(page, 5)).toContainText("Accepted");
+  await expect(group(page, 5)).toContainText("ConfigMap tones/settings");
+  await expect(page.getByText("5 accepted")).toBeVisible();
+  await publish(page, "tones");
+  await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible({ timeout: 40_000 });
+});
+
+test("a change is told field by field, and a plan that somebody overtook is refused as stale", async ({ page, context, faults }) => {
+  await edit(page, "green");
+  await open(page, "/workloads/tones/publish");
+  await planned(page);
+  const change = group(page, 5);
+  await expect(change).toContainText("data.colour");
+  await expect(change.getByText("now blue")).toBeVisible();
+  await expect(change.getByText("then green")).toBeVisible();
+
+  const other = await context.newPage();
+  await edit(other, "red");
+  await other.close();
+  faults.expect(/status (of )?412/);
+  await page.getByRole("button", { name: "Publish to 5 clusters" }).click();
+  await expect(page.getByText("The plan is stale")).toBeVisible();
+  await page.getByRole("button", { name: "Plan again" }).click();
+  await expect(group(page, 5).getByText("then red")).toBeVisible();
+  await planned(page);
+  await publish(page, "tones");
+  await expect(page.getByText("5 of 5 clusters run r2")).toBeVisible({ timeout: 40_000 });
+});
+
+test("a draft that a guard rail refuses can't be published, and the button says why", async ({ page }) => {
+  await open(page, "/workloads/tones/edit/source");
+  const editor = page.getByRole("textbox", { name: "deploy.yaml", exact: true });
+  await editor.fill(SETTINGS("red").replace("kind: ConfigMap", "kind: Deployment"));
+  await toStep(page, "Review");
+  await expect(page).toHaveURL(/\/publish/);
+  const button = page.getByRole("button", { name: "Publish to 5 clusters" });
+  await expect(button).toHaveAttribute("aria-disabled", "true");
+  await expect(button).toHaveAccessibleDescription(/to fix first: G\d+/);
+  await open(page, "/workloads/tones/edit/source");
+  await editor.fill(SETTINGS("red"));
+  await toStep(page, "Review");
+  await planned(page);
+});
+
+test("taking it from most clusters needs the number to be typed, and an earlier revision takes it back", async ({ page, faults }) => {
+  await open(page, "/workloads/tones/edit/placement");
+  await page.getByText("Labels", { exact: true }).click();
+  await page.getByLabel("All of these labels").fill("region=us-east");
+  await toStep(page, "Review");
+  await planned(page);
+  await expect(page.getByText("3 of 5 clusters would lose tones")).toBeVisible();
+  await expect(group(page, 3)).toContainText("lose it");
+  await expect(page.getByRole("listitem").filter({ hasText: "G505" })).toContainText("eu-west-1");
+
+  const button = page.getByRole("button", { name: "Publish to 2 clusters" });
+  faults.expect(/status (of )?409/);
+  await button.click();
+  await expect(page.getByText("Type 3 to confirm, or choose these clusters again.").last()).toBeVisible();
+  await page.getByLabel("Type 3 to confirm").fill("2");
+  await expect(page.getByText("That is not the number")).toBeVisible();
+  await page.getByLabel("Type 3 to confirm").fill("3");
+  await publish(page, "tones");
+  await expect(page.getByText("2 of 2 clusters run r3")).toBeVisible({ timeout: 40_000 });
+
+  await open(page, "/workloads/tones?tab=history");
+  await row(page, "r2").getByRole("button", { name: /what revision 2 was/ }).click();
+  await planned(page);
+  await expect(page.getByRole("button", { name: "Publish to 5 clusters" })).toBeVisible();
+  await publish(page, "tones", "Back");
+  await expect(page.getByText("5 of 5 clusters run r4")).toBeVisible({ timeout: 40_000 });
+  await remove(page, "tones");
+});
