@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +23,9 @@ const TAIL: usize = 80;
 const REASONS: usize = 160;
 /// Lines shown from each place that says why.
 const REASON: usize = 6;
+
+/// Who holds it moves the line.
+static LINE: Mutex<()> = Mutex::new(());
 
 /// Prints a line for the person.
 pub fn say(line: &str) {
@@ -78,9 +82,12 @@ pub fn run(paths: &Paths, name: &str, command: &mut Command) -> Result<String> {
     let mut child =
         start(command).with_context(|| format!("{name}: cannot start {:?}", command.get_program()))?;
     let lines = listen(&mut child);
-    let output = follow(name, &lines, &log, began)?;
+    // Of steps beside each other one has the line that moves.
+    let line = LINE.try_lock();
+    let output = follow(name, &lines, &log, line.is_ok().then_some(began))?;
     let status = child.wait()?;
     clear_line();
+    drop(line);
     let time = coloured("2", &seconds(began.elapsed()));
     if status.success() {
         say(&format!("{} {name} {time}", tick()));
@@ -159,8 +166,8 @@ fn forward(stream: impl Read + Send + 'static, sender: Sender<String>) {
     });
 }
 
-/// Writes the log and moves the line until the program closes its output.
-fn follow(name: &str, lines: &Receiver<String>, log: &Path, began: Instant) -> Result<String> {
+/// Writes the log until the program closes its output, and moves the line, if it began some time.
+fn follow(name: &str, lines: &Receiver<String>, log: &Path, moves: Option<Instant>) -> Result<String> {
     fs::create_dir_all(log.parent().context("a log has a folder")?)?;
     let mut file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let (mut output, mut last) = (String::new(), String::new());
@@ -177,7 +184,11 @@ fn follow(name: &str, lines: &Receiver<String>, log: &Path, began: Instant) -> R
                     last = line;
                 }
             }
-            Err(RecvTimeoutError::Timeout) => move_line(name, &last, began),
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(began) = moves {
+                    move_line(name, &last, began);
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => return Ok(output),
         }
     }

@@ -3,12 +3,13 @@
 //! All steps run even if one fails, so one run tells everything.
 
 use std::env;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use crate::paths::{Paths, version_of};
-use crate::{e2e, postgres, setup, step};
+use crate::{e2e, postgres, setup, site, step};
 
 /// Names for `--only`, in the order they run.
 pub const STEPS: [&str; 5] = ["fmt", "clippy", "wasm", "unit", "e2e"];
@@ -53,6 +54,12 @@ fn step(paths: &Paths, name: &str, only: Option<&str>, used: &mut Vec<String>) -
             step::run(paths, "clippy", paths.cargo().args(args)).map(drop)
         }
         "wasm" => wasm(paths),
+        "unit" if only.is_none() => thread::scope(|scope| {
+            // The console compiles while tests wait for their clusters. What is wrong with it is said by the browser
+            // scenarios, which build it again if it is not there.
+            scope.spawn(|| site::build(paths));
+            unit(paths, used)
+        }),
         "unit" => unit(paths, used),
         "e2e" => e2e::as_step(paths, only.is_none()),
         other => bail!("there is no step {other}"),
