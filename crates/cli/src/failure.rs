@@ -74,6 +74,10 @@ fn of_wire(error: wire::Error, remote: Option<&Remote>) -> Told {
         wire::Error::Unreachable { server, why } => {
             format!("The server at {server} can't be reached: {why}.")
         }
+        error if error.code() == "ConfirmationNeeded" => {
+            "Not published: it would take the workload from many clusters. Say how many with --confirm."
+                .to_owned()
+        }
         // The findings are printed one by one; their first need not be repeated.
         error if !error.findings().is_empty() => {
             format!("Refused by the guard rails: {}.", summary(error.findings()))

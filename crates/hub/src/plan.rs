@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use domain::bundle::Bundle;
 use domain::cluster::Reach;
+use domain::finding::{self, Finding};
 use domain::plan::{
     Ask, Basis, BasisTarget, BlastRadius, Effect, Plan, PlanTarget, TargetChange, TargetState,
 };
@@ -47,6 +48,14 @@ pub(crate) struct Outlook {
 }
 
 impl Outlook {
+    /// What the guard rails say, and what is lost (G505).
+    fn findings(&self, workload: &Workload) -> Vec<Finding> {
+        let lost = self.blast_radius().finding(&workload.name);
+        let mut findings: Vec<Finding> = self.checked.findings.iter().cloned().chain(lost).collect();
+        finding::sort(&mut findings);
+        findings
+    }
+
     /// What it takes away.
     pub fn blast_radius(&self) -> BlastRadius {
         BlastRadius {
@@ -101,7 +110,7 @@ impl Hub {
             by: actor.name.clone(),
             created_at: now,
             expires_at: now.plus_millis(LASTS_MILLIS),
-            findings: outlook.checked.findings.clone(),
+            findings: outlook.findings(&workload),
             blast_radius: outlook.blast_radius(),
             targets: Vec::new(),
             effects: BTreeMap::new(),

@@ -17,7 +17,8 @@ pub fn Changes(plan: Planned) -> impl IntoView {
     let clusters =
         u32::try_from(plan.groups.iter().map(|group| group.count).sum::<usize>()).unwrap_or(u32::MAX);
     let kinds = u32::try_from(plan.groups.len()).unwrap_or(u32::MAX);
-    let groups = plan.groups.into_iter().enumerate().map(|(at, changed)| group(changed, at == 0));
+    let asks = plan.radius.confirmation().is_some();
+    let groups = plan.groups.into_iter().enumerate().map(|(at, changed)| group(changed, at == 0, asks));
     view! {
         <section class="stack-sm" aria-labelledby="changes">
             <div class="flex flex-wrap items-baseline justify-between gap-x-4">
@@ -33,8 +34,16 @@ pub fn Changes(plan: Planned) -> impl IntoView {
     .into_any()
 }
 
-fn group(changed: Changed, open: bool) -> impl IntoView {
+/// One group. `asks` says whether those that lose it need a person's word.
+fn group(changed: Changed, open: bool, asks: bool) -> impl IntoView {
     let Changed { group, count, effect } = changed;
+    let state = match group.change {
+        TargetChange::Lose if asks => {
+            let look = Look { icon: "warning", hue: "hue-drifted", loud: "state-loud" };
+            look.with_word("Needs a confirm").into_any()
+        }
+        _ => verdict(&group.state, group.tally),
+    };
     let head = count_of(u32::try_from(count).unwrap_or(u32::MAX), "cluster");
     let what = match (&group.state, group.change) {
         (_, TargetChange::Lose) => "lose it",
@@ -57,7 +66,7 @@ fn group(changed: Changed, open: bool) -> impl IntoView {
                     <span>{head} " " <span class="text-3">{what}</span></span>
                     <span class="name text-2 truncate">{names}</span>
                     <span class="mono change-tally" aria-label=spoken(group.tally)>{signs(group.tally)}</span>
-                    <span class="change-state">{verdict(&group.state, group.tally)}</span>
+                    <span class="change-state">{state}</span>
                 </span>
             </summary>
             <div class="stack-sm pb-4">
@@ -168,7 +177,7 @@ fn object(one: &ObjectEffect) -> AnyView {
             {one.object.kind.clone()}
             " "
             <b>{place}</b>
-            {(!note.is_empty()).then(|| format!(" {sign} {note}"))}
+            {(!note.is_empty()).then(|| format!(" {note}"))}
             {untried}
         </div>
         {refused}

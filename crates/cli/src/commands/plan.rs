@@ -53,13 +53,12 @@ impl Plan {
         out.note_findings(&plan.findings, &str::to_owned);
         out.line(&head(&plan))?;
         tell(&plan, out)?;
-        if let Some(number) = plan.blast_radius.confirmation() {
-            out.warn(&format!("Publishing it needs --confirm {number}."));
-        }
         if plan.blocks() {
             out.warn(&format!("It can't be published: {}.", summary(&plan.findings)));
         } else {
-            out.line(&format!("\nflotilla publish {} --plan {}", plan.workload, plan.hash))?;
+            let confirm = plan.blast_radius.confirmation();
+            let confirm = confirm.map(|number| format!(" --confirm {number}")).unwrap_or_default();
+            out.line(&format!("\nflotilla publish {} --plan {}{confirm}", plan.workload, plan.hash))?;
         }
         Ok(ended(&plan))
     }

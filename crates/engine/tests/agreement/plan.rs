@@ -56,7 +56,7 @@ pub async fn e_2_a_plan_names_the_very_fields_that_change(place: Place) {
         vec![map, config_map("same", "1"), secret("1"), service(), workload("Deployment", "web", None)];
     comes_true(&place, before).await;
     let mut changed = workload("Deployment", "web", None);
-    changed["spec"]["replicas"] = 2.into();
+    changed["spec"]["replicas"] = 3.into();
     changed["spec"]["template"]["spec"]["containers"][0]["image"] = "nginx:2".into();
     let after = vec![config_map("settings", "2"), config_map("same", "1"), secret("2"), changed];
     let effect = place.effect(after.clone(), Policies::default()).await;
