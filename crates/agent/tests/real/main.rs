@@ -66,6 +66,7 @@ async fn three_real_clusters_join_work_meet_every_trouble_and_are_left_clean() {
     let world = Box::pin(World::open()).await;
     let open = world.acting.open_files();
     way::s0_9_an_applied_and_published_workload_becomes_healthy_on_every_real_cluster(&world).await;
+    way::e_2_after_the_publish_a_plan_has_nothing_left_to_do(&world).await;
     way::s3_8_kubectl_shows_what_is_applied(&world).await;
     troubles::p25_a_deleted_deployment_is_made_again_and_named(&world).await;
     away::p3_p4_an_agent_that_was_away_meets_a_wiped_namespace_and_skips_what_was_in_between(&world).await;

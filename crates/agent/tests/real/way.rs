@@ -15,7 +15,8 @@ fn fixture(name: &str) -> String {
 pub async fn s0_9_an_applied_and_published_workload_becomes_healthy_on_every_real_cluster(world: &World) {
     let house = &world.house;
     house.flotilla(&["apply", "-f", &fixture("three-tier"), "-n", "shop", "--all-clusters"]).await;
-    house.flotilla(&["publish", "three-tier", "--wait", "--timeout", "2m"]).await;
+    let hash = planned(world).await;
+    house.flotilla(&["publish", "three-tier", "--plan", &hash, "--wait", "--timeout", "2m"]).await;
     for member in world.members() {
         let target = house.target("three-tier", member.name).await.unwrap();
         assert_eq!((target.state, target.revision), (State::Healthy, Some(1)), "{target:#?}");
@@ -23,6 +24,24 @@ pub async fn s0_9_an_applied_and_published_workload_becomes_healthy_on_every_rea
         let seen = house.client.cluster_get(member.name).await.unwrap().cluster.facts.kubernetes_version;
         assert_eq!(seen, member.plane.version());
     }
+}
+
+/// E-2: every agent tries the plan with the rights it has, and what it says would happen is what is there then; nothing is
+/// left to do afterwards. Gives the plan's hash.
+async fn planned(world: &World) -> String {
+    let plan = world.house.client.workload_plan("three-tier", 20).await.unwrap();
+    assert_eq!(plan.heard(), (ALL.len(), 0, 0), "{:#?}", plan.targets);
+    assert!(!plan.blocks(), "{:#?}", plan.findings);
+    let tally = plan.groups()[0].tally;
+    assert_eq!((tally.create, tally.change, tally.refused), (9, 0, 0), "{:#?}", plan.groups());
+    plan.hash.to_string()
+}
+
+/// E-2: a plan of what runs already changes nothing, on objects that real controllers have worked on since.
+pub async fn e_2_after_the_publish_a_plan_has_nothing_left_to_do(world: &World) {
+    let plan = world.house.client.workload_plan("three-tier", 20).await.unwrap();
+    assert_eq!(plan.heard().0, ALL.len(), "{:#?}", plan.targets);
+    assert!(!plan.changes_anything(), "{:#?}", plan.effects);
 }
 
 /// S3-8: what somebody without Flotilla sees.
