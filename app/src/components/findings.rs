@@ -1,6 +1,7 @@
 //! Findings in one list: code, what is wrong and why, what to do, where; errors first (S0-15).
 
 use domain::finding::{Finding, Severity};
+use domain::fix::Fix;
 use leptos::prelude::*;
 
 use super::{Look, count_of, icon};
@@ -13,6 +14,9 @@ pub fn FindingList(
     /// Address of the page with the editors; empty when they are on this page.
     #[prop(into, default = String::new())]
     editors: String,
+    /// Applies a fix to the editors, where they are on this page.
+    #[prop(optional)]
+    mend: Option<Callback<Fix>>,
 ) -> impl IntoView {
     let entry = |finding: Finding| {
         let look = Look::of_severity(finding.severity);
@@ -24,6 +28,14 @@ pub fn FindingList(
                 <a class="ref name" href=href data-file=place.file.clone() data-line=line data-column=column>
                     {format!("{}:{}", place.file, place.line)}
                 </a>
+            }
+        });
+        let button = mend.zip(finding.fix.clone()).map(|(mend, fix)| {
+            let does = fix.does.clone();
+            view! {
+                <button class="btn btn-sm" type="button" title=does.clone() on:click=move |_| mend.run(fix.clone())>
+                    "Fix it" <span class="sr-only">": " {does.clone()}</span>
+                </button>
             }
         });
         view! {
@@ -38,6 +50,7 @@ pub fn FindingList(
                         {about} {(!finding.object.is_empty() && finding.place.is_some()).then_some(" · ")} {place}
                     </p>
                 </div>
+                {button}
             </li>
         }
     };

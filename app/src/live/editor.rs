@@ -9,6 +9,8 @@ mod server {
     pub fn summon() {}
     /// Shows findings at their lines.
     pub fn show_findings(_frame: &HtmlDivElement, _findings: &[Finding]) {}
+    /// Puts another text into a file's editor.
+    pub fn set_text(_file: &str, _text: &str) {}
 }
 
 #[cfg(not(feature = "hydrate"))]
@@ -70,6 +72,19 @@ mod browser {
             Reflect::set(&object, &key.into(), &value).ok()?;
         }
         Some(object.into())
+    }
+
+    /// Puts another text into a file's editor, as one edit that can be undone; it is told to nobody.
+    pub fn set_text(file: &str, text: &str) {
+        let frame = document().and_then(|document| document.get_element_by_id(&anchor(file)));
+        let Some(frame) = frame else { return };
+        // Without the module there is only the plain field, and no property of ours to set.
+        if let Ok(Some(field)) = frame.query_selector("textarea") {
+            let _ = Reflect::set(&field, &"value".into(), &text.into());
+        }
+        if let Ok(Some(editor)) = frame.query_selector("flotilla-editor") {
+            let _ = Reflect::set(&editor, &"value".into(), &text.into());
+        }
     }
 
     /// Puts the cursor of a file's editor at a place; false when the file is not on this page.

@@ -1,6 +1,7 @@
 //! The files of a source as editors, with what the guard rails say while one types.
 
 use domain::finding::{Finding, sort};
+use domain::fix::{self, Fix};
 use domain::guard;
 use domain::manifest;
 use domain::workload::{Source, SourceFile, WorkloadSpec};
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use crate::components::findings::{tally, worst};
 use crate::components::{Editor, FindingList, icon};
+use crate::live::editor::set_text;
 use crate::live::files::{Picked, dropped, picked};
 
 /// A person stops typing for this long before the text is looked at.
@@ -79,6 +81,19 @@ impl Drafts {
         })
     }
 
+    /// Applies a fix, as one edit that can be undone. A fix for a text that has changed since does nothing: the findings
+    /// of the new text are about to come.
+    pub fn mend(self, fix: &Fix) {
+        let Ok(mended) = fix::apply(&untrack(|| self.files()), fix) else { return };
+        let files = self.files.get_untracked();
+        for (file, mended) in files.iter().zip(mended) {
+            if file.text.with_untracked(|text| *text != mended.text) {
+                set_text(&mended.name, &mended.text);
+                file.text.set(mended.text);
+            }
+        }
+    }
+
     /// What the guard rails say, looked at when typing pauses.
     pub fn findings(self, name: Signal<String>, namespace: Signal<String>) -> Memo<Vec<Finding>> {
         let seen = RwSignal::new((name.get_untracked(), namespace.get_untracked(), untrack(|| self.files())));
@@ -120,6 +135,7 @@ pub fn FilesEditor(
     prefix: &'static str,
 ) -> impl IntoView {
     let take = Callback::new(move |file: Picked| drafts.take(&file));
+    let mend = Callback::new(move |fix: Fix| drafts.mend(&fix));
     view! {
         <div class="stack-md" on:dragover=|ev| ev.prevent_default() on:drop=move |ev| dropped(&ev, take)>
             <For each=move || drafts.files.get() key=|file| file.key children=move |file| one(drafts, file, findings, prefix) />
@@ -143,7 +159,7 @@ pub fn FilesEditor(
                         {move || findings.with(|all| tally(all))}
                     </span>
                 </h2>
-                {move || view! { <FindingList findings=findings.get() /> }}
+                {move || view! { <FindingList findings=findings.get() mend=mend /> }}
             </section>
         </div>
     }

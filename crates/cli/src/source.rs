@@ -46,6 +46,28 @@ impl Collected {
         ))
     }
 
+    /// Refuses what can't be written back.
+    pub fn check_writable(&self) -> Result<(), Failure> {
+        if self.files.iter().any(|file| self.shown(&file.name) == "stdin") {
+            return Err(Failure::usage(
+                "What comes from stdin can't be written back.",
+                "Name a file or a folder.",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Writes those of these files back that are no longer as they were collected.
+    pub fn write(&self, files: &[SourceFile]) -> Result<(), Failure> {
+        let changed = files.iter().zip(&self.files).filter(|(new, old)| new.text != old.text);
+        for (file, _) in changed {
+            let path = self.shown(&file.name);
+            fs::write(&path, &file.text)
+                .map_err(|error| Failure::new(format!("{path} can't be written: {error}."), ""))?;
+        }
+        Ok(())
+    }
+
     fn add(&mut self, path: &Path, shown: String, text: String) {
         let short =
             path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());

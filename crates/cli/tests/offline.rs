@@ -192,3 +192,25 @@ fn r1_a_definition_file_is_validated_with_its_payload() {
     let said = flotilla(&["validate", "-f", &definition.display().to_string()]);
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
 }
+
+#[test]
+fn s0_15_what_can_be_meant_in_one_way_only_is_written_into_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("web.yaml");
+    let text = "# keep me\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n    image: Nginx:1.29 # pinned\n    resources: {limits: {memory: 512mb}}\n";
+    std::fs::write(&file, text).unwrap();
+    let shown = file.display().to_string();
+    assert_eq!(flotilla(&["validate", "-f", &shown]).code, 3);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "nothing is written unless it is asked for");
+    let said = flotilla(&["validate", "--fix", "-f", &shown]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(
+        said.out.contains(&format!("{shown}:9: fixed[G209] Write \"512Mi\" instead of \"512mb\".")),
+        "{}",
+        said.out
+    );
+    let mended = text.replace("Nginx", "nginx").replace("512mb", "512Mi");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), mended);
+    let said = flotilla(&["validate", "--fix", "-f", "-", "--name", "web"]);
+    assert_eq!(said.code, 1, "there is nothing in it: {}{}", said.out, said.err);
+}

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fix::Fix;
+
 /// How much a finding weighs. Ordered: the worst is the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -67,6 +69,9 @@ pub struct Finding {
     pub message: String,
     /// What to do about it, in one sentence.
     pub hint: String,
+    /// The edit that puts it right, where only one can be meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<Fix>,
 }
 
 impl Finding {
@@ -81,6 +86,7 @@ impl Finding {
             clusters: Vec::new(),
             message: message.into(),
             hint: hint.into(),
+            fix: None,
         }
     }
 
@@ -119,6 +125,13 @@ impl Finding {
     #[must_use]
     pub fn on(mut self, clusters: Vec<String>) -> Self {
         self.clusters = clusters;
+        self
+    }
+
+    /// The same finding, with what would put it right.
+    #[must_use]
+    pub fn mended(mut self, fix: Option<Fix>) -> Self {
+        self.fix = fix;
         self
     }
 

@@ -74,6 +74,7 @@ const RULES: &[(&str, Rule)] = &[
     ("G307", autoscale::autoscalers),
     ("G308", autoscale::disruption_budgets),
     ("G309", rbac::rights),
+    ("G402", removed::versions),
 ];
 
 /// The rules that look at one cluster's facts, by code (scope F).

@@ -11,6 +11,7 @@ pub mod condition;
 pub mod digest;
 pub mod event;
 pub mod finding;
+pub mod fix;
 pub mod fleet;
 pub mod guard;
 pub mod health;

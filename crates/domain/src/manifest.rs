@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::finding::{Finding, Place};
+use crate::fix::Edit;
 use crate::object::ObjectRef;
 use crate::workload::SourceFile;
 
@@ -19,9 +20,11 @@ mod located;
 mod read;
 mod reader;
 mod size;
+mod text;
 mod unique;
 
 use located::Tree;
+use text::Text;
 pub(crate) use unique::twice;
 
 /// Most text in all files together, in bytes.
@@ -45,12 +48,13 @@ pub struct Manifest {
     /// Where its document begins.
     pub place: Place,
     tree: Arc<Tree>,
+    text: Text,
 }
 
 impl Manifest {
     /// An object that was not read from text: every field is where the object is.
     pub fn new(object: Value, place: Place) -> Self {
-        Self { object, place, tree: Arc::default() }
+        Self { object, place, tree: Arc::default(), text: Text::default() }
     }
 
     /// What it is called, as written (the namespace may be empty).
@@ -64,6 +68,31 @@ impl Manifest {
             Some(spot) => spot.in_file(&self.place.file),
             None => self.place.clone(),
         }
+    }
+
+    /// The edit that writes `new` instead of `old` as the value of the field at a JSON pointer; `None` unless exactly
+    /// `old` stands there, in quotes or not.
+    pub(crate) fn replaced(&self, pointer: &str, old: &str, new: &str) -> Option<Edit> {
+        self.text.value(&self.tree, pointer)?.replaced(old, new).map(|edit| self.in_file(edit))
+    }
+
+    /// The edit that puts a number, a truth value or the like in quotes.
+    pub(crate) fn quoted(&self, pointer: &str) -> Option<Edit> {
+        self.text.value(&self.tree, pointer)?.quoted().map(|edit| self.in_file(edit))
+    }
+
+    /// The edit that takes this object out of its file; `None` when it shares a document with others, or is large.
+    pub(crate) fn removed(&self) -> Option<Edit> {
+        self.text.removed().map(|edit| self.in_file(edit))
+    }
+
+    /// Whether another object's document says the same, byte by byte, but for the marker before it.
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+        self.text.says_the_same_as(&other.text)
+    }
+
+    fn in_file(&self, (start, old, new): text::Change) -> Edit {
+        Edit { file: self.place.file.clone(), start, old, new }
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::labels::in_quotes;
 use super::scene::{Container, Pod, Scene, integer, items, quoted};
 use crate::finding::Finding;
 use crate::name;
@@ -112,7 +113,8 @@ pub(super) fn environment(scene: &Scene<'_>) -> Vec<Finding> {
             let path = format!("{}/env/{at}", container.path);
             if let Some((message, hint)) = broken_variable(variable, name, !seen.insert(name)) {
                 let message = format!("Container {}: {message}", quoted(container.name));
-                findings.push(pod.owner.error("G217", &path, message, hint));
+                let fix = in_quotes(pod.owner, &format!("{path}/value"), &variable["value"]);
+                findings.push(pod.owner.error("G217", &path, message, hint).mended(fix));
             }
         }
     }

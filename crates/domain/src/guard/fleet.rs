@@ -142,7 +142,8 @@ fn said(verdict: Verdict, (group, version, kind): &Kind, manifest: &Manifest) ->
                 change.removed
             ),
             change.instead,
-        ),
+        )
+        .mended(removed::renamed(manifest)),
         (Verdict::TooNew(added), _) => Finding::error(
             "G402",
             format!(

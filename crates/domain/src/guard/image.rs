@@ -2,6 +2,7 @@
 
 use super::scene::{Scene, quoted};
 use crate::finding::Finding;
+use crate::fix::Fix;
 
 /// G201: every container has an image, and its reference can be read.
 pub(super) fn references(scene: &Scene<'_>) -> Vec<Finding> {
@@ -13,7 +14,10 @@ pub(super) fn references(scene: &Scene<'_>) -> Vec<Finding> {
             Some(image) => {
                 if let Err(why) = Reference::parse(image) {
                     let message = format!("Image {} of container {name} is not valid: {why}.", quoted(image));
-                    findings.push(pod.owner.error("G201", &path, message, &better(image)));
+                    let fix = lower_case(image)
+                        .and_then(|lower| pod.owner.manifest.replaced(&path, image, &lower))
+                        .map(Fix::replace);
+                    findings.push(pod.owner.error("G201", &path, message, &better(image)).mended(fix));
                 }
             }
             None => {
@@ -51,14 +55,14 @@ pub(super) fn mutable_tags(scene: &Scene<'_>) -> Vec<Finding> {
 }
 
 /// What the rules want to know of an image reference.
-struct Reference<'a> {
-    tag: Option<&'a str>,
-    digest: bool,
+pub(super) struct Reference<'a> {
+    pub tag: Option<&'a str>,
+    pub digest: bool,
 }
 
 impl<'a> Reference<'a> {
     /// Reads `[host[:port]/]path[:tag][@digest]`; the error completes "is not valid: …".
-    fn parse(image: &'a str) -> Result<Self, &'static str> {
+    pub(super) fn parse(image: &'a str) -> Result<Self, &'static str> {
         if image.contains("{{") {
             return Err("it holds a template expression that nobody has filled in");
         }
@@ -126,8 +130,19 @@ fn is_digest(digest: &str) -> bool {
     })
 }
 
+/// The reference with its repository in lower case, if that is all that is wrong. A tag may have capitals.
+fn lower_case(image: &str) -> Option<String> {
+    let name = image.split('@').next().unwrap_or(image);
+    let end = name.rfind(':').filter(|at| !name[*at..].contains('/')).unwrap_or(name.len());
+    let lower = format!("{}{}", image[..end].to_ascii_lowercase(), &image[end..]);
+    (lower != image && Reference::parse(&lower).is_ok()).then_some(lower)
+}
+
 /// The reference in lower case if that makes it right, else an example.
 fn better(image: &str) -> String {
+    if let Some(lower) = lower_case(image) {
+        return format!("Try {}.", quoted(&lower));
+    }
     let lower = image.to_ascii_lowercase();
     let trimmed = lower.trim().trim_start_matches("https://").trim_start_matches("http://");
     if trimmed != image && Reference::parse(trimmed).is_ok() {

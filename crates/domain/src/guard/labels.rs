@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::scene::{Scene, Subject, quoted};
 use crate::finding::Finding;
+use crate::fix::Fix;
 use crate::labels::{is_key, is_value};
 
 /// G215: keys and values of labels, keys of annotations, on the object and on its pods.
@@ -26,11 +27,23 @@ fn metadata(subject: &Subject<'_>, at: &str) -> Vec<Finding> {
         for (key, value) in subject.get(&path).and_then(Value::as_object).into_iter().flatten() {
             let path = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
             if let Some((message, hint)) = broken(what, key, value) {
-                findings.push(subject.error("G215", &path, message, hint));
+                let fix =
+                    in_quotes(subject, &path, value).filter(|fix| what != "label" || makes_a_value(fix));
+                findings.push(subject.error("G215", &path, message, hint).mended(fix));
             }
         }
     }
     findings
+}
+
+/// The fix that makes text of a number or a truth value by putting quotes around it.
+pub(super) fn in_quotes(subject: &Subject<'_>, path: &str, value: &Value) -> Option<Fix> {
+    let word = value.is_number() || value.is_boolean();
+    subject.manifest.quoted(path).filter(|_| word).map(Fix::replace)
+}
+
+fn makes_a_value(fix: &Fix) -> bool {
+    fix.edits.iter().all(|edit| is_value(&edit.old))
 }
 
 fn broken(what: &str, key: &str, value: &Value) -> Option<(String, &'static str)> {
@@ -75,7 +88,8 @@ fn data(subject: &Subject<'_>) -> Vec<Finding> {
                 quoted(key),
                 subject.shown
             );
-            findings.push(subject.error("G403", &path, message, "Put the value in quotes."));
+            let fix = in_quotes(subject, &path, value);
+            findings.push(subject.error("G403", &path, message, "Put the value in quotes.").mended(fix));
         }
     }
     findings

@@ -17,13 +17,28 @@ pub(super) fn suggest(text: &str) -> Option<String> {
     Quantity::parse(number).map(|_| format!("{number}{unit}"))
 }
 
+/// The same, where nothing else can be meant: `512mb` of memory, but not `1g`, which some read as a thousand millions.
+pub(super) fn certain(resource: &str, text: &str) -> Option<String> {
+    let bytes = matches!(resource, "memory" | "storage" | "ephemeral-storage");
+    let ends = |unit: &str| text.trim().to_ascii_lowercase().ends_with(unit);
+    suggest(text).filter(|_| bytes && (ends("b") || ends("i")))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::suggest;
+    use super::{certain, suggest};
 
     #[test]
     fn g209_a_unit_written_as_people_say_it_is_understood() {
         assert_eq!(suggest("512mb").as_deref(), Some("512Mi"));
         assert_eq!(suggest("lots"), None);
+    }
+
+    #[test]
+    fn g209_only_what_can_mean_one_thing_is_certain() {
+        assert_eq!(certain("memory", "512MB").as_deref(), Some("512Mi"));
+        assert_eq!(certain("storage", "1gi").as_deref(), Some("1Gi"));
+        assert_eq!(certain("memory", "1g"), None);
+        assert_eq!(certain("cpu", "1gi"), None);
     }
 }

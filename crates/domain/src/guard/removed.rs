@@ -1,5 +1,10 @@
 //! Kinds that Kubernetes removed or added, by version (G402). A cluster's own facts come first; this gives the hint.
 
+use super::scene::Scene;
+use crate::finding::Finding;
+use crate::fix::Fix;
+use crate::manifest::Manifest;
+
 /// Versions of one kind, or of all kinds in a group.
 pub(super) struct Change {
     group: &'static str,
@@ -109,6 +114,66 @@ const ADDED: &[(&str, &str, &str, u32)] = &[
     ("networking.k8s.io", "v1", "IngressClass", 19),
     ("policy", "v1", "PodDisruptionBudget", 21),
 ];
+
+/// What these were replaced by without any change of their fields: group, version, kinds, and the `apiVersion` to write.
+/// Kinds whose fields or defaults changed are not among them.
+const RENAMED: &[(&str, &str, &[&str], &str)] = &[
+    ("apps", "v1beta2", &["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"], "apps/v1"),
+    ("autoscaling", "v2beta2", &["HorizontalPodAutoscaler"], "autoscaling/v2"),
+    ("batch", "v1beta1", &["CronJob"], "batch/v1"),
+    ("coordination.k8s.io", "v1beta1", &["Lease"], "coordination.k8s.io/v1"),
+    ("extensions", "v1beta1", &["NetworkPolicy"], "networking.k8s.io/v1"),
+    ("networking.k8s.io", "v1beta1", &["IngressClass"], "networking.k8s.io/v1"),
+    ("node.k8s.io", "v1beta1", &["RuntimeClass"], "node.k8s.io/v1"),
+    ("policy", "v1beta1", &["PodDisruptionBudget"], "policy/v1"),
+    (
+        "rbac.authorization.k8s.io",
+        "v1beta1",
+        &["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
+        "rbac.authorization.k8s.io/v1",
+    ),
+    ("scheduling.k8s.io", "v1beta1", &["PriorityClass"], "scheduling.k8s.io/v1"),
+    (
+        "storage.k8s.io",
+        "v1beta1",
+        &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment"],
+        "storage.k8s.io/v1",
+    ),
+    ("storage.k8s.io", "v1beta1", &["CSIStorageCapacity"], "storage.k8s.io/v1"),
+];
+
+/// The fix that writes the `apiVersion` of today, where all else can stay as it is.
+pub(super) fn renamed(manifest: &Manifest) -> Option<Fix> {
+    let name = manifest.object_ref();
+    let same = |(group, version, kinds, _): &&(&str, &str, &[&str], &str)| {
+        (*group, *version) == (&*name.group, &*name.version) && kinds.contains(&&*name.kind)
+    };
+    let (.., today) = RENAMED.iter().find(same)?;
+    // An empty selector meant no pod once, and means every pod now.
+    let selector = manifest.object.pointer("/spec/selector").and_then(serde_json::Value::as_object);
+    let selects = selector.is_some_and(|selector| !selector.is_empty());
+    if name.kind == "PodDisruptionBudget" && !selects {
+        return None;
+    }
+    manifest.replaced("/apiVersion", &name.api_version(), today).map(Fix::replace)
+}
+
+/// G402 without any cluster: kinds that newer clusters no longer serve. A note, as an older one may be meant.
+pub(super) fn versions(scene: &Scene<'_>) -> Vec<Finding> {
+    let gone = scene.objects.iter().filter_map(|subject| {
+        let name = &subject.name;
+        let change = removal(&name.group, &name.version, &name.kind)?;
+        let message = format!(
+            "{} {} was removed in Kubernetes 1.{}; newer clusters refuse {}.",
+            name.api_version(),
+            name.kind,
+            change.removed,
+            subject.shown
+        );
+        Some(subject.note("G402", "/apiVersion", message, change.instead).mended(renamed(subject.manifest)))
+    });
+    gone.collect()
+}
 
 /// When this kind was removed, and what to use instead.
 pub(super) fn removal(group: &str, version: &str, kind: &str) -> Option<&'static Change> {

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::quantity::suggest;
-use super::scene::{Container, Pod, Scene, quoted};
+use super::quantity::{certain, suggest};
+use super::scene::{Container, Pod, Scene, Subject, quoted};
 use crate::finding::Finding;
+use crate::fix::Fix;
 use crate::quantity::Quantity;
 
 /// G209 and G210: quantities can be read and mean what they say.
@@ -14,7 +15,7 @@ pub(super) fn quantities(scene: &Scene<'_>) -> Vec<Finding> {
         for list in ["requests", "limits"] {
             for (resource, value) in fields(container, list) {
                 let path = format!("{}/resources/{list}/{}", container.path, resource.replace('/', "~1"));
-                findings.extend(quantity_finding(pod, &path, (resource, value)));
+                findings.extend(quantity_finding(pod.owner, &path, (resource, value)));
             }
         }
     }
@@ -22,7 +23,7 @@ pub(super) fn quantities(scene: &Scene<'_>) -> Vec<Finding> {
     findings
 }
 
-fn quantity_finding(pod: &Pod<'_>, path: &str, (resource, value): (&str, &Value)) -> Option<Finding> {
+fn quantity_finding(owner: &Subject<'_>, path: &str, (resource, value): (&str, &Value)) -> Option<Finding> {
     let text = as_text(value)?;
     let shown = quoted(&text);
     match Quantity::parse(&text) {
@@ -31,14 +32,13 @@ fn quantity_finding(pod: &Pod<'_>, path: &str, (resource, value): (&str, &Value)
                 || "Write a number and a unit, such as 500m for cpu or 512Mi for memory.".to_owned(),
                 |better| format!("Write {better}."),
             );
-            Some(pod.owner.error(
-                "G209",
-                path,
-                format!("{resource}: {shown} is not a quantity; Kubernetes refuses it."),
-                &hint,
-            ))
+            let message = format!("{resource}: {shown} is not a quantity; Kubernetes refuses it.");
+            let certain = certain(resource, &text);
+            let fix =
+                certain.and_then(|meant| owner.manifest.replaced(path, &text, &meant)).map(Fix::replace);
+            Some(owner.error("G209", path, message, &hint).mended(fix))
         }
-        Some(amount) if amount < Quantity::ZERO => Some(pod.owner.error(
+        Some(amount) if amount < Quantity::ZERO => Some(owner.error(
             "G209",
             path,
             format!("{resource}: {shown} is less than nothing."),
@@ -47,11 +47,11 @@ fn quantity_finding(pod: &Pod<'_>, path: &str, (resource, value): (&str, &Value)
         Some(_) if resource != "cpu" && text.ends_with('m') => {
             let meant = text.trim_end_matches('m');
             let message = format!("{resource}: {shown} means thousandths of a byte.");
-            Some(pod.owner.warning("G210", path, message, &format!("You probably want {meant}Mi.")))
+            Some(owner.warning("G210", path, message, &format!("You probably want {meant}Mi.")))
         }
         Some(amount) if resource == "cpu" && amount > Quantity::whole(64) => {
             let message = format!("cpu: {shown} asks for {amount} whole processors.");
-            Some(pod.owner.warning("G210", path, message, &format!("You probably want {text}m.")))
+            Some(owner.warning("G210", path, message, &format!("You probably want {text}m.")))
         }
         Some(_) => None,
     }
@@ -65,7 +65,7 @@ fn claims(pod: &Pod<'_>) -> Vec<Finding> {
     sized
         .filter_map(|(at, size)| {
             let path = format!("/spec/volumeClaimTemplates/{at}/spec/resources/requests/storage");
-            quantity_finding(pod, &path, ("storage", size))
+            quantity_finding(pod.owner, &path, ("storage", size))
         })
         .collect()
 }

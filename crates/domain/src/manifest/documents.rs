@@ -3,20 +3,21 @@
 //! Splitting before parsing keeps a mistake in one document from hiding the next. YAML makes that safe: a line that
 //! begins with `---` or `...` ends whatever scalar was open.
 
-/// One document: its text, markers included, and the number of its first line.
+/// One document: its text, markers included, where that begins in the file, in bytes, and the number of its first line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Document<'a> {
     pub text: &'a str,
+    pub start: usize,
     pub first_line: u32,
 }
 
 /// The documents of `text` that hold anything but comments.
 pub(super) fn split(text: &str) -> Vec<Document<'_>> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut splitter =
-        Splitter { text, documents: Vec::new(), start: 0, first_line: 1, started: false, full: false };
-    let (mut at, mut line) = (0, 1_u32);
-    for row in text.split_inclusive('\n') {
+        Splitter { text, documents: Vec::new(), start, first_line: 1, started: false, full: false };
+    let (mut at, mut line) = (start, 1_u32);
+    for row in text[start..].split_inclusive('\n') {
         splitter.row(row, at, line);
         at += row.len();
         line = line.saturating_add(1);
@@ -53,7 +54,8 @@ impl Splitter<'_> {
 
     fn cut(&mut self, end: usize, next_line: u32) {
         if self.full {
-            self.documents.push(Document { text: &self.text[self.start..end], first_line: self.first_line });
+            let text = &self.text[self.start..end];
+            self.documents.push(Document { text, start: self.start, first_line: self.first_line });
         }
         (self.start, self.first_line, self.started, self.full) = (end, next_line, false, false);
     }
@@ -74,9 +76,11 @@ mod tests {
 
     #[test]
     fn documents_keep_the_number_of_their_first_line() {
-        let found = split("\u{feff}# head\n---\na: 1\n---\n# only a comment\n--- # b\nb: 2\n...\nc: 3\n");
+        let text = "\u{feff}# head\n---\na: 1\n---\n# only a comment\n--- # b\nb: 2\n...\nc: 3\n";
+        let found = split(text);
         let lines: Vec<_> = found.iter().map(|document| (document.first_line, document.text)).collect();
         assert_eq!(lines, [(1, "# head\n---\na: 1\n"), (6, "--- # b\nb: 2\n...\n"), (9, "c: 3\n")]);
+        assert!(found.iter().all(|document| text[document.start..].starts_with(document.text)));
     }
 
     #[test]

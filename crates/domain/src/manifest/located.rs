@@ -18,11 +18,12 @@ pub(super) const NO_KEY: &str = "a key must be text";
 /// Largest integer that a 64-bit float holds exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A line and a column, from 1.
+/// A line and a column, from 1, and the byte of the document that stands there, if it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Spot {
     pub line: u32,
     pub column: u32,
+    pub byte: Option<u32>,
 }
 
 impl Spot {
@@ -30,7 +31,8 @@ impl Spot {
     pub(super) fn of(location: Location, first_line: u32) -> Self {
         let line = u32::try_from(location.line()).unwrap_or(u32::MAX).max(1);
         let column = u32::try_from(location.column()).unwrap_or(u32::MAX).max(1);
-        Self { line: first_line.saturating_add(line - 1), column }
+        let byte = location.span().byte_offset().and_then(|byte| u32::try_from(byte).ok());
+        Self { line: first_line.saturating_add(line - 1), column, byte }
     }
 
     pub(super) fn in_file(self, file: &str) -> Place {
@@ -64,6 +66,15 @@ impl Tree {
             }
         }
         (at.spot.line > 0).then_some(at.spot)
+    }
+
+    /// The byte of the document where the key of the field at a JSON pointer stands; `None` if that field is not there.
+    pub(super) fn byte_of(&self, pointer: &str) -> Option<usize> {
+        let mut at = self;
+        for part in pointer.split('/').skip(1) {
+            at = at.child(&part.replace("~1", "/").replace("~0", "~"))?;
+        }
+        usize::try_from(at.spot.byte?).ok()
     }
 
     fn child(&self, part: &str) -> Option<&Self> {

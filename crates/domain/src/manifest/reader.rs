@@ -5,6 +5,7 @@ use serde_saphyr::Error;
 
 use super::documents::{self, Document};
 use super::located::{Located, Spot};
+use super::text::Text;
 use super::{MAX_DOCUMENTS, MAX_NODES, MAX_TEXT_BYTES, Manifest, Parsed, explain, foreign, identity, read};
 use crate::finding::Finding;
 use crate::workload::SourceFile;
@@ -69,12 +70,12 @@ impl Reader {
         }
         self.documents -= 1;
         match read::read(document, self.nodes) {
-            Ok(located) => self.readable(file, located),
+            Ok(located) => self.readable(file, document, located),
             Err(error) => self.unreadable(file, document, &error),
         }
     }
 
-    fn readable(&mut self, file: &SourceFile, located: Located) -> Go {
+    fn readable(&mut self, file: &SourceFile, document: &Document<'_>, located: Located) -> Go {
         self.nodes = self.nodes.saturating_sub(located.nodes);
         for duplicate in &located.duplicates {
             self.parsed.findings.push(explain::duplicate(duplicate, &file.name));
@@ -85,16 +86,17 @@ impl Reader {
         if !located.value.is_object() {
             return self.no_object(file, &located);
         }
-        self.object(file, located);
+        self.object(file, &Text::of(document), located);
         Go::On
     }
 
     /// Takes a map in: an object, or a list of objects.
-    fn object(&mut self, file: &SourceFile, mut located: Located) {
+    fn object(&mut self, file: &SourceFile, text: &Text, mut located: Located) {
         if let Some(items) = list_items(&mut located.value) {
             let trees = located.tree.take_items("items");
+            let text = text.shared();
             for (value, tree) in items.into_iter().zip(trees) {
-                self.object(file, Located { value, tree, nodes: 0, duplicates: Vec::new() });
+                self.object(file, &text, Located { value, tree, nodes: 0, duplicates: Vec::new() });
             }
             return;
         }
@@ -105,6 +107,7 @@ impl Reader {
                     object: located.value,
                     place,
                     tree: located.tree.into(),
+                    text: text.clone(),
                 });
             }
             Some(finding) => self.parsed.findings.push(finding),
@@ -125,9 +128,10 @@ impl Reader {
         if self.foreign(file) {
             return Go::NextFile;
         }
-        let spot = error.location().map_or(Spot { line: document.first_line, column: 1 }, |location| {
-            Spot::of(location, document.first_line)
-        });
+        let spot =
+            error.location().map_or(Spot { line: document.first_line, column: 1, byte: None }, |location| {
+                Spot::of(location, document.first_line)
+            });
         self.parsed
             .findings
             .push(explain::unreadable(error, document.text).placed(Some(spot.in_file(&file.name))));
@@ -148,7 +152,9 @@ impl Reader {
             format!("{what}; the rest, from {:?} on, was not read.", file.name),
             "Split the workload into smaller ones, or move large content into an image or a volume.",
         );
-        self.parsed.findings.push(finding.placed(Some(Spot { line, column: 1 }.in_file(&file.name))));
+        self.parsed
+            .findings
+            .push(finding.placed(Some(Spot { line, column: 1, byte: None }.in_file(&file.name))));
     }
 }
 

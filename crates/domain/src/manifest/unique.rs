@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::Manifest;
 use crate::finding::Finding;
+use crate::fix::Fix;
 
 /// Objects with the group, kind, namespace and name of an earlier one.
 pub(super) fn check(manifests: &[Manifest]) -> Vec<Finding> {
@@ -27,5 +28,10 @@ pub(crate) fn twice(name: &str, first: &Manifest, second: &Manifest) -> Finding 
     let at = |manifest: &Manifest| format!("{}:{}", manifest.place.file, manifest.place.line);
     let message =
         format!("{name} is defined twice ({}, {}); one would overwrite the other.", at(first), at(second));
-    Finding::error("G110", message, "Keep one of them.").about(name).placed(Some(second.place.clone()))
+    let removed = if second.says_the_same_as(first) { second.removed() } else { None };
+    let fix = removed.map(|edit| Fix::one(format!("Remove the second {name}, which says the same."), edit));
+    Finding::error("G110", message, "Keep one of them.")
+        .about(name)
+        .placed(Some(second.place.clone()))
+        .mended(fix)
 }
