@@ -11,8 +11,10 @@ use crate::workload::{self, WorkloadSpec};
 
 mod autoscale;
 mod batch;
+mod change;
 mod classes;
 mod container;
+mod deletion;
 mod demand;
 mod fleet;
 mod identity;
@@ -20,10 +22,14 @@ mod image;
 mod ingress;
 mod labels;
 mod namespace;
+mod network;
 mod pod_security;
 mod ports;
+mod probes;
+mod pull;
 mod quantity;
 mod rbac;
+mod references;
 mod removed;
 mod replicas;
 mod resources;
@@ -36,6 +42,7 @@ mod service;
 mod site;
 mod template;
 mod volumes;
+mod webhook;
 
 use scene::Scene;
 
@@ -49,18 +56,23 @@ const RULES: &[(&str, Rule)] = &[
     ("G110", identity::twice_after_namespacing),
     ("G201", image::references),
     ("G202", image::mutable_tags),
+    ("G203", pull::policies),
     ("G206", container::names),
     ("G207", ports::container_ports),
+    ("G207", ports::shared_ports),
     ("G208", ports::host_ports),
     ("G209", resources::quantities),
     ("G211", resources::requests_over_limits),
+    ("G211", resources::indivisible),
     ("G212", resources::missing),
     ("G213", replicas::replicas),
     ("G214", selector::selectors),
     ("G215", labels::labels),
-    ("G216", container::probes),
+    ("G216", probes::probes),
     ("G217", volumes::mounts),
+    ("G217", volumes::volumes),
     ("G217", container::environment),
+    ("G218", references::present),
     ("G219", secret::clear_text),
     ("G221", security::privileges),
     ("G222", batch::jobs),
@@ -71,15 +83,21 @@ const RULES: &[(&str, Rule)] = &[
     ("G302", service::ports),
     ("G303", service::node_ports),
     ("G304", ingress::ingresses),
+    ("G305", ingress::clashes),
     ("G307", autoscale::autoscalers),
+    ("G307", autoscale::scaled_once),
     ("G308", autoscale::disruption_budgets),
     ("G309", rbac::rights),
+    ("G310", network::policies),
+    ("G311", webhook::lock_outs),
     ("G402", removed::versions),
+    ("G516", deletion::losses),
 ];
 
 /// The rules that look at one cluster's facts, by code (scope F).
 const FLEET_RULES: &[(&str, site::Rule)] = &[
     ("G108", namespace::missing),
+    ("G203", pull::digests),
     ("G220", pod_security::enforced),
     ("G306", classes::storage),
     ("G306", classes::ingress),
@@ -97,7 +115,7 @@ pub fn check_static(name: &str, spec: &WorkloadSpec, parsed: &Parsed) -> Vec<Fin
     let (sampled, about_templates) = template::sampled(spec, parsed);
     findings.extend(about_templates);
     let subjects = scene::subjects(spec, &sampled);
-    let scene = Scene::new(&subjects);
+    let scene = Scene::new(spec, &subjects);
     for (_, rule) in RULES {
         findings.extend(rule(&scene));
     }
@@ -119,6 +137,13 @@ fn no_objects(spec: &WorkloadSpec, parsed: &Parsed) -> Option<Finding> {
 }
 
 pub use fleet::empty_fleet;
+
+/// What is remarkable in the step from the published revision, its spec and its manifests, to this one: warnings alone.
+pub fn check_change(before: (&WorkloadSpec, &Parsed), now: (&WorkloadSpec, &Parsed)) -> Vec<Finding> {
+    let (published, current) = (template::sampled(before.0, before.1).0, template::sampled(now.0, now.1).0);
+    let (old, new) = (scene::subjects(before.0, &published), scene::subjects(now.0, &current));
+    change::check(&Scene::new(before.0, &old), &Scene::new(now.0, &new))
+}
 
 /// What the chosen clusters' facts say (scope F): kinds they do not serve, values that templates ask for and they do not
 /// have, what namespaces, classes, quotas and nodes do not allow, clusters that can't be reached; worst first, and what is

@@ -1,8 +1,10 @@
 //! Autoscalers and disruption budgets against the workloads they are for (G307, G308).
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
-use super::scene::{Scene, Subject, integer, items, quoted};
+use super::scene::{Pod, Scene, Subject, integer, items, quoted};
 use super::selector;
 use crate::finding::Finding;
 
@@ -33,6 +35,12 @@ fn autoscaler<'a>(scene: &Scene<'a>, scaler: &'a Subject<'a>) -> Vec<Finding> {
             "/spec/maxReplicas",
             format!("HPA {name}: replicas must be at least 1."),
             "Set minReplicas and maxReplicas to 1 or more.",
+        )),
+        Some(_) if least == 0 => findings.push(scaler.warning(
+            "G307",
+            "/spec/minReplicas",
+            format!("HPA {name} may scale to none, which only clusters with HPAScaleToZero take."),
+            "Set minReplicas to 1, unless these clusters have it.",
         )),
         Some(_) => {}
     }
@@ -66,20 +74,60 @@ fn scaled<'a>(scene: &Scene<'a>, scaler: &'a Subject<'a>) -> Option<Finding> {
             "Leave replicas out of the manifest.",
         ));
     }
-    let by_cpu = items(scaler.get("/spec/metrics")).iter().any(|metric| {
-        metric.pointer("/resource/name") == Some(&"cpu".into())
-            && metric.pointer("/resource/target/averageUtilization").is_some()
-    });
+    blind(scene, scaler, target)
+}
+
+/// G307: utilization is what is used of what was requested; without a request there is nothing to compare with.
+fn blind<'a>(scene: &Scene<'a>, scaler: &'a Subject<'a>, target: &'a Subject<'a>) -> Option<Finding> {
+    let by = |resource: &str| {
+        let old = resource == "cpu" && scaler.get("/spec/targetCPUUtilizationPercentage").is_some();
+        let resource = Value::from(resource);
+        old || items(scaler.get("/spec/metrics")).iter().any(|metric| {
+            metric.pointer("/resource/name") == Some(&resource)
+                && metric.pointer("/resource/target/averageUtilization").is_some()
+        })
+    };
     let pod = scene.pods.iter().find(|pod| std::ptr::eq(pod.owner, target))?;
+    let resource = ["cpu", "memory"].into_iter().find(|resource| by(resource))?;
     let blind = pod.containers.iter().find(|container| {
-        !container.init
-            && container.value.pointer("/resources/requests/cpu").is_none()
-            && container.value.pointer("/resources/limits/cpu").is_none()
+        let resources = &container.value["resources"];
+        let none = |list: &str| resources[list][resource].is_null();
+        !container.init && none("requests") && none("limits")
     })?;
-    by_cpu.then(|| {
-        let message = format!("HPA {name} scales by cpu utilization, but container {} requests no cpu, so there is nothing to compare with.", quoted(blind.name));
-        target.warning("G307", &blind.path, message, "Set resources.requests.cpu.")
-    })
+    let message = format!(
+        "HPA {} scales by {resource} utilization, but container {} requests no {resource}, so there is nothing to compare with.",
+        quoted(&scaler.name.name),
+        quoted(blind.name)
+    );
+    let hint = format!("Set resources.requests.{resource}.");
+    Some(target.warning("G307", &blind.path, message, &hint))
+}
+
+/// G307: what is scaled by one autoscaler alone, and can be scaled.
+pub(super) fn scaled_once(scene: &Scene<'_>) -> Vec<Finding> {
+    let at = "/spec/scaleTargetRef";
+    let mut first: HashMap<(&str, &str, &str), &Subject<'_>> = HashMap::new();
+    let mut findings = Vec::new();
+    for scaler in scene.of("autoscaling", "HorizontalPodAutoscaler") {
+        let (kind, name) =
+            (scaler.text("/spec/scaleTargetRef/kind"), scaler.text("/spec/scaleTargetRef/name"));
+        let target = (scaler.name.namespace.as_str(), kind, name);
+        let message = if matches!(kind, "DaemonSet" | "Job" | "CronJob" | "Pod") {
+            format!("{} scales a {kind}, and that can't be scaled.", scaler.shown)
+        } else if let Some(first) = first.insert(target, scaler) {
+            format!(
+                "{} and {} both scale {kind} {}: they undo each other.",
+                first.shown,
+                scaler.shown,
+                quoted(name)
+            )
+        } else {
+            continue;
+        };
+        let hint = "Name a Deployment or StatefulSet that no other autoscaler scales.";
+        findings.push(scaler.warning("G307", at, message, hint));
+    }
+    findings
 }
 
 /// G308: a budget that lets no pod go, or contradicts itself.
@@ -100,6 +148,9 @@ fn disruption_budget<'a>(scene: &Scene<'a>, budget: &'a Subject<'a>) -> Option<F
         let message = format!("PDB {name} lets no pod go: node drains and cluster upgrades will hang.");
         return Some(budget.warning("G308", "/spec/maxUnavailable", message, hint));
     }
+    if let Some((path, message, hint)) = for_nobody(scene, budget) {
+        return Some(budget.warning("G308", path, message, hint));
+    }
     let kept = least?;
     let replicas = replicas(scene, budget)?;
     let all = *kept == "100%" || kept.as_i64().is_some_and(|kept| kept >= replicas && replicas > 0);
@@ -109,6 +160,32 @@ fn disruption_budget<'a>(scene: &Scene<'a>, budget: &'a Subject<'a>) -> Option<F
             plain(kept)
         );
         budget.warning("G308", "/spec/minAvailable", message, hint)
+    })
+}
+
+/// A budget that is for no pod of this workload, or for every pod of its namespace.
+fn for_nobody<'a>(
+    scene: &Scene<'a>,
+    budget: &'a Subject<'a>,
+) -> Option<(&'static str, String, &'static str)> {
+    let path = "/spec/selector";
+    let wanted = selector::selector(budget.get(path)).unwrap_or_default();
+    let name = quoted(&budget.name.name);
+    if wanted.is_empty() && budget.get(path).is_some() && budget.name.version == "v1" {
+        let message = format!(
+            "PDB {name} has an empty selector: it counts every pod of the namespace, whosever it is."
+        );
+        return Some((path, message, "Select the pods of one workload."));
+    }
+    let carry = |pod: &&Pod<'a>| wanted.matches(&selector::labels(pod));
+    let here = |pod: &&Pod<'a>| pod.owner.name.namespace == budget.name.namespace;
+    let selected = match budget.get("/spec/selector/matchLabels") {
+        Some(labels) => scene.selected(budget, labels).iter().any(carry),
+        None => scene.pods.iter().filter(here).any(|pod| carry(&pod)),
+    };
+    (wanted.is_empty() || !selected).then(|| {
+        let message = format!("PDB {name} selects no pod of this workload, so it protects nothing here.");
+        (path, message, "Give it the labels of the pod template that it is for.")
     })
 }
 

@@ -1,11 +1,11 @@
-//! Containers: names, probes, environment (G206, G216, G217).
+//! Containers: names and environment (G206, G217).
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
 use super::labels::in_quotes;
-use super::scene::{Container, Pod, Scene, integer, items, quoted};
+use super::scene::{Container, Pod, Scene, items, quoted};
 use crate::finding::Finding;
 use crate::name;
 
@@ -17,6 +17,12 @@ pub(super) fn names(scene: &Scene<'_>) -> Vec<Finding> {
             let message = "The pod has no containers, so there is nothing to run.".to_owned();
             let hint = "Add one under containers, with a name and an image.";
             findings.push(pod.owner.error("G206", &pod.at("/containers"), message, hint));
+        }
+        if !items(pod.spec.get("ephemeralContainers")).is_empty() {
+            let message =
+                "ephemeralContainers can't be part of a manifest; Kubernetes refuses it.".to_owned();
+            let hint = "Leave them out; \"kubectl debug\" adds one to a pod that runs.";
+            findings.push(pod.owner.error("G206", &pod.at("/ephemeralContainers"), message, hint));
         }
         let mut seen = HashSet::new();
         for container in &pod.containers {
@@ -43,64 +49,6 @@ fn container_name(pod: &Pod<'_>, container: &Container<'_>, again: bool) -> Opti
         return None;
     };
     Some(pod.owner.error("G206", &path, message, hint))
-}
-
-/// G216: probes that cannot work, and containers that tell nobody when they are ready.
-pub(super) fn probes(scene: &Scene<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (pod, container) in scene.containers() {
-        for kind in ["readinessProbe", "livenessProbe", "startupProbe"] {
-            if let Some(probe) = container.value.get(kind).filter(|probe| probe.is_object()) {
-                findings.extend(broken_probe(pod, container, (kind, probe)));
-            }
-        }
-        let batch = pod.owner.name.group == "batch" || pod.owner.is("", "Pod");
-        let listens = !items(container.value.get("ports")).is_empty();
-        if listens && !container.init && !batch && container.value["readinessProbe"].is_null() {
-            let message = format!(
-                "Container {} has no readiness probe, so a service sends traffic before it is ready.",
-                quoted(container.name)
-            );
-            let hint = "Add a readinessProbe, such as httpGet on the port it serves.";
-            findings.push(pod.owner.note("G216", &container.path, message, hint));
-        }
-    }
-    findings
-}
-
-fn broken_probe(pod: &Pod<'_>, container: &Container<'_>, probe: (&str, &Value)) -> Option<Finding> {
-    let (kind, probe) = probe;
-    let path = format!("{}/{kind}", container.path);
-    let handlers =
-        ["exec", "grpc", "httpGet", "tcpSocket"].iter().filter(|handler| !probe[**handler].is_null()).count();
-    let name = quoted(container.name);
-    if handlers != 1 {
-        let how_many = if handlers == 0 { "no handler" } else { "more than one handler" };
-        let message = format!("The {kind} of container {name} has {how_many}; Kubernetes refuses it.");
-        let hint = "Keep exactly one of httpGet, tcpSocket, exec and grpc.";
-        return Some(pod.owner.error("G216", &path, message, hint));
-    }
-    if kind != "readinessProbe"
-        && integer(probe.get("successThreshold")).is_some_and(|threshold| threshold != 1)
-    {
-        let message = format!(
-            "The {kind} of container {name} has a successThreshold other than 1; Kubernetes refuses it."
-        );
-        return Some(pod.owner.error("G216", &format!("{path}/successThreshold"), message, "Leave it out."));
-    }
-    let timeout = integer(probe.get("timeoutSeconds")).unwrap_or(1);
-    let period = integer(probe.get("periodSeconds")).unwrap_or(10);
-    (timeout > period).then(|| {
-        let message = format!(
-            "The {kind} of container {name} waits {timeout} s for an answer but asks every {period} s."
-        );
-        pod.owner.note(
-            "G216",
-            &format!("{path}/timeoutSeconds"),
-            message,
-            "Make timeoutSeconds at most periodSeconds.",
-        )
-    })
 }
 
 /// G217: variables have names, text for values, one source each, and stand once.
@@ -137,6 +85,14 @@ fn broken_variable(variable: &Value, name: &str, again: bool) -> Option<(String,
             format!("{shown} has both value and valueFrom; Kubernetes refuses it."),
             "Keep one of them.",
         ));
+    }
+    if let Some(from) = variable["valueFrom"].as_object() {
+        let sources = from.values().filter(|source| !source.is_null()).count();
+        if sources != 1 {
+            let how = if sources == 0 { "no source" } else { "more than one source" };
+            let message = format!("the valueFrom of {shown} has {how}; Kubernetes refuses it.");
+            return Some((message, "Keep exactly one, such as secretKeyRef."));
+        }
     }
     again.then(|| {
         let message =

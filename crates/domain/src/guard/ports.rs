@@ -1,6 +1,6 @@
 //! Ports of containers (G207, G208).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -26,6 +26,31 @@ pub(super) fn container_ports(scene: &Scene<'_>) -> Vec<Finding> {
             }
             if let Some(name) = port["name"].as_str() {
                 findings.extend(port_name(pod, (name, &path), !names.insert(name)));
+            }
+        }
+    }
+    findings
+}
+
+/// G207: no two containers of a pod listen on one port; they share one address.
+pub(super) fn shared_ports(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for pod in &scene.pods {
+        let mut first: HashMap<(i64, &str), &str> = HashMap::new();
+        for container in pod.containers.iter().filter(|container| !container.init) {
+            for (at, port) in items(container.value.get("ports")).iter().enumerate() {
+                let Some(number) = integer(port.get("containerPort")) else { continue };
+                let protocol = port["protocol"].as_str().unwrap_or("TCP");
+                let owner = *first.entry((number, protocol)).or_insert(container.name);
+                if owner != container.name {
+                    let message = format!(
+                        "Containers {} and {} of one pod both listen on port {number}; the second can't start.",
+                        quoted(owner),
+                        quoted(container.name)
+                    );
+                    let path = format!("{}/ports/{at}/containerPort", container.path);
+                    findings.push(pod.owner.warning("G207", &path, message, "Give each a port of its own."));
+                }
             }
         }
     }

@@ -32,6 +32,14 @@ fn of_binding<'a>(scene: &Scene<'a>, binding: &'a Subject<'a>) -> Vec<Finding> {
             "Correct the name, or ignore this if the role is there already.",
         ));
     }
+    if !matches!(kind, "Role" | "ClusterRole") || name.is_empty() {
+        findings.push(binding.error(
+            "G309",
+            "/roleRef",
+            format!("{} names no Role or ClusterRole; Kubernetes refuses it.", binding.shown),
+            "Write roleRef with apiGroup rbac.authorization.k8s.io, kind and name.",
+        ));
+    }
     if kind == "ClusterRole" && name == "cluster-admin" {
         findings.push(binding.warning(
             "G309",
@@ -50,6 +58,19 @@ fn accounts<'a>(scene: &Scene<'a>, binding: &'a Subject<'a>) -> Vec<Finding> {
     for (at, subject) in items(binding.get("/subjects")).iter().enumerate() {
         let text = |field: &str| subject[field].as_str().unwrap_or_default();
         if text("kind") != "ServiceAccount" || text("name") == "default" {
+            continue;
+        }
+        if text("namespace").is_empty() && binding.name.kind == "ClusterRoleBinding" {
+            findings.push(binding.error(
+                "G309",
+                &format!("/subjects/{at}"),
+                format!(
+                    "{} names ServiceAccount {} without its namespace; Kubernetes refuses it.",
+                    binding.shown,
+                    quoted(text("name"))
+                ),
+                "Add the namespace of the account.",
+            ));
             continue;
         }
         let namespace = match text("namespace") {
@@ -79,11 +100,22 @@ fn accounts<'a>(scene: &Scene<'a>, binding: &'a Subject<'a>) -> Vec<Finding> {
 fn of_role(role: &Subject<'_>) -> Option<Finding> {
     let holds = |rule: &Value, field: &str| items(rule.get(field)).iter().any(|one| one == "*");
     let rules = items(role.get("/rules"));
-    let at = rules.iter().position(|rule| holds(rule, "verbs") && holds(rule, "resources"))?;
+    let what = |rule: &Value| match (holds(rule, "verbs"), holds(rule, "resources")) {
+        (true, true) => Some("may do everything with every kind of a group"),
+        (true, false) => Some("may do everything with some kinds, also what later versions add"),
+        // Of one group that is not the core group it is a controller's own kinds.
+        (false, true)
+            if holds(rule, "apiGroups") || items(rule.get("apiGroups")).iter().any(|one| one == "") =>
+        {
+            Some("reaches every kind of its groups, Secrets among them")
+        }
+        _ => None,
+    };
+    let (at, what) = rules.iter().enumerate().find_map(|(at, rule)| Some((at, what(rule)?)))?;
     Some(role.warning(
         "G309",
         &format!("/rules/{at}"),
-        format!("{} may do everything with every kind of a group.", role.shown),
+        format!("{} {what}.", role.shown),
         "Name the kinds and verbs that are needed.",
     ))
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::quantity::{certain, suggest};
-use super::scene::{Container, Pod, Scene, Subject, quoted};
-use crate::finding::Finding;
+use super::scene::{Container, Pod, Scene, Subject, items, quoted};
+use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
 use crate::quantity::Quantity;
 
@@ -20,7 +20,26 @@ pub(super) fn quantities(scene: &Scene<'_>) -> Vec<Finding> {
         }
     }
     findings.extend(scene.pods.iter().flat_map(claims));
+    findings.extend(scene.pods.iter().flat_map(scratch));
+    let size = "/spec/resources/requests/storage";
+    findings.extend(
+        scene
+            .of("", "PersistentVolumeClaim")
+            .filter_map(|claim| quantity_finding(claim, size, ("storage", claim.get(size)?))),
+    );
     findings
+}
+
+/// The sizes of volumes that live as long as their pod.
+fn scratch(pod: &Pod<'_>) -> Vec<Finding> {
+    let volumes = items(pod.spec.get("volumes")).iter().enumerate();
+    let sized = volumes.filter_map(|(at, volume)| Some((at, volume.pointer("/emptyDir/sizeLimit")?)));
+    sized
+        .filter_map(|(at, size)| {
+            let path = pod.at(&format!("/volumes/{at}/emptyDir/sizeLimit"));
+            quantity_finding(pod.owner, &path, ("storage", size))
+        })
+        .collect()
 }
 
 fn quantity_finding(owner: &Subject<'_>, path: &str, (resource, value): (&str, &Value)) -> Option<Finding> {
@@ -44,17 +63,36 @@ fn quantity_finding(owner: &Subject<'_>, path: &str, (resource, value): (&str, &
             format!("{resource}: {shown} is less than nothing."),
             "Remove the sign.",
         )),
-        Some(_) if resource != "cpu" && text.ends_with('m') => {
-            let meant = text.trim_end_matches('m');
-            let message = format!("{resource}: {shown} means thousandths of a byte.");
-            Some(owner.warning("G210", path, message, &format!("You probably want {meant}Mi.")))
-        }
-        Some(amount) if resource == "cpu" && amount > Quantity::whole(64) => {
-            let message = format!("cpu: {shown} asks for {amount} whole processors.");
-            Some(owner.warning("G210", path, message, &format!("You probably want {text}m.")))
-        }
-        Some(_) => None,
+        Some(amount) => slip(resource, &text, amount)
+            .map(|(message, hint, severity)| owner.finding(("G210", severity), path, message, &hint)),
     }
+}
+
+/// G210: an amount that can be read, and is hardly what was meant. Message, hint and weight.
+fn slip(resource: &str, text: &str, amount: Quantity) -> Option<(String, String, Severity)> {
+    let bytes =
+        matches!(resource, "memory" | "storage" | "ephemeral-storage") || resource.starts_with("hugepages-");
+    let shown = quoted(text);
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let warning = |message, hint| Some((message, hint, Severity::Warning));
+    if resource != "cpu" && text.ends_with('m') {
+        let message = format!("{resource}: {shown} means thousandths of a byte.");
+        return warning(message, format!("You probably want {number}Mi."));
+    }
+    if resource == "cpu" && amount > Quantity::whole(64) {
+        let message = format!("cpu: {shown} asks for {amount} whole processors.");
+        return warning(message, format!("You probably want {number}m."));
+    }
+    if bytes && Quantity::ZERO < amount && amount < Quantity::whole(1 << 20) {
+        let message = format!("{resource}: {shown} is {}, too little for any program.", amount.in_bytes());
+        return warning(message, format!("You probably want {number}Mi."));
+    }
+    // 128, 256, 512 … of something counted in thousands: nothing breaks, it is a little less than it looks.
+    let power_of_two = |n: u32| n >= 64 && n.is_power_of_two();
+    (bytes && text.ends_with('M') && number.parse().is_ok_and(power_of_two)).then(|| {
+        let message = format!("{resource}: {shown} counts in thousands, so it is {}.", amount.in_bytes());
+        (message, format!("Write {number}Mi if that was meant."), Severity::Note)
+    })
 }
 
 /// The sizes of a StatefulSet's volume claims.
@@ -89,6 +127,30 @@ pub(super) fn requests_over_limits(scene: &Scene<'_>) -> Vec<Finding> {
                 plain(limit)
             );
             findings.push(pod.owner.error("G211", &path, message, "Raise the limit or lower the request."));
+        }
+    }
+    findings
+}
+
+/// G211: what can't be shared out twice, such as GPUs and huge pages, has a limit, and requests exactly that.
+pub(super) fn indivisible(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (pod, container) in scene.containers() {
+        let limits = &container.value["resources"]["limits"];
+        let whole = |resource: &str| resource.contains('/') || resource.starts_with("hugepages-");
+        for (resource, request) in fields(container, "requests").filter(|(resource, _)| whole(resource)) {
+            let limit = &limits[resource];
+            // More than the limit is told with all other resources.
+            let wrong = limit.is_null() || amount(request).zip(amount(limit)).is_some_and(|(r, l)| r < l);
+            if wrong {
+                let path = format!("{}/resources/requests/{}", container.path, resource.replace('/', "~1"));
+                let message = format!(
+                    "Container {}: {resource} must have a limit and request as much; Kubernetes refuses the pod.",
+                    quoted(container.name)
+                );
+                let hint = format!("Write {} under limits too.", plain(request));
+                findings.push(pod.owner.error("G211", &path, message, &hint));
+            }
         }
     }
     findings

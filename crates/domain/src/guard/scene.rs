@@ -113,6 +113,7 @@ impl<'a> Pod<'a> {
 
 /// The objects, the pods, and where to find them.
 pub(super) struct Scene<'a> {
+    pub spec: &'a WorkloadSpec,
     pub objects: &'a [Subject<'a>],
     pub pods: Vec<Pod<'a>>,
     by_name: HashMap<(&'a str, &'a str, &'a str), &'a Subject<'a>>,
@@ -121,14 +122,14 @@ pub(super) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn new(objects: &'a [Subject<'a>]) -> Self {
+    pub(super) fn new(spec: &'a WorkloadSpec, objects: &'a [Subject<'a>]) -> Self {
         let pods: Vec<Pod<'a>> = objects.iter().filter_map(pod).collect();
         let by_name = objects
             .iter()
             .map(|subject| ((&*subject.name.kind, &*subject.name.namespace, &*subject.name.name), subject))
             .collect();
         let by_label = by_label(&pods);
-        Self { objects, pods, by_name, by_label }
+        Self { spec, objects, pods, by_name, by_label }
     }
 
     /// The objects of one group and kind.
@@ -157,13 +158,18 @@ impl<'a> Scene<'a> {
 
     /// The pods beside `subject` that carry all labels of the map `wanted`; none for an empty map.
     pub(super) fn selected(&self, subject: &'a Subject<'a>, wanted: &'a Value) -> Vec<&Pod<'a>> {
+        self.selected_at(subject, wanted).into_iter().map(|at| &self.pods[at]).collect()
+    }
+
+    /// The positions of these pods.
+    pub(super) fn selected_at(&self, subject: &'a Subject<'a>, wanted: &'a Value) -> Vec<usize> {
         let Some(map) = wanted.as_object() else { return Vec::new() };
         let mut pairs = map.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)));
         let Some((key, value)) = pairs.next() else { return Vec::new() };
         let rest: Vec<_> = pairs.collect();
         let candidates = self.by_label.get(&(subject.name.namespace.as_str(), key, value));
-        let matches = |pod: &&Pod<'a>| rest.iter().all(|(key, value)| pod.label(key) == Some(value));
-        candidates.into_iter().flatten().map(|at| &self.pods[*at]).filter(matches).collect()
+        let matches = |at: &usize| rest.iter().all(|(key, value)| self.pods[*at].label(key) == Some(value));
+        candidates.into_iter().flatten().copied().filter(matches).collect()
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn clear_text(scene: &Scene<'_>) -> Vec<Finding> {
         for (at, variable) in items(container.value.get("env")).iter().enumerate() {
             let name = variable["name"].as_str().unwrap_or_default();
             let value = variable["value"].as_str().unwrap_or_default();
-            if is_secret(name, value) {
+            if is_secret(name, value) || looks_random(value) {
                 let path = format!("{}/env/{at}", container.path);
                 findings.push(found(pod.owner, &path, &format!("Env {}", quoted(name))));
             }
@@ -121,6 +121,31 @@ fn looks_like_one(value: &str) -> bool {
         && value.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
     let private = value.contains("-----BEGIN ") && value.contains("PRIVATE KEY-----");
     signed || access_key || private
+}
+
+/// Whether a variable's value looks as if it were drawn at random: long, one word, letters of both cases and digits, and
+/// hardly a character twice. Digests and ids have one case, and are none.
+fn looks_random(value: &str) -> bool {
+    const SHORTEST: usize = 32;
+    const BITS: f64 = 4.3;
+    let bytes = value.as_bytes();
+    let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-');
+    let count = |one: fn(&u8) -> bool| bytes.iter().filter(|b| one(b)).count();
+    if bytes.len() < SHORTEST || bytes.len() > 512 || !bytes.iter().all(word) || value.starts_with('/') {
+        return false;
+    }
+    let mixed = [count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase), count(u8::is_ascii_digit)];
+    mixed.iter().all(|many| *many >= 3) && entropy(bytes) >= BITS
+}
+
+/// Bits of a text per byte, by how often each byte is in it (Shannon).
+fn entropy(bytes: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    for byte in bytes {
+        counts[usize::from(*byte)] += 1;
+    }
+    let all = f64::from(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+    counts.into_iter().filter(|many| *many > 0).map(|many| f64::from(many) / all).map(|p| -p * p.log2()).sum()
 }
 
 /// `--password=…` and the like.

@@ -38,7 +38,8 @@ fn check(pod: &Pod<'_>) -> Option<Finding> {
     Some(pod.owner.error("G214", &at, message, "Give the pod template the labels of the selector."))
 }
 
-fn labels(pod: &Pod<'_>) -> Labels {
+/// The labels of a pod.
+pub(super) fn labels(pod: &Pod<'_>) -> Labels {
     let map = pod.labels.and_then(Value::as_object);
     map.into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
 }

@@ -1,6 +1,6 @@
 //! Services against the pods they send traffic to (G301 … G303).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -47,6 +47,7 @@ pub(super) fn ports(scene: &Scene<'_>) -> Vec<Finding> {
             .get("/spec/selector")
             .map(|selector| scene.selected(service, selector))
             .unwrap_or_default();
+        findings.extend(shape(service, ports));
         let (mut seen, mut names) = (HashSet::new(), HashSet::new());
         for (at, port) in ports.iter().enumerate() {
             let path = format!("/spec/ports/{at}");
@@ -69,11 +70,33 @@ pub(super) fn ports(scene: &Scene<'_>) -> Vec<Finding> {
 }
 
 fn number(port: &Value) -> Option<(String, &'static str)> {
-    (!port["port"].as_i64().is_some_and(is_port)).then(|| {
-        (
-            format!("port {} is not a port: 1–65535", port["port"]),
-            "Write a number from 1 to 65535, without quotes.",
-        )
+    let hint = "Write a number from 1 to 65535, without quotes.";
+    if !port["port"].as_i64().is_some_and(is_port) {
+        return Some((format!("port {} is not a port: 1–65535", port["port"]), hint));
+    }
+    let target = &port["targetPort"];
+    let wrong = target.is_number() && !target.as_i64().is_some_and(is_port);
+    wrong.then(|| (format!("targetPort {target} is not a port: 1–65535"), hint))
+}
+
+/// What a Service must have whatever its ports are.
+fn shape(service: &Subject<'_>, ports: &[Value]) -> Option<Finding> {
+    let external = service.text("/spec/type") == "ExternalName";
+    let name = quoted(&service.name.name);
+    if external && service.text("/spec/externalName").is_empty() {
+        let message =
+            format!("Service {name} is an ExternalName without externalName; Kubernetes refuses it.");
+        return Some(service.error(
+            "G302",
+            "/spec/type",
+            message,
+            "Add externalName, such as db.example.com.",
+        ));
+    }
+    let headless = service.text("/spec/clusterIP") == "None";
+    (ports.is_empty() && !external && !headless && service.get("/spec").is_some()).then(|| {
+        let message = format!("Service {name} has no ports, so it leads nowhere; Kubernetes refuses it.");
+        service.error("G302", "/spec/ports", message, "Add the port that it offers.")
     })
 }
 
@@ -128,22 +151,36 @@ fn declared<'a>(pod: &Pod<'a>) -> impl Iterator<Item = &'a Value> {
     running.into_iter().flat_map(|container| items(container.get("ports")))
 }
 
-/// G303: node ports are in the range that clusters reserve for them.
+/// G303: node ports are in the range that clusters reserve for them, on Services that have some, and each is taken once.
 pub(super) fn node_ports(scene: &Scene<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let mut taken: HashMap<(i64, &str), &Subject<'_>> = HashMap::new();
     for service in scene.of("", "Service") {
         for (at, port) in service.items("/spec/ports").iter().enumerate() {
             let Some(number) = integer(port.get("nodePort")).filter(|number| *number != 0) else { continue };
-            if (30_000..=32_767).contains(&number) {
-                continue;
+            let protocol = port["protocol"].as_str().unwrap_or("TCP");
+            let first = taken.insert((number, protocol), service);
+            if let Some((why, hint)) = node_port(service, number, first) {
+                let message = format!("nodePort {number} of Service {} {why}.", quoted(&service.name.name));
+                findings.push(service.error("G303", &format!("/spec/ports/{at}/nodePort"), message, hint));
             }
-            let message = format!(
-                "nodePort {number} of Service {} is outside of 30000–32767.",
-                quoted(&service.name.name)
-            );
-            let hint = "Choose one in the range, or leave it out and let the cluster choose.";
-            findings.push(service.error("G303", &format!("/spec/ports/{at}/nodePort"), message, hint));
         }
     }
     findings
+}
+
+fn node_port(
+    service: &Subject<'_>,
+    number: i64,
+    taken: Option<&Subject<'_>>,
+) -> Option<(String, &'static str)> {
+    let free = "Choose one in the range, or leave it out and let the cluster choose.";
+    if !(30_000..=32_767).contains(&number) {
+        return Some(("is outside of 30000–32767".to_owned(), free));
+    }
+    if !matches!(service.text("/spec/type"), "NodePort" | "LoadBalancer") {
+        let why = "needs the type NodePort or LoadBalancer; Kubernetes refuses it".to_owned();
+        return Some((why, "Set the type, or leave nodePort out."));
+    }
+    taken.map(|first| (format!("is also asked for by {}; a cluster gives it once", first.shown), free))
 }

@@ -45,18 +45,18 @@ struct Offences {
 /// Objects as some clusters get them.
 struct View<'a> {
     parsed: Parsed,
-    /// What templates ask for and the one cluster does not have.
-    missing: Vec<Finding>,
+    /// What is wrong with the overrides, and what templates ask for and the one cluster does not have.
+    wrong: Vec<Finding>,
     clusters: Vec<&'a Cluster>,
 }
 
 /// Asks every rule about every chosen cluster. Clusters that get the same objects share the work.
 pub(super) fn ask(rules: &[(&str, Rule)], rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for View { parsed, missing, clusters } in views(rendering, chosen) {
-        findings.extend(missing);
+    for View { parsed, wrong, clusters } in views(rendering, chosen) {
+        findings.extend(wrong);
         let subjects = scene::subjects(rendering.spec, &parsed);
-        let (scene, offences) = (Scene::new(&subjects), Offences::default());
+        let (scene, offences) = (Scene::new(rendering.spec, &subjects), Offences::default());
         for cluster in clusters {
             let site = Site { cluster, scene: &scene, spec: rendering.spec, offences: &offences };
             for (_, rule) in rules {
@@ -80,19 +80,22 @@ fn views<'a>(rendering: &Rendering<'_>, chosen: &[&'a Cluster]) -> Vec<View<'a>>
     }
     let objects = rendering.parsed.objects();
     let view = |((order, own), clusters): ((Vec<OverrideId>, Option<&str>), Vec<&'a Cluster>)| {
-        let (mut parsed, mut missing) = (rendering.parsed.clone(), Vec::new());
+        let (mut parsed, mut wrong) = (rendering.parsed.clone(), Vec::new());
         if order.is_empty() && own.is_none() {
-            return View { parsed, missing, clusters };
+            return View { parsed, wrong, clusters };
         }
         let cluster = clusters[0];
-        let effective = overrides::effective(&objects, overrides, cluster, groups).objects;
-        for (manifest, mut object) in parsed.manifests.iter_mut().zip(effective) {
-            missing.extend(super::template::fill(rendering, cluster, manifest, &mut object));
+        let effective = overrides::effective(&objects, overrides, cluster, groups);
+        // The other clusters have the same overrides, and so the same is wrong there.
+        let everywhere: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
+        wrong.extend(effective.findings.into_iter().map(|finding| finding.on(everywhere.clone())));
+        for (manifest, mut object) in parsed.manifests.iter_mut().zip(effective.objects) {
+            wrong.extend(super::template::fill(rendering, cluster, manifest, &mut object));
             if object_ref(&object).kind == manifest.object_ref().kind {
                 manifest.object = object;
             }
         }
-        View { parsed, missing, clusters }
+        View { parsed, wrong, clusters }
     };
     by_overrides.into_iter().map(view).collect()
 }

@@ -5,9 +5,11 @@ use crate::finding::Severity;
 use crate::workload::{Source, SourceFile};
 
 mod fleet;
+mod needs;
 mod objects;
 mod pods;
 mod site;
+mod traffic;
 
 /// What the rules say of this text, the codes of the rules that every bare pod breaks left out.
 fn say(text: &str) -> Vec<Finding> {

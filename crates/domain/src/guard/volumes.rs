@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::scene::{Pod, Scene, items, quoted};
 use crate::finding::Finding;
+use crate::name;
 
 /// G217: a mount names a volume of the pod, at a path of its own.
 pub(super) fn mounts(scene: &Scene<'_>) -> Vec<Finding> {
@@ -42,6 +43,33 @@ fn of_pod(pod: &Pod<'_>) -> Vec<Finding> {
                     "Give each mount a path of its own.",
                 ));
             }
+        }
+    }
+    findings
+}
+
+/// G217: volumes have names that differ, and are made of one thing.
+pub(super) fn volumes(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for pod in &scene.pods {
+        let mut seen = HashSet::new();
+        for (at, volume) in items(pod.spec.get("volumes")).iter().enumerate() {
+            let name = volume["name"].as_str().unwrap_or_default();
+            let sources = volume.as_object().map_or(0, |map| {
+                map.iter().filter(|(key, source)| *key != "name" && !source.is_null()).count()
+            });
+            let (why, hint) = if !name::is_label(name) {
+                ("has no valid name", "Name it with lower-case letters, digits and \"-\".")
+            } else if !seen.insert(name) {
+                ("is there twice", "Rename one of them.")
+            } else if sources > 1 {
+                ("is made of more than one thing", "Keep one, such as emptyDir or configMap.")
+            } else {
+                continue;
+            };
+            let message =
+                format!("Volume {} of {} {why}; Kubernetes refuses it.", quoted(name), pod.owner.shown);
+            findings.push(pod.owner.error("G217", &pod.at(&format!("/volumes/{at}")), message, hint));
         }
     }
     findings

@@ -148,7 +148,7 @@ impl Tried {
                 };
                 Finding::warning(
                     "G509",
-                    format!("Override {name:?} changes nothing on {cluster}: {already}."),
+                    format!("Override {name:?} changes nothing: {already}."),
                     "Remove the patch, or set another value.",
                 )
                 .about(object.to_string())

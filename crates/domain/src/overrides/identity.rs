@@ -24,24 +24,24 @@ pub(super) fn broken(name: &str, cluster: &str, before: &Value, after: &Value) -
             let what = path.rsplit('/').next().unwrap_or(path);
             finding(
                 path,
-                format!("Override {name:?} changes the {what} of {old} from {from:?} to {to:?} on {cluster}: that would be another object."),
+                format!("Override {name:?} changes the {what} of {old} from {from:?} to {to:?}: that would be another object."),
                 "Leave kind, name and namespace as they are; add a second object to the source instead.",
             )
         })
         .collect();
     if SELECTS_FOR_EVER.contains(&old.kind.as_str()) && findings.is_empty() {
-        findings.extend(selector(name, cluster, before, after));
+        findings.extend(selector(name, before, after));
     }
     findings.into_iter().map(|finding| finding.about(old.to_string()).on(vec![cluster.to_owned()])).collect()
 }
 
-fn selector(name: &str, cluster: &str, before: &Value, after: &Value) -> Option<Finding> {
+fn selector(name: &str, before: &Value, after: &Value) -> Option<Finding> {
     let object = object_ref(before);
     if before.pointer("/spec/selector") != after.pointer("/spec/selector") {
         return Some(finding(
             "/spec/selector",
             format!(
-                "Override {name:?} changes the selector of {object} on {cluster}: it can't be changed once the object exists."
+                "Override {name:?} changes the selector of {object}: it can't be changed once the object exists."
             ),
             "Leave the selector as it is; labels that should differ belong in the pod template.",
         ));
@@ -49,7 +49,7 @@ fn selector(name: &str, cluster: &str, before: &Value, after: &Value) -> Option<
     (selects_its_pods(before) && !selects_its_pods(after)).then(|| {
         finding(
             "/spec/template/metadata/labels",
-            format!("Override {name:?} takes a label from the pods of {object} on {cluster} that its selector asks for."),
+            format!("Override {name:?} takes a label from the pods of {object} that its selector asks for."),
             "Keep the labels that spec.selector.matchLabels names.",
         )
     })

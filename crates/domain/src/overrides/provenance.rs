@@ -163,7 +163,7 @@ impl History<'_> {
         Some(
             Finding::warning(
                 "G508",
-                format!("{loses:?} and {wins:?} both set {path} on {cluster}{values}. {wins:?} wins by order of names."),
+                format!("{loses:?} and {wins:?} both set {path}{values}. {wins:?} wins by order of names."),
                 "Set priorities to make plain which one is meant.",
             )
             .about(object.to_string())

@@ -232,10 +232,8 @@ fn g508_two_of_one_strength_that_disagree_are_told_with_the_winner() {
     ]);
     assert_eq!(
         told(&result.findings),
-        [
-            "G508 \"eu\" and \"prod\" both set /spec/replicas on prod-eu (3 and 5). \"prod\" wins by order of names. \
-          Set priorities to make plain which one is meant."
-        ]
+        ["G508 \"eu\" and \"prod\" both set /spec/replicas (3 and 5). \"prod\" wins by order of names. \
+          Set priorities to make plain which one is meant."]
     );
     assert_eq!(at(&result, "/spec/replicas"), 5);
     let agreed = on_prod(&[
@@ -267,9 +265,9 @@ fn g509_a_patch_that_changes_nothing_is_told_with_what_is_there() {
     assert_eq!(
         told(&result.findings),
         [
-            "G509 Override \"same\" changes nothing on prod-eu: /spec/replicas of Deployment shop/web is 2 already. \
+            "G509 Override \"same\" changes nothing: /spec/replicas of Deployment shop/web is 2 already. \
              Remove the patch, or set another value.",
-            "G509 Override \"same\" changes nothing on prod-eu: Deployment shop/web is like that already. Remove the \
+            "G509 Override \"same\" changes nothing: Deployment shop/web is like that already. Remove the \
              patch, or set another value.",
         ]
     );

@@ -214,3 +214,137 @@ fn g109_files_that_hold_no_object_are_refused_because_publishing_them_would_take
     assert!(one("G109", "# nothing here yet\n---\n").message.contains("no Kubernetes object"));
     is_quiet("G109", "  \n");
 }
+
+#[test]
+fn g302_a_service_has_ports_in_range_and_an_external_one_a_name() {
+    let bare = |spec: &str| format!("apiVersion: v1\nkind: Service\nmetadata: {{name: a}}\nspec: {spec}\n");
+    assert!(one("G302", &bare("{selector: {}}")).message.contains("has no ports"));
+    assert!(
+        one("G302", &bare("{ports: [{port: 80, targetPort: 70000}]}")).message.contains("targetPort 70000")
+    );
+    assert!(one("G302", &bare("{type: ExternalName}")).message.contains("without externalName"));
+    is_quiet("G302", &bare("{clusterIP: None, selector: {}}"));
+    is_quiet("G302", &bare("{type: ExternalName, externalName: a.example.com}"));
+}
+
+#[test]
+fn g303_a_node_port_fits_the_type_and_is_taken_once() {
+    let port = |name: &str, kind: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\nspec: {{type: {kind}, ports: [{{port: 80, nodePort: 31000}}]}}\n"
+        )
+    };
+    assert!(one("G303", &port("a", "ClusterIP")).message.contains("needs the type NodePort"));
+    let twice = one("G303", &(port("a", "NodePort") + &port("b", "LoadBalancer")));
+    assert_eq!(
+        twice.message,
+        "nodePort 31000 of Service \"b\" is also asked for by Service web/a; a cluster gives it once."
+    );
+    is_quiet("G303", &(port("a", "NodePort") + &port("b", "NodePort").replace("31000", "31001")));
+}
+
+#[test]
+fn g304_an_ingress_has_rules_backends_and_certificates_with_names() {
+    let ingress = |spec: &str| {
+        format!("apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: a}}\nspec: {spec}\n")
+    };
+    assert!(one("G304", &ingress("{}")).message.contains("neither rules nor a defaultBackend"));
+    let path = |route: &str| {
+        ingress(&format!("{{rules: [{{http: {{paths: [{{path: /, pathType: Prefix{route}}}]}}}}]}}"))
+    };
+    assert!(one("G304", &path("")).message.contains("without a backend"));
+    assert!(
+        one("G304", &path(", backend: {serviceName: web, servicePort: 80}"))
+            .message
+            .contains("as v1beta1 did")
+    );
+    is_quiet("G304", &path(", backend: {resource: {kind: Bucket, name: a}}"));
+    let tls = |secret: &str| {
+        ingress(&format!(
+            "{{defaultBackend: {{resource: {{kind: B, name: a}}}}, tls: [{{secretName: {secret}}}]}}"
+        ))
+    };
+    assert!(one("G304", &tls("My_Cert")).message.contains("is no name of a Secret"));
+    is_quiet("G304", &tls("my-cert"));
+}
+
+#[test]
+fn g307_one_autoscaler_scales_one_thing_that_can_be_scaled() {
+    let scaler = |name: &str, kind: &str| {
+        format!(
+            "---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {{name: {name}}}\nspec: {{minReplicas: 1, maxReplicas: 5, scaleTargetRef: {{kind: {kind}, name: web}}}}\n"
+        )
+    };
+    let base = deployment("");
+    let twice = one("G307", &format!("{base}{}{}", scaler("a", "Deployment"), scaler("b", "Deployment")));
+    assert!(twice.message.contains("undo each other"), "{}", twice.message);
+    let daemon =
+        format!("{}{}", base.replace("kind: Deployment", "kind: DaemonSet"), scaler("a", "DaemonSet"));
+    assert!(one("G307", &daemon).message.contains("can't be scaled"));
+    let zero = format!("{base}{}", scaler("a", "Deployment").replace("minReplicas: 1", "minReplicas: 0"));
+    assert_eq!(one("G307", &zero).severity, Severity::Warning);
+    is_quiet("G307", &format!("{base}{}", scaler("a", "Deployment")));
+}
+
+#[test]
+fn g307_utilization_needs_a_request_in_every_version() {
+    let old = format!(
+        "{}---\napiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {{name: a}}\nspec: {{maxReplicas: 5, targetCPUUtilizationPercentage: 80, scaleTargetRef: {{kind: Deployment, name: web}}}}\n",
+        deployment("resources: {requests: {memory: 1Gi}}")
+    );
+    assert!(one("G307", &old).message.contains("requests no cpu"));
+    let memory = old.replace("autoscaling/v1", "autoscaling/v2").replace(
+        "targetCPUUtilizationPercentage: 80",
+        "metrics: [{type: Resource, resource: {name: memory, target: {type: Utilization, averageUtilization: 50}}}]",
+    );
+    is_quiet("G307", &memory);
+    assert!(one("G307", &memory.replace("memory: 1Gi", "cpu: 1")).message.contains("requests no memory"));
+}
+
+#[test]
+fn g308_a_budget_is_for_pods_of_this_workload() {
+    let budget = |selector: &str| {
+        format!(
+            "{}---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {{name: a}}\nspec: {{maxUnavailable: 1, {selector}}}\n",
+            deployment("")
+        )
+    };
+    assert!(
+        one("G308", &budget("selector: {matchLabels: {app: api}}"))
+            .message
+            .contains("selects no pod of this")
+    );
+    assert!(one("G308", &budget("selector: {}")).message.contains("every pod of the namespace"));
+    is_quiet("G308", &budget("selector: {matchExpressions: [{key: app, operator: In, values: [web, api]}]}"));
+    is_quiet("G308", &budget("selector: {matchLabels: {app: web}}"));
+}
+
+#[test]
+fn g309_bindings_name_what_they_bind_and_roles_are_no_wider_than_meant() {
+    let rbac = "apiVersion: rbac.authorization.k8s.io/v1\n";
+    let role = |rule: &str| format!("{rbac}kind: ClusterRole\nmetadata: {{name: a}}\nrules: [{{{rule}}}]\n");
+    assert!(
+        one("G309", &role("apiGroups: [''], resources: [pods], verbs: ['*']"))
+            .message
+            .contains("may do everything with some kinds")
+    );
+    assert!(
+        one("G309", &role("apiGroups: [''], resources: ['*'], verbs: [get]"))
+            .message
+            .contains("Secrets among them")
+    );
+    is_quiet("G309", &role("apiGroups: [example.com], resources: ['*'], verbs: [get]"));
+    let binding = |reference: &str, subject: &str| {
+        format!(
+            "{rbac}kind: ClusterRoleBinding\nmetadata: {{name: a}}\nroleRef: {{{reference}}}\nsubjects: [{{kind: ServiceAccount, {subject}}}]\n"
+        )
+    };
+    let view = "kind: ClusterRole, name: view";
+    assert!(one("G309", &binding(view, "name: a")).message.contains("without its namespace"));
+    assert!(
+        one("G309", &binding("kind: ClusterRole", "name: default, namespace: x"))
+            .message
+            .contains("names no Role or ClusterRole")
+    );
+    is_quiet("G309", &binding(view, "name: a, namespace: elsewhere"));
+}

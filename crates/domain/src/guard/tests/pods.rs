@@ -239,3 +239,144 @@ fn g221_privileges_beyond_the_pod_are_a_warning() {
     assert!(one("G221", &deployment_with("", socket, "")).message.contains("owns the node"));
     is_quiet("G221", &deployment("securityContext: {privileged: false}"));
 }
+
+#[test]
+fn g203_a_moving_tag_that_nodes_keep_is_a_warning() {
+    let with = |image: &str, policy: &str| {
+        deployment(&format!("imagePullPolicy: {policy}")).replace("nginx:1.29", image)
+    };
+    for (image, policy) in
+        [("nginx", "IfNotPresent"), ("nginx:latest", "Never"), ("a.example.com/web:main", "IfNotPresent")]
+    {
+        let finding = one("G203", &with(image, policy));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(finding.message.contains(image) && finding.message.contains(policy), "{}", finding.message);
+    }
+    is_quiet("G203", &with("nginx:main", "Always"));
+    is_quiet("G203", &with("nginx:1.29", "IfNotPresent"));
+    is_quiet("G203", &with(&format!("nginx:main@sha256:{}", "a".repeat(64)), "Never"));
+}
+
+#[test]
+fn g206_containers_for_debugging_are_no_part_of_a_manifest() {
+    let pod = deployment_with("", "ephemeralContainers: [{name: shell, image: 'busybox:1'}]", "");
+    assert!(one("G206", &pod).message.contains("can't be part of a manifest"));
+}
+
+#[test]
+fn g207_containers_of_a_pod_share_their_ports() {
+    let two = |other: &str| {
+        format!(
+            "{}      - {{name: side, image: 'a:1', ports: [{other}]}}\n",
+            deployment("ports: [{containerPort: 80}]")
+        )
+    };
+    let finding = one("G207", &two("{containerPort: 80}"));
+    assert_eq!(
+        finding.message,
+        "Containers \"web\" and \"side\" of one pod both listen on port 80; the second can't start."
+    );
+    assert_eq!(finding.severity, Severity::Warning);
+    is_quiet("G207", &two("{containerPort: 81}, {containerPort: 80, protocol: UDP}"));
+}
+
+#[test]
+fn g209_claims_and_scratch_volumes_are_read_too() {
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: a}\nspec: {resources: {requests: {storage: 10GB}}}\n";
+    assert_eq!(one("G209", claim).hint, "Write 10Gi.");
+    is_quiet("G209", &claim.replace("10GB", "10Gi"));
+    let scratch = "volumes: [{name: tmp, emptyDir: {sizeLimit: lots}}]";
+    assert!(one("G209", &deployment_with("", scratch, "")).blocks());
+}
+
+#[test]
+fn g210_amounts_that_are_hardly_meant_are_told() {
+    let memory = |amount: &str| deployment(&format!("resources: {{limits: {{memory: {amount}}}}}"));
+    let bytes = one("G210", &memory("512"));
+    assert_eq!((bytes.severity, bytes.hint.as_str()), (Severity::Warning, "You probably want 512Mi."));
+    let thousands = one("G210", &memory("512M"));
+    assert_eq!(thousands.severity, Severity::Note);
+    assert_eq!(thousands.message, "memory: \"512M\" counts in thousands, so it is 488.2 MiB.");
+    assert_eq!(one("G210", &deployment("resources: {limits: {cpu: 100M}}")).hint, "You probably want 100m.");
+    is_quiet("G210", &memory("500M"));
+    is_quiet("G210", &memory("1Gi"));
+    is_quiet("G210", &memory("0"));
+}
+
+#[test]
+fn g211_what_can_not_be_shared_has_a_limit_of_what_is_requested() {
+    let with = |resources: &str| deployment(&format!("resources: {{{resources}}}"));
+    let finding = one("G211", &with("requests: {nvidia.com/gpu: 1}"));
+    assert_eq!(
+        finding.message,
+        "Container \"web\": nvidia.com/gpu must have a limit and request as much; Kubernetes refuses the pod."
+    );
+    assert!(finding.blocks());
+    one("G211", &with("requests: {hugepages-2Mi: 2Mi}, limits: {hugepages-2Mi: 4Mi}"));
+    is_quiet("G211", &with("requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 1}"));
+    is_quiet("G211", &with("limits: {nvidia.com/gpu: 1}"));
+}
+
+#[test]
+fn g216_a_probe_asks_at_a_port_that_is_there() {
+    let with = |probe: &str| {
+        deployment(&format!("ports: [{{name: http, containerPort: 80}}]\nreadinessProbe: {probe}"))
+    };
+    let named = one("G216", &with("{httpGet: {path: /, port: web}}"));
+    assert_eq!(named.severity, Severity::Warning);
+    assert!(named.message.contains("no port of it has that name"), "{}", named.message);
+    assert_eq!(one("G216", &with("{tcpSocket: {port: 8080}}")).severity, Severity::Note);
+    assert!(one("G216", &with("{tcpSocket: {port: 0}}")).blocks());
+    assert!(one("G216", &with("{grpc: {}}")).blocks());
+    is_quiet("G216", &with("{httpGet: {path: /, port: http}}"));
+}
+
+#[test]
+fn g216_a_liveness_probe_that_gives_no_time_to_start_is_noted() {
+    let probe = "{httpGet: {path: /, port: 80}}";
+    let both = |live: &str| deployment(&format!("readinessProbe: {probe}\nlivenessProbe: {live}"));
+    let finding = one("G216", &both(probe));
+    assert_eq!(finding.severity, Severity::Note);
+    assert!(finding.message.contains("ends in restarts"));
+    is_quiet("G216", &both("{httpGet: {path: /live, port: 80}}"));
+    is_quiet(
+        "G216",
+        &deployment(&format!("readinessProbe: {probe}\nlivenessProbe: {probe}\nstartupProbe: {probe}")),
+    );
+}
+
+#[test]
+fn g217_volumes_have_names_that_differ_and_one_source() {
+    let message =
+        |volumes: &str| one("G217", &deployment_with("", &format!("volumes: [{volumes}]"), "")).message;
+    assert!(message("{name: a, emptyDir: {}}, {name: a, emptyDir: {}}").contains("is there twice"));
+    assert!(message("{emptyDir: {}}").contains("no valid name"));
+    assert!(message("{name: a, emptyDir: {}, hostPath: {path: /a}}").contains("more than one thing"));
+    is_quiet("G217", &deployment_with("", "volumes: [{name: a}, {name: b, emptyDir: {}}]", ""));
+}
+
+#[test]
+fn g217_a_variable_has_one_source() {
+    let message =
+        |from: &str| one("G217", &deployment(&format!("env: [{{name: A, valueFrom: {from}}}]"))).message;
+    assert!(message("{}").contains("no source"));
+    assert!(
+        message("{fieldRef: {fieldPath: a}, configMapKeyRef: {name: a, key: b, optional: true}}")
+            .contains("more than one source")
+    );
+}
+
+#[test]
+fn g219_a_value_that_looks_drawn_at_random_is_a_warning() {
+    let with = |value: &str| deployment(&format!("env: [{{name: SETTING, value: '{value}'}}]"));
+    assert_eq!(one("G219", &with("q8Zr2LxVw0TnYc7BdKs4HfMj6PgRu1Ea")).severity, Severity::Warning);
+    for harmless in [
+        "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+        "com.example.shop.checkout.PaymentServiceImpl2",
+        "9f86d081-884c-4d63-a8c1-4f1c2b3a4d5e",
+        "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAaaa111",
+        "a long sentence with Words and 123 numbers in it, as people write",
+    ] {
+        is_quiet("G219", &with(harmless));
+    }
+}

@@ -216,6 +216,25 @@ fn g408_a_pod_that_fits_no_node_is_told_with_the_largest() {
 }
 
 #[test]
+fn g203_a_version_without_a_digest_on_a_production_cluster_is_told() {
+    let labelled = |key: &str, value: &str| Cluster {
+        labels: [(key.to_owned(), value.to_owned())].into(),
+        ..cluster("eu-1", ClusterFacts::default())
+    };
+    let text = deployment(1, "ports: []");
+    for (key, value) in [("env", "prod"), ("environment", "Production"), ("stage", "prod-eu")] {
+        let findings = found_for(&text, WorkloadSpec::default(), &[labelled(key, value)]);
+        let [finding] = &findings[..] else { panic!("{findings:#?}") };
+        assert_eq!((finding.code.as_str(), finding.blocks()), ("G203", false));
+        assert!(finding.message.contains(&format!("{key}={value}")), "{}", finding.message);
+        assert_eq!(finding.hint, "Add the digest: nginx:1.29@sha256:…");
+    }
+    assert_eq!(found_for(&text, WorkloadSpec::default(), &[labelled("env", "staging")]), []);
+    let digest = text.replace("nginx:1.29", &format!("nginx:1.29@sha256:{}", "a".repeat(64)));
+    assert_eq!(found_for(&digest, WorkloadSpec::default(), &[labelled("env", "prod")]), []);
+}
+
+#[test]
 fn g504_fewer_matching_clusters_than_asked_for_is_told() {
     let mut spec = WorkloadSpec::default();
     spec.placement.number_of_clusters = Some(3);
@@ -281,4 +300,33 @@ fn g309_rights_are_told_where_they_point_nowhere_or_everywhere() {
         "{rbac}kind: Role\nmetadata: {{name: all}}\nrules: [{{apiGroups: ['*'], resources: ['*'], verbs: ['*']}}]\n"
     );
     assert_eq!(codes(&check(&all)), [("G309", false)]);
+}
+
+fn patched(patches: Vec<crate::overrides::PatchOp>) -> WorkloadSpec {
+    let patch = |op| crate::overrides::Patch { object: Default::default(), op };
+    let one = crate::overrides::Override {
+        id: crate::id::OverrideId::from_parts(1, 1),
+        name: "eu".into(),
+        target: crate::overrides::Target { clusters: vec!["a".into(), "b".into()], ..Default::default() },
+        priority: 500,
+        patches: patches.into_iter().map(patch).collect(),
+    };
+    WorkloadSpec { overrides: vec![one], ..WorkloadSpec::default() }
+}
+
+#[test]
+fn g507_g509_and_g510_what_overrides_do_wrong_is_told_before_publishing_and_once_for_all_clusters() {
+    use crate::overrides::PatchOp;
+    let clusters = ["a", "b", "c"].map(|name| cluster(name, ClusterFacts::default()));
+    let check = |op: PatchOp| found_for(&deployment(1, "ports: []"), patched(vec![op]), &clusters);
+    let path = "/spec/template/spec/containers[name=web]/image".to_owned();
+    let missing = check(PatchOp::Set { path, value: "a:1".into() });
+    assert_eq!(codes(&missing), [("G507", true)]);
+    assert_eq!(missing[0].clusters, ["a", "b"]);
+    let same = check(PatchOp::Set { path: "/spec/replicas".into(), value: 1.into() });
+    assert_eq!(codes(&same), [("G509", false)]);
+    assert_eq!(same[0].clusters, ["a", "b"]);
+    let renamed = check(PatchOp::Set { path: "/metadata/name".into(), value: "other".into() });
+    assert!(codes(&renamed).contains(&("G510", true)), "{renamed:#?}");
+    assert_eq!(check(PatchOp::Set { path: "/spec/replicas".into(), value: 2.into() }), []);
 }
