@@ -99,7 +99,7 @@ impl Hub {
     /// There is no such workload, or it can't be published whatever the draft says.
     pub async fn plan_make(&self, actor: &Actor, name: &str) -> Result<Plan, Error> {
         let workload = self.publishable_draft(name, None).await?;
-        let checked = self.workload_check(name, &workload.draft).await?;
+        let checked = self.checked_draft(&workload).await?;
         let outlook = self.outlook(&workload, checked).await?;
         let now = self.clock().now();
         let plan = Plan {

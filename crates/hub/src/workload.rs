@@ -15,6 +15,7 @@ mod edit;
 mod list;
 mod publish;
 mod restore;
+mod step;
 mod sync;
 mod unpublish;
 mod view;

@@ -91,7 +91,12 @@ fn missing_key(pod: &Pod<'_>, need: &Need<'_>, object: &Value) -> Option<Finding
 fn needs<'a>(pod: &Pod<'a>) -> Vec<Need<'a>> {
     let mut needs: Vec<Need<'a>> = pod.containers.iter().flat_map(of_container).collect();
     let volumes: &'a [Value] = items(pod.spec.get("volumes"));
-    for (at, volume) in volumes.iter().enumerate() {
+    let claimed = |volume: &Value| {
+        let mut templates = items(pod.owner.get("/spec/volumeClaimTemplates")).iter();
+        templates.any(|template| template.pointer("/metadata/name") == Some(&volume["name"]))
+    };
+    // A StatefulSet puts its own claims in the place of volumes of the same name.
+    for (at, volume) in volumes.iter().enumerate().filter(|(_, volume)| !claimed(volume)) {
         needs.extend(of_volume(volume, &pod.at(&format!("/volumes/{at}"))));
     }
     let account = pod.spec["serviceAccountName"].as_str().unwrap_or_default();

@@ -74,9 +74,17 @@ impl Hub {
         Ok(workload)
     }
 
+    /// What the guard rails say of the draft, and of the step to it from what is published.
+    pub(crate) async fn checked_draft(&self, workload: &Workload) -> Result<CheckResult, Error> {
+        let mut checked = self.workload_check(&workload.name, &workload.draft).await?;
+        checked.findings.extend(self.step_findings(workload).await?);
+        domain::finding::sort(&mut checked.findings);
+        Ok(checked)
+    }
+
     async fn publishable(&self, name: &str, terms: &Terms) -> Result<(Workload, CheckResult), Error> {
         let workload = self.publishable_draft(name, terms.seen).await?;
-        let checked = self.workload_check(name, &workload.draft).await?;
+        let checked = self.checked_draft(&workload).await?;
         if checked.findings.iter().any(domain::Finding::blocks) {
             return Err(Error::Invalid(checked.findings));
         }

@@ -160,3 +160,25 @@ async fn s3_15_a_fleet_without_clusters_is_explained_and_the_draft_is_kept() {
     assert_eq!(house.publish("web").await, 1, "the same draft, once there is a cluster");
     house.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g516_data_that_a_publish_would_prune_is_told_before() {
+    let house = House::open().await;
+    house.cluster("east", &[]).await;
+    house.draft("web", everywhere()).await;
+    let write = async |text: &str| {
+        let mut spec = house.hub.workload_view("web").await.unwrap().workload.draft;
+        spec.source = source(text);
+        let edit = WorkloadEdit { spec: Some(spec), labels: None };
+        house.hub.workload_edit(&house.actor, "web", edit, None).await.unwrap();
+    };
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n";
+    let claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n";
+    write(&format!("{map}{claim}")).await;
+    house.publish("web").await;
+    write(map).await;
+    let findings = house.hub.workload_publish_check("web", &hub::Terms::default()).await.unwrap().findings;
+    let told = findings.iter().find(|finding| finding.code == "G516");
+    assert!(told.is_some_and(|finding| finding.message.contains("no longer in this one")), "{findings:#?}");
+    house.close().await;
+}

@@ -62,6 +62,13 @@ fn g218_volumes_accounts_and_whole_environments_count_too_and_once() {
     is_quiet("G218", &deployment_with("", "volumes: [{name: v, configMap: {name: kube-root-ca.crt}}]", ""));
 }
 
+#[test]
+fn g218_a_stateful_set_makes_the_claims_of_its_templates() {
+    let set = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec:\n  selector: {matchLabels: {app: db}}\n  template:\n    metadata: {labels: {app: db}}\n    spec:\n      containers: [{name: db, image: 'a:1'}]\n      volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]\n";
+    one("G218", set);
+    is_quiet("G218", &format!("{set}  volumeClaimTemplates: [{{metadata: {{name: data}}}}]\n"));
+}
+
 const CLAIM: &str = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 40Gi}}}\n";
 
 #[test]

@@ -1,0 +1,27 @@
+//! What is remarkable in the step from the published revision to the draft.
+
+use domain::workload::{Intent, Workload};
+use domain::{Finding, guard};
+
+use super::check::parse;
+use crate::{Error, Hub};
+
+impl Hub {
+    /// Data that would be pruned and jumps in replicas (G516, G213); nothing when the manifests are the published ones.
+    pub(super) async fn step_findings(&self, workload: &Workload) -> Result<Vec<Finding>, Error> {
+        let Some(number) = workload.published.filter(|_| workload.intent == Intent::Published) else {
+            return Ok(Vec::new());
+        };
+        let mut tx = self.read().await?;
+        let published = store::revision::get(&mut tx, workload.id, number).await?;
+        drop(tx);
+        let Some(published) = published.filter(|published| published.spec.source != workload.draft.source)
+        else {
+            return Ok(Vec::new());
+        };
+        let draft = workload.draft.clone();
+        let (before, now) = (parse(published.spec.source.clone()).await?, parse(draft.source.clone()).await?);
+        let compare = move || guard::check_change((&published.spec, &before), (&draft, &now));
+        tokio::task::spawn_blocking(compare).await.map_err(|error| Error::Internal(Box::new(error)))
+    }
+}
