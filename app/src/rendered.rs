@@ -67,6 +67,21 @@ fn s0_15_a_finding_shows_code_message_hint_and_a_link_to_its_line() {
 }
 
 #[test]
+fn s0_15_what_can_be_fixed_has_a_button_where_the_editors_are_and_nowhere_else() {
+    let edit =
+        domain::fix::Edit { file: "deploy.yaml".into(), start: 9, old: "512mb".into(), new: "512Mi".into() };
+    let fix = domain::fix::Fix { does: "Write 512Mi.".into(), edits: vec![edit] };
+    let finding = Finding::error("G209", "512mb is no quantity.", "Write 512Mi.").mended(Some(fix));
+    let elsewhere = vec![finding.clone()];
+    let page = html(move || view! { <FindingList findings=elsewhere editors="/workloads/web/config" /> });
+    assert!(!page.contains("Fix it"), "{page}");
+    let unfixable = Finding::error("G214", "m", "h");
+    let page =
+        html(move || view! { <FindingList findings=vec![finding, unfixable] mend=Callback::new(|_| ()) /> });
+    assert_eq!(page.matches("Fix it").count(), 1, "{page}");
+}
+
+#[test]
 fn the_text_of_an_editor_is_in_the_page_without_script_and_cannot_leave_it() {
     let text = "a: \"</textarea><script>alert(1)</script>\"\n";
     let page = html(move || {

@@ -64,6 +64,13 @@ fn g209_a_unit_as_people_say_it_becomes_the_one_of_kubernetes() {
 }
 
 #[test]
+fn a_fix_finds_its_place_behind_other_documents_and_marks() {
+    let bad = pod("    image: Web:1\n").replace("name: a  ", "name: b  ");
+    let text = format!("{}# é\r\n{}\r\n---\r\n{bad}...\n", '\u{feff}', pod("    image: a:1\n"));
+    assert_eq!(fixed("G201", &text), text.replace("Web:1", "web:1"));
+}
+
+#[test]
 fn g209_what_could_mean_two_things_is_left_to_the_person() {
     for written in
         ["memory: 1g", "memory: lots", "cpu: 1gi", "memory: >-\n          512mb", "memory: !!str 512mb"]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::removed::{self, minor};
 use super::scene::items;
 use crate::cluster::{Cluster, Reach};
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::manifest::{Manifest, Parsed};
 
 /// Group, version and kind.
@@ -96,6 +96,8 @@ fn defined_here(parsed: &Parsed) -> HashSet<Kind> {
 enum Verdict {
     NotServed,
     Removed,
+    /// Served still, and no longer after an upgrade.
+    Going(u32),
     TooNew(u32),
 }
 
@@ -117,8 +119,9 @@ fn verdict((group, version, kind): &Kind, cluster: &Cluster) -> Option<Verdict> 
     let change = removed::removal(group, version, kind);
     let runs = minor(&cluster.facts.kubernetes_version);
     let too_new = removed::added(group, version, kind).filter(|added| runs.is_some_and(|runs| runs < *added));
+    let going = change.filter(|change| runs.is_some_and(|runs| runs < change.removed));
     match cluster.facts.serves(group, version, kind) {
-        Some(true) => None,
+        Some(true) => going.map(|change| Verdict::Going(change.removed)),
         // The kinds decide; the table only tells why.
         Some(false) if change.is_some_and(|change| runs.is_none_or(|runs| runs >= change.removed)) => {
             Some(Verdict::Removed)
@@ -127,7 +130,7 @@ fn verdict((group, version, kind): &Kind, cluster: &Cluster) -> Option<Verdict> 
         None if change.is_some_and(|change| runs.is_some_and(|runs| runs >= change.removed)) => {
             Some(Verdict::Removed)
         }
-        None => too_new.map(Verdict::TooNew),
+        None => too_new.map(Verdict::TooNew).or(going.map(|change| Verdict::Going(change.removed))),
     }
 }
 
@@ -141,6 +144,13 @@ fn said(verdict: Verdict, (group, version, kind): &Kind, manifest: &Manifest) ->
                 "{full} was removed in Kubernetes 1.{}, and these clusters run that or newer; they would refuse {name}.",
                 change.removed
             ),
+            change.instead,
+        )
+        .mended(removed::renamed(manifest)),
+        (Verdict::Going(removed), Some(change)) => Finding::new(
+            "G402",
+            Severity::Note,
+            format!("{full} is gone with Kubernetes 1.{removed}; these clusters take {name} until they are upgraded."),
             change.instead,
         )
         .mended(removed::renamed(manifest)),

@@ -72,7 +72,7 @@ fn unheard(pod: &Pod<'_>, container: &Container<'_>, probe: (&str, &Value)) -> O
     let (kind, probe) = probe;
     let handler = ["httpGet", "tcpSocket", "grpc"].into_iter().find(|handler| !probe[*handler].is_null())?;
     let port = &probe[handler]["port"];
-    let path = format!("{}/{kind}/{handler}/port", container.path);
+    let path = || format!("{}/{kind}/{handler}/port", container.path);
     let name = quoted(container.name);
     let declared = items(container.value.get("ports"));
     let hint = "Probe a port that the container listens on.";
@@ -82,19 +82,19 @@ fn unheard(pod: &Pod<'_>, container: &Container<'_>, probe: (&str, &Value)) -> O
                 "The {kind} of container {name} asks at port {}, and no port of it has that name: it never succeeds.",
                 quoted(wanted)
             );
-            Some(pod.owner.warning("G216", &path, message, hint))
+            Some(pod.owner.warning("G216", &path(), message, hint))
         }
         Value::String(_) => None,
         number if !number.as_i64().is_some_and(is_port) => {
             let message =
                 format!("The {kind} of container {name} has no port from 1 to 65535; Kubernetes refuses it.");
-            Some(pod.owner.error("G216", &path, message, hint))
+            Some(pod.owner.error("G216", &path(), message, hint))
         }
         number if !declared.is_empty() && !declared.iter().any(|port| port["containerPort"] == *number) => {
             let message = format!(
                 "The {kind} of container {name} asks at port {number}, which the container does not declare."
             );
-            Some(pod.owner.note("G216", &path, message, hint))
+            Some(pod.owner.note("G216", &path(), message, hint))
         }
         _ => None,
     }

@@ -112,8 +112,11 @@ fn of_container<'a>(container: &Container<'a>) -> Vec<Need<'a>> {
     let mut needs = Vec::new();
     for (at, variable) in items(container.value.get("env")).iter().enumerate() {
         for (field, kind) in [("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")] {
-            let path = format!("{}/env/{at}/valueFrom/{field}", container.path);
             let from = &variable["valueFrom"][field];
+            if from.is_null() {
+                continue;
+            }
+            let path = format!("{}/env/{at}/valueFrom/{field}", container.path);
             needs.extend(
                 need(from, "name", (kind, path, who())).map(|one| Need { key: from["key"].as_str(), ..one }),
             );
@@ -136,7 +139,9 @@ fn of_volume<'a>(volume: &'a Value, path: &str) -> Vec<Need<'a>> {
         ("secret", "secretName", "Secret"),
         ("persistentVolumeClaim", "claimName", "PersistentVolumeClaim"),
     ] {
-        needs.extend(need(&volume[field], name, (kind, format!("{path}/{field}"), who.clone())));
+        if !volume[field].is_null() {
+            needs.extend(need(&volume[field], name, (kind, format!("{path}/{field}"), who.clone())));
+        }
     }
     for (at, source) in items(volume.pointer("/projected/sources")).iter().enumerate() {
         for (field, kind) in [("configMap", "ConfigMap"), ("secret", "Secret")] {
