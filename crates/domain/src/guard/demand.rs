@@ -54,6 +54,18 @@ fn over(
             "Ask for less, run fewer replicas there, or raise the quota.",
         ));
     }
+    let stuck = |pod: &&&Pod<'_>| adds_before_it_removes(pod) && need + asked(pod, list, what) > hard;
+    if let Some(pod) = pods.iter().find(stuck) {
+        let message = format!(
+            "Quota {name} of namespace {} allows {resource} {}, and this needs {}: {} starts a new pod before it stops an old one, so no update of it could go through.",
+            quoted(namespace),
+            shown(hard),
+            shown(need),
+            pod.owner.shown
+        );
+        let hint = "Let it stop one first (strategy.rollingUpdate.maxUnavailable: 1), or raise the quota.";
+        return Some(Finding::warning("G407", message, hint));
+    }
     let left = hard - used;
     (need > left).then(|| {
         let message = format!(
@@ -64,6 +76,27 @@ fn over(
         );
         Finding::warning("G407", message, "Make sure that it fits, or raise the quota.")
     })
+}
+
+/// Whether an update of a Deployment has to have one pod more than its replicas. Fewer than four replicas do, unless the
+/// manifest says otherwise: a quarter of them is none.
+fn adds_before_it_removes(pod: &Pod<'_>) -> bool {
+    let owner = pod.owner;
+    let rolling = "/spec/strategy/rollingUpdate";
+    let replicas = integer(owner.get("/spec/replicas")).unwrap_or(1);
+    let share = |field: &str| match owner.get(&format!("{rolling}/{field}")) {
+        None => replicas / 4,
+        Some(Value::String(text)) => {
+            text.trim_end_matches('%').parse().unwrap_or(0_i64).saturating_mul(replicas) / 100
+        }
+        Some(number) => number.as_i64().unwrap_or(0),
+    };
+    let none_more = owner.get(&format!("{rolling}/maxSurge")).is_some_and(|most| *most == 0 || *most == "0%");
+    owner.is("apps", "Deployment")
+        && owner.text("/spec/strategy/type") != "Recreate"
+        && replicas > 0
+        && share("maxUnavailable") == 0
+        && !none_more
 }
 
 /// Which list of a container's resources a quota counts, and which resource of it; `None` for what is no pod's.

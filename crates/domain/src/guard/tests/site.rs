@@ -186,6 +186,23 @@ fn g407_more_than_a_quota_allows_is_refused_and_more_than_is_left_is_told() {
 }
 
 #[test]
+fn g407_a_quota_that_leaves_no_room_for_an_update_is_told() {
+    let with = |replicas: u32, strategy: &str| {
+        deployment(replicas, "resources: {requests: {cpu: 500m}}")
+            .replace("  selector:", &format!("  {strategy}\n  selector:"))
+    };
+    let cpu = |hard| quota(&[("requests.cpu", hard)], &[]);
+    let findings = found(&with(3, "minReadySeconds: 0"), cpu("1500m"));
+    assert_eq!(codes(&findings), [("G407", false)]);
+    assert!(findings[0].message.contains("Deployment web/api starts a new pod"), "{}", findings[0].message);
+    assert_eq!(found(&with(3, "minReadySeconds: 0"), cpu("2")), []);
+    assert_eq!(found(&with(4, "minReadySeconds: 0"), cpu("2")), [], "a quarter of four may be missing");
+    assert_eq!(found(&with(3, "strategy: {type: Recreate}"), cpu("1500m")), []);
+    assert_eq!(found(&with(3, "strategy: {rollingUpdate: {maxUnavailable: 1}}"), cpu("1500m")), []);
+    assert_eq!(found(&with(3, "strategy: {rollingUpdate: {maxUnavailable: 34%}}"), cpu("1500m")), []);
+}
+
+#[test]
 fn g408_a_pod_that_fits_no_node_is_told_with_the_largest() {
     let pool = |architecture: &str, cores: u32| NodePool {
         architecture: architecture.into(),
