@@ -33,7 +33,7 @@ pub fn FindingList(
         let button = mend.zip(finding.fix.clone()).map(|(mend, fix)| {
             let does = fix.does.clone();
             view! {
-                <button class="btn btn-sm" type="button" title=does.clone() on:click=move |_| mend.run(fix.clone())>
+                <button class="btn btn-sm" type="button" title=does.clone() on:click=move |_| mend.run((*fix).clone())>
                     "Fix it" <span class="sr-only">": " {does.clone()}</span>
                 </button>
             }

@@ -71,7 +71,7 @@ pub struct Finding {
     pub hint: String,
     /// The edit that puts it right, where only one can be meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fix: Option<Fix>,
+    pub fix: Option<Box<Fix>>,
 }
 
 impl Finding {
@@ -131,7 +131,7 @@ impl Finding {
     /// The same finding, with what would put it right.
     #[must_use]
     pub fn mended(mut self, fix: Option<Fix>) -> Self {
-        self.fix = fix;
+        self.fix = fix.map(Box::new);
         self
     }
 
