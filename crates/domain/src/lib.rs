@@ -9,6 +9,7 @@ pub mod can;
 pub mod cluster;
 pub mod condition;
 pub mod digest;
+pub mod edit;
 pub mod event;
 pub mod finding;
 pub mod fix;

@@ -23,6 +23,7 @@ mod size;
 mod text;
 mod unique;
 
+pub(crate) use documents::{Document, split};
 use located::Tree;
 use text::Text;
 pub(crate) use unique::twice;
@@ -110,6 +111,12 @@ impl Parsed {
     pub fn objects(&self) -> Vec<Value> {
         self.manifests.iter().map(|manifest| manifest.object.clone()).collect()
     }
+}
+
+/// A document as JSON; `None` if it can't be read, or has a key twice.
+pub(crate) fn read_value(document: &Document<'_>) -> Option<Value> {
+    let located = read::read(document, MAX_DOCUMENT_NODES).ok()?;
+    located.duplicates.is_empty().then_some(located.value)
 }
 
 /// Reads the files of a source. Text over the limits is refused (G111), never cut.

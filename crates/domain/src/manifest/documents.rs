@@ -5,14 +5,14 @@
 
 /// One document: its text, markers included, where that begins in the file, in bytes, and the number of its first line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Document<'a> {
+pub(crate) struct Document<'a> {
     pub text: &'a str,
     pub start: usize,
     pub first_line: u32,
 }
 
 /// The documents of `text` that hold anything but comments.
-pub(super) fn split(text: &str) -> Vec<Document<'_>> {
+pub(crate) fn split(text: &str) -> Vec<Document<'_>> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut splitter =
         Splitter { text, documents: Vec::new(), start, first_line: 1, started: false, full: false };

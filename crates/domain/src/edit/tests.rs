@@ -1,0 +1,177 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn path(text: &str) -> Path {
+    text.parse().unwrap()
+}
+
+fn set_in(text: &str, at: &str, value: &Value) -> String {
+    set(text, 0, &path(at), value).unwrap_or_else(|why| panic!("{at}: {why}"))
+}
+
+fn remove_in(text: &str, at: &str) -> String {
+    remove(text, 0, &path(at)).unwrap_or_else(|why| panic!("{at}: {why}"))
+}
+
+const WEB: &str = "\
+# the shop's front
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web # never rename
+spec:
+  replicas: 2   # per cluster
+
+  template:
+    spec:
+      containers:
+        - name: web
+          image: 'reg.example/web:1.4'
+          resources:
+            requests: { cpu: 250m, memory: 256Mi }
+          # kept, whoever knows it
+          terminationMessagePolicy: FallbackToLogsOnError
+        - image: side:1
+          name: side
+";
+
+/// The lines in which two texts differ.
+fn changed(old: &str, new: &str) -> String {
+    let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
+    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let rest = old.len().min(new.len()) - head;
+    let tail = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    let gone = old[head..old.len() - tail].iter().map(|line| format!("-{line}"));
+    gone.chain(new[head..new.len() - tail].iter().map(|line| format!("+{line}")))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn a_scalar_is_changed_in_its_place_with_its_quotes_and_its_comment() {
+    insta::assert_snapshot!(changed(WEB, &set_in(WEB, "/spec/replicas", &json!(3))), @r"
+    -  replicas: 2   # per cluster
+    +  replicas: 3   # per cluster
+    ");
+    let image = "/spec/template/spec/containers[name=web]/image";
+    insta::assert_snapshot!(changed(WEB, &set_in(WEB, image, &json!("reg.example/web:1.5"))), @r"
+    -          image: 'reg.example/web:1.4'
+    +          image: 'reg.example/web:1.5'
+    ");
+    let cpu = "/spec/template/spec/containers/0/resources/requests/cpu";
+    insta::assert_snapshot!(changed(WEB, &set_in(WEB, cpu, &json!("1"))), @r#"
+    -            requests: { cpu: 250m, memory: 256Mi }
+    +            requests: { cpu: "1", memory: 256Mi }
+    "#);
+}
+
+#[test]
+fn a_field_that_is_missing_is_put_behind_its_brothers_with_all_that_is_missing_above_it() {
+    let limit = "/spec/template/spec/containers/0/resources/limits/memory";
+    insta::assert_snapshot!(changed(WEB, &set_in(WEB, limit, &json!("512Mi"))), @r"
+    +            limits:
+    +              memory: 512Mi
+    ");
+    let port = "/spec/template/spec/containers[name=side]/ports/-";
+    insta::assert_snapshot!(changed(WEB, &set_in(WEB, port, &json!({"name": "http", "containerPort": 80}))), @r"
+    +          ports:
+    +            - name: http
+    +              containerPort: 80
+    ");
+    let ephemeral = "/spec/template/spec/containers/0/resources/requests/ephemeral-storage";
+    insta::assert_snapshot!(changed(WEB, &set_in(WEB, ephemeral, &json!("1Gi"))), @r"
+    -            requests: { cpu: 250m, memory: 256Mi }
+    +            requests: { cpu: 250m, memory: 256Mi, ephemeral-storage: 1Gi }
+    ");
+    let container = json!({"name": "third", "image": "x", "args": ["-v", "yes"]});
+    insta::assert_snapshot!(changed(WEB, &set_in(WEB, "/spec/template/spec/containers/-", &container)), @r#"
+    +        - name: third
+    +          image: x
+    +          args:
+    +            - -v
+    +            - "yes"
+    "#);
+}
+
+#[test]
+fn what_is_removed_takes_its_lines_with_it_and_nothing_else() {
+    insta::assert_snapshot!(changed(WEB, &remove_in(WEB, "/spec/template/spec/containers/0/resources")), @r"
+    -          resources:
+    -            requests: { cpu: 250m, memory: 256Mi }
+    ");
+    insta::assert_snapshot!(changed(WEB, &remove_in(WEB, "/spec/template/spec/containers[name=side]")), @r"
+    -        - image: side:1
+    -          name: side
+    ");
+    insta::assert_snapshot!(changed(WEB, &remove_in(WEB, "/spec/template/spec/containers[name=side]/image")), @r"
+    -        - image: side:1
+    -          name: side
+    +        - name: side
+    ");
+    insta::assert_snapshot!(changed(WEB, &remove_in(WEB, "/spec/template/spec/containers/0/resources/requests/cpu")), @r"
+    -            requests: { cpu: 250m, memory: 256Mi }
+    +            requests: { memory: 256Mi }
+    ");
+    let only = "a:\n  b: 1 # gone\nc: [x]\n";
+    assert_eq!(remove_in(only, "/a/b"), "a: {}\nc: [x]\n");
+    assert_eq!(remove_in(only, "/c/0"), "a:\n  b: 1 # gone\nc: []\n");
+    assert_eq!(remove_in("l:\n- x\n- y\n", "/l/0"), "l:\n- y\n");
+    assert_eq!(remove_in("l:\n- x\n", "/l/0"), "l: []\n");
+}
+
+#[test]
+fn each_notation_of_nothing_takes_a_value() {
+    assert_eq!(set_in("a:\nb: 1\n", "/a", &json!("x")), "a: x\nb: 1\n");
+    assert_eq!(set_in("a: # why\nb: 1\n", "/a/c", &json!("x")), "a: # why\n  c: x\nb: 1\n");
+    assert_eq!(set_in("a: {}\n", "/a/c", &json!("x")), "a:\n  c: x\n");
+    assert_eq!(set_in("a: [] # none\n", "/a/-", &json!("x")), "a: # none\n  - x\n");
+    assert_eq!(set_in("a: null\n", "/a/-", &json!("x")), "a:\n  - x\n");
+    assert_eq!(set_in("b: 1\nl:\n- x", "/l/-", &json!("z")), "b: 1\nl:\n- x\n- z");
+    assert_eq!(set_in("{\"a\": {\"b\": 1}}", "/a/c", &json!("x")), "{\"a\": {\"b\": 1, \"c\": \"x\"}}");
+}
+
+#[test]
+fn texts_of_several_lines_become_literals_and_come_back() {
+    let text = set_in("kind: ConfigMap\ndata:\n  a: x\n", "/data/a.conf", &json!("one: 1\n\n  two\n"));
+    assert_eq!(text, "kind: ConfigMap\ndata:\n  a: x\n  a.conf: |\n    one: 1\n\n      two\n");
+    assert_eq!(remove_in(&text, "/data/a.conf"), "kind: ConfigMap\ndata:\n  a: x\n");
+    assert_eq!(set_in(&text, "/data/a.conf", &json!("x")), "kind: ConfigMap\ndata:\n  a: x\n  a.conf: x\n");
+    assert_eq!(set_in(&text, "/data/b", &json!("x")).lines().last(), Some("  b: x"));
+}
+
+#[test]
+fn line_ends_of_windows_and_other_documents_stay() {
+    let text = "\u{feff}a: 1\r\n---\r\nb: 2\r\n---\r\n# only this\r\n---\r\nc: 3\r\n";
+    let new = set(text, 1, &path("/d/e"), &json!(4)).unwrap();
+    assert_eq!(new, text.replace("b: 2\r\n", "b: 2\r\nd:\r\n  e: 4\r\n"));
+    assert_eq!(remove(&new, 2, &path("/c")), Err(Refused::Notation));
+}
+
+#[test]
+fn what_an_anchor_shares_is_refused_and_the_rest_is_not() {
+    let text = "base: &b {x: 1}\nuse: *b\nmap:\n  <<: *b\n  z: 2\n";
+    assert_eq!(set(text, 0, &path("/use/x"), &json!(2)), Err(Refused::Shared));
+    assert_eq!(set(text, 0, &path("/base"), &json!(2)), Err(Refused::Shared));
+    assert_eq!(remove(text, 0, &path("/base")), Err(Refused::Shared));
+    assert_eq!(set_in(text, "/map/z", &json!(3)), text.replace("z: 2", "z: 3"));
+}
+
+#[test]
+fn a_text_with_a_mistake_is_not_touched() {
+    assert_eq!(set("a: [", 0, &path("/a"), &json!(1)), Err(Refused::Unreadable));
+    assert_eq!(set("a: 1\na: 2\n", 0, &path("/a"), &json!(1)), Err(Refused::Unreadable));
+    assert_eq!(set("a: 1\n", 1, &path("/a"), &json!(1)), Err(Refused::NotThere));
+    assert_eq!(set("a: x\n", 0, &path("/a/b"), &json!(1)), Err(Refused::NotThere));
+    assert!(Refused::Notation.to_string().contains("edit this in the YAML"));
+}
+
+#[test]
+fn documents_are_added_behind_and_removed_with_their_marker() {
+    let service = json!({"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}});
+    let two = add_document("a: 1", &service);
+    assert_eq!(two, "a: 1\n---\napiVersion: v1\nkind: Service\nspec:\n  ports:\n    - port: 80\n");
+    assert_eq!(documents(&two), [Some(json!({"a": 1})), Some(service.clone())]);
+    assert_eq!(remove_document(&two, 1).unwrap(), "a: 1\n");
+    assert_eq!(remove_document(&two, 0).unwrap(), add_document("", &service));
+}
