@@ -275,8 +275,16 @@ export function mount(textarea, options = {}) {
       view.dispatch(setDiagnostics(view.state, findings.map((finding) => diagnostic(view.state.doc, finding, host))));
     },
     setValue(text) {
-      if (text === view.state.doc.toString()) return;
-      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, annotations: fromOutside.of(true) });
+      const old = view.state.doc.toString();
+      if (text === old) return;
+      // Only what differs: the cursor, the folds and the place on the screen stay.
+      const most = Math.min(old.length, text.length);
+      let from = 0;
+      while (from < most && old[from] === text[from]) from += 1;
+      let same = 0;
+      while (same < most - from && old[old.length - 1 - same] === text[text.length - 1 - same]) same += 1;
+      const changes = { from, to: old.length - same, insert: text.slice(from, text.length - same) };
+      view.dispatch({ changes, annotations: fromOutside.of(true) });
       textarea.value = text;
     },
     goTo(line, column = 1) {

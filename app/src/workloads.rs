@@ -18,6 +18,7 @@ use crate::paths;
 mod calls;
 mod clusters_tab;
 mod config_tab;
+mod containers;
 mod dialogs;
 mod files;
 mod form;
@@ -28,7 +29,6 @@ mod placement_form;
 mod placement_tab;
 mod publish;
 mod release;
-#[cfg(feature = "ssr")]
 mod skeleton;
 #[cfg(feature = "ssr")]
 mod source;

@@ -24,9 +24,17 @@ pub fn Editor(
     findings: Signal<Vec<Finding>>,
     /// Hears every change.
     on_text: Callback<String>,
+    /// The text as it is now, if something beside the editor changes it too.
+    #[prop(optional, into)]
+    now: Option<Signal<String>>,
 ) -> impl IntoView {
     let id = move || anchor(&file.get());
     let element = NodeRef::<Div>::new();
+    Effect::new(move |_| {
+        if let (Some(element), Some(now)) = (element.get(), now) {
+            now.with(|text| live::editor::show_text(&element, text));
+        }
+    });
     Effect::new(move |_| {
         if let Some(element) = element.get() {
             live::editor::summon();

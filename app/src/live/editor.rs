@@ -11,6 +11,8 @@ mod server {
     pub fn show_findings(_frame: &HtmlDivElement, _findings: &[Finding]) {}
     /// Puts another text into a file's editor.
     pub fn set_text(_file: &str, _text: &str) {}
+    /// Shows a text that did not come from the editor itself.
+    pub fn show_text(_frame: &HtmlDivElement, _text: &str) {}
 }
 
 #[cfg(not(feature = "hydrate"))]
@@ -24,7 +26,7 @@ mod browser {
     use domain::finding::Finding;
     use js_sys::{Array, Object, Reflect};
     use wasm_bindgen::{JsCast, JsValue};
-    use web_sys::{Document, Element, HtmlDivElement, HtmlElement};
+    use web_sys::{Document, Element, HtmlDivElement, HtmlElement, HtmlTextAreaElement};
 
     use crate::components::findings::anchor;
 
@@ -55,6 +57,23 @@ mod browser {
         if let Ok(Some(editor)) = frame.query_selector("flotilla-editor") {
             let _ = Reflect::set(&editor, &"findings".into(), &list);
         }
+    }
+
+    /// Shows a text that did not come from the editor itself.
+    pub fn show_text(frame: &HtmlDivElement, text: &str) {
+        let field = frame.query_selector("textarea").ok().flatten();
+        let Some(field) = field.and_then(|field| field.dyn_into::<HtmlTextAreaElement>().ok()) else {
+            return;
+        };
+        if field.value() == text {
+            return;
+        }
+        if let Ok(Some(editor)) = frame.query_selector("flotilla-editor")
+            && Reflect::has(&editor, &"value".into()).unwrap_or(false)
+        {
+            let _ = Reflect::set(&editor, &"value".into(), &text.into());
+        }
+        field.set_value(text);
     }
 
     fn object(finding: &Finding) -> Option<JsValue> {

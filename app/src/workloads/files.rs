@@ -53,6 +53,17 @@ impl Drafts {
         self.files.update(|files| files.push(draft));
     }
 
+    /// Every file with its key and its text.
+    pub fn texts(self) -> Vec<(u32, String, String)> {
+        self.files
+            .with(|files| files.iter().map(|file| (file.key, file.name.get(), file.text.get())).collect())
+    }
+
+    /// The text of the file with this key.
+    pub fn text(self, key: u32) -> Option<RwSignal<String>> {
+        self.files.with_untracked(|files| files.iter().find(|file| file.key == key).map(|file| file.text))
+    }
+
     fn remove(self, key: u32) {
         self.files.update(|files| files.retain(|file| file.key != key));
     }
@@ -216,6 +227,7 @@ fn one(drafts: Drafts, file: Draft, findings: Memo<Vec<Finding>>, prefix: &'stat
                 text=file.text.get_untracked()
                 findings=here
                 on_text=Callback::new(move |text| file.text.set(text))
+                now=file.text
             />
         </div>
     }

@@ -26,6 +26,7 @@ use leptos_router::hooks::use_params_map;
 
 mod foot;
 mod frame;
+mod keep;
 mod overrides;
 mod placement;
 mod policies;

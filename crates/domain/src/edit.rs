@@ -96,6 +96,24 @@ pub fn add_document(text: &str, value: &Value) -> String {
     format!("{text}{gap}---{newline}{written}")
 }
 
+/// Writes a document anew in the place of another; the others stay as they are.
+///
+/// # Errors
+///
+/// [`Refused::NotThere`] if the text has no such document, [`Refused::Notation`] if the others would not stay as they are.
+pub fn replace_document(text: &str, document: usize, value: &Value) -> Result<String, Refused> {
+    let all = split(text);
+    let old = all.get(document).ok_or(Refused::NotThere)?;
+    let newline = style::newline(text);
+    let marker = if old.text.starts_with("---") { format!("---{newline}") } else { String::new() };
+    let written = write::Writer::plain(newline).document(value);
+    let (head, tail) = (&text[..old.start], &text[old.start + old.text.len()..]);
+    let whole = format!("{head}{marker}{written}{tail}");
+    let mut expected: Vec<_> = all.iter().map(read_value).collect();
+    expected[document] = Some(value.clone());
+    if documents(&whole) == expected { Ok(whole) } else { Err(Refused::Notation) }
+}
+
 /// Removes a whole document with its marker.
 ///
 /// # Errors

@@ -172,6 +172,9 @@ fn documents_are_added_behind_and_removed_with_their_marker() {
     let two = add_document("a: 1", &service);
     assert_eq!(two, "a: 1\n---\napiVersion: v1\nkind: Service\nspec:\n  ports:\n    - port: 80\n");
     assert_eq!(documents(&two), [Some(json!({"a": 1})), Some(service.clone())]);
+    let other = json!({"b": [1]});
+    assert_eq!(replace_document(&two, 1, &other).unwrap(), "a: 1\n---\nb:\n  - 1\n");
+    assert_eq!(replace_document(&two, 0, &other).unwrap(), two.replace("a: 1\n", "b:\n  - 1\n"));
     assert_eq!(remove_document(&two, 1).unwrap(), "a: 1\n");
     assert_eq!(remove_document(&two, 0).unwrap(), add_document("", &service));
 }

@@ -1,0 +1,88 @@
+//! How the pods are reached: a Service in the cluster, an Ingress from outside.
+
+use leptos::prelude::*;
+
+use super::Text;
+use super::ingress::IngressFields;
+use super::objects::{At, ingress_for, kind, leads_to, name, pod_path, serves, service_for};
+use super::service::ServiceFields;
+
+/// The two, as ticks with their fields.
+#[component]
+pub fn Reach(text: Text, at: At) -> impl IntoView {
+    let service = Memo::new(move |_| {
+        let workload = text.object(at)?;
+        text.find(|value| serves(value, &workload)).map(|object| object.at)
+    });
+    let ingress = Memo::new(move |_| {
+        let service = text.object(service.get()?)?;
+        text.find(|value| leads_to(value, name(&service))).map(|object| object.at)
+    });
+    let ported = Memo::new(move |_| text.object(at).is_some_and(|object| has_port(&object)));
+    let tick_service = move |on: bool| {
+        let (there, workload) = (service.get_untracked(), untrack(|| text.object(at)));
+        match (on, there, workload) {
+            (true, None, Some(workload)) => text.add_beside(at, &service_for(&workload)),
+            (false, Some(there), _) => text.remove_object(there),
+            _ => {}
+        }
+    };
+    let tick_ingress = move |on: bool| {
+        let (there, service) =
+            (ingress.get_untracked(), service.get_untracked().and_then(|at| untrack(|| text.object(at))));
+        match (on, there, service) {
+            (true, None, Some(service)) => text.add_beside(at, &ingress_for(&service)),
+            (false, Some(there), _) => text.remove_object(there),
+            _ => {}
+        }
+    };
+    view! {
+        <fieldset class="stack-md">
+            <legend class="section pb-2">"Reach it from"</legend>
+            {tick("the cluster, by a Service", "service", Signal::derive(move || service.get().is_some()), Signal::derive(move || ported.get() || service.get().is_some()), "Give a container a port first.", tick_service)}
+            {move || service.get().map(|there| view! { <ServiceFields text=text at=there /> })}
+            {tick("outside, by an Ingress", "ingress", Signal::derive(move || ingress.get().is_some()), Signal::derive(move || service.get().is_some()), "It leads to a Service, so that comes first.", tick_ingress)}
+            {move || ingress.get().map(|there| view! { <IngressFields text=text at=there /> })}
+        </fieldset>
+    }
+    .into_any()
+}
+
+fn has_port(object: &serde_json::Value) -> bool {
+    let containers = object
+        .pointer(&format!("{}/containers", pod_path(kind(object))))
+        .and_then(serde_json::Value::as_array);
+    containers.into_iter().flatten().any(|container| container.pointer("/ports/0").is_some())
+}
+
+/// A tick that adds and removes a document; while it can't, it says why.
+pub fn tick(
+    label: &'static str,
+    slug: &'static str,
+    on: Signal<bool>,
+    can: Signal<bool>,
+    why: &'static str,
+    press: impl Fn(bool) + Send + Sync + 'static,
+) -> AnyView {
+    let id = format!("why-{slug}");
+    view! {
+        <div class="stack-sm">
+            <label class="choice">
+                <input
+                    type="checkbox"
+                    class="checkbox"
+                    prop:checked=on
+                    checked=on.get_untracked()
+                    disabled=move || !can.get()
+                    aria-describedby=id.clone()
+                    on:change=move |ev| press(event_target_checked(&ev))
+                />
+                {label}
+            </label>
+            <p class="field-help" id=id hidden=move || can.get()>
+                {why}
+            </p>
+        </div>
+    }
+    .into_any()
+}

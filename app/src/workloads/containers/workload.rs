@@ -1,0 +1,146 @@
+//! One object that runs pods: its kind, its number, its containers, how it is reached.
+
+use leptos::prelude::*;
+
+use super::container::ContainerFields;
+use super::fields::{Field, field, notes};
+use super::kind::KindChoice;
+use super::objects::{At, kind, name, pod_path};
+use super::reach::Reach;
+use super::scale::Scale;
+use super::{Text, objects};
+use crate::components::icon;
+use crate::workloads::skeleton;
+
+/// The form of one object.
+#[component]
+pub fn WorkloadForm(
+    /// The text.
+    text: Text,
+    /// The object.
+    at: At,
+    /// Whether it runs nowhere yet.
+    fresh: bool,
+) -> impl IntoView {
+    let what = Memo::new(move |_| text.object(at).map(|object| kind(&object).to_owned()).unwrap_or_default());
+    let called =
+        Memo::new(move |_| text.object(at).map(|object| name(&object).to_owned()).unwrap_or_default());
+    view! {
+        <section class="stack-md" aria-label=move || format!("{} {}", what.get(), called.get())>
+            <div class="head">
+                <h2 class="section">
+                    {move || what.get()} " " <span class="name">{move || called.get()}</span>
+                </h2>
+                {move || {
+                    let many = text.objects().iter().filter(|object| objects::is_workload(&object.value)).count() > 1;
+                    many.then(|| view! {
+                        <button class="btn btn-sm btn-quiet" type="button" on:click=move |_| text.remove_object(at)>
+                            {format!("Remove this {}", what.get())}
+                        </button>
+                    })
+                }}
+            </div>
+            // Another kind has other fields at other places.
+            {move || parts(text, at, &what.get(), fresh)}
+        </section>
+    }
+    .into_any()
+}
+
+fn parts(text: Text, at: At, what: &str, fresh: bool) -> AnyView {
+    let base = pod_path(what);
+    let counted = matches!(what, "Deployment" | "StatefulSet").then(|| {
+        field(
+            text,
+            at,
+            Field {
+                label: "Replicas",
+                path: "/spec/replicas".into(),
+                number: true,
+                example: "1",
+                ..Field::default()
+            },
+        )
+    });
+    let schedule = (what == "CronJob").then(|| {
+        field(
+            text,
+            at,
+            Field {
+                label: "Schedule",
+                path: "/spec/schedule".into(),
+                example: "0 3 * * *",
+                help: "Minute, hour, day, month, weekday.",
+                ..Field::default()
+            },
+        )
+    });
+    let reach = (what != "Job" && what != "CronJob").then(|| view! { <Reach text=text at=at /> });
+    let scale = matches!(what, "Deployment" | "StatefulSet").then(|| view! { <Scale text=text at=at /> });
+    view! {
+        <div class="field-row">{fresh.then(|| view! { <KindChoice text=text at=at /> })} {counted} {schedule}</div>
+        {notes(text, at, "/metadata/name".into(), false)}
+        <Containers text=text at=at base=base />
+        {reach}
+        {scale}
+    }
+    .into_any()
+}
+
+/// The containers: one is open.
+#[component]
+fn Containers(text: Text, at: At, base: &'static str) -> impl IntoView {
+    let list = format!("{base}/containers");
+    let (adding, counted) = (list.clone(), list.clone());
+    let open = RwSignal::new(0_usize);
+    let count = Memo::new(move |_| text.count(at, &counted));
+    let shown = Memo::new(move |_| open.get().min(count.get().saturating_sub(1)));
+    let tabs = {
+        let list = list.clone();
+        move || {
+            let list = list.clone();
+            (0..count.get()).map(|n| tab(text, at, format!("{list}/{n}"), n, open, shown)).collect_view()
+        }
+    };
+    let add = move |_| {
+        let n = untrack(|| text.count(at, &adding));
+        text.set(at, &format!("{adding}/-"), &skeleton::container(&format!("container-{}", n + 1)));
+        open.set(n);
+    };
+    view! {
+        <div class="flex flex-wrap items-center gap-3">
+            <div class="segmented" role="group" aria-label="Containers">
+                {tabs}
+            </div>
+            <button class="btn btn-sm btn-quiet" type="button" on:click=add>
+                {icon("plus")}
+                "Container"
+            </button>
+        </div>
+        {move || {
+            let n = shown.get();
+            (count.get() > 0)
+                .then(|| view! { <ContainerFields text=text at=at pod=base n=n alone=count.get() == 1 /> })
+        }}
+    }
+    .into_any()
+}
+
+fn tab(text: Text, at: At, path: String, n: usize, open: RwSignal<usize>, shown: Memo<usize>) -> AnyView {
+    let name = format!("{path}/name");
+    let called = move || match text.scalar(at, &name) {
+        name if name.is_empty() => format!("container {}", n + 1),
+        name => name,
+    };
+    let mark = move || {
+        let found = text.findings(at, &path, true);
+        (!found.is_empty()).then(|| crate::components::findings::worst(&found).mark())
+    };
+    view! {
+        <button type="button" aria-pressed=move || (shown.get() == n).to_string() on:click=move |_| open.set(n)>
+            <span class="name">{called}</span>
+            {mark}
+        </button>
+    }
+    .into_any()
+}
