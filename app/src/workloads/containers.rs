@@ -85,3 +85,56 @@ pub fn ContainersForm(
     }
     .into_any()
 }
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use domain::workload::SourceFile;
+
+    use super::*;
+    use crate::rendered::html;
+    use crate::workloads::files::Drafts;
+
+    fn form(text: &str) -> String {
+        let file = SourceFile { name: "deploy.yaml".to_owned(), text: text.to_owned() };
+        html(move || {
+            let drafts = Drafts::new(std::slice::from_ref(&file));
+            let findings =
+                drafts.findings(Signal::stored("web".to_owned()), Signal::stored("web".to_owned()));
+            view! { <ContainersForm text=Text::new(drafts, findings) name="web".to_owned() intent=Intent::Draft /> }
+        })
+    }
+
+    #[test]
+    fn r_3_the_form_shows_what_the_text_says() {
+        let web = skeleton::object("web");
+        let text = [web.clone(), objects::service_for(&web), objects::scaler_for(&web)]
+            .iter()
+            .fold(String::new(), |text, object| domain::edit::add_document(&text, object))
+            .replace("image: \"\"", "image: reg.example/web:1.2 # ours");
+        let page = form(&text);
+        for part in [
+            "Deployment",
+            "value=\"reg.example/web:1.2\"",
+            "value=\"128Mi\"",
+            "At most",
+            "Service type",
+            "Ready when",
+        ] {
+            assert!(page.contains(part), "{part} is missing in {page}");
+        }
+        assert!(!page.contains("name=\"image\""), "what is sent is the text, not the fields");
+    }
+
+    #[test]
+    fn s0_15_a_finding_stands_at_its_field_in_the_words_of_its_line() {
+        let text = domain::edit::add_document("", &skeleton::object("web")).replace("128Mi", "512m");
+        let page = form(&text);
+        assert!(page.contains("G210"), "{page}");
+    }
+
+    #[test]
+    fn a_text_with_a_mistake_makes_the_form_wait() {
+        assert!(form("kind: [").contains("the form waits"));
+        assert!(form("").contains("begin with a container"));
+    }
+}

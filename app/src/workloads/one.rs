@@ -12,6 +12,7 @@ use super::config_tab::ConfigTab;
 use super::dialogs::Dialogs;
 use super::history_tab::{EventsTab, HistoryTab};
 use super::placement_tab::PlacementTab;
+use super::wizard::Step;
 use crate::components::{Age, CountLine, Refusal, Strip, count_of, loaded};
 use crate::live::{self, Topic};
 use crate::paths::{self, Tab};
@@ -124,6 +125,7 @@ fn NameLine(view: WorkloadView, at: Timestamp) -> impl IntoView {
                 {verb(can::delete(workload), "delete", "Delete…", &name)}
                 {verb(can::unpublish(workload), "unpublish", "Unpublish…", &name)}
                 {verb(can::sync(workload), "sync", "Sync…", &name)}
+                {can::edit(workload).is_ok().then(|| view! { <a class="btn" href=Step::Source.path(&name)>"Edit"</a> })}
                 {review}
             </div>
         </div>

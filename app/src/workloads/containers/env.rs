@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::Text;
-use super::fields::{Field, add, choice, field, id_of, rows, take};
+use super::fields::{Field, add, bare, choice, field, id_of, rows, take};
 use super::objects::At;
 
 const SOURCES: [(&str, &str); 3] =
@@ -92,22 +92,12 @@ fn from_where(text: Text, at: At, path: &str, source: &str) -> AnyView {
 
 /// The value of a variable: always text, and it may be empty.
 fn kept(text: Text, at: At, path: String) -> AnyView {
-    let shown = {
-        let path = path.clone();
-        Signal::derive(move || text.scalar(at, &path))
-    };
-    view! {
-        <input
-            class="input input-mono"
-            id=id_of(at, &path)
-            aria-label="Value"
-            value=shown.get_untracked()
-            prop:value=shown
-            autocomplete="off"
-            autocapitalize="off"
-            spellcheck="false"
-            on:input=move |ev| text.set(at, &path, &Value::from(event_target_value(&ev)))
-        />
-    }
-    .into_any()
+    let id = id_of(at, &path);
+    let path = StoredValue::new(path);
+    let shown = Signal::derive(move || path.with_value(|path| text.scalar(at, path)));
+    let found = Memo::new(move |_| path.with_value(|path| text.findings(at, path, false)));
+    let typed =
+        Callback::new(move |typed: String| path.with_value(|path| text.set(at, path, &Value::from(typed))));
+    let nothing = Callback::new(|_: String| ());
+    bare(id, Field { label: "Value", compact: true, ..Field::default() }, shown, found, [typed, nothing])
 }

@@ -32,16 +32,35 @@ pub fn id_of(at: At, path: &str) -> String {
 
 /// A field for a scalar.
 pub fn field(text: Text, at: At, field: Field) -> AnyView {
-    let Field { label, path, example, number, compact, help } = field;
-    let id = id_of(at, &path);
-    let shown = {
-        let path = path.clone();
-        Signal::derive(move || text.scalar(at, &path))
-    };
-    let found = {
-        let path = path.clone();
-        Memo::new(move |_| text.findings(at, &path, false))
-    };
+    let path = StoredValue::new(field.path.clone());
+    let id = id_of(at, &field.path);
+    let shown = Signal::derive(move || path.with_value(|path| text.scalar(at, path)));
+    let found = Memo::new(move |_| path.with_value(|path| text.findings(at, path, false)));
+    let number = field.number;
+    // A field that was emptied to type anew keeps its place in the text until it is left.
+    let typed = Callback::new(move |typed: String| {
+        if !typed.is_empty() {
+            path.with_value(|path| text.typed(at, path, &typed, number));
+        }
+    });
+    let left = Callback::new(move |typed: String| {
+        if typed.is_empty() {
+            path.with_value(|path| text.remove(at, path));
+        }
+    });
+    bare(id, field, shown, found, [typed, left])
+}
+
+/// A field with a meaning of its own: `heard` hears every key, and once more when the field is left.
+pub fn bare(
+    id: String,
+    field: Field,
+    shown: Signal<String>,
+    found: Memo<Vec<Finding>>,
+    heard: [Callback<String>; 2],
+) -> AnyView {
+    let Field { label, example, number, compact, help, .. } = field;
+    let [typed, left] = heard;
     let notes = format!("{id}-notes");
     let input = view! {
         <input
@@ -52,12 +71,13 @@ pub fn field(text: Text, at: At, field: Field) -> AnyView {
             prop:value=shown
             aria-label=compact.then_some(label)
             aria-invalid=move || found.with(|all| all.iter().any(Finding::blocks)).to_string()
-            aria-describedby=notes.clone()
+            aria-describedby=notes
             inputmode=number.then_some("numeric")
             autocomplete="off"
             autocapitalize="off"
             spellcheck="false"
-            on:input=move |ev| text.typed(at, &path, &event_target_value(&ev), number)
+            on:input=move |ev| typed.run(event_target_value(&ev))
+            on:change=move |ev| left.run(event_target_value(&ev))
         />
     };
     framed(id, if compact { "" } else { label }, help, found, input.into_any())

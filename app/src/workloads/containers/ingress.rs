@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::Text;
-use super::fields::{Field, field, id_of, notes};
+use super::fields::{Field, bare, field, id_of, notes};
 use super::objects::At;
 
 /// Host, path, class, certificate.
@@ -31,25 +31,21 @@ pub fn IngressFields(text: Text, at: At) -> impl IntoView {
 /// The host stands at the rule and, with a certificate, in its list of hosts too.
 fn host(text: Text, at: At) -> AnyView {
     let shown = Signal::derive(move || text.scalar(at, "/spec/rules/0/host"));
-    let change = move |typed: String| {
+    let found = Memo::new(move |_| text.findings(at, "/spec/rules/0/host", false));
+    let typed = Callback::new(move |typed: String| {
         if untrack(|| text.value(at, "/spec/tls/0/hosts/0")).is_some() {
             text.set(at, "/spec/tls/0/hosts/0", &Value::from(typed.as_str()));
         }
         text.set(at, "/spec/rules/0/host", &Value::from(typed));
-    };
-    plain(
-        id_of(at, "/spec/rules/0/host"),
-        "Host",
-        "shop.example.com",
-        shown,
-        change,
-        notes(text, at, "/spec/rules/0/host".into(), false),
-    )
+    });
+    let field = Field { label: "Host", example: "shop.example.com", ..Field::default() };
+    bare(id_of(at, "/spec/rules/0/host"), field, shown, found, [typed, Callback::new(|_| ())])
 }
 
 fn certificate(text: Text, at: At) -> AnyView {
     let shown = Signal::derive(move || text.scalar(at, "/spec/tls/0/secretName"));
-    let change = move |typed: String| {
+    let found = Memo::new(move |_| text.findings(at, "/spec/tls", true));
+    let typed = Callback::new(move |typed: String| {
         if typed.is_empty() {
             text.remove(at, "/spec/tls/0");
         } else if untrack(|| text.value(at, "/spec/tls/0")).is_some() {
@@ -58,43 +54,7 @@ fn certificate(text: Text, at: At) -> AnyView {
             let host = untrack(|| text.scalar(at, "/spec/rules/0/host"));
             text.set(at, "/spec/tls/-", &json!({"hosts": [host], "secretName": typed}));
         }
-    };
-    plain(
-        id_of(at, "/spec/tls/0/secretName"),
-        "TLS Secret",
-        "none",
-        shown,
-        change,
-        notes(text, at, "/spec/tls".into(), true),
-    )
-}
-
-fn plain(
-    id: String,
-    label: &'static str,
-    example: &'static str,
-    shown: Signal<String>,
-    change: impl Fn(String) + Send + Sync + 'static,
-    notes: AnyView,
-) -> AnyView {
-    view! {
-        <div class="field">
-            <label class="field-label" for=id.clone()>
-                {label}
-            </label>
-            <input
-                class="input input-mono"
-                id=id
-                placeholder=example
-                value=shown.get_untracked()
-                prop:value=shown
-                autocomplete="off"
-                autocapitalize="off"
-                spellcheck="false"
-                on:input=move |ev| change(event_target_value(&ev))
-            />
-            {notes}
-        </div>
-    }
-    .into_any()
+    });
+    let field = Field { label: "TLS Secret", example: "none", ..Field::default() };
+    bare(id_of(at, "/spec/tls/0/secretName"), field, shown, found, [typed, Callback::new(|_| ())])
 }

@@ -27,8 +27,9 @@ pub fn Mounts(text: Text, at: At, pod: &'static str, base: String) -> impl IntoV
         text.set(at, &format!("{pod}/volumes/-"), &json!({"name": name, "emptyDir": {}}));
         text.set(at, &format!("{adding}/-"), &json!({"name": name, "mountPath": format!("/{name}")}));
     };
+    let open = count.get_untracked() > 0;
     view! {
-        <details class="fold" open=count.get_untracked() > 0>
+        <details class="fold" open=open>
             <summary>
                 "Volumes "
                 <span class="text-3 font-normal">

@@ -23,7 +23,12 @@ pub fn Reach(text: Text, at: At) -> impl IntoView {
         let (there, workload) = (service.get_untracked(), untrack(|| text.object(at)));
         match (on, there, workload) {
             (true, None, Some(workload)) => text.add_beside(at, &service_for(&workload)),
-            (false, Some(there), _) => text.remove_object(there),
+            (false, Some(there), _) => {
+                // What leads to it goes with it; the later document first, so that the number of the other stays.
+                let mut gone: Vec<At> = ingress.get_untracked().into_iter().chain([there]).collect();
+                gone.sort_by_key(|at| std::cmp::Reverse(at.document));
+                gone.into_iter().for_each(|at| text.remove_object(at));
+            }
             _ => {}
         }
     };

@@ -135,11 +135,10 @@ impl Text {
         self.change(at.file, |text| pruned(text, at.document, path));
     }
 
-    /// What was typed into a field: nothing removes it, a number becomes one if the field wants numbers.
+    /// What was typed into a field; a number becomes one if the field wants numbers.
     pub fn typed(self, at: At, path: &str, typed: &str, number: bool) {
-        match (typed.is_empty(), typed.parse::<u32>()) {
-            (true, _) => self.remove(at, path),
-            (false, Ok(n)) if number => self.set(at, path, &Value::from(n)),
+        match typed.parse::<u32>() {
+            Ok(n) if number => self.set(at, path, &Value::from(n)),
             _ => self.set(at, path, &Value::from(typed)),
         }
     }

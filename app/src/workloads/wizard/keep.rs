@@ -122,6 +122,13 @@ impl Keeper {
             return;
         }
         let files = untrack(|| self.drafts.files());
+        if self.stored.with_value(|stored| *stored == files) {
+            return self.state.update(|state| {
+                if *state == State::Typing {
+                    *state = State::Still;
+                }
+            });
+        }
         self.state.set(State::Saving);
         let form = SourceForm {
             name: self.name.get_value(),

@@ -29,7 +29,8 @@ impl Standing {
     }
 }
 
-/// How the stored draft stands. A new workload that is not there yet has no standing.
+/// How the stored draft stands. A workload that is not there, not yet or not any more, has no standing: that it is not
+/// there is for the page of the step to say.
 #[server(prefix = "/api/fn", endpoint = "standing_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn standing_read(name: String) -> Answer<Standing> {
     use crate::host;
@@ -37,7 +38,11 @@ pub async fn standing_read(name: String) -> Answer<Standing> {
         return Ok(Standing::default());
     }
     let hub = host::hub_for_reader()?;
-    let workload = host::answer(hub.workload_view(&name).await)?.workload;
+    let workload = match hub.workload_view(&name).await {
+        Ok(view) => view.workload,
+        Err(hub::Error::NotFound { .. }) => return Ok(Standing::default()),
+        Err(error) => return host::answer(Err(error)),
+    };
     let checked = host::answer(hub.workload_check(&name, &workload.draft).await)?;
     Ok(Standing {
         namespace: workload.draft.namespace.clone(),

@@ -185,7 +185,7 @@ impl<'a> Editor<'a> {
                 let column = column(self.text, node.start);
                 let text = match new {
                     new if is_block(new) => self.writer.node(new, column),
-                    new => self.writer.short(new, self.quotes(node), column),
+                    new => self.writer.short(new, self.habit(node), column),
                 };
                 let gap = if node.is_blank() { " " } else { "" };
                 Ok(vec![(node.start..node.end, format!("{gap}{text}"))])
@@ -202,7 +202,7 @@ impl<'a> Editor<'a> {
         let line = self.line_end(colon);
         let text = match new {
             new if is_block(new) => self.writer.after_key(new, column),
-            new => format!(" {}", self.writer.short(new, self.quotes(old), column + 2)),
+            new => format!(" {}", self.writer.short(new, self.habit(old), column + 2)),
         };
         if was_block && old.start < line {
             return Ok(vec![(colon..old.end, text)]);
@@ -244,6 +244,11 @@ impl<'a> Editor<'a> {
             Kind::Scalar(ScalarStyle::DoubleQuoted) => Quotes::Double,
             _ => Quotes::None,
         }
+    }
+
+    /// The quotes that a new text gets too. Those around nothing say only that there is nothing.
+    fn habit(&self, node: &Node) -> Quotes {
+        if node.end - node.start == 2 { Quotes::None } else { self.quotes(node) }
     }
 
     /// Whether there are only blanks before it on its line.

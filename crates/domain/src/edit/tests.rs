@@ -124,6 +124,7 @@ fn what_is_removed_takes_its_lines_with_it_and_nothing_else() {
 fn each_notation_of_nothing_takes_a_value() {
     assert_eq!(set_in("a:\nb: 1\n", "/a", &json!("x")), "a: x\nb: 1\n");
     assert_eq!(set_in("a: # why\nb: 1\n", "/a/c", &json!("x")), "a: # why\n  c: x\nb: 1\n");
+    assert_eq!(set_in("a: \"\" # say it\n", "/a", &json!("x")), "a: x # say it\n");
     assert_eq!(set_in("a: {}\n", "/a/c", &json!("x")), "a:\n  c: x\n");
     assert_eq!(set_in("a: [] # none\n", "/a/-", &json!("x")), "a: # none\n  - x\n");
     assert_eq!(set_in("a: null\n", "/a/-", &json!("x")), "a:\n  - x\n");

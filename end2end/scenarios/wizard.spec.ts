@@ -1,0 +1,134 @@
+// A workload described in the form, step by step, without touching YAML; and what the form does to text that is there.
+
+import AxeBuilder from "@axe-core/playwright";
+import { type Page } from "@playwright/test";
+import { alive, expect, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
+
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+/** No accessibility fault on this step, in either theme. */
+async function accessible(page: Page, what: string): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => one))));
+    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
+    const faults = violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
+    expect.soft(faults, `${what}, ${colorScheme}`).toEqual([]);
+  }
+}
+
+test("s0_14 two containers with a Service and an Ingress go to three of five clusters without a line of YAML", async ({ page }) => {
+  test.slow();
+  await open(page, "/workloads/new");
+  await page.getByLabel("Workload name").fill("pair");
+  await page.getByLabel("Namespace").fill("pair");
+  await accessible(page, "a new workload");
+  await page.getByRole("button", { name: "Continue to Source" }).click();
+
+  await step(page, "Source");
+  const form = page.getByRole("group", { name: "Form", exact: true });
+  await form.getByLabel("Image").fill("registry.example/team/pair:1.4.2");
+  await form.getByLabel("Container name").fill("app");
+  await form.getByRole("button", { name: "Port", exact: true }).click();
+  await form.getByLabel("Port number").fill("8080");
+  await form.getByRole("button", { name: "Variable", exact: true }).click();
+  await form.getByLabel("Variable name").fill("LOG_LEVEL");
+  await form.getByLabel("Value", { exact: true }).fill("info");
+  await form.getByLabel("Ready when").selectOption("HTTP answers");
+  await form.getByLabel("Path", { exact: true }).fill("/ready");
+
+  await form.getByRole("button", { name: "Container", exact: true }).click();
+  await form.getByLabel("Container name").fill("sidecar");
+  await form.getByLabel("Image").fill("registry.example/team/proxy:2.0.0");
+
+  await form.getByLabel("the cluster, by a Service").check();
+  await form.getByLabel("outside, by an Ingress").check();
+  await form.getByLabel("Host").fill("pair.example.com");
+  await form.getByLabel("Class").fill("nginx");
+
+  // The text says what the form says.
+  const text = page.locator("textarea.editor-source").first();
+  for (const line of ["image: registry.example/team/proxy:2.0.0", "containerPort: 8080", "path: /ready", "kind: Service", "host: pair.example.com"]) {
+    await expect(text).toHaveValue(new RegExp(line));
+  }
+  await expect(page.getByText(/^Saved \d\d:\d\d$/), "the draft keeps itself").toBeVisible();
+  await accessible(page, "the source");
+
+  await page.getByRole("button", { name: "Continue to Placement" }).click();
+  await step(page, "Placement");
+  for (const cluster of ["eu-west-1", "eu-west-2", "us-east-1"]) {
+    await page.getByRole("checkbox", { name: cluster }).check();
+  }
+  await accessible(page, "the placement");
+  await page.getByRole("button", { name: "Continue to Overrides" }).click();
+  await step(page, "Overrides");
+  await accessible(page, "the overrides");
+  await page.getByRole("button", { name: "Continue to Policies" }).click();
+  await step(page, "Policies");
+  await accessible(page, "the policies");
+  await page.getByRole("button", { name: "Continue to Review" }).click();
+
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("pair first revision");
+  await accessible(page, "the review");
+  await publish(page, "pair");
+  for (const cluster of ["eu-west-1", "eu-west-2", "us-east-1"]) {
+    await expect(row(page, cluster)).toContainText("Healthy", { timeout: 40_000 });
+  }
+  await remove(page, "pair");
+});
+
+test("the form follows the text, the text follows the form, and what the form does not know stays", async ({ page }) => {
+  await open(page, "/workloads/new");
+  await page.getByLabel("Workload name").fill("kept");
+  await page.getByLabel("Namespace").fill("kept");
+  await page.getByRole("button", { name: "Continue to Source" }).click();
+  await step(page, "Source");
+  const form = page.getByRole("group", { name: "Form", exact: true });
+  const text = page.locator("textarea.editor-source").first();
+  const begin = await text.inputValue();
+  const mine = begin.replace('image: ""', "image: 'a:1' # ours\n          terminationMessagePolicy: FallbackToLogsOnError");
+  expect(mine).not.toBe(begin);
+
+  await paste(page, "deploy.yaml", mine);
+  await expect(form.getByLabel("Image"), "the form follows").toHaveValue("a:1");
+  await form.getByLabel("Image").fill("b:2");
+  await expect(text, "nothing else moved").toHaveValue(mine.replace("'a:1'", "'b:2'"));
+  await form.getByLabel("Memory limit").fill("512m");
+  await expect(form.getByText(/G210/), "the finding stands at its field").toBeVisible();
+  await form.getByLabel("Memory limit").fill("512Mi");
+  await expect(form.getByText(/G210/)).toHaveCount(0);
+
+  // Left by the rail and opened again: everything is there.
+  await toStep(page, "Policies");
+  await step(page, "Policies");
+  await page.getByRole("button", { name: "Back" }).click();
+  await step(page, "Overrides");
+  await toStep(page, "Source");
+  await step(page, "Source");
+  await expect(form.getByLabel("Memory limit")).toHaveValue("512Mi");
+  await expect(page.locator("textarea.editor-source").first()).toHaveValue(/# ours/);
+  await remove(page, "kept");
+});
+
+test("a draft that somebody else changed is not overwritten, and the foot says who it was", async ({ page, context, faults }) => {
+  faults.expect(/status 412/);
+  faults.expect(/412/);
+  await open(page, "/workloads/new");
+  await page.getByLabel("Workload name").fill("both");
+  await page.getByLabel("Namespace").fill("both");
+  await page.getByRole("button", { name: "Continue to Source" }).click();
+  await step(page, "Source");
+  const other = await context.newPage();
+  await open(other, "/workloads/both/edit/source");
+  await other.getByLabel("Image").fill("theirs:1");
+  await expect(other.getByText(/^Saved \d\d:\d\d$/)).toBeVisible();
+
+  await page.getByLabel("Image").fill("mine:1");
+  await expect(page.getByText(/^Not saved: demo changed this draft at/)).toBeVisible();
+  await expect(page.locator("textarea.editor-source").first()).toHaveValue(/mine:1/);
+  page.on("dialog", (dialog) => dialog.accept());
+  await page.reload();
+  await alive(page);
+  await expect(page.getByLabel("Image")).toHaveValue("theirs:1");
+  await remove(page, "both");
+});
