@@ -1,4 +1,4 @@
-//! The form beside the text: it shows what the YAML says and edits it (docs/decisions/0013).
+//! The form beside the text: it shows what the YAML says and edits it (docs/decisions/0014).
 //!
 //! Fields have no names of their own: what is sent is the text. So without script there is the text alone, and with
 //! script the two can't disagree.
