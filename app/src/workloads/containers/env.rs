@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::Text;
-use super::fields::{Field, add, bare, choice, field, id_of, rows, take};
+use super::fields::{Choice, Field, add, bare, choice, field, id_of, rows, take};
 use super::objects::At;
 
 const SOURCES: [(&str, &str); 3] =
@@ -58,7 +58,7 @@ fn variable(text: Text, at: At, path: String, n: usize) -> AnyView {
     view! {
         <div class="form-row form-row-env">
             {field(text, at, Field { label: "Variable name", path: format!("{path}/name"), example: "LOG_LEVEL", compact: true, ..Field::default() })}
-            {choice(id, "Source", true, &SOURCES, Signal::derive(move || source.get().to_owned()), choose)}
+            {choice(Choice { id, label: "Source", compact: true, choices: &SOURCES }, Signal::derive(move || source.get().to_owned()), choose)}
             {move || from_where(text, at, &inner, source.get())}
             {take(format!("Remove variable {}", n + 1), move || text.remove(at, &gone))}
         </div>

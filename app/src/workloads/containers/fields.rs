@@ -129,15 +129,22 @@ fn joined(value: Option<&Value>) -> String {
     items.join("\n")
 }
 
+/// What can be chosen.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Id of the control.
+    pub id: String,
+    /// Its label; in a row it is only said, not shown.
+    pub label: &'static str,
+    /// In a row, without a visible label.
+    pub compact: bool,
+    /// Slug and words of each.
+    pub choices: &'static [(&'static str, &'static str)],
+}
+
 /// A choice. `shown` is the slug of what is chosen.
-pub fn choice(
-    id: String,
-    label: &'static str,
-    compact: bool,
-    choices: &'static [(&'static str, &'static str)],
-    shown: Signal<String>,
-    choose: Callback<String>,
-) -> AnyView {
+pub fn choice(choice: Choice, shown: Signal<String>, choose: Callback<String>) -> AnyView {
+    let Choice { id, label, compact, choices } = choice;
     let begin = shown.get_untracked();
     let options = choices
         .iter()

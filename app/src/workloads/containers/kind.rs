@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::json;
 
 use super::Text;
-use super::fields::{choice, id_of};
+use super::fields::{Choice, choice, id_of};
 use super::objects::{At, converted, kind, name};
 
 const CHOICES: [(&str, &str); 5] = [
@@ -21,7 +21,7 @@ pub fn KindChoice(text: Text, at: At) -> impl IntoView {
     let shown =
         Signal::derive(move || text.object(at).map(|object| kind(&object).to_owned()).unwrap_or_default());
     let choose = Callback::new(move |to: String| turn(text, at, &to));
-    choice(id_of(at, "/kind"), "Kind", false, &CHOICES, shown, choose)
+    choice(Choice { id: id_of(at, "/kind"), label: "Kind", compact: false, choices: &CHOICES }, shown, choose)
 }
 
 /// Between Deployment, StatefulSet and DaemonSet a few fields differ; for the others the document is written anew.

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::Text;
-use super::fields::{Field, add, choice, field, id_of, rows, take};
+use super::fields::{Choice, Field, add, choice, field, id_of, rows, take};
 use super::objects::At;
 
 /// Slug: field of the volume.
@@ -87,7 +87,7 @@ fn mount(text: Text, at: At, pod: &'static str, path: String, n: usize) -> AnyVi
     view! {
         <div class="form-row form-row-env">
             {field(text, at, Field { label: "Mounted at", path: format!("{path}/mountPath"), example: "/data", compact: true, ..Field::default() })}
-            {choice(id, "What is mounted", true, &SOURCES, Signal::derive(move || source.get().unwrap_or_default().to_owned()), choose)}
+            {choice(Choice { id, label: "What is mounted", compact: true, choices: &SOURCES }, Signal::derive(move || source.get().unwrap_or_default().to_owned()), choose)}
             {move || {
                 let from = volume.get().zip(source.get()).and_then(|(volume, source)| Some((volume, source, named_by(source)?)));
                 match from {

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::Text;
-use super::fields::{Field, add, choice, field, id_of, notes, rows, take};
+use super::fields::{Choice, Field, add, choice, field, id_of, notes, rows, take};
 use super::objects::At;
 
 const PROTOCOLS: [(&str, &str); 3] = [("TCP", "TCP"), ("UDP", "UDP"), ("SCTP", "SCTP")];
@@ -46,7 +46,7 @@ fn port(text: Text, at: At, path: &str, n: usize) -> AnyView {
         <div class="form-row form-row-port">
             {field(text, at, Field { label: "Port name", path: format!("{path}/name"), example: "http", compact: true, ..Field::default() })}
             {field(text, at, Field { label: "Port number", path: format!("{path}/containerPort"), example: "8080", number: true, compact: true, ..Field::default() })}
-            {choice(id, "Protocol", true, &PROTOCOLS, chosen, choose)}
+            {choice(Choice { id, label: "Protocol", compact: true, choices: &PROTOCOLS }, chosen, choose)}
             {take(format!("Remove port {}", n + 1), move || text.remove(at, &gone))}
         </div>
     }

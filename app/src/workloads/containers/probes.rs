@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::Text;
-use super::fields::{Field, choice, field, id_of, lines, notes};
+use super::fields::{Choice, Field, choice, field, id_of, lines, notes};
 use super::objects::At;
 
 const WAYS: [(&str, &str); 5] = [
@@ -30,7 +30,7 @@ pub fn Probe(text: Text, at: At, path: String, label: &'static str, help: &'stat
         <fieldset class="stack-sm">
             <legend class="field-label pb-1">{label}</legend>
             <div class="form-row form-row-probe">
-                {choice(id_of(at, &path), label, true, &WAYS, Signal::derive(move || way.get().to_owned()), choose)}
+                {choice(Choice { id: id_of(at, &path), label, compact: true, choices: &WAYS }, Signal::derive(move || way.get().to_owned()), choose)}
                 {move || fields(text, at, &parts, way.get())}
             </div>
             <p class="field-help">{help}</p>

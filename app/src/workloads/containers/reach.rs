@@ -41,12 +41,22 @@ pub fn Reach(text: Text, at: At) -> impl IntoView {
             _ => {}
         }
     };
+    let inside =
+        Tick { label: "the cluster, by a Service", slug: "service", why: "Give a container a port first." };
+    let outside = Tick {
+        label: "outside, by an Ingress",
+        slug: "ingress",
+        why: "It leads to a Service, so that comes first.",
+    };
+    let (served, led) =
+        (Signal::derive(move || service.get().is_some()), Signal::derive(move || ingress.get().is_some()));
+    let ready = Signal::derive(move || ported.get() || served.get());
     view! {
         <fieldset class="stack-md">
             <legend class="section pb-2">"Reach it from"</legend>
-            {tick("the cluster, by a Service", "service", Signal::derive(move || service.get().is_some()), Signal::derive(move || ported.get() || service.get().is_some()), "Give a container a port first.", tick_service)}
+            {tick(inside, served, ready, tick_service)}
             {move || service.get().map(|there| view! { <ServiceFields text=text at=there /> })}
-            {tick("outside, by an Ingress", "ingress", Signal::derive(move || ingress.get().is_some()), Signal::derive(move || service.get().is_some()), "It leads to a Service, so that comes first.", tick_ingress)}
+            {tick(outside, led, served, tick_ingress)}
             {move || ingress.get().map(|there| view! { <IngressFields text=text at=there /> })}
         </fieldset>
     }
@@ -60,15 +70,25 @@ fn has_port(object: &serde_json::Value) -> bool {
     containers.into_iter().flatten().any(|container| container.pointer("/ports/0").is_some())
 }
 
+/// A tick.
+#[derive(Debug, Clone, Copy)]
+pub struct Tick {
+    /// Its label.
+    pub label: &'static str,
+    /// A word for ids.
+    pub slug: &'static str,
+    /// Why it can't be ticked, while it can't.
+    pub why: &'static str,
+}
+
 /// A tick that adds and removes a document; while it can't, it says why.
 pub fn tick(
-    label: &'static str,
-    slug: &'static str,
+    tick: Tick,
     on: Signal<bool>,
     can: Signal<bool>,
-    why: &'static str,
     press: impl Fn(bool) + Send + Sync + 'static,
 ) -> AnyView {
+    let Tick { label, slug, why } = tick;
     let id = format!("why-{slug}");
     view! {
         <div class="stack-sm">

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::json;
 
 use super::Text;
-use super::fields::{Field, choice, field, id_of, notes};
+use super::fields::{Choice, Field, choice, field, id_of, notes};
 use super::objects::At;
 
 /// Slug `cpu/memory` and words of each size.
@@ -42,7 +42,7 @@ pub fn Resources(text: Text, at: At, base: String) -> impl IntoView {
     view! {
         <fieldset class="stack-sm">
             <legend class="field-label pb-1">"CPU and memory"</legend>
-            {choice(id_of(at, &path), "Size", true, &SIZES, size, choose)}
+            {choice(Choice { id: id_of(at, &path), label: "Size", compact: true, choices: &SIZES }, size, choose)}
             <div class="field-row field-row-light">
                 {number("CPU request", "requests/cpu", "100m")} {number("CPU limit", "limits/cpu", "none")}
                 {number("Memory request", "requests/memory", "128Mi")} {number("Memory limit", "limits/memory", "none")}

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::Text;
 use super::fields::{Field, field, notes};
 use super::objects::{At, scaler_for, scales};
-use super::reach::tick;
+use super::reach::{Tick, tick};
 
 /// The tick and its fields.
 #[component]
@@ -29,11 +29,12 @@ pub fn Scale(text: Text, at: At) -> impl IntoView {
             _ => {}
         }
     };
+    let by_itself = Tick { label: "by itself, with the CPU in use", slug: "scale", why: "" };
     let on = Signal::derive(move || scaler.get().is_some());
     view! {
         <fieldset class="stack-md">
             <legend class="section pb-2">"Scale it"</legend>
-            {tick("by itself, with the CPU in use", "scale", on, Signal::stored(true), "", press)}
+            {tick(by_itself, on, Signal::stored(true), press)}
             {move || scaler.get().map(|there| fields(text, there))}
         </fieldset>
     }

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::Value;
 
 use super::Text;
-use super::fields::{Field, choice, field, id_of, notes, rows};
+use super::fields::{Choice, Field, choice, field, id_of, notes, rows};
 use super::objects::At;
 
 const TYPES: [(&str, &str); 3] = [
@@ -33,7 +33,7 @@ pub fn ServiceFields(text: Text, at: At) -> impl IntoView {
     };
     view! {
         <div class="form-inside stack-sm">
-            {choice(id_of(at, "/spec/type"), "Service type", false, &TYPES, kind, choose)}
+            {choice(Choice { id: id_of(at, "/spec/type"), label: "Service type", compact: false, choices: &TYPES }, kind, choose)}
             {rows(text, at, "/spec/ports".into(), row)}
             {notes(text, at, "/spec/ports".into(), false)}
             {notes(text, at, "/spec/selector".into(), true)}

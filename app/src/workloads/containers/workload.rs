@@ -99,7 +99,7 @@ fn Containers(text: Text, at: At, base: &'static str) -> impl IntoView {
         let list = list.clone();
         move || {
             let list = list.clone();
-            (0..count.get()).map(|n| tab(text, at, format!("{list}/{n}"), n, open, shown)).collect_view()
+            (0..count.get()).map(|n| tab(text, at, format!("{list}/{n}"), n, (open, shown))).collect_view()
         }
     };
     let add = move |_| {
@@ -126,7 +126,7 @@ fn Containers(text: Text, at: At, base: &'static str) -> impl IntoView {
     .into_any()
 }
 
-fn tab(text: Text, at: At, path: String, n: usize, open: RwSignal<usize>, shown: Memo<usize>) -> AnyView {
+fn tab(text: Text, at: At, path: String, n: usize, (open, shown): (RwSignal<usize>, Memo<usize>)) -> AnyView {
     let name = format!("{path}/name");
     let called = move || match text.scalar(at, &name) {
         name if name.is_empty() => format!("container {}", n + 1),
