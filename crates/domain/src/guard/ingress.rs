@@ -20,14 +20,17 @@ fn current<'a>(scene: &Scene<'a>) -> impl Iterator<Item = &'a Subject<'a>> {
 /// G305: one path of one host leads to one place. Controllers differ in which of two they take.
 pub(super) fn clashes(scene: &Scene<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut taken: HashMap<(&str, &str, &str), &Subject<'_>> = HashMap::new();
-    for ingress in current(scene) {
+    let mut taken: HashMap<[&str; 4], &Subject<'_>> = HashMap::new();
+    // A canary takes a part of what its twin gets.
+    let canary = "/metadata/annotations/nginx.ingress.kubernetes.io~1canary";
+    for ingress in current(scene).filter(|ingress| ingress.text(canary) != "true") {
         let class = ingress.text("/spec/ingressClassName");
         for (at, rule) in ingress.items("/spec/rules").iter().enumerate() {
             let host = rule["host"].as_str().unwrap_or_default();
             for (n, route) in items(rule.pointer("/http/paths")).iter().enumerate() {
                 let path = route["path"].as_str().unwrap_or("/");
-                let Some(first) = taken.insert((class, host, path), ingress) else { continue };
+                let kind = route["pathType"].as_str().unwrap_or_default();
+                let Some(first) = taken.insert([class, host, path, kind], ingress) else { continue };
                 let message = format!(
                     "{} and {} both take {}; which of them is asked, only the controller knows.",
                     first.shown,

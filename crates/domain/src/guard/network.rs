@@ -97,8 +97,9 @@ fn denied<'a>(policies: &[&Policy<'a>], direction: &str, ports: &[Port<'_>]) -> 
 }
 
 fn no_names(pod: &Pod<'_>, policies: &[&Policy<'_>]) -> Option<Finding> {
-    let dns = |protocol| Port { number: Some(DNS), name: None, protocol };
-    let policy = denied(policies, "Egress", &[dns("UDP"), dns("TCP")])?;
+    // The names are those that the DNS of clusters gives its ports.
+    let dns = |protocol, name| Port { number: Some(DNS), name: Some(name), protocol };
+    let policy = denied(policies, "Egress", &[dns("UDP", "dns"), dns("TCP", "dns-tcp")])?;
     let message = format!(
         "{} lets the pods of {} send nothing to port {DNS}, so they can't resolve any name.",
         policy.shown, pod.owner.shown

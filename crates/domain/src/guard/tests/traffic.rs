@@ -39,6 +39,9 @@ fn g305_two_that_take_one_path_of_one_host_are_told() {
     let other =
         ingress("b", "shop.example.com", "/").replace("spec: {", "spec: {ingressClassName: internal, ");
     is_quiet("G305", &both(&other));
+    is_quiet("G305", &both(&ingress("b", "shop.example.com", "/").replace("Prefix", "Exact")));
+    let canary = "{name: b, annotations: {nginx.ingress.kubernetes.io/canary: 'true'}}";
+    is_quiet("G305", &both(&ingress("b", "shop.example.com", "/").replace("{name: b}", canary)));
 }
 
 #[test]
@@ -91,10 +94,12 @@ fn g310_pods_that_can_not_ask_for_names_are_told() {
         "G310",
         &policy("{podSelector: {}, policyTypes: [Egress], egress: [{ports: [{port: 53, protocol: UDP}]}]}"),
     );
-    is_quiet(
-        "G310",
-        &policy("{podSelector: {}, policyTypes: [Egress], egress: [{to: [{namespaceSelector: {}}]}]}"),
-    );
+    for open in ["to: [{namespaceSelector: {}}]", "ports: [{port: dns, protocol: UDP}]"] {
+        is_quiet(
+            "G310",
+            &policy(&format!("{{podSelector: {{}}, policyTypes: [Egress], egress: [{{{open}}}]}}")),
+        );
+    }
 }
 
 fn webhook(fields: &str) -> String {
