@@ -1,3 +1,5 @@
+//! What edits do to texts as people write them.
+
 use serde_json::{Value, json};
 
 use super::*;
