@@ -15,6 +15,7 @@ pub mod editor;
 pub mod files;
 pub mod keys;
 pub mod page;
+pub mod schema;
 mod stream;
 
 /// One notice of the stream.

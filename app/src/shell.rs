@@ -43,7 +43,7 @@ pub fn shell(assets: Assets) -> impl IntoView {
     protect();
     view! {
         <!DOCTYPE html>
-        <html lang="en" data-theme=theme.attribute() data-editor=assets.address("editor.js")>
+        <html lang="en" data-theme=theme.attribute() data-editor=assets.address("editor.js") data-schema=assets.address("kubernetes.json")>
             <head>
                 <meta charset="utf-8" />
                 <meta name="viewport" content="width=device-width, initial-scale=1" />

@@ -8,6 +8,7 @@ mod demo;
 mod e2e;
 mod paths;
 mod postgres;
+mod schema;
 mod setup;
 mod site;
 mod stamp;
@@ -66,6 +67,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Take the structure of Kubernetes' own kinds from a real API server into the repository
+    Schema,
     /// What the CI machine runs: test
     Ci,
 }
@@ -104,6 +107,7 @@ fn run(command: Command) -> Result<()> {
         Command::Test { only } => test::run(&paths, only.as_deref()),
         Command::E2e { args } => e2e::run(&paths, &args),
         Command::Bench { name, args } => bench::run(&paths, &name, &args),
+        Command::Schema => schema::run(&paths),
         Command::Ci => test::run(&paths, None),
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use crate::paths::{Paths, version_of};
+use crate::schema;
 use crate::setup;
 use crate::stamp::Stamp;
 use crate::step;
@@ -98,17 +99,23 @@ fn module(paths: &Paths) -> Result<()> {
 }
 
 fn pack(paths: &Paths) -> Result<()> {
-    let (wasm, public) = (wasm_file(paths), paths.root.join("public"));
+    let (wasm, schema, public) = (wasm_file(paths), schema::file(paths), paths.root.join("public"));
     let stamp = Stamp {
         name: "site",
-        inputs: vec![wasm.clone(), paths.parts(), public.clone(), paths.root.join("xtask/pack")],
+        inputs: vec![
+            wasm.clone(),
+            paths.parts(),
+            schema.clone(),
+            public.clone(),
+            paths.root.join("xtask/pack"),
+        ],
         also: String::new(),
         outputs: vec![paths.site().join("assets.json")],
     };
     stamp.run(paths, || {
         step::run(paths, "packer", paths.cargo().args(["build", "-p", "pack"]))?;
         let mut packer = paths.tool(paths.bin("pack", false));
-        packer.args([&wasm, &paths.parts(), &public, &paths.site()]);
+        packer.args([&wasm, &paths.parts(), &schema, &public, &paths.site()]);
         let said = step::run(paths, "site", &mut packer)?;
         step::say(&format!("  {}", said.lines().last().unwrap_or_default()));
         Ok(())

@@ -7,6 +7,7 @@ use crate::cluster::Cluster;
 use crate::finding::{self, Finding};
 use crate::manifest::Parsed;
 use crate::render::Rendering;
+use crate::schema::Schema;
 use crate::workload::{self, WorkloadSpec};
 
 mod autoscale;
@@ -40,11 +41,14 @@ mod security;
 mod selector;
 mod service;
 mod site;
+mod structure;
 mod template;
 mod volumes;
 mod webhook;
 
+pub(crate) use quantity::suggest as suggested_quantity;
 use scene::Scene;
+pub use structure::Known;
 
 /// A rule: everything it has to say about the objects of a workload.
 type Rule = fn(&Scene<'_>) -> Vec<Finding>;
@@ -108,7 +112,13 @@ const FLEET_RULES: &[(&str, site::Rule)] = &[
 /// Everything that can be said without knowing any cluster (scope S): runs in the browser as a person types.
 ///
 /// Holds what reading the manifests found, what [`workload::check`] says of the spec, and the static rules; worst first.
+/// Of structure it knows only the kinds that the manifests define themselves; see [`check_static_with`].
 pub fn check_static(name: &str, spec: &WorkloadSpec, parsed: &Parsed) -> Vec<Finding> {
+    check_static_with(Known::of(&Schema::default()), name, spec, parsed)
+}
+
+/// The same, with what is known of the objects' kinds (G403).
+pub fn check_static_with(known: Known<'_>, name: &str, spec: &WorkloadSpec, parsed: &Parsed) -> Vec<Finding> {
     let mut findings = parsed.findings.clone();
     findings.extend(workload::check(name, spec));
     findings.extend(no_objects(spec, parsed));
@@ -119,6 +129,7 @@ pub fn check_static(name: &str, spec: &WorkloadSpec, parsed: &Parsed) -> Vec<Fin
     for (_, rule) in RULES {
         findings.extend(rule(&scene));
     }
+    structure::add(&mut findings, structure::check(spec, parsed, known));
     finding::sort(&mut findings);
     findings
 }

@@ -35,6 +35,7 @@ pub mod release;
 pub mod render;
 pub mod report;
 pub mod rollup;
+pub mod schema;
 pub mod template;
 pub mod time;
 pub mod workload;

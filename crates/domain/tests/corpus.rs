@@ -8,8 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use domain::cluster::{ApiResource, Cluster, ClusterFacts, ClusterKind, Reach};
+use domain::guard::Known;
 use domain::manifest::{self, Parsed};
 use domain::render::Rendering;
+use domain::schema::kubernetes;
 use domain::workload::{SourceFile, WorkloadSpec};
 use domain::{ClusterId, Finding, Severity, Timestamp, fix, guard};
 
@@ -32,7 +34,7 @@ fn files(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<SourceFile> {
 fn check(files: &[SourceFile]) -> (Parsed, Vec<Finding>) {
     let parsed = manifest::parse(files);
     let spec = WorkloadSpec { namespace: "shop".into(), ..WorkloadSpec::default() };
-    let findings = guard::check_static("shop", &spec, &parsed);
+    let findings = guard::check_static_with(Known::of(kubernetes()), "shop", &spec, &parsed);
     (parsed, findings)
 }
 

@@ -4,11 +4,11 @@
 //! `cargo xtask` itself stays a matter of seconds. Called by `cargo xtask`, never by hand:
 //!
 //! ```text
-//! pack WASM PARTS PUBLIC OUT
+//! pack WASM PARTS SCHEMA PUBLIC OUT
 //! ```
 //!
-//! `WASM` is the module cargo built, `PARTS` holds what Node built (style sheet, editor, icons, fonts), `PUBLIC` is
-//! copied as it is. `OUT` is replaced as a whole, so a server never sees half a site:
+//! `WASM` is the module cargo built, `PARTS` holds what Node built (style sheet, editor, icons, fonts), `SCHEMA` is what
+//! guard rails know of Kubernetes' own kinds, `PUBLIC` is copied as it is. `OUT` is replaced as a whole, so a server never sees half a site:
 //!
 //! ```text
 //! OUT/pkg/<name>.<hash>.<ext>   content-hashed, may be cached for ever
@@ -27,11 +27,13 @@ use anyhow::{Context, Result};
 
 fn main() -> Result<()> {
     let mut given = std::env::args_os().skip(1).map(PathBuf::from);
-    let mut next =
-        |what: &str| given.next().with_context(|| format!("pack WASM PARTS PUBLIC OUT: {what} is missing"));
-    let (wasm, parts, public, out) = (next("WASM")?, next("PARTS")?, next("PUBLIC")?, next("OUT")?);
+    let mut next = |what: &str| {
+        given.next().with_context(|| format!("pack WASM PARTS SCHEMA PUBLIC OUT: {what} is missing"))
+    };
+    let (wasm, parts, schema) = (next("WASM")?, next("PARTS")?, next("SCHEMA")?);
+    let (public, out) = (next("PUBLIC")?, next("OUT")?);
     let glue = bindgen::bind(&wasm)?;
-    let sizes = site::write(glue, &parts, &public, &out)?;
+    let sizes = site::write(glue, &parts, &schema, &public, &out)?;
     eprintln!("{sizes}");
     Ok(())
 }

@@ -36,7 +36,7 @@ struct Site<'a> {
 }
 
 /// Writes the whole site beside `out`, then puts it in its place. Returns a line about sizes.
-pub fn write(glue: Glue, parts: &Path, public: &Path, out: &Path) -> Result<String> {
+pub fn write(glue: Glue, parts: &Path, schema: &Path, public: &Path, out: &Path) -> Result<String> {
     let fresh = out.with_extension("new");
     let _ = fs::remove_dir_all(&fresh);
     let mut site = Site { out: &fresh, assets: BTreeMap::new() };
@@ -49,6 +49,7 @@ pub fn write(glue: Glue, parts: &Path, public: &Path, out: &Path) -> Result<Stri
     let style = String::from_utf8(read(&parts.join("main.css"))?).context("main.css is not UTF-8")?;
     let style = site.with_fonts(style)?;
     site.hashed("main.css", style.as_bytes())?;
+    site.hashed("kubernetes.json", &read(schema)?)?;
     site.plain("icons.svg", &read(&parts.join("icons.svg"))?)?;
     site.copy_public(public, "")?;
 
@@ -134,7 +135,7 @@ impl Site<'_> {
 
     fn summary(&self) -> String {
         let mut line = String::from("brotli");
-        for name in [Glue::WASM_NAME, "frontend.js", "main.css", "editor.js"] {
+        for name in [Glue::WASM_NAME, "frontend.js", "main.css", "editor.js", "kubernetes.json"] {
             let asset = &self.assets[name];
             // Writing to a String cannot fail.
             let _ = write!(line, " · {name} {} kB", asset.br.unwrap_or(asset.raw).div_ceil(1000));

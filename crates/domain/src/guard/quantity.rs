@@ -3,7 +3,7 @@
 use crate::quantity::Quantity;
 
 /// `512mb` is `512Mi`.
-pub(super) fn suggest(text: &str) -> Option<String> {
+pub(crate) fn suggest(text: &str) -> Option<String> {
     let text = text.trim();
     let digits = text.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
     let (number, suffix) = text.split_at(digits);

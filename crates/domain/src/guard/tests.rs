@@ -9,6 +9,7 @@ mod needs;
 mod objects;
 mod pods;
 mod site;
+mod structure;
 mod traffic;
 
 /// What the rules say of this text, the codes of the rules that every bare pod breaks left out.

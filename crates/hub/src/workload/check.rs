@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use domain::cluster::Cluster;
 use domain::finding;
+use domain::guard::Known;
 use domain::manifest::{self, Parsed};
 use domain::overrides::check_targets;
 use domain::placement::{ClusterGroup, Decision};
 use domain::render::Rendering;
+use domain::schema::kubernetes;
 use domain::workload::{Source, WorkloadSpec};
 use domain::{ClusterId, guard};
 
@@ -54,7 +56,8 @@ async fn check_with(
     groups: Vec<ClusterGroup>,
 ) -> Result<Vec<domain::Finding>, Error> {
     let check = move || {
-        let mut findings = guard::check_static(&name, &spec, &parsed);
+        let known = Known::on(kubernetes(), &chosen);
+        let mut findings = guard::check_static_with(known, &name, &spec, &parsed);
         let mut targets: Vec<String> = chosen.iter().map(|cluster| cluster.name.clone()).collect();
         targets.sort();
         let rendering = Rendering {

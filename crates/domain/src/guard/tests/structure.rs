@@ -1,0 +1,110 @@
+//! G403: what the schema of kinds says among the other rules.
+
+use super::*;
+use crate::cluster::{Cluster, ClusterFacts, ClusterKind};
+use crate::schema::kubernetes;
+use crate::{ClusterId, Timestamp};
+
+/// What all rules say, with Kubernetes' own kinds at hand.
+fn with(known: Known<'_>, text: &str) -> Vec<Finding> {
+    let files = vec![SourceFile { name: "a.yaml".into(), text: text.into() }];
+    let parsed = crate::manifest::parse(&files);
+    let spec =
+        WorkloadSpec { namespace: "web".into(), source: Source::Yaml { files }, ..WorkloadSpec::default() };
+    check_static_with(known, "shop", &spec, &parsed)
+}
+
+fn errors(text: &str) -> Vec<Finding> {
+    let mut findings = with(Known::of(kubernetes()), text);
+    findings.retain(Finding::blocks);
+    findings
+}
+
+fn cluster(version: &str) -> Cluster {
+    let facts = ClusterFacts { kubernetes_version: version.into(), ..ClusterFacts::default() };
+    Cluster {
+        facts,
+        ..Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0))
+    }
+}
+
+#[test]
+fn g403_an_unknown_field_is_told_at_its_line_and_column() {
+    let text = deployment("").replace("containers:", "container:");
+    let found = errors(&text);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    let unknown = found.iter().find(|finding| finding.message.contains("unknown")).unwrap();
+    assert_eq!(
+        unknown.message,
+        "Deployment \"web\": unknown field spec.template.spec.container (did you mean containers?)."
+    );
+    let place = unknown.place.as_ref().unwrap();
+    let line = text.lines().position(|line| line.contains("container:")).unwrap();
+    assert_eq!((place.line as usize, place.column), (line + 1, 7));
+    assert_eq!((unknown.code.as_str(), unknown.object.as_str()), ("G403", "Deployment web/web"));
+    let missing = found.iter().find(|finding| !finding.message.contains("unknown")).unwrap();
+    assert!(missing.message.contains("containers"), "{missing:?}");
+}
+
+#[test]
+fn g403_what_another_rule_says_of_a_field_is_not_said_twice() {
+    for (text, code) in [
+        (deployment_with("replicas: \"3\"", "", ""), "G213"),
+        (deployment("resources: {limits: {memory: 512mb}}"), "G209"),
+        (deployment("env: [{name: A, value: 1}]"), "G217"),
+        (deployment("ports: [{containerPort: x}]"), "G207"),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 1}\n".to_owned(), "G403"),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {a: 1}}\n".to_owned(), "G215"),
+        (
+            "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{name: a}]}\n".to_owned(),
+            "G302",
+        ),
+        (
+            "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n\
+             spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}}\n"
+                .to_owned(),
+            "G307",
+        ),
+    ] {
+        let found = errors(&text);
+        let codes: Vec<&str> = found.iter().map(|finding| finding.code.as_str()).collect();
+        assert_eq!(codes, [code], "{found:#?}");
+    }
+}
+
+#[test]
+fn g403_a_custom_kind_is_judged_by_the_definition_beside_it_and_without_any_schema() {
+    let text = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: ships.sea.example.com}\n\
+        spec:\n  group: sea.example.com\n  scope: Namespaced\n  names: {kind: Ship, plural: ships}\n  versions:\n  \
+        - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, properties: \
+        {spec: {type: object, properties: {masts: {type: integer}}}}}}\n---\n\
+        apiVersion: sea.example.com/v1\nkind: Ship\nmetadata: {name: argo}\nspec: {mast: 3}\n";
+    for known in [Known::of(kubernetes()), Known::of(&Schema::default())] {
+        let found: Vec<Finding> = with(known, text).into_iter().filter(Finding::blocks).collect();
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert_eq!(found[0].message, "Ship \"argo\": unknown field spec.mast (did you mean masts?).");
+    }
+}
+
+#[test]
+fn g403_what_a_newer_cluster_may_know_is_a_warning() {
+    let text = deployment_with("replica: 3", "restartPolicy: Sometimes\nhostNetwork: 3", "");
+    let severities = |version: &str| -> Vec<(Severity, bool)> {
+        let found = with(Known::on(kubernetes(), &[cluster("v1.20.0"), cluster(version)]), &text);
+        let found = found.into_iter().filter(|finding| finding.code == "G403");
+        found.map(|finding| (finding.severity, finding.message.contains("newer"))).collect()
+    };
+    let same = format!("v1.{}.9", kubernetes().minor());
+    let newer = format!("v1.{}.0", kubernetes().minor() + 1);
+    assert_eq!(severities(&same), [(Severity::Error, false); 3]);
+    let mut loosened = severities(&newer);
+    loosened.sort();
+    assert_eq!(loosened, [(Severity::Warning, true), (Severity::Warning, true), (Severity::Error, false)]);
+}
+
+#[test]
+fn g403_a_template_in_a_name_or_a_number_is_left_alone() {
+    let text = deployment_with("replicas: ${{ cluster.labels.size | int }}", "", "")
+        .replace("{name: web}", "{name: \"web-${{ cluster.name }}\"}");
+    assert_eq!(errors(&text), []);
+}

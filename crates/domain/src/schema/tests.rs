@@ -1,0 +1,243 @@
+//! Schemas on small kinds, and on Kubernetes' own.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A kind `v1/Ship` with this type.
+fn ship(of: &Value) -> Schema {
+    let text = json!({"minor": 36, "kinds": {"v1/Ship": of}, "shared": [{"name!": "text", "next": 0}]});
+    Schema::read(text.to_string().as_bytes()).unwrap()
+}
+
+fn faults(schema: &Schema, object: &Value) -> Vec<Fault> {
+    schema.check(&(String::new(), "v1".to_owned(), "Ship".to_owned()), object)
+}
+
+/// Pointer and words of every fault.
+fn told(of: &Value, object: &Value) -> Vec<(String, String)> {
+    faults(&ship(of), object).into_iter().map(|fault| (fault.pointer, fault.what)).collect()
+}
+
+/// What Kubernetes' own kinds have against an object.
+fn own(object: &Value) -> Vec<(String, String)> {
+    let name = crate::bundle::object_ref(object);
+    let faults = kubernetes().check(&(name.group, name.version, name.kind), object);
+    faults.into_iter().map(|fault| (fault.pointer, fault.what)).collect()
+}
+
+fn one(pointer: &str, what: &str) -> Vec<(String, String)> {
+    vec![(pointer.to_owned(), what.to_owned())]
+}
+
+fn deployment(pod: Value) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": pod}}})
+}
+
+#[test]
+fn g403_the_schema_of_kubernetes_can_be_read_and_written_again() {
+    let schema = Schema::read(KUBERNETES_JSON).unwrap();
+    assert!(schema.kinds() >= 50, "{}", schema.kinds());
+    assert_eq!(schema.write().as_bytes(), KUBERNETES_JSON);
+    assert_eq!(*kubernetes(), schema);
+}
+
+#[test]
+fn g403_every_type_has_values_that_fit_and_others_that_do_not() {
+    for (of, good, bad) in [
+        (json!("text"), json!(["a", ""]), json!([1, true, {}, []])),
+        (json!("base64"), json!(["", "YQ==", "Y\nQ==", "YR=="]), json!(["YQ", "a b", 1])),
+        (json!("bool"), json!([true, false]), json!(["true", 1, {}])),
+        (json!("int32"), json!([0, -1, 2_147_483_647]), json!(["3", 1.5, 2_147_483_648_u64])),
+        (json!("int"), json!([0, 9_007_199_254_740_993_i64]), json!(["3", 1.5, u64::MAX])),
+        (json!("number"), json!([0, 1.5]), json!(["3", true])),
+        (json!("intOrText"), json!([0, "http"]), json!([1.5, true, {}])),
+        (json!("quantity"), json!(["64Mi", "1e3", 2, 0.5]), json!(["64mb", true, []])),
+        (json!("|TCP|UDP"), json!(["TCP", ""]), json!(["tcp", 1])),
+        (json!(["int32"]), json!([[], [1]]), json!([1, {}, ["a"]])),
+        (json!({"*": "int32"}), json!([{}, {"a": 1}]), json!([1, [], {"a": "b"}])),
+        (json!({"a": "int32"}), json!([{}, {"a": 1}]), json!([1, [], {"b": 1}])),
+        (json!({"a": "int32", "...": "any"}), json!([{"b": 1}]), json!([{"a": "b"}])),
+        (json!(0), json!([{"name": "a", "next": {"name": "b"}}]), json!([{"name": "a", "next": {}}])),
+        (json!("any"), json!([1, "a", {}, []]), json!([])),
+    ] {
+        for value in good.as_array().unwrap().iter().chain([&Value::Null]) {
+            assert_eq!(told(&json!({"f": of}), &json!({"f": value})), [], "{of} {value}");
+        }
+        for value in bad.as_array().unwrap() {
+            assert_eq!(told(&json!({"f": of}), &json!({"f": value})).len(), 1, "{of} {value}");
+        }
+    }
+}
+
+#[test]
+fn g403_an_unknown_field_is_named_with_the_one_that_was_meant() {
+    let object = deployment(json!({"container": [{"name": "web", "image": "nginx"}]}));
+    assert_eq!(
+        own(&object),
+        [
+            (
+                "/spec/template/spec/container",
+                "unknown field spec.template.spec.container (did you mean containers?)"
+            ),
+            ("/spec/template/spec/containers", "spec.template.spec.containers is missing"),
+        ]
+        .map(|(pointer, what)| (pointer.to_owned(), what.to_owned()))
+    );
+    let object = deployment(json!({"containers": [{"name": "web", "imagepullpolicy": "Always"}]}));
+    assert_eq!(
+        own(&object),
+        one(
+            "/spec/template/spec/containers/0/imagepullpolicy",
+            "unknown field spec.template.spec.containers[0].imagepullpolicy (did you mean imagePullPolicy?)"
+        )
+    );
+}
+
+#[test]
+fn g403_a_field_at_the_wrong_depth_is_told_where_it_belongs() {
+    let mut object = deployment(json!({"containers": [{"name": "web"}], "replicas": 3}));
+    assert_eq!(
+        own(&object),
+        one(
+            "/spec/template/spec/replicas",
+            "unknown field spec.template.spec.replicas (replicas belongs in spec)"
+        )
+    );
+    object = deployment(json!({"containers": [{"name": "web"}]}));
+    object["spec"]["nodeSelector"] = json!({"a": "b"});
+    assert_eq!(
+        own(&object),
+        one(
+            "/spec/nodeSelector",
+            "unknown field spec.nodeSelector (nodeSelector belongs in spec.template.spec)"
+        )
+    );
+}
+
+#[test]
+fn g403_types_words_and_keys_are_told_with_what_to_do() {
+    let object = deployment(json!({"restartPolicy": "always", "hostNetwork": "true", "containers": [{
+        "name": "web", "ports": [{"containerPort": 80}, {"containerPort": 80, "protocol": "TCP"}],
+        "env": {"A": "1"}, "args": ["-v", 2], "resources": {"limits": {"memory": "64mb"}}}]}));
+    let name = ("apps".to_owned(), "v1".to_owned(), "Deployment".to_owned());
+    let said: Vec<String> = kubernetes()
+        .check(&name, &object)
+        .into_iter()
+        .map(|fault| format!("{}. {}", fault.what, fault.hint))
+        .collect();
+    let pod = "spec.template.spec";
+    assert_eq!(
+        said,
+        [
+            format!(
+                "{pod}.restartPolicy is \"always\", which is none of Always, Never, OnFailure. Write Always."
+            ),
+            format!(
+                "{pod}.hostNetwork must be true or false, not the text \"true\". Write it without quotes."
+            ),
+            format!(
+                "{pod}.containers[0].ports[1] has the same containerPort 80 and protocol TCP as an item before it. Keep one of them."
+            ),
+            format!(
+                "{pod}.containers[0].env must be a list, not a map of fields. Write a list: each item on a line that begins with \"- \"."
+            ),
+            format!("{pod}.containers[0].args[1] must be text, not 2. Put the value in quotes."),
+            format!(
+                "{pod}.containers[0].resources.limits.memory is \"64mb\", which is not a quantity. Write 64Mi."
+            ),
+        ]
+    );
+}
+
+#[test]
+fn g403_a_template_is_not_judged_before_it_is_filled_in() {
+    let mut object = deployment(
+        json!({"containers": [{"name": "web", "image": "${{ cluster.labels.image }}",
+        "ports": [{"containerPort": "${{ cluster.labels.port | int }}"}, {"containerPort": "${{ cluster.labels.port | int }}"}]}],
+        "restartPolicy": "${{ cluster.labels.restart }}", "replica": "${{ cluster.labels.size }}"}),
+    );
+    object["spec"]["replicas"] = "${{ cluster.labels.size | int }}".into();
+    assert_eq!(own(&object), one("/spec/template/spec/replica", "unknown field spec.template.spec.replica"));
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"a": "${{ cluster.name }}"}});
+    assert_eq!(own(&secret), []);
+}
+
+#[test]
+fn g403_a_kind_that_is_not_known_is_not_judged() {
+    assert_eq!(own(&json!({"apiVersion": "example.com/v1", "kind": "Ship", "sails": 3})), []);
+    assert_eq!(own(&json!({"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "sails": 3})), []);
+}
+
+#[test]
+fn g403_a_custom_kind_is_judged_by_its_definition() {
+    let schema = json!({"type": "object", "required": ["spec"], "properties": {"spec": {"type": "object",
+        "required": ["masts", "flag"], "properties": {
+            "masts": {"type": "integer"},
+            "flag": {"type": "string", "default": "white", "enum": ["white", "black"]},
+            "extra": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"a": {"type": "integer"}}},
+            "any": {"x-kubernetes-preserve-unknown-fields": true},
+            "port": {"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "part": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"spec": {"type": "object"}}},
+            "crew": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+                "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}}}}}});
+    let definition = json!({"kind": "CustomResourceDefinition", "spec": {"group": "sea.example.com",
+        "names": {"kind": "Ship"}, "versions": [
+            {"name": "v1", "served": true, "schema": {"openAPIV3Schema": schema}},
+            {"name": "v0", "served": false, "schema": {"openAPIV3Schema": schema}}, {"name": "v2"}]}});
+    let kinds = defined(&definition, &kubernetes().metadata());
+    assert_eq!(kinds.len(), 1, "{kinds:#?}");
+    let told = |spec: Value| -> Vec<String> {
+        let object = json!({"apiVersion": "sea.example.com/v1", "kind": "Ship",
+            "metadata": {"name": "a", "label": {}}, "spec": spec, "status": {"x": 1}});
+        kubernetes().check_as(&kinds[0].1, &object).into_iter().map(|fault| fault.what).collect()
+    };
+    let metadata = "unknown field metadata.label (did you mean labels?)";
+    let good = json!({"masts": 3, "extra": {"a": 1, "b": 2}, "any": {"c": [1]}, "port": "http", "labels": {"a": "b"},
+        "part": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}}, "crew": [{"name": "a"}, {"name": "b"}]});
+    assert_eq!(told(good), [metadata]);
+    let bad = json!({"flag": "red", "mast": 3, "extra": {"a": "1"}, "port": 1.5, "labels": {"a": 1},
+        "part": {"specs": {}}, "crew": [{"name": "a"}, {"name": "a", "rank": 1}]});
+    assert_eq!(told(bad).len(), 10, "{:#?}", told(json!({"mast": 3})));
+}
+
+#[test]
+fn what_is_no_schema_is_refused() {
+    for text in [
+        "",
+        "{}",
+        r#"{"minor":1,"kinds":{"v1/A":0},"shared":[]}"#,
+        r#"{"minor":1,"kinds":{"A":"any"},"shared":[]}"#,
+        r#"{"minor":1,"kinds":{},"shared":[0]}"#,
+        r#"{"minor":1,"kinds":{},"shared":[{"a":[{"*":1}]}]}"#,
+        r#"{"minor":1,"kinds":{"v1/A":"word"},"shared":[]}"#,
+        r#"{"minor":1,"kinds":{"v1/A":[]},"shared":[]}"#,
+        r#"{"minor":1,"kinds":{"v1/A":{"*":"any","b":"any"}},"shared":[]}"#,
+    ] {
+        assert!(Schema::read(text.as_bytes()).is_err(), "{text}");
+    }
+    let deep = format!(
+        r#"{{"minor":1,"kinds":{{"v1/A":{}"any"{}}},"shared":[]}}"#,
+        "[".repeat(9_999),
+        "]".repeat(9_999)
+    );
+    assert!(Schema::read(deep.as_bytes()).is_err());
+    assert!(Schema::read(&vec![b' '; MAX_BYTES + 1]).is_err());
+}
+
+#[test]
+fn a_type_that_holds_itself_in_lists_ends() {
+    let text = r#"{"minor":1,"kinds":{"v1/Ship":{"a":0}},"shared":[[0]]}"#;
+    let schema = Schema::read(text.as_bytes()).unwrap();
+    assert_eq!(faults(&schema, &json!({"a": [[[]]], "zzz": 1})).len(), 1);
+}
+
+#[test]
+fn of_many_faults_the_first_are_told() {
+    let many: Value =
+        (0..1_000).map(|n| (format!("f{n}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
+    assert_eq!(told(&json!({"a": "text"}), &many).len(), MOST_FAULTS);
+}
