@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use crate::paths::Paths;
-use crate::{demo, postgres, setup, site, step};
+use crate::{demo, postgres, rails, setup, site, step};
 
 /// Its output is the result, so it goes straight to the terminal.
 pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
@@ -30,7 +30,7 @@ pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
     cargo.env("FLOTILLA_SITE", paths.site());
     let status = cargo.status()?;
     ensure!(status.success(), "the benchmark {name} failed ({status})");
-    Ok(())
+    if name == "guard" { rails::time(paths) } else { Ok(()) }
 }
 
 /// The console's first load in a real browser: bytes and times.

@@ -8,6 +8,7 @@ mod demo;
 mod e2e;
 mod paths;
 mod postgres;
+mod rails;
 mod schema;
 mod setup;
 mod site;
@@ -48,9 +49,9 @@ enum Command {
     Watch(DemoArgs),
     /// Build only the console's files into target/site
     Site,
-    /// Format, lints, WASM check, tests on SQLite, PostgreSQL and real control planes, browser scenarios
+    /// Format, lints, WASM check, tests on SQLite, PostgreSQL and real control planes, guard rails in WASM, browser scenarios
     Test {
-        /// Only this step: fmt, clippy, wasm, unit or e2e
+        /// Only this step: fmt, clippy, wasm, unit, rails or e2e
         #[arg(long, value_parser = test::STEPS)]
         only: Option<String>,
     },

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::paths::{Paths, version_of};
-use crate::{e2e, postgres, setup, site, step};
+use crate::{e2e, postgres, rails, setup, site, step};
 
 /// Names for `--only`, in the order they run.
-pub const STEPS: [&str; 5] = ["fmt", "clippy", "wasm", "unit", "e2e"];
+pub const STEPS: [&str; 6] = ["fmt", "clippy", "wasm", "unit", "rails", "e2e"];
 
 /// What builds the tests of the workspace, and all programs that they start.
 pub const WORKSPACE_TESTS: [&str; 4] = ["test", "--workspace", "--exclude", "frontend"];
@@ -61,6 +61,7 @@ fn step(paths: &Paths, name: &str, only: Option<&str>, used: &mut Vec<String>) -
             unit(paths, used)
         }),
         "unit" => unit(paths, used),
+        "rails" => rails::compare(paths),
         "e2e" => e2e::as_step(paths, only.is_none()),
         other => bail!("there is no step {other}"),
     }

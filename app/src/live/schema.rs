@@ -31,6 +31,7 @@ pub use browser::*;
 
 #[cfg(feature = "hydrate")]
 mod browser {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, OnceLock};
 
     use domain::schema::Schema;
@@ -42,6 +43,8 @@ mod browser {
     use super::Kinds;
 
     static KEPT: OnceLock<Arc<Schema>> = OnceLock::new();
+    /// Whether an answer is awaited.
+    static ASKED: AtomicBool = AtomicBool::new(false);
 
     /// Where the schema is, or will be.
     pub fn kinds() -> Kinds {
@@ -51,7 +54,13 @@ mod browser {
     /// Fetches it, if it is not there. The document says from where; browsers keep it, its address changes with it. If it
     /// can't be had, the hub still judges by it before anything is published.
     pub fn summon(kinds: Kinds) {
-        if kinds.get_untracked().is_some() {
+        if let Some(kept) = KEPT.get() {
+            if kinds.get_untracked().is_none() {
+                kinds.set(Some(kept.clone()));
+            }
+            return;
+        }
+        if ASKED.load(Ordering::Relaxed) {
             return;
         }
         let root = web_sys::window().and_then(|window| window.document()?.document_element());
@@ -60,15 +69,15 @@ mod browser {
         let done = {
             let request = request.clone();
             Closure::once_into_js(move || {
+                ASKED.store(false, Ordering::Relaxed);
                 let text = request.response_text().ok().flatten().unwrap_or_default();
                 if let Ok(schema) = Schema::read(text.as_bytes()) {
                     let _ = kinds.try_set(Some(KEPT.get_or_init(|| Arc::new(schema)).clone()));
                 }
             })
         };
-        request.set_onload(Some(done.unchecked_ref()));
-        if request.open("GET", &address).is_ok() {
-            let _ = request.send();
-        }
+        request.set_onloadend(Some(done.unchecked_ref()));
+        let sent = request.open("GET", &address).and_then(|()| request.send());
+        ASKED.store(sent.is_ok(), Ordering::Relaxed);
     }
 }

@@ -2,8 +2,9 @@
 
 use domain::finding::{Finding, sort};
 use domain::fix::{self, Fix};
-use domain::guard;
+use domain::guard::{self, Known};
 use domain::manifest;
+use domain::schema::Schema;
 use domain::workload::{Source, SourceFile, WorkloadSpec};
 use leptos::prelude::*;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use crate::components::findings::{tally, worst};
 use crate::components::{Editor, FindingList, icon};
 use crate::live::editor::set_text;
 use crate::live::files::{Picked, dropped, picked};
+use crate::live::schema;
 
 /// A person stops typing for this long before the text is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -115,19 +117,32 @@ impl Drafts {
                 look(now);
             }
         });
-        Memo::new(move |_| seen.with(|(name, namespace, files)| check(name, namespace, files)))
+        let kinds = schema::kinds();
+        Effect::new(move |_| {
+            if seen.with(|(_, _, files)| !is_blank(files)) {
+                schema::summon(kinds);
+            }
+        });
+        Memo::new(move |_| {
+            let kinds = kinds.get().unwrap_or_default();
+            seen.with(|(name, namespace, files)| check(&kinds, name, namespace, files))
+        })
     }
 }
 
-/// The guard rails over a draft. An empty form is not scolded.
-pub fn check(name: &str, namespace: &str, files: &[SourceFile]) -> Vec<Finding> {
-    if files.iter().all(|file| file.text.trim().is_empty()) {
+fn is_blank(files: &[SourceFile]) -> bool {
+    files.iter().all(|file| file.text.trim().is_empty())
+}
+
+/// The guard rails over a draft, with what is known of kinds. An empty form is not scolded.
+pub fn check(kinds: &Schema, name: &str, namespace: &str, files: &[SourceFile]) -> Vec<Finding> {
+    if is_blank(files) {
         return Vec::new();
     }
     let parsed = manifest::parse(files);
     let source = Source::Yaml { files: files.to_vec() };
     let spec = WorkloadSpec { namespace: namespace.to_owned(), source, ..WorkloadSpec::default() };
-    let mut findings = guard::check_static(name, &spec, &parsed);
+    let mut findings = guard::check_static_with(Known::of(kinds), name, &spec, &parsed);
     // Where it belongs is asked in its own part of the form.
     let not_yet = |finding: &Finding| name.is_empty() && finding.code == "G101";
     findings.retain(|finding| !not_yet(finding) && !finding.path.starts_with("/placement"));

@@ -54,3 +54,13 @@ pub fn bind(wasm: &Path) -> Result<Glue> {
         .collect();
     Ok(Glue { wasm: output.wasm_mut().emit_wasm(), js, snippets })
 }
+
+/// Writes a module and its glue for Node into a folder.
+pub fn for_node(wasm: &Path, out: &Path) -> Result<()> {
+    let mut bindgen = Bindgen::new();
+    bindgen.input_path(wasm).nodejs(true).context("wasm-bindgen does not know the target `nodejs`")?;
+    bindgen
+        .typescript(false)
+        .generate(out)
+        .with_context(|| format!("wasm-bindgen could not read {}", wasm.display()))
+}

@@ -5,7 +5,10 @@
 //!
 //! ```text
 //! pack WASM PARTS SCHEMA PUBLIC OUT
+//! pack --node WASM OUT
 //! ```
+//!
+//! The second form only writes a module and its glue for Node, for tests.
 //!
 //! `WASM` is the module cargo built, `PARTS` holds what Node built (style sheet, editor, icons, fonts), `SCHEMA` is what
 //! guard rails know of Kubernetes' own kinds, `PUBLIC` is copied as it is. `OUT` is replaced as a whole, so a server never sees half a site:
@@ -26,7 +29,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 fn main() -> Result<()> {
-    let mut given = std::env::args_os().skip(1).map(PathBuf::from);
+    let mut given = std::env::args_os().skip(1).map(PathBuf::from).peekable();
+    if given.next_if(|first| first.as_os_str() == "--node").is_some() {
+        let (wasm, out) =
+            (given.next().context("pack --node WASM OUT")?, given.next().context("pack --node WASM OUT")?);
+        return bindgen::for_node(&wasm, &out);
+    }
     let mut next = |what: &str| {
         given.next().with_context(|| format!("pack WASM PARTS SCHEMA PUBLIC OUT: {what} is missing"))
     };

@@ -4,9 +4,11 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use domain::cluster::{ApiResource, Cluster, ClusterFacts, ClusterKind, NamespaceFacts, NodePool, Quota};
+use domain::guard::Known;
 use domain::overrides::{Override, Patch, PatchOp, Target};
 use domain::quantity::Quantity;
 use domain::render::Rendering;
+use domain::schema::kubernetes;
 use domain::workload::{SourceFile, WorkloadSpec};
 use domain::{ClusterId, OverrideId, Timestamp, guard, manifest};
 use serde_json::json;
@@ -21,7 +23,7 @@ pub fn run(objects: usize, clusters: usize, runs: usize) {
     let targets: Vec<String> = fleet.iter().map(|cluster| cluster.name.clone()).collect();
     let plain = WorkloadSpec { namespace: "bench".to_owned(), ..WorkloadSpec::default() };
     let overridden = WorkloadSpec { overrides: vec![replicas(&targets)], ..plain.clone() };
-    let [mut read, mut stat, mut facts, mut with] = [(); 4].map(|()| Figures::default());
+    let [mut read, mut stat, mut whole, mut facts, mut with] = [(); 5].map(|()| Figures::default());
     for _ in 0..runs {
         let begun = Instant::now();
         let parsed = black_box(manifest::parse(&files));
@@ -29,6 +31,9 @@ pub fn run(objects: usize, clusters: usize, runs: usize) {
         let begun = Instant::now();
         black_box(guard::check_static("bench", &plain, &parsed));
         stat.add(begun.elapsed());
+        let begun = Instant::now();
+        black_box(guard::check_static_with(Known::of(kubernetes()), "bench", &plain, &parsed));
+        whole.add(begun.elapsed());
         for (spec, figures) in [(&plain, &mut facts), (&overridden, &mut with)] {
             let rendering = Rendering {
                 workload: "bench",
@@ -46,6 +51,7 @@ pub fn run(objects: usize, clusters: usize, runs: usize) {
     println!("guard rails, {objects} objects, {clusters} clusters");
     println!("  {}", read.line("read the manifests"));
     println!("  {}", stat.line("static rules"));
+    println!("  {}", whole.line("the same with the schema of kinds"));
     println!("  {}", facts.line("facts of the clusters"));
     println!("  {}", with.line("the same with an override"));
 }
