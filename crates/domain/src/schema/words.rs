@@ -20,7 +20,7 @@ pub(super) fn unknown(walk: &Walk<'_>, object: &Object, field: &str, beside: &Ma
         return (format!("unknown field {place} (did you mean {meant}?)"), hint);
     }
     if let Some(home) = elsewhere::find(walk, object, field) {
-        let hint = format!("Move it there: it may be indented by too much or too little.");
+        let hint = "Move it there: it may be indented by too much or too little.".to_owned();
         return (format!("unknown field {place} ({field} belongs in {home})", field = clipped(field)), hint);
     }
     let hint = match object.fields.len() {
