@@ -156,6 +156,12 @@ pub fn check_change(before: (&WorkloadSpec, &Parsed), now: (&WorkloadSpec, &Pars
     change::check(&Scene::new(before.0, &old), &Scene::new(now.0, &new))
 }
 
+/// What is known of the objects' kinds says of the objects as overrides change them (G403); what is the same on several
+/// clusters once.
+pub fn check_overridden(known: Known<'_>, rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
+    finding::group(structure::overridden(known, rendering, chosen))
+}
+
 /// What the chosen clusters' facts say (scope F): kinds they do not serve, values that templates ask for and they do not
 /// have, what namespaces, classes, quotas and nodes do not allow, clusters that can't be reached; worst first, and what is
 /// the same on several clusters once.

@@ -43,11 +43,11 @@ struct Offences {
 }
 
 /// Objects as some clusters get them.
-struct View<'a> {
-    parsed: Parsed,
+pub(super) struct View<'a> {
+    pub parsed: Parsed,
     /// What is wrong with the overrides, and what templates ask for and the one cluster does not have.
     wrong: Vec<Finding>,
-    clusters: Vec<&'a Cluster>,
+    pub clusters: Vec<&'a Cluster>,
 }
 
 /// Asks every rule about every chosen cluster. Clusters that get the same objects share the work.
@@ -70,7 +70,7 @@ pub(super) fn ask(rules: &[(&str, Rule)], rendering: &Rendering<'_>, chosen: &[&
 
 /// The objects once for all clusters that get the same: those with the same overrides, unless templates make every one
 /// its own.
-fn views<'a>(rendering: &Rendering<'_>, chosen: &[&'a Cluster]) -> Vec<View<'a>> {
+pub(super) fn views<'a>(rendering: &Rendering<'_>, chosen: &[&'a Cluster]) -> Vec<View<'a>> {
     let (overrides, groups) = (&rendering.spec.overrides, rendering.groups);
     let templated = super::template::any(rendering);
     let mut by_overrides: BTreeMap<(Vec<OverrideId>, Option<&str>), Vec<&'a Cluster>> = BTreeMap::new();

@@ -10,9 +10,11 @@ use std::collections::HashMap;
 
 use super::removed::minor;
 use super::scene::{self, Subject, quoted};
+use super::site::{self, View};
 use crate::cluster::Cluster;
 use crate::finding::Finding;
 use crate::manifest::Parsed;
+use crate::render::Rendering;
 use crate::schema::{Fault, KindName, Schema, Type, defined};
 use crate::workload::WorkloadSpec;
 
@@ -70,6 +72,27 @@ fn said(subject: &Subject<'_>, fault: &Fault, known: Known<'_>) -> Finding {
         return subject.warning("G403", &fault.pointer, message, &fault.hint);
     }
     subject.error("G403", &fault.pointer, format!("{kind} {name}: {}.", fault.what), &fault.hint)
+}
+
+/// What does not fit in the objects as clusters with overrides get them, and fits as it is written.
+///
+/// A workload with templates is left out: every cluster has objects of its own then, and its dry run tells.
+pub(super) fn overridden(known: Known<'_>, rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
+    if rendering.spec.overrides.is_empty() || super::template::any(rendering) {
+        return Vec::new();
+    }
+    let written = check(rendering.spec, rendering.parsed, known);
+    let mut findings = Vec::new();
+    for View { parsed, clusters, .. } in site::views(rendering, chosen) {
+        let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
+        let found =
+            check(rendering.spec, &parsed, known).into_iter().filter(|finding| !written.contains(finding));
+        findings.extend(found.map(|mut finding| {
+            finding.message = format!("With the overrides for these clusters, {}", finding.message);
+            finding.on(names.clone())
+        }));
+    }
+    findings
 }
 
 /// Adds what no other rule has said of the same field: a rule that knows what the field is for tells more.

@@ -170,17 +170,26 @@ fn is_base64(text: &str) -> bool {
 
 /// Whether a value that is not null may stand here, as far as its JSON type tells.
 fn fits(of: &Type, value: &Value) -> bool {
-    let int32 = |value: &Value| value.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
+    let int32 = |value: &Value| whole(value).is_some_and(|number| i32::try_from(number).is_ok());
     match of {
         Type::Any | Type::Shared(_) => true,
         Type::Text | Type::Base64 | Type::OneOf(_) => value.is_string(),
         Type::Boolean => value.is_boolean(),
         Type::Int32 => int32(value),
-        Type::Integer => value.is_i64(),
+        Type::Integer => whole(value).is_some(),
         Type::Number => value.is_number(),
         Type::IntegerOrText => value.is_string() || int32(value),
         Type::Quantity => value.is_string() || value.is_number(),
         Type::List(_) => value.is_array(),
         Type::Map(_) | Type::Object(_) => value.is_object(),
     }
+}
+
+/// A whole number, also when it is written as `3.0`.
+fn whole(value: &Value) -> Option<i64> {
+    /// Largest whole number that a 64-bit float holds exactly.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let float = value.as_f64().filter(|float| value.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT);
+    #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 53 bits")]
+    value.as_i64().or(float.map(|float| float as i64))
 }

@@ -50,7 +50,7 @@ fn g403_every_type_has_values_that_fit_and_others_that_do_not() {
         (json!("text"), json!(["a", ""]), json!([1, true, {}, []])),
         (json!("base64"), json!(["", "YQ==", "Y\nQ==", "YR=="]), json!(["YQ", "a b", 1])),
         (json!("bool"), json!([true, false]), json!(["true", 1, {}])),
-        (json!("int32"), json!([0, -1, 2_147_483_647]), json!(["3", 1.5, 2_147_483_648_u64])),
+        (json!("int32"), json!([0, -1, 3.0, 2_147_483_647]), json!(["3", 1.5, 2_147_483_648_u64])),
         (json!("int"), json!([0, 9_007_199_254_740_993_i64]), json!(["3", 1.5, u64::MAX])),
         (json!("number"), json!([0, 1.5]), json!(["3", true])),
         (json!("intOrText"), json!([0, "http"]), json!([1.5, true, {}])),

@@ -306,6 +306,7 @@ pub fn taken() -> Vec<(&'static str, Value)> {
             "what kubectl prints",
             object("v1", "ConfigMap", json!({"metadata": {"name": "a", "creationTimestamp": null}})),
         ),
+        ("a whole number with a point", deployment(json!({"replicas": 3.0}), nothing(), nothing())),
         (
             "a header without a value",
             container(

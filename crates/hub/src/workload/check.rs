@@ -73,7 +73,9 @@ async fn check_with(
             // What kinds were removed is a note while no cluster is known; from here on the chosen clusters tell.
             findings.retain(|finding| finding.code != "G402");
         }
-        findings.extend(guard::check_fleet(&rendering, &chosen.iter().collect::<Vec<_>>()));
+        let chosen: Vec<&Cluster> = chosen.iter().collect();
+        findings.extend(guard::check_overridden(known, &rendering, &chosen));
+        findings.extend(guard::check_fleet(&rendering, &chosen));
         findings
     };
     tokio::task::spawn_blocking(check).await.map_err(|error| Error::Internal(Box::new(error)))

@@ -108,3 +108,36 @@ fn g403_a_template_in_a_name_or_a_number_is_left_alone() {
         .replace("{name: web}", "{name: \"web-${{ cluster.name }}\"}");
     assert_eq!(errors(&text), []);
 }
+
+#[test]
+fn g403_what_an_override_breaks_is_told_of_the_clusters_that_get_it() {
+    use crate::overrides::{ObjectSelector, Override, Patch, PatchOp, Target};
+    let patch = |kind: &str, value: serde_json::Value| Patch {
+        object: ObjectSelector { kind: kind.into(), ..ObjectSelector::default() },
+        op: PatchOp::Merge { value },
+    };
+    let one = |number: u128, cluster: &str, value: serde_json::Value| Override {
+        id: crate::OverrideId::from_parts(1, number),
+        name: format!("of {cluster}"),
+        target: Target { clusters: vec![cluster.into()], ..Target::default() },
+        priority: 500,
+        patches: vec![patch("Deployment", value)],
+    };
+    let overrides = vec![
+        one(1, "eu-1", serde_json::json!({"spec": {"replica": 3}})),
+        one(2, "eu-2", serde_json::json!({"spec": {"replicas": 3}})),
+    ];
+    let files = vec![SourceFile { name: "a.yaml".into(), text: deployment("imagePolicy: x") }];
+    let parsed = crate::manifest::parse(&files);
+    let spec = WorkloadSpec { namespace: "web".into(), overrides, ..WorkloadSpec::default() };
+    let rendering =
+        Rendering { workload: "shop", revision: 1, spec: &spec, parsed: &parsed, groups: &[], targets: &[] };
+    let clusters = [cluster("v1.30.0"), Cluster { name: "eu-2".into(), ..cluster("v1.30.0") }];
+    let found = check_overridden(Known::of(kubernetes()), &rendering, &clusters.each_ref());
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0].clusters, ["eu-1"]);
+    assert_eq!(
+        found[0].message,
+        "With the overrides for these clusters, Deployment \"web\": unknown field spec.replica (did you mean replicas?)."
+    );
+}
