@@ -306,7 +306,10 @@ pub fn taken() -> Vec<(&'static str, Value)> {
             "what kubectl prints",
             object("v1", "ConfigMap", json!({"metadata": {"name": "a", "creationTimestamp": null}})),
         ),
-        ("a whole number with a point", deployment(json!({"replicas": 3.0}), nothing(), nothing())),
+        (
+            "a whole number with a point",
+            deployment(json!({"revisionHistoryLimit": 3.0}), nothing(), nothing()),
+        ),
         (
             "a header without a value",
             container(
