@@ -102,6 +102,7 @@ const REFUSED = [
   { what: "a kind that nobody knows", file: "unknown-kind.yaml", code: "G401", says: /Watchtower/ },
   { what: "a document without a kind", file: "missing-kind.yaml", code: "G1", says: /kind/ },
   { what: "a key that stands twice", file: "duplicate-key.yaml", code: "G1", says: /image/ },
+  { what: "a field that does not exist", file: "unknown-field.yaml", code: "G403", says: /did you mean replicas/ },
   { what: "YAML that explodes", file: "bomb.yaml", code: "G1", says: /./ },
 ];
 

@@ -51,6 +51,7 @@ fn s0_15_what_is_bad_is_told_with_its_place_and_how_to_mend_it() {
     let expected = [
         ("duplicate-key.yaml", "duplicate-key.yaml:16:11: error[G109]", "image"),
         ("selector-mismatch.yaml", "selector-mismatch.yaml:9:7: error[G214]", "app=api"),
+        ("unknown-field.yaml", "unknown-field.yaml:7:3: error[G403]", "did you mean replicas?"),
         ("missing-kind.yaml", "missing-kind.yaml:8:1: error[G109]", "nameless-kind"),
         ("not-yaml.yaml", "not-yaml.yaml:1:1: error[G109]", "a script"),
         ("bomb.yaml", "error[G111]", "bomb.yaml"),

@@ -148,6 +148,7 @@ fn the_bad_fixtures_are_refused_at_the_right_line() {
         ("missing-kind.yaml", "G109", 8),
         ("duplicate-key.yaml", "G109", 16),
         ("selector-mismatch.yaml", "G214", 9),
+        ("unknown-field.yaml", "G403", 7),
     ] {
         let (_, findings) = check(&files(&fixtures().join("bad"), |file| file == name));
         let errors = errors(&findings);
