@@ -12,7 +12,8 @@ use domain::{Finding, finding::Place};
 use serde_json::{Value, json};
 use testkit::{ControlPlane, available};
 
-use crate::{address, ask, broken, plane};
+use crate::broken::{self, Broken, Taken};
+use crate::{address, ask, plane};
 
 /// What we say of the structure of an object beside others, each as `pointer: message`.
 fn ours(objects: &[&Value]) -> Vec<(String, String)> {
@@ -48,15 +49,15 @@ async fn g403_what_the_schema_refuses_the_server_refuses_at_the_same_field() {
     }
     let plane = plane().await;
     let mut wrong = Vec::new();
-    for (name, object, pointer, words) in broken::workloads().into_iter().chain(broken::others()) {
+    for Broken { what, at, server, object } in broken::broken() {
         let said = ours(&[&object]);
         let pointers: Vec<&str> = said.iter().map(|(pointer, _)| pointer.as_str()).collect();
-        if pointers != [pointer] {
-            wrong.push(format!("{name}: we say {said:?}"));
+        if pointers != [at] {
+            wrong.push(format!("{what}: we say {said:?}"));
         }
         match theirs(plane, &object).await {
-            Err(answer) if answer.contains(words) => {}
-            answer => wrong.push(format!("{name}: the server says {answer:?}, not {words}")),
+            Err(answer) if answer.contains(&server) => {}
+            answer => wrong.push(format!("{what}: the server says {answer:?}, not {server}")),
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -68,9 +69,9 @@ async fn g403_what_the_server_takes_the_schema_takes() {
         return;
     }
     let plane = plane().await;
-    for (name, object) in broken::taken() {
-        assert_eq!(ours(&[&object]), [], "{name}");
-        theirs(plane, &object).await.unwrap_or_else(|answer| panic!("{name}: the server says {answer}"));
+    for Taken { what, object } in broken::taken() {
+        assert_eq!(ours(&[&object]), [], "{what}");
+        theirs(plane, &object).await.unwrap_or_else(|answer| panic!("{what}: the server says {answer}"));
     }
 }
 
