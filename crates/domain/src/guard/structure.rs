@@ -106,7 +106,12 @@ pub(super) fn add(findings: &mut Vec<Finding>, about_structure: Vec<Finding>) {
         // Of what is missing or of another type, some rules speak at the object around it.
         let (around, field) = finding.path.rsplit_once('/').unwrap_or_default();
         let known = !finding.message.contains(": unknown field ");
-        !said(&finding.path).is_empty() || known && said(around).iter().any(|said| said.contains(field))
+        // Of an item that is there twice, some speak at the field that is the same.
+        let inside = |path: &str| path.strip_prefix(&*finding.path).is_some_and(|rest| rest.starts_with('/'));
+        let twice = finding.message.contains(" has the same ");
+        !said(&finding.path).is_empty()
+            || known && said(around).iter().any(|said| said.contains(field))
+            || twice && told.keys().any(|(object, path)| *object == finding.object && inside(path))
     };
     let fresh: Vec<Finding> = about_structure.into_iter().filter(|finding| !is_told(finding)).collect();
     findings.extend(fresh);
