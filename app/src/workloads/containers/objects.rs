@@ -229,10 +229,11 @@ mod tests {
                 .take(if kind == "Deployment" { 3 } else { 2 })
                 .fold(String::new(), |text, object| edit::add_document(&text, object));
             let files = [SourceFile { name: "deploy.yaml".into(), text }];
-            let errors: Vec<_> = crate::workloads::files::check("web", "web", &files)
-                .into_iter()
-                .filter(domain::Finding::blocks)
-                .collect();
+            let errors: Vec<_> =
+                crate::workloads::files::check(domain::schema::kubernetes(), "web", "web", &files)
+                    .into_iter()
+                    .filter(domain::Finding::blocks)
+                    .collect();
             assert!(errors.is_empty(), "{kind}: {errors:?}");
         }
     }
