@@ -108,8 +108,10 @@ pub(super) fn add(findings: &mut Vec<Finding>, about_structure: Vec<Finding>) {
         let known = !finding.message.contains(": unknown field ");
         // Of an item that is there twice, some speak at the field that is the same.
         let inside = |path: &str| path.strip_prefix(&*finding.path).is_some_and(|rest| rest.starts_with('/'));
+        // The backend of an Ingress as v1beta1 wrote it is told as a whole.
+        let old = !known && matches!(field, "serviceName" | "servicePort") && !said(around).is_empty();
         let twice = finding.message.contains(" has the same ");
-        !said(&finding.path).is_empty()
+        old || !said(&finding.path).is_empty()
             || known && said(around).iter().any(|said| said.contains(field))
             || twice && told.keys().any(|(object, path)| *object == finding.object && inside(path))
     };
