@@ -2,13 +2,14 @@
 
 use domain::schema::{KUBERNETES_JSON, MAX_BYTES, Schema};
 use serde_json::Value;
-use testkit::available;
+use testkit::{ControlPlane, Options, available};
 
-use crate::{ask, plane};
+use crate::ask;
 
 /// Takes the schema from the server.
 async fn taken() -> Schema {
-    let plane = plane().await;
+    // Its own: another test defines a kind on the shared one.
+    let plane = &ControlPlane::start(Options::default()).await;
     let get =
         async |path: &str| ask(plane, http::Request::get(path).body(Vec::new()).unwrap()).await.unwrap();
     let index = get("/openapi/v3").await;
