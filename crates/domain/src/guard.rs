@@ -166,7 +166,7 @@ pub fn check_overridden(known: Known<'_>, rendering: &Rendering<'_>, chosen: &[&
 /// have, what namespaces, classes, quotas and nodes do not allow, clusters that can't be reached; worst first, and what is
 /// the same on several clusters once.
 pub fn check_fleet(rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
-    let mut findings = fleet::check(rendering.parsed, rendering.spec.placement.number_of_clusters, chosen);
+    let mut findings = fleet::check(rendering.parsed, chosen);
     findings.extend(site::ask(FLEET_RULES, rendering, chosen));
     let mut findings = finding::group(findings);
     finding::sort(&mut findings);

@@ -129,7 +129,7 @@ impl FromStr for Selector {
 }
 
 /// Splits at commas that are not inside parentheses.
-fn split_terms(text: &str) -> Vec<&str> {
+pub(crate) fn split_terms(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_i32, 0);
     for (at, c) in text.char_indices() {
         match c {
@@ -146,7 +146,7 @@ fn split_terms(text: &str) -> Vec<&str> {
     parts
 }
 
-fn term(text: &str) -> Result<Term, String> {
+pub(crate) fn term(text: &str) -> Result<Term, String> {
     if let Some(key) = text.strip_prefix('!') {
         return Ok(Term::Absent(checked_key(key)?));
     }

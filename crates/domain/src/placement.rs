@@ -12,22 +12,30 @@ use crate::time::Timestamp;
 
 mod check;
 mod decide;
+mod fact;
 #[cfg(test)]
 mod laws;
 mod members;
 mod number;
+mod outlook;
 mod predicate;
 mod remedy;
+mod score;
+mod spread;
 mod taint;
 #[cfg(test)]
 mod tests;
 
 pub use check::check;
 pub use decide::decide;
+pub use fact::{Comparison, Fact, FactSelector, FactTerm, Version};
 pub use members::hold_new_members;
+pub use outlook::outlook;
+pub use score::{MAX_WEIGHT, Score, ScoreName};
+pub use spread::{Spread, WhenUnsatisfiable};
 
 /// The policy. With no predicate at all it selects nothing: a workload is never placed by accident.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Placement {
@@ -43,8 +51,41 @@ pub struct Placement {
     /// At most this many clusters; `None` for all candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number_of_clusters: Option<u32>,
+    /// At least this many: with fewer, a publish is refused (G504). Clusters lost later do not take it from the rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_clusters: Option<u32>,
+    /// What makes one cluster better than another where not all are taken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub score: Vec<Score>,
+    /// How evenly the chosen ones lie over regions, zones, providers or values of a label.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub spread: Vec<Spread>,
+    /// Whether clusters that have the workload keep it while they qualify, however others compare.
+    #[serde(skip_serializing_if = "is_true")]
+    pub sticky: bool,
     /// What becomes of clusters that match only after the publish.
     pub new_members: NewMembers,
+}
+
+impl Default for Placement {
+    fn default() -> Self {
+        Self {
+            predicates: Vec::new(),
+            exclude: Vec::new(),
+            tolerations: Vec::new(),
+            number_of_clusters: None,
+            min_clusters: None,
+            score: Vec::new(),
+            spread: Vec::new(),
+            sticky: true,
+            new_members: NewMembers::default(),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_true(yes: &bool) -> bool {
+    *yes
 }
 
 /// What becomes of clusters that match only after the publish (S1-9).
@@ -73,6 +114,16 @@ pub struct Predicate {
     /// Labels that must match.
     #[serde(skip_serializing_if = "Selector::is_empty")]
     pub label_selector: Selector,
+    /// What the agent found out must match.
+    #[serde(skip_serializing_if = "FactSelector::is_empty")]
+    pub field_selector: FactSelector,
+}
+
+impl Predicate {
+    /// Whether it asks for nothing, and so selects every cluster.
+    pub fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How a toleration compares.
@@ -132,7 +183,7 @@ impl ClusterGroup {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Step {
-    /// Any predicate holds: names, groups, labels.
+    /// Any predicate holds: names, groups, labels, facts.
     Predicate,
     /// Not excluded by name.
     Exclude,
@@ -140,6 +191,10 @@ pub enum Step {
     Taint,
     /// Takes new workloads.
     Schedulable,
+    /// What the scores gave it; refuses nobody.
+    Score,
+    /// Evenly spread.
+    Spread,
     /// Among the number asked for.
     Number,
     /// Matched already when the workload was published, or new members are taken at once.

@@ -61,6 +61,15 @@ impl Quantity {
         Self(self.0.saturating_mul(i128::from(n)))
     }
 
+    /// Its share of `whole` in whole hundredths, 0 to 100; 0 of nothing.
+    pub fn percent_of(self, whole: Self) -> u32 {
+        if whole.0 <= 0 {
+            return 0;
+        }
+        let share = self.0.clamp(0, whole.0).saturating_mul(100) / whole.0;
+        u32::try_from(share).unwrap_or(0)
+    }
+
     /// As bytes, with the largest binary unit that keeps the number at 1 or above: `1.5 GiB`.
     pub fn in_bytes(self) -> String {
         const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)];

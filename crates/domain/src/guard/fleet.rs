@@ -16,7 +16,7 @@ use crate::manifest::{Manifest, Parsed};
 type Kind = (String, String, String);
 
 /// Everything that the chosen clusters' facts say.
-pub(super) fn check(parsed: &Parsed, wanted: Option<u32>, chosen: &[&Cluster]) -> Vec<Finding> {
+pub(super) fn check(parsed: &Parsed, chosen: &[&Cluster]) -> Vec<Finding> {
     if chosen.is_empty() {
         return vec![nothing_chosen()];
     }
@@ -33,18 +33,7 @@ pub(super) fn check(parsed: &Parsed, wanted: Option<u32>, chosen: &[&Cluster]) -
     }
     findings.extend(unknown(chosen));
     findings.extend(offline(chosen));
-    findings.extend(fewer(wanted, chosen.len()));
     findings
-}
-
-/// G504: fewer clusters match than were asked for.
-fn fewer(wanted: Option<u32>, chosen: usize) -> Option<Finding> {
-    let wanted = wanted.filter(|wanted| chosen < usize::try_from(*wanted).unwrap_or(usize::MAX))?;
-    Some(Finding::warning(
-        "G504",
-        format!("{wanted} clusters are asked for and {chosen} match. It runs on those."),
-        "Loosen the placement, or ask for fewer.",
-    ))
 }
 
 fn nothing_chosen() -> Finding {

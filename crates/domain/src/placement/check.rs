@@ -1,9 +1,9 @@
 //! What can be said of a policy without knowing any cluster (G502).
 
 use super::remedy::relabel;
-use super::{Placement, Predicate, Toleration, TolerationOperator};
+use super::{MAX_WEIGHT, Placement, Predicate, Score, ScoreName, Spread, Toleration, TolerationOperator};
 use crate::finding::Finding;
-use crate::labels::{Labels, Term};
+use crate::labels::{self, Labels, Term};
 
 /// Checks the policy's grammar without knowing any cluster (G502). Paths are relative to the workload's spec.
 pub fn check(placement: &Placement) -> Vec<Finding> {
@@ -15,11 +15,21 @@ pub fn check(placement: &Placement) -> Vec<Finding> {
         }));
     }
     for (at, predicate) in placement.predicates.iter().enumerate() {
-        findings.extend(
-            check_predicate(predicate)
-                .map(|finding| finding.at(format!("/placement/predicates/{at}/labelSelector"))),
-        );
+        let place = format!("/placement/predicates/{at}");
+        findings
+            .extend(check_predicate(predicate).map(|finding| finding.at(format!("{place}/labelSelector"))));
+        findings.extend(check_facts(predicate).map(|finding| finding.at(format!("{place}/fieldSelector"))));
     }
+    for (at, score) in placement.score.iter().enumerate() {
+        let place = format!("/placement/score/{at}");
+        findings.extend(check_score(score).map(|(field, finding)| finding.at(place + field)));
+    }
+    for (at, spread) in placement.spread.iter().enumerate() {
+        let again = placement.spread[..at].iter().any(|other| other.key == spread.key);
+        let place = format!("/placement/spread/{at}");
+        findings.extend(check_spread(spread, again).map(|(field, finding)| finding.at(place + field)));
+    }
+    findings.extend(check_minimum(placement));
     if placement.number_of_clusters == Some(0) {
         findings.push(
             Finding::error(
@@ -72,4 +82,66 @@ fn check_predicate(predicate: &Predicate) -> Option<Finding> {
             "All terms must hold at once; write key in (a,b) for one of several values.",
         )
     })
+}
+
+fn check_facts(predicate: &Predicate) -> Option<Finding> {
+    predicate.field_selector.is_contradictory().then(|| {
+        Finding::warning(
+            "G502",
+            format!(
+                "The selector {} can match no cluster: its terms contradict each other.",
+                predicate.field_selector
+            ),
+            "All terms must hold at once; write fact in (a,b) for one of several values.",
+        )
+    })
+}
+
+fn check_score(score: &Score) -> Option<(&'static str, Finding)> {
+    if score.weight.abs() > MAX_WEIGHT {
+        let message = format!("A score weighs {}; {MAX_WEIGHT} is the heaviest.", score.weight);
+        return Some(("/weight", Finding::error("G502", message, "Use a weight from -10 to 10.")));
+    }
+    match (score.name, score.selector.is_empty()) {
+        (ScoreName::Label, true) => {
+            let message = "A score by label names no label, so it would score every cluster.";
+            Some(("/selector", Finding::error("G502", message, "Give it a selector such as tier=edge.")))
+        }
+        (ScoreName::Label, false) | (_, true) => None,
+        (name, false) => {
+            let message = format!("The score {} has a selector, which it does not look at.", name.name());
+            Some((
+                "/selector",
+                Finding::warning("G502", message, "Leave the selector out, or score by label."),
+            ))
+        }
+    }
+}
+
+fn check_spread(spread: &Spread, again: bool) -> Option<(&'static str, Finding)> {
+    if !labels::is_key(&spread.key) {
+        let message = format!("{:?} is nothing to spread over.", spread.key);
+        return Some((
+            "/key",
+            Finding::error("G502", message, "Use region, zone, provider or the key of a label."),
+        ));
+    }
+    if spread.max_skew == 0 {
+        let message = format!("The spread over {} allows no skew, so it could choose nothing.", spread.key);
+        return Some(("/maxSkew", Finding::error("G502", message, "Use a skew of 1 or more.")));
+    }
+    again.then(|| {
+        let message = format!("The placement is spread over {} twice.", spread.key);
+        ("/key", Finding::error("G502", message, "Keep one of them; the smaller skew is the stricter one."))
+    })
+}
+
+fn check_minimum(placement: &Placement) -> Option<Finding> {
+    let minimum = placement.min_clusters?;
+    let number = placement.number_of_clusters.filter(|number| *number > 0 && *number < minimum)?;
+    let message = format!("At least {minimum} clusters are asked for and at most {number}.");
+    Some(
+        Finding::error("G502", message, "Lower the minimum, or ask for more clusters.")
+            .at("/placement/minClusters"),
+    )
 }

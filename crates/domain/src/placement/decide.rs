@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{ClusterGroup, Decision, Placement, Step, StepResult, Verdict, number, predicate, taint};
+use super::predicate::Asked;
+use super::{ClusterGroup, Decision, Placement, Step, StepResult, Verdict, number, score, spread, taint};
 use crate::cluster::Cluster;
 use crate::id::ClusterId;
 
@@ -17,10 +18,12 @@ pub(super) struct Candidate<'a> {
     pub away: u32,
     /// Taints that make it the last choice.
     pub last_choice: Vec<String>,
+    /// What the scores gave it, weighted; 0 without any.
+    pub score: i64,
 }
 
-/// Decides for every cluster. `current` are the clusters that have the workload now: they are preferred when a number
-/// is asked for (steady), and `NoSelectIfNew` lets them stay.
+/// Decides for every cluster. `current` are the clusters that have the workload now: unless the policy is not sticky,
+/// they come before all others and a spread does not send them away; `NoSelectIfNew` and a cordon let them stay.
 ///
 /// The result does not depend on the order of `clusters`, `groups` or `current`: the chosen come first by name, then
 /// the refused, those first that need the fewest changes. The caller adds revision, time and trigger.
@@ -31,11 +34,14 @@ pub fn decide(
     current: &[ClusterId],
 ) -> Decision {
     let current: BTreeSet<ClusterId> = current.iter().copied().collect();
-    let mut candidates: Vec<Candidate<'_>> = clusters
-        .iter()
-        .map(|cluster| judge(placement, cluster, groups, current.contains(&cluster.id)))
-        .collect();
-    number::pick(&mut candidates, placement.number_of_clusters);
+    let asked = Asked::new(placement, groups);
+    let mut candidates: Vec<Candidate<'_>> =
+        clusters.iter().map(|cluster| judge(&asked, cluster, current.contains(&cluster.id))).collect();
+    let mut ranked: Vec<&mut Candidate<'_>> = candidates.iter_mut().filter(|c| c.away == 0).collect();
+    score::rate(&mut ranked, &placement.score);
+    number::rank(&mut ranked, placement.sticky);
+    let taken = spread::take(ranked, placement);
+    number::pick(taken, placement);
     // Among equally near clusters the one that got further is nearer.
     candidates.sort_by(|a, b| {
         let key = |c: &Candidate<'_>| (c.away, std::cmp::Reverse(c.steps.len()));
@@ -48,15 +54,10 @@ pub fn decide(
 
 /// Every step but the last, which needs all clusters. The record ends at the first refusal, the count of what would
 /// have to change does not: a cluster with the wrong label *and* a taint is farther away than one with a taint.
-fn judge<'a>(
-    placement: &Placement,
-    cluster: &'a Cluster,
-    groups: &[ClusterGroup],
-    is_current: bool,
-) -> Candidate<'a> {
-    let (predicate, missing) = predicate::step(placement, cluster, groups);
-    let exclude = exclude(placement, cluster);
-    let tainted = taint::step(&placement.tolerations, cluster, is_current);
+fn judge<'a>(asked: &Asked<'_>, cluster: &'a Cluster, is_current: bool) -> Candidate<'a> {
+    let (predicate, missing) = asked.step(cluster);
+    let exclude = exclude(asked, cluster);
+    let tainted = taint::step(&asked.placement.tolerations, cluster, is_current);
     let schedulable = schedulable(cluster, is_current);
     let away = missing + u32::from(!exclude.passed) + tainted.refusing + u32::from(!schedulable.passed);
 
@@ -64,11 +65,11 @@ fn judge<'a>(
     if let Some(refusal) = steps.iter().position(|step| !step.passed) {
         steps.truncate(refusal + 1);
     }
-    Candidate { cluster, is_current, steps, away, last_choice: tainted.last_choice }
+    Candidate { cluster, is_current, steps, away, last_choice: tainted.last_choice, score: 0 }
 }
 
-fn exclude(placement: &Placement, cluster: &Cluster) -> StepResult {
-    let passed = !placement.exclude.contains(&cluster.name);
+fn exclude(asked: &Asked<'_>, cluster: &Cluster) -> StepResult {
+    let passed = !asked.excluded.contains(cluster.name.as_str());
     StepResult {
         step: Step::Exclude,
         passed,

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use super::fact::{Comparison, Fact, FactSelector, FactTerm, Version};
+use crate::cluster::Cluster;
 use crate::labels::{Labels, Term};
 
 /// One thing that would have to change.
@@ -24,6 +26,10 @@ pub(super) enum Change {
     MakeGroup { group: String },
     /// Name the cluster in the policy.
     AddName { cluster: String },
+    /// Ask for less: these terms on one fact go. Nobody can move a cluster to another provider.
+    DropFact { terms: Vec<FactTerm> },
+    /// Bring the cluster to this version of Kubernetes or a newer one.
+    Upgrade { version: Version },
 }
 
 impl fmt::Display for Change {
@@ -44,6 +50,11 @@ impl fmt::Display for Change {
                 write!(f, "make the group {group}, which does not exist, and add it")
             }
             Self::AddName { cluster } => write!(f, "add {cluster} to the names in the placement"),
+            Self::DropFact { terms } => {
+                let texts: Vec<String> = terms.iter().map(FactTerm::to_string).collect();
+                write!(f, "take {} out of the placement", listed(&texts, "and"))
+            }
+            Self::Upgrade { version } => write!(f, "upgrade it to Kubernetes {version} or newer"),
         }
     }
 }
@@ -80,6 +91,24 @@ pub(super) fn relabel(terms: &[&Term], labels: &Labels) -> Option<Vec<Change>> {
         }
     }
     Some(changes)
+}
+
+/// One change for every fact that does not hold.
+pub(super) fn other_facts(selector: &FactSelector, cluster: &Cluster) -> Vec<Change> {
+    let change = |fact: Fact| {
+        let terms: Vec<FactTerm> =
+            selector.terms.iter().filter(|term| term.fact() == fact).cloned().collect();
+        if terms.iter().all(|term| term.matches(cluster)) {
+            return None;
+        }
+        Some(match &terms[..] {
+            [FactTerm::Version(Comparison::AtLeast, version)] if !fact.values(cluster).is_empty() => {
+                Change::Upgrade { version: version.clone() }
+            }
+            _ => Change::DropFact { terms },
+        })
+    };
+    Fact::ALL.into_iter().filter_map(change).collect()
 }
 
 fn relabel_key(key: &str, terms: &[&Term], labels: &Labels) -> Option<Option<Change>> {

@@ -4,6 +4,8 @@ use super::*;
 use crate::cluster::{ClusterKind, Reach, Taint};
 use crate::finding::Severity;
 
+mod choice;
+
 /// A cluster `name` with these labels; its id follows from its name.
 pub(super) fn cluster(name: &str, labels: &[(&str, &str)]) -> Cluster {
     let random = name.bytes().fold(7_u128, |sum, byte| (sum * 257 + u128::from(byte)) % (1 << 79));
