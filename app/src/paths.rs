@@ -29,6 +29,8 @@ pub enum Tab {
     Config,
     /// Where it belongs.
     Placement,
+    /// What differs on some clusters.
+    Overrides,
     /// Its revisions.
     History,
     /// What happened to it.
@@ -37,7 +39,8 @@ pub enum Tab {
 
 impl Tab {
     /// All of them, in the order shown.
-    pub const ALL: [Self; 5] = [Self::Clusters, Self::Config, Self::Placement, Self::History, Self::Events];
+    pub const ALL: [Self; 6] =
+        [Self::Clusters, Self::Config, Self::Placement, Self::Overrides, Self::History, Self::Events];
 
     /// The word in the address.
     pub const fn slug(self) -> &'static str {
@@ -45,6 +48,7 @@ impl Tab {
             Self::Clusters => "clusters",
             Self::Config => "config",
             Self::Placement => "placement",
+            Self::Overrides => "overrides",
             Self::History => "history",
             Self::Events => "events",
         }
@@ -56,6 +60,7 @@ impl Tab {
             Self::Clusters => "Clusters",
             Self::Config => "Config",
             Self::Placement => "Placement",
+            Self::Overrides => "Overrides",
             Self::History => "History",
             Self::Events => "Events",
         }
@@ -151,6 +156,7 @@ mod tests {
             workload("web"),
             workload_tab("web", Tab::Config),
             workload_tab("web", Tab::Placement),
+            workload_tab("web", Tab::Overrides),
             workload_tab("web", Tab::History),
             workload_tab("web", Tab::Events),
             release("web", "edge-1"),
@@ -171,6 +177,7 @@ mod tests {
         /workloads/web
         /workloads/web?tab=config
         /workloads/web?tab=placement
+        /workloads/web?tab=overrides
         /workloads/web?tab=history
         /workloads/web?tab=events
         /workloads/web?open=edge-1

@@ -16,6 +16,7 @@ use crate::live::{self, Topic};
 use crate::paths;
 
 mod calls;
+mod candidates;
 mod clusters_tab;
 mod config_tab;
 mod containers;
@@ -25,6 +26,9 @@ mod form;
 mod history_tab;
 mod new;
 mod one;
+mod override_fields;
+mod override_form;
+mod overrides_tab;
 mod placement_form;
 mod placement_tab;
 mod publish;
@@ -32,6 +36,7 @@ mod release;
 mod skeleton;
 #[cfg(feature = "ssr")]
 mod source;
+mod verdicts;
 mod wizard;
 
 pub use new::NewPage;

@@ -13,6 +13,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["an open release", "/workloads/lighthouse?open=eu-west-1"],
   ["a draft", "/workloads/lighthouse?tab=config"],
   ["a placement", "/workloads/lighthouse?tab=placement"],
+  ["overrides", "/workloads/lighthouse?tab=overrides"],
   ["a history", "/workloads/lighthouse?tab=history"],
   ["what happened to a workload", "/workloads/lighthouse?tab=events"],
   ["a review", "/workloads/lighthouse/publish"],

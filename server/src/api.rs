@@ -18,6 +18,7 @@ use crate::site::Site;
 pub mod cluster;
 pub mod event;
 pub mod fleet;
+pub mod group;
 pub mod join_token;
 pub mod overrides;
 pub mod placement;
@@ -96,6 +97,11 @@ fn table(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(join_token::create::handler))
         .routes(routes!(join_token::delete::handler))
         .routes(routes!(registration::list::handler))
+        .routes(routes!(group::list::handler))
+        .routes(large(routes!(group::create::handler)))
+        .routes(routes!(group::get::handler))
+        .routes(large(routes!(group::put::handler)))
+        .routes(routes!(group::delete::handler))
         .routes(routes!(fleet::handler))
         .routes(routes!(event::list::handler))
         .routes(routes!(token::list::handler))

@@ -11,6 +11,7 @@ use super::clusters_tab::ClustersTab;
 use super::config_tab::ConfigTab;
 use super::dialogs::Dialogs;
 use super::history_tab::{EventsTab, HistoryTab};
+use super::overrides_tab::OverridesTab;
 use super::placement_tab::PlacementTab;
 use super::wizard::Step;
 use crate::components::{Age, CountLine, Refusal, Strip, count_of, loaded};
@@ -37,6 +38,7 @@ pub fn WorkloadPage() -> impl IntoView {
                 Tab::Clusters => view! { <ClustersTab name=name group=group version=version /> }.into_any(),
                 Tab::Config => view! { <ConfigTab name=name /> }.into_any(),
                 Tab::Placement => view! { <PlacementTab name=name /> }.into_any(),
+                Tab::Overrides => view! { <OverridesTab name=name /> }.into_any(),
                 Tab::History => view! { <HistoryTab name=name version=version /> }.into_any(),
                 Tab::Events => view! { <EventsTab name=name version=version /> }.into_any(),
             }}
@@ -173,12 +175,16 @@ fn Facts(view: WorkloadView) -> impl IntoView {
 fn placed(placement: &domain::placement::Placement) -> String {
     let one = |predicate: &domain::placement::Predicate| {
         let names = u32::try_from(predicate.names.len()).unwrap_or(u32::MAX);
-        match (names, predicate.groups.is_empty(), predicate.label_selector.is_empty()) {
-            (0, true, true) => "every cluster".to_owned(),
-            (0, true, false) => predicate.label_selector.to_string(),
-            (n, true, true) => count_of(n, "named cluster"),
-            _ => "a mix of names, groups and labels".to_owned(),
-        }
+        let groups = predicate.groups.join(" or ");
+        let (labels, facts) = (predicate.label_selector.to_string(), predicate.field_selector.to_string());
+        let parts = [
+            if names > 0 { count_of(names, "named cluster") } else { String::new() },
+            if groups.is_empty() { String::new() } else { format!("group {groups}") },
+            labels,
+            facts,
+        ];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        if parts.is_empty() { "every cluster".to_owned() } else { parts.join(" with ") }
     };
     let any: Vec<String> = placement.predicates.iter().map(one).collect();
     let base = if any.is_empty() { "nowhere yet".to_owned() } else { any.join(" or ") };

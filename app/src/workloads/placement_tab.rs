@@ -1,44 +1,42 @@
 //! Where a workload belongs: the form, and for every cluster whether it matches and because of what.
 
-use domain::ClusterId;
-use domain::cluster::Cluster;
-use domain::placement::Decision;
-use domain::workload::{Intent, Workload};
+use domain::Finding;
+use domain::workload::Workload;
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use super::form::{LiveMatch, PlacementFields, Verdicts};
+use super::candidates::Candidates;
+use super::form::{PlacementFields, with_spare_rows};
 use super::placement_form::PlacementForm;
+use super::verdicts::{LiveMatch, decided, said};
 use crate::components::{Banner, Look, Refusal, Said, loaded_part};
 use crate::errors::Answer;
 use crate::paths::{self, Tab};
 
-/// What the tab works with.
+/// What the editor works with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlacementData {
     /// The workload with its draft; without the texts of its files.
     pub workload: Workload,
-    /// Every cluster.
-    pub clusters: Vec<Cluster>,
-    /// What was decided last.
-    pub decision: Decision,
+    /// The fleet to choose from.
+    pub candidates: Candidates,
 }
 
-/// The tab's query.
+/// The editor's query.
 #[server(prefix = "/api/fn", endpoint = "placement_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn placement_read(name: String) -> Answer<PlacementData> {
-    use super::calls::candidates_read;
     use super::source::without_texts;
     use crate::host;
     let hub = host::hub_for_reader()?;
     let mut workload = host::answer(hub.workload_view(&name).await)?.workload;
     without_texts(&mut workload.draft.source);
-    let decision = host::answer(hub.placement_decision(&name).await)?;
-    Ok(PlacementData { workload, clusters: candidates_read().await?, decision })
+    let fleet = host::answer(hub.placement_fleet(&name).await)?;
+    let candidates = Candidates::of(fleet.clusters, fleet.groups, &fleet.current);
+    Ok(PlacementData { workload, candidates })
 }
 
-/// Saves the placement of the draft; `then` says where the wizard goes on.
+/// Saves the placement of the draft; `then` says where a step of the wizard leads.
 #[server(prefix = "/api/fn", endpoint = "placement_save")]
 pub async fn placement_save(
     name: String,
@@ -46,7 +44,6 @@ pub async fn placement_save(
     placement: PlacementForm,
     #[server(default)] then: String,
 ) -> Answer<i64> {
-    use super::wizard::{Step, go_on};
     use crate::{errors::AppError, host};
     let (hub, actor) = (host::hub()?, host::actor()?);
     let placement = placement.placement().map_err(|findings| host::refused(AppError::Invalid(findings)))?;
@@ -54,7 +51,7 @@ pub async fn placement_save(
     spec.placement = placement;
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
     let revision = host::answer(hub.workload_edit(&actor, &name, edit, Some(seen)).await)?.revision;
-    go_on(&name, Step::Placement, &then);
+    super::wizard::go_on(&name, super::wizard::Step::Placement, &then);
     Ok(revision)
 }
 
@@ -63,40 +60,32 @@ pub async fn placement_save(
 pub fn PlacementTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<PlacementSave>::new();
     let data = Resource::new(move || name.get(), placement_read);
-    loaded_part(data, move |data| show(data, action))
+    loaded_part(data, move |data| view! { <PlacementEdit data=data action=action /> }.into_any())
 }
 
-fn show(data: PlacementData, action: ServerAction<PlacementSave>) -> AnyView {
-    let clusters = StoredValue::new(data.clusters);
-    let Some(form) = PlacementForm::of(&data.workload.draft.placement) else {
-        return view! {
-            <Banner look=Look { icon: "note", hue: "hue-unknown", loud: "state-quiet" }>
-                <p>
-                    <b>"This placement says more than the form can."</b>
-                    " It was written through the API or the command line; change it there. Below is what it decided."
-                </p>
-            </Banner>
-            <Verdicts decision=data.decision clusters=clusters />
-        }
-        .into_any();
-    };
-    let current = match data.workload.intent {
-        Intent::Published => data.decision.chosen().map(|verdict| verdict.cluster).collect(),
-        _ => Vec::new(),
-    };
-    view! { <PlacementEditor workload=data.workload form=form clusters=clusters current=current action=action /> }.into_any()
-}
+/// What stands at the end of the form: from the findings, and whether the form is on its way.
+pub type Foot = fn(Signal<Vec<Finding>>, Signal<bool>) -> AnyView;
 
+/// The editor with its live result. In a step of the wizard the foot is the wizard's; in the tab it has a button of its own.
 #[component]
-fn PlacementEditor(
-    workload: Workload,
-    form: PlacementForm,
-    clusters: StoredValue<Vec<Cluster>>,
-    current: Vec<ClusterId>,
+pub fn PlacementEdit(
+    /// The workload and its fleet.
+    data: PlacementData,
+    /// Saves.
     action: ServerAction<PlacementSave>,
+    /// The wizard's foot.
+    #[prop(optional)]
+    foot: Option<Foot>,
 ) -> impl IntoView {
-    let begin = PlacementForm::from_query(&use_query_map().get_untracked()).unwrap_or(form);
-    let form = RwSignal::new(begin);
+    let workload = data.workload;
+    let fleet = data.candidates.fleet();
+    let begin = PlacementForm::from_query(&use_query_map().get_untracked());
+    let begin = begin.unwrap_or_else(|| PlacementForm::of(&workload.draft.placement));
+    let form = RwSignal::new(with_spare_rows(begin, &fleet));
+    let fleet = StoredValue::new(fleet);
+    let decided = decided(form, fleet);
+    let findings =
+        Signal::derive(move || decided.with(|decided| fleet.with_value(|fleet| said(decided, fleet))));
     let seen = RwSignal::new(workload.revision);
     Effect::new(move |_| {
         if let Some(Ok(revision)) = action.value().get() {
@@ -104,7 +93,32 @@ fn PlacementEditor(
         }
     });
     let name = workload.name.clone();
-    let save = match domain::can::edit(&workload) {
+    let busy = Signal::derive(move || action.pending().get());
+    let (id, end) = match foot {
+        Some(foot) => (super::wizard::FORM, foot(findings, busy)),
+        None => ("placement", own_foot(&workload)),
+    };
+    let outcome = foot.is_none().then(|| outcome(action, &name));
+    let said_no =
+        move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> });
+    let refused = foot.is_some().then_some(said_no);
+    view! {
+        <ActionForm action=action attr:id=id attr:class=if foot.is_some() { "wizard-step" } else { "stack-md" }>
+            {outcome} {refused}
+            <input type="hidden" name="name" value=name />
+            <input type="hidden" name="seen" value=move || seen.get().to_string() />
+            <div class="grid gap-10 lg:grid-cols-[372px_minmax(0,1fr)]">
+                <PlacementFields form=form fleet=fleet />
+                <LiveMatch decided=decided fleet=fleet />
+            </div>
+            {end}
+        </ActionForm>
+    }
+    .into_any()
+}
+
+fn own_foot(workload: &Workload) -> AnyView {
+    let save = match domain::can::edit(workload) {
         Ok(()) => {
             view! { <button class="btn btn-primary" type="submit">"Save placement"</button> }.into_any()
         }
@@ -112,26 +126,15 @@ fn PlacementEditor(
             .into_any(),
     };
     view! {
-        <div class="stack-md">
-            {outcome(action, &name)}
-            <div class="grid gap-10 lg:grid-cols-[372px_minmax(0,1fr)]">
-                <ActionForm action=action attr:class="stack-md">
-                    <input type="hidden" name="name" value=name.clone() />
-                    <input type="hidden" name="seen" value=move || seen.get().to_string() />
-                    <input type="hidden" name="tab" value=Tab::Placement.slug() />
-                    <PlacementFields form=form clusters=clusters />
-                    <div class="flex gap-2">
-                        {save}
-                        <noscript>
-                            <button class="btn" type="submit" formmethod="get" formaction=paths::workload(&name)>
-                                "Try it"
-                            </button>
-                        </noscript>
-                    </div>
-                    <p class="meta">"Saving changes the draft. Clusters change when you publish."</p>
-                </ActionForm>
-                <LiveMatch form=form clusters=clusters current=StoredValue::new(current) />
-            </div>
+        <input type="hidden" name="tab" value=Tab::Placement.slug() />
+        <div class="flex flex-wrap items-center gap-3">
+            {save}
+            <noscript>
+                <button class="btn" type="submit" formmethod="get" formaction=paths::workload(&workload.name)>
+                    "Try it"
+                </button>
+            </noscript>
+            <span class="meta">"Saving changes the draft. Clusters change when you publish."</span>
         </div>
     }
     .into_any()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    apply, cluster, completion, context, delete, diagnose, events, explain, get, history, login, plan,
+    apply, cluster, completion, context, delete, diagnose, events, explain, get, group, history, login, plan,
     publish, rollback, status, sync, unpublish, validate, version,
 };
 
@@ -102,6 +102,9 @@ pub enum Command {
     /// Look at clusters, label them, and close them to new workloads
     #[command(subcommand)]
     Cluster(cluster::Cluster),
+    /// Named sets of clusters
+    #[command(subcommand)]
+    Group(group::Group),
     /// Say why something is as it is
     #[command(subcommand)]
     Explain(explain::Explain),
@@ -136,6 +139,7 @@ mod tests {
             "status",
             "history",
             "events",
+            "group",
             "explain",
             "diagnose",
         ] {

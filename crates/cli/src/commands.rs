@@ -16,6 +16,7 @@ pub mod diagnose;
 pub mod events;
 pub mod explain;
 pub mod get;
+pub mod group;
 pub mod history;
 pub mod login;
 pub mod plan;
@@ -72,6 +73,7 @@ async fn remotely(command: Command, remote: &Remote, out: &mut Out) -> Result<Ex
         Command::Rollback(command) => command.run(remote, out).await,
         Command::Events(command) => command.run(remote, out).await,
         Command::Cluster(command) => command.run(remote, out).await,
+        Command::Group(command) => command.run(remote, out).await,
         Command::Explain(command) => command.run(remote, out).await,
         Command::Diagnose(command) => command.run(remote, out).await,
         Command::Validate(_)

@@ -58,6 +58,20 @@ pub fn delete(workload: &Workload) -> Can {
     }
 }
 
+/// Whether a cluster group may be forgotten, given the workloads whose draft or published revision ask for it.
+pub fn delete_group(group: &str, asking: &[String]) -> Can {
+    match asking {
+        [] => Ok(()),
+        [only] => no(format!(
+            "{only} asks for the group {group}: take it out of its placement and overrides first."
+        )),
+        [first, rest @ ..] => no(format!(
+            "{first} and {} more workloads ask for the group {group}: take it out of their placements and overrides first.",
+            rest.len()
+        )),
+    }
+}
+
 /// Whether a release may be given up without its cluster's word.
 pub fn abandon(release: &Release) -> Can {
     match release.goal {

@@ -17,6 +17,7 @@ mod explain;
 mod foreign;
 mod identity;
 mod located;
+pub mod plain;
 mod read;
 mod reader;
 mod size;

@@ -5,14 +5,47 @@
 //! only the clusters whose bundle changed.
 
 use domain::event::{EventKind, NewEvent};
-use domain::overrides::{self, Override};
+use domain::overrides::{self, Override, Patch, Target};
 use domain::workload::{Intent, Workload, WorkloadSpec};
-use domain::{Finding, can};
+use domain::{Finding, OverrideId, can};
 
 use crate::hub::Done;
 use crate::{Actor, Error, Hub};
 
+/// What an override says, without its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverrideContent {
+    /// The clusters it is for.
+    pub target: Target,
+    /// Its strength among those as specific.
+    pub priority: u32,
+    /// Changes, in order.
+    pub patches: Vec<Patch>,
+}
+
 impl Hub {
+    /// Saves an override under a name: the one that has it already keeps its id.
+    pub async fn override_put(
+        &self,
+        actor: &Actor,
+        workload: &str,
+        name: &str,
+        (content, now): (OverrideContent, bool),
+    ) -> Result<Workload, Error> {
+        let mut tx = self.read().await?;
+        let before = self.load_workload(&mut tx, workload).await?.draft.overrides;
+        drop(tx);
+        let known = before.into_iter().find(|known| known.name == name).map(|known| known.id);
+        let change = Override {
+            id: known.unwrap_or_else(|| self.ids().make(OverrideId::from_parts)),
+            name: name.to_owned(),
+            target: content.target,
+            priority: content.priority,
+            patches: content.patches,
+        };
+        self.override_save(actor, workload, change, now).await
+    }
+
     /// Saves an override by name.
     pub async fn override_save(
         &self,

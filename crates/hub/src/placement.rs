@@ -1,17 +1,45 @@
 //! Questions about placement: what would be chosen, what was chosen, and why (E-3).
 
 use domain::ClusterId;
-use domain::event::{EventKind, NewEvent};
+use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Decision, Placement, decide};
 use domain::release::ReleaseGoal;
 use store::Tx;
 
-use crate::hub::Done;
-use crate::{Actor, Error, Hub};
+use crate::{Error, Hub};
+
+/// What placement asks of the fleet.
+#[derive(Debug, Clone)]
+pub struct PlacementFleet {
+    /// Every cluster, without its lists of kinds and namespaces.
+    pub clusters: Vec<Cluster>,
+    /// Every group.
+    pub groups: Vec<ClusterGroup>,
+    /// The clusters that have the workload now.
+    pub current: Vec<ClusterId>,
+}
+
+/// A decision with what it was made of.
+pub(crate) struct Preview {
+    pub decision: Decision,
+    pub clusters: Vec<Cluster>,
+    pub groups: Vec<ClusterGroup>,
+}
 
 impl Hub {
     /// What this placement would choose now; `workload` names who has clusters already (steady), may be empty.
     pub async fn placement_preview(&self, workload: &str, placement: &Placement) -> Result<Decision, Error> {
+        Ok(self.preview(workload, placement).await?.decision)
+    }
+
+    pub(crate) async fn preview(&self, workload: &str, placement: &Placement) -> Result<Preview, Error> {
+        let PlacementFleet { clusters, groups, current } = self.placement_fleet(workload).await?;
+        let decision = decide(placement, &clusters, &groups, &current);
+        Ok(Preview { decision, clusters, groups })
+    }
+
+    /// What a placement of this workload is decided from; the name may be empty or nobody's.
+    pub async fn placement_fleet(&self, workload: &str) -> Result<PlacementFleet, Error> {
         let mut tx = self.read().await?;
         let current = match store::workload::by_name(&mut tx, self.project(), workload).await? {
             Some(found) => current_clusters(&mut tx, found.id).await?,
@@ -19,7 +47,7 @@ impl Hub {
         };
         let clusters = store::cluster::all(&mut tx).await?;
         let groups = store::group::all(&mut tx).await?;
-        Ok(decide(placement, &clusters, &groups, &current))
+        Ok(PlacementFleet { clusters, groups, current })
     }
 
     /// What was decided last for this workload; a preview of the draft if nothing was.
@@ -32,27 +60,6 @@ impl Hub {
             Some(decision) => Ok(decision),
             None => self.placement_preview(workload, &found.draft.placement).await,
         }
-    }
-}
-
-impl Hub {
-    /// All groups, by name.
-    pub async fn group_list(&self) -> Result<Vec<ClusterGroup>, Error> {
-        let mut tx = self.read().await?;
-        Ok(store::group::all(&mut tx).await?)
-    }
-
-    /// Saves a group by name; every published workload is placed anew.
-    pub async fn group_save(&self, actor: &Actor, group: ClusterGroup) -> Result<(), Error> {
-        let refused: Vec<_> = domain::name::check_label("Group name", &group.name).into_iter().collect();
-        if !refused.is_empty() {
-            return Err(Error::Invalid(refused));
-        }
-        let mut tx = self.write().await?;
-        store::group::save(&mut tx, &group).await?;
-        store::workload::mark_all_published_dirty(&mut tx, self.clock().now()).await?;
-        let message = format!("Cluster group {} was saved.", group.name);
-        self.commit(tx, Done::dirty_with(NewEvent::new(EventKind::ClusterEdited, &actor.name, message))).await
     }
 }
 

@@ -2,20 +2,29 @@
 
 use domain::placement::ClusterGroup;
 
-use crate::record::all as read_all;
+use crate::record::{Record, Why, all as read_all, one};
 use crate::sql::{json, sql};
 use crate::{Error, Tx};
 
+const SELECT: &str = "SELECT name, members, selector FROM cluster_group";
+
 /// Every group, by name.
 pub async fn all(tx: &mut Tx) -> Result<Vec<ClusterGroup>, Error> {
-    let rows = sql("SELECT name, members, selector FROM cluster_group ORDER BY name").rows(tx).await?;
-    Ok(read_all(&rows, "cluster_group", |row| {
-        Ok(ClusterGroup {
-            name: row.text("name")?,
-            members: row.json("members")?,
-            selector: row.opt_parse("selector")?,
-        })
-    }))
+    let rows = sql(SELECT).push(" ORDER BY name").rows(tx).await?;
+    Ok(read_all(&rows, "cluster_group", read))
+}
+
+/// The group with this name.
+pub async fn by_name(tx: &mut Tx, name: &str) -> Result<Option<ClusterGroup>, Error> {
+    one(sql(SELECT).push(" WHERE name = $1").text(name).row(tx).await?, "cluster_group", read)
+}
+
+fn read(row: &Record<'_>) -> Result<ClusterGroup, Why> {
+    Ok(ClusterGroup {
+        name: row.text("name")?,
+        members: row.json("members")?,
+        selector: row.opt_parse("selector")?,
+    })
 }
 
 /// Makes the group or replaces it.

@@ -1,11 +1,11 @@
 //! Workloads with their drafts, and the queue of those the placer has to look at.
 
-use domain::workload::Workload;
+use domain::workload::{Workload, WorkloadSpec};
 use domain::{ProjectId, WorkloadId};
 
 use crate::label::{self, Owner};
-use crate::record::{Record, Why, one};
-use crate::sql::{json, sql};
+use crate::record::{Record, Why, all, one};
+use crate::sql::{containing, json, sql};
 use crate::{Error, Tx};
 
 mod dirty;
@@ -88,6 +88,28 @@ pub async fn by_id(tx: &mut Tx, id: WorkloadId) -> Result<Option<Workload>, Erro
 pub async fn delete(tx: &mut Tx, id: WorkloadId) -> Result<bool, Error> {
     tx.counts.retain(|(workload, _), _| *workload != id);
     Ok(sql("DELETE FROM workload WHERE id = $1").text(id).run(tx).await? == 1)
+}
+
+/// Names of the workloads whose draft or published revision ask for this cluster group, in a placement or an override.
+pub async fn asking_for_group(tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
+    // The text of a group's name only narrows the rows down; what it stands for is read below.
+    let rows = sql("SELECT w.name, w.draft AS spec FROM workload w WHERE w.draft LIKE $1 ESCAPE '\\' UNION ALL \
+         SELECT w.name, r.spec FROM workload w JOIN revision r ON r.workload_id = w.id AND r.number = w.published \
+         WHERE w.intent = 'published' AND r.spec LIKE $1 ESCAPE '\\' ORDER BY 1")
+    .text(containing(&format!("\"{group}\"")))
+    .rows(tx)
+    .await?;
+    let found = all(&rows, "workload", |row| Ok((row.text("name")?, row.json::<WorkloadSpec>("spec")?)));
+    let mut names: Vec<String> =
+        found.into_iter().filter(|(_, spec)| asks_for(spec, group)).map(|(name, _)| name).collect();
+    names.dedup();
+    Ok(names)
+}
+
+fn asks_for(spec: &WorkloadSpec, group: &str) -> bool {
+    let named = |groups: &[String]| groups.iter().any(|one| one == group);
+    spec.placement.predicates.iter().any(|predicate| named(&predicate.groups))
+        || spec.overrides.iter().any(|over| named(&over.target.groups))
 }
 
 /// How many workloads a project has.

@@ -25,7 +25,7 @@ pub use cluster::{BreakRequest, Breakage, ClusterPatch};
 pub use error::Error;
 pub use event::{EventPage, EventQuery};
 pub use join::{AcceptRequest, InstallManifest, InstallRequest, JoinTokenCreated};
-pub use placement::PreviewRequest;
+pub use placement::{GroupPut, PreviewRequest};
 pub use problem::Problem;
 pub use status::{Status, TargetCluster};
 pub use token::{NewToken, Token, TokenCreated};

@@ -3,6 +3,7 @@
 mod access;
 mod assets;
 mod clusters;
+mod groups;
 mod house;
 mod idempotency;
 mod openapi;

@@ -19,6 +19,11 @@ async fn the_api_has_these_operations() {
     }
     lines.sort();
     insta::assert_snapshot!(lines.join("\n"), @r"
+    /api/v1/cluster-groups GET groupList
+    /api/v1/cluster-groups POST groupCreate
+    /api/v1/cluster-groups/{group} DELETE groupDelete
+    /api/v1/cluster-groups/{group} GET groupGet
+    /api/v1/cluster-groups/{group} PUT groupPut
     /api/v1/clusters GET clusterList
     /api/v1/clusters/{cluster} DELETE clusterDelete
     /api/v1/clusters/{cluster} GET clusterGet

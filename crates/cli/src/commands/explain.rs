@@ -114,6 +114,8 @@ const fn name(step: Step) -> &'static str {
         Step::Exclude => "exclusion",
         Step::Taint => "taints",
         Step::Schedulable => "schedulable",
+        Step::Score => "score",
+        Step::Spread => "spread",
         Step::Number => "number",
         Step::NewMember => "new member",
     }

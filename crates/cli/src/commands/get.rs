@@ -159,6 +159,9 @@ fn placement(spec: &domain::workload::WorkloadSpec) -> String {
     if let Some(number) = spec.placement.number_of_clusters {
         text.push_str(&format!("; at most {number}"));
     }
+    for spread in &spec.placement.spread {
+        text.push_str(&format!("; spread over {}", spread.key));
+    }
     text
 }
 
@@ -172,6 +175,9 @@ fn predicate(predicate: &domain::placement::Predicate) -> String {
     }
     if !predicate.label_selector.is_empty() {
         parts.push(predicate.label_selector.to_string());
+    }
+    if !predicate.field_selector.is_empty() {
+        parts.push(predicate.field_selector.to_string());
     }
     if parts.is_empty() { "every cluster".to_owned() } else { parts.join(" and ") }
 }

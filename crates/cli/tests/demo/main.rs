@@ -272,3 +272,16 @@ fn a_mistyped_name_and_a_wrong_token_are_answered_with_what_to_do() {
     let events = house.json(&["events", "--workload", "lighthouse", "-o", "json"]);
     assert!(!events["items"].as_array().unwrap().is_empty());
 }
+
+#[test]
+fn s1_2_a_group_is_set_listed_and_deleted() {
+    let house = House::open();
+    let set = house.run(&["group", "set", "eu", "--selector", "region=eu-west", "--clusters", "us-east-1"]);
+    assert_eq!((set.code, &*set.out), (0, "group/eu saved\n"), "{set}");
+    let list = house.json(&["group", "list", "-o", "json"]);
+    assert_eq!(list[0]["members"][0], "us-east-1");
+    assert_eq!(house.run(&["group", "set", "none"]).code, 2, "a group of nobody is no group");
+    let gone = house.run(&["group", "delete", "eu"]);
+    assert_eq!((gone.code, &*gone.out), (0, "group/eu deleted\n"), "{gone}");
+    assert_eq!(house.run(&["group", "delete", "eu"]).code, 1);
+}

@@ -7,36 +7,33 @@ use domain::finding;
 use domain::guard::Known;
 use domain::manifest::{self, Parsed};
 use domain::overrides::check_targets;
-use domain::placement::{ClusterGroup, Decision};
+use domain::placement::{ClusterGroup, Decision, outlook};
 use domain::render::Rendering;
 use domain::schema::kubernetes;
 use domain::workload::{Source, WorkloadSpec};
 use domain::{ClusterId, guard};
 
 use super::CheckResult;
+use crate::placement::Preview;
 use crate::{Error, Hub};
 
 impl Hub {
     /// Guard rails and placement preview of a draft, without storing anything (S0-14).
     pub async fn workload_check(&self, name: &str, spec: &WorkloadSpec) -> Result<CheckResult, Error> {
-        let decision = self.placement_preview(name, &spec.placement).await?;
+        let Preview { decision, clusters, groups } = self.preview(name, &spec.placement).await?;
         let chosen: Vec<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
         let mut tx = self.read().await?;
         let targets = store::cluster::all_with_facts(&mut tx, &chosen).await?;
-        let (mut groups, mut about_overrides) = (Vec::new(), Vec::new());
-        if !spec.overrides.is_empty() {
-            let fleet = store::cluster::all(&mut tx).await?;
-            groups = store::group::all(&mut tx).await?;
-            about_overrides = check_targets(&spec.overrides, &fleet, &chosen, &groups);
-        }
         drop(tx);
+        let mut about_places = outlook(&spec.placement, &decision, &clusters);
+        about_places.extend(check_targets(&spec.overrides, &clusters, &chosen, &groups));
         let parsed = parse(spec.source.clone()).await?;
         let mut findings = check_with(name.to_owned(), spec.clone(), parsed, targets, groups).await?;
         if decision.verdicts.is_empty() {
             findings.retain(|finding| finding.code != "G501");
             findings.push(guard::empty_fleet());
         }
-        findings.extend(about_overrides);
+        findings.extend(about_places);
         finding::sort(&mut findings);
         Ok(CheckResult { findings, decision: without_unneeded_detail(decision) })
     }

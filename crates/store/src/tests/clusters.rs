@@ -254,6 +254,8 @@ async fn groups_are_kept_by_name() {
         group::save(&mut tx, &edge).await.unwrap();
         edge.members.push("b".to_owned());
         group::save(&mut tx, &edge).await.unwrap();
+        assert_eq!(group::by_name(&mut tx, "edge").await.unwrap().as_ref(), Some(&edge));
+        assert_eq!(group::by_name(&mut tx, "core").await.unwrap(), None);
         assert_eq!(group::all(&mut tx).await.unwrap(), [edge]);
         assert!(group::delete(&mut tx, "edge").await.unwrap());
         assert!(!group::delete(&mut tx, "edge").await.unwrap());

@@ -3,11 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use domain::OverrideId;
-use domain::overrides::Override;
 use domain::workload::Workload;
-use hub::Hub;
-use rand::Rng as _;
+use hub::{Hub, OverrideContent};
 use wire::{OverridePut, Problem};
 
 use super::{OfOverride, When};
@@ -40,22 +37,7 @@ pub async fn handler(
     Query(when): Query<When>,
     Body(put): Body<OverridePut>,
 ) -> Result<(HeaderMap, Json<Workload>), Refusal> {
-    let before = hub.workload_view(&of.workload).await?.workload.draft.overrides;
-    let id = before.into_iter().find(|known| known.name == of.name).map(|known| known.id);
-    let change = Override {
-        id: id.unwrap_or_else(|| fresh(&hub)),
-        name: of.name,
-        target: put.target,
-        priority: put.priority,
-        patches: put.patches,
-    };
-    let workload = hub.override_save(&actor, &of.workload, change, when.now).await?;
+    let content = OverrideContent { target: put.target, priority: put.priority, patches: put.patches };
+    let workload = hub.override_put(&actor, &of.workload, &of.name, (content, when.now)).await?;
     Ok((etag(workload.revision), Json(workload)))
-}
-
-fn fresh(hub: &Hub) -> OverrideId {
-    OverrideId::from_parts(
-        u64::try_from(hub.clock().now().millis()).unwrap_or_default(),
-        rand::rng().random(),
-    )
 }

@@ -252,16 +252,6 @@ fn g203_a_version_without_a_digest_on_a_production_cluster_is_told() {
 }
 
 #[test]
-fn g504_fewer_matching_clusters_than_asked_for_is_told() {
-    let mut spec = WorkloadSpec::default();
-    spec.placement.number_of_clusters = Some(3);
-    let clusters = [cluster("a", ClusterFacts::default()), cluster("b", ClusterFacts::default())];
-    assert_eq!(codes(&found_for(CONFIG, spec.clone(), &clusters)), [("G504", false)]);
-    spec.placement.number_of_clusters = Some(2);
-    assert_eq!(found_for(CONFIG, spec, &clusters), []);
-}
-
-#[test]
 fn what_is_the_same_on_several_clusters_is_said_once_and_overrides_count() {
     let text = deployment(1, "securityContext: {privileged: true}");
     let clusters = [cluster("a", enforcing("baseline")), cluster("b", enforcing("baseline"))];
