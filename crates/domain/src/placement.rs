@@ -16,6 +16,7 @@ mod fact;
 #[cfg(test)]
 mod laws;
 mod members;
+mod notice;
 mod number;
 mod outlook;
 mod predicate;
@@ -30,6 +31,7 @@ pub use check::check;
 pub use decide::decide;
 pub use fact::{Comparison, Fact, FactSelector, FactTerm, Version};
 pub use members::hold_new_members;
+pub use notice::{Leaving, NOTICE_MILLIS, give_notice};
 pub use outlook::outlook;
 pub use score::{MAX_WEIGHT, Score, ScoreName};
 pub use spread::{Spread, WhenUnsatisfiable};
@@ -271,6 +273,9 @@ pub struct Decision {
     pub trigger: Trigger,
     /// Every cluster.
     pub verdicts: Vec<Verdict>,
+    /// Clusters that still have the workload and lose it soon, because they no longer match.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaving: Vec<Leaving>,
 }
 
 impl Decision {

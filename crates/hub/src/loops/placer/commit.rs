@@ -122,6 +122,17 @@ async fn write_decision(tx: &mut Tx, outcome: &Outcome, done: &mut Done) -> Resu
             NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
                 .workload(workload.id, &workload.name),
         );
+        if outcome.held == 0 && !outcome.noticed.is_empty() {
+            let message = format!(
+                "{} no longer matches {} and leaves in 15 minutes. Change it back to keep it, or publish to let it go at once.",
+                workload.name,
+                outcome.noticed.join(", ")
+            );
+            let event = NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
+                .workload(workload.id, &workload.name)
+                .weighing(Severity::Warning);
+            done.events.push(event);
+        }
         if outcome.held > 0 {
             let message = format!(
                 "{} no longer matches {} clusters at once. Nothing was removed; publish it again to let them go.",

@@ -23,6 +23,8 @@ pub(super) struct Outcome {
     pub leavers: Vec<Leaver>,
     /// Number of clusters that were kept although they no longer match, because too many would go at once.
     pub held: usize,
+    /// Names of clusters that no longer match and were told so now.
+    pub noticed: Vec<String>,
 }
 
 /// One cluster that should not have it any more.
@@ -57,11 +59,16 @@ pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>,
     drop(tx);
     let current: Vec<ClusterId> = present(&releases).map(|release| release.cluster).collect();
     let fleet = Fleet { clusters, groups };
-    let decision = decide_for(hub, &revision, &fleet, &current, latest.as_ref());
-    let (leavers, held) = leavers(&revision, &releases, &decision);
+    let mut decision = decide_for(hub, &revision, &fleet, &current, latest.as_ref());
+    let (leavers, held) = leavers(hub, &revision, &releases, &decision);
     let targets = targets(hub, &workload.name, revision, &decision, fleet.groups).await?;
+    if held > 0 {
+        // Nothing goes now; when fewer are left, their notice begins then.
+        decision.leaving.clear();
+    }
+    let noticed = noticed(latest.as_ref(), &decision);
     let news = latest.is_none_or(|latest| !says_the_same(&latest, &decision));
-    Ok(Some(Outcome { workload, decision: news.then_some(decision), targets, leavers, held }))
+    Ok(Some(Outcome { workload, decision: news.then_some(decision), targets, leavers, held, noticed }))
 }
 
 fn present(releases: &[Release]) -> impl Iterator<Item = &Release> {
@@ -77,7 +84,7 @@ fn taken_back(workload: Workload, releases: &[Release]) -> Outcome {
         why: why.clone(),
     };
     let leavers = present(releases).map(leave).collect();
-    Outcome { workload, decision: None, targets: Vec::new(), leavers, held: 0 }
+    Outcome { workload, decision: None, targets: Vec::new(), leavers, held: 0, noticed: Vec::new() }
 }
 
 fn decide_for(
@@ -94,18 +101,34 @@ fn decide_for(
     if !first && !revision.spec.addon {
         placement::hold_new_members(&mut decision, policy.new_members, current);
     }
+    if !first {
+        placement::give_notice(&mut decision, latest, current, hub.clock().now());
+    }
     decision.revision = Some(revision.number);
     decision.at = Some(hub.clock().now());
     decision.trigger = if first { Trigger::Published } else { Trigger::FleetChanged };
     decision
 }
 
-fn says_the_same(latest: &Decision, new: &Decision) -> bool {
-    latest.revision == new.revision && latest.verdicts == new.verdicts
+/// The clusters of which the decision before did not say that they leave.
+fn noticed(latest: Option<&Decision>, decision: &Decision) -> Vec<String> {
+    let before = latest.map_or(&[][..], |latest| &latest.leaving);
+    let new = decision.leaving.iter().filter(|one| before.iter().all(|old| old.cluster != one.cluster));
+    new.map(|one| one.name.clone()).collect()
 }
 
-/// The clusters to leave, and how many were held back instead. A publish is a person's word; a change of labels is not.
-fn leavers(revision: &Revision, releases: &[Release], decision: &Decision) -> (Vec<Leaver>, usize) {
+fn says_the_same(latest: &Decision, new: &Decision) -> bool {
+    latest.revision == new.revision && latest.verdicts == new.verdicts && latest.leaving == new.leaving
+}
+
+/// The clusters to leave, and how many were held back instead. A publish is a person's word; a change of labels is not, and
+/// is carried out only after its notice (E-6). Every workload is looked at every few minutes, so no timer is needed.
+fn leavers(
+    hub: &Hub,
+    revision: &Revision,
+    releases: &[Release],
+    decision: &Decision,
+) -> (Vec<Leaver>, usize) {
     let chosen: HashSet<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
     let refused: HashMap<ClusterId, &Verdict> =
         decision.refused().map(|verdict| (verdict.cluster, verdict)).collect();
@@ -114,6 +137,10 @@ fn leavers(revision: &Revision, releases: &[Release], decision: &Decision) -> (V
     if decision.trigger == Trigger::FleetChanged && leaving.len() > removal_limit(here.len()) {
         return (Vec::new(), leaving.len());
     }
+    let now = hub.clock().now();
+    let early: HashSet<ClusterId> =
+        decision.leaving.iter().filter(|one| one.at > now).map(|one| one.cluster).collect();
+    let leaving = leaving.into_iter().filter(|release| !early.contains(&release.cluster)).collect::<Vec<_>>();
     let leave = |release: &&&Release| {
         let step = refused.get(&release.cluster).and_then(|verdict| verdict.refusal());
         let why = step.map_or_else(
