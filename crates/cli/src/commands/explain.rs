@@ -43,6 +43,12 @@ impl Explain {
         let every_step = command.output.format == Format::Wide || command.cluster.is_some();
         for verdict in &decision.verdicts {
             out.line(&told(verdict, every_step, out.paint()))?;
+            if let Some(leaving) = decision.leaving.iter().find(|one| one.cluster == verdict.cluster) {
+                let at = leaving.at;
+                out.line(&format!(
+                    "  it has it still and loses it at {at}, unless it matches again by then"
+                ))?;
+            }
         }
         Ok(Exit::Done)
     }
