@@ -90,7 +90,11 @@ impl<'a> Asked<'a> {
             let ways = predicate.groups.iter().flat_map(|group| self.ways_in(group, &terms, cluster));
             changes.extend(ways.min_by_key(Vec::len)?);
         }
-        changes.extend(other_facts(&predicate.field_selector, cluster));
+        if !predicate.field_selector.is_empty() {
+            // A region can be told by a label, and that may be the very one that is to change.
+            let facts = other_facts(&predicate.field_selector, &relabelled(cluster, &changes));
+            changes.extend(facts);
+        }
         Some(changes)
     }
 
@@ -144,6 +148,22 @@ impl<'a> Asked<'a> {
         }));
         parts.join(", ")
     }
+}
+
+/// The cluster after the changes of its labels.
+fn relabelled(cluster: &Cluster, changes: &[Change]) -> Cluster {
+    let mut after = cluster.clone();
+    for change in changes {
+        match change {
+            Change::SetLabel { key, value, .. } => drop(after.labels.insert(key.clone(), value.clone())),
+            Change::SetOther { key, .. } | Change::Avoid { key, .. } => {
+                after.labels.insert(key.clone(), "other".to_owned());
+            }
+            Change::RemoveLabel { key } => drop(after.labels.remove(key)),
+            _ => {}
+        }
+    }
+    after
 }
 
 fn once_each<T: PartialEq>(all: Vec<T>) -> Vec<T> {
