@@ -52,7 +52,7 @@ fn said(findings: &[Finding]) -> String {
     let errors = findings.iter().filter(|finding| finding.blocks()).count();
     match (errors, findings.len()) {
         (0, 0) => "No findings".to_owned(),
-        (0, _) => format!("{}, which stop nobody", tally(findings)),
+        (0, _) => format!("{}; going on is fine", tally(findings)),
         (n, _) => {
             let errors = count_of(u32::try_from(n).unwrap_or(u32::MAX), "error");
             format!("{errors} to mend before publishing; going on is fine")
@@ -68,7 +68,7 @@ mod tests {
     fn the_foot_says_what_findings_mean_for_going_on() {
         let (error, warning) = (Finding::error("G214", "m", "h"), Finding::warning("G202", "m", "h"));
         assert_eq!(said(&[]), "No findings");
-        assert_eq!(said(std::slice::from_ref(&warning)), "1 warning, which stop nobody");
+        assert_eq!(said(std::slice::from_ref(&warning)), "1 warning; going on is fine");
         assert_eq!(said(&[error, warning]), "1 error to mend before publishing; going on is fine");
     }
 }
