@@ -62,6 +62,8 @@ test("s0_14 two containers with a Service and an Ingress go to three of five clu
   await accessible(page, "the placement");
   await page.getByRole("button", { name: "Continue to Overrides" }).click();
   await step(page, "Overrides");
+  await page.getByLabel("Clusters", { exact: true }).fill("us-east-1");
+  await page.getByLabel("Deployment pair replicas").fill("4");
   await accessible(page, "the overrides");
   await page.getByRole("button", { name: "Continue to Policies" }).click();
   await step(page, "Policies");
@@ -74,6 +76,8 @@ test("s0_14 two containers with a Service and an Ingress go to three of five clu
   for (const cluster of ["eu-west-1", "eu-west-2", "us-east-1"]) {
     await expect(row(page, cluster)).toContainText("Healthy", { timeout: 40_000 });
   }
+  await open(page, "/workloads/pair?tab=overrides");
+  await expect(row(page, "us-east-1")).toContainText("1 change");
   await remove(page, "pair");
 });
 

@@ -166,7 +166,7 @@ async fn e_2_a_plan_is_made_read_and_bound_to_its_publish() {
     let address = made.header("location");
     assert_eq!(address, format!("/api/v1/plans/{}", plan["id"].as_str().unwrap()));
     assert_eq!((&plan["revision"], &plan["targets"][0]["name"]), (&json!(1), &json!("eu-1")));
-    assert_eq!(house.get(&address).await.json()["hash"], plan["hash"]);
+    assert_eq!(house.get(address).await.json()["hash"], plan["hash"]);
     assert_eq!(house.get("/api/v1/plans/nope").await.problem(), (404, "NotFound".to_owned()));
 
     let other = json!({ "planHash": format!("sha256:{}", "0".repeat(64)) });

@@ -1,6 +1,6 @@
 //! The step that asks how a workload is kept.
 
-use domain::workload::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies, Workload};
+use domain::workload::{ConflictPolicy, DeletionPolicy, DriftPolicy, Workload};
 use leptos::prelude::*;
 use leptos_meta::Title;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,7 @@ pub struct PoliciesForm {
 #[server(prefix = "/api/fn", endpoint = "policies_save")]
 pub async fn policies_save(form: PoliciesForm, #[server(default)] then: String) -> Answer<i64> {
     use crate::host;
+    use domain::workload::Policies;
     let (hub, actor) = (host::hub()?, host::actor()?);
     let mut spec = host::answer(hub.workload_view(&form.name).await)?.workload.draft;
     spec.addon = form.addon;

@@ -84,11 +84,11 @@ pub async fn p14_a_field_that_cannot_change_is_named(place: Place) {
     moved["spec"]["template"]["metadata"]["labels"] = json!({"app": "other"});
     let mut renamed = claims;
     renamed["spec"]["serviceName"] = "other".into();
-    for object in [service("10.96.77.77".into()), job, moved, renamed] {
+    let ran = place.effect(vec![job], Policies::default()).await;
+    assert_eq!(ran.objects[0].outcome, Outcome::Unchanged, "a job that has run is not run again");
+    for object in [service("10.96.77.77".into()), moved, renamed] {
         let kind = object["kind"].as_str().unwrap().to_owned();
-        let bundle = place.bundle(vec![object]);
-        let goal = present(Policies::default());
-        let effect = place.agent.engine.effect(Some(place.release), &goal, &bundle).await;
+        let effect = place.effect(vec![object], Policies::default()).await;
         let finding = effect.findings().next().unwrap();
         assert_eq!(finding.code, "G406", "{kind}: {}", finding.message);
     }

@@ -103,6 +103,7 @@ async fn the_last_fifty_decisions_are_kept() {
                 at: Some(at(i64::from(number))),
                 trigger: Trigger::Published,
                 verdicts: Vec::new(),
+                ..Decision::default()
             };
             decision::insert(&mut tx, workload_id(1), &decision).await.unwrap();
         }
