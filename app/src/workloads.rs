@@ -31,6 +31,7 @@ mod override_form;
 mod overrides_tab;
 mod placement_form;
 mod placement_tab;
+mod policy_fields;
 mod publish;
 mod release;
 mod skeleton;

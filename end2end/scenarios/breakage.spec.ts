@@ -5,8 +5,12 @@ import { alive, cell, expect, open, row, test } from "./kit.js";
 
 /** Pulls a lever of the demo on the cluster's page. */
 async function breakIt(page: Page, what: string): Promise<void> {
-  await page.getByRole("button", { name: "Break it" }).click();
-  await page.getByRole("button", { name: what }).click();
+  // The page is live: what comes in while the menu opens may move it from under the pointer.
+  await expect(async () => {
+    const item = page.getByRole("button", { name: what });
+    if (!(await item.isVisible())) await page.getByRole("button", { name: "Break it" }).click();
+    await item.click({ timeout: 2_000 });
+  }).toPass({ timeout: 15_000 });
 }
 
 /** The newest entry of the log that says this. */

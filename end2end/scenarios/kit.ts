@@ -129,8 +129,16 @@ export function cell(page: Page, workload: string, cluster: string): Locator {
 
 /** Puts text into the editor that stands under this file name, as a paste does. */
 export async function paste(page: Page, file: string, text: string): Promise<void> {
-  const editor = page.getByRole("textbox", { name: file, exact: true });
-  await editor.fill(text);
+  // Not the plain field that the editor is about to cover.
+  const editor = page.getByRole("textbox", { name: file, exact: true }).and(page.locator(".cm-content"));
+  await editor.focus();
+  // Everything, also the lines that are out of sight and therefore not in the page.
+  await page.keyboard.press("ControlOrMeta+a");
+  await editor.evaluate((node, text) => {
+    const data = new DataTransfer();
+    data.setData("text/plain", text);
+    node.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  }, text);
 }
 
 /** Starts a draft in the wizard: names, then one file in the first step. */

@@ -2,7 +2,7 @@
 
 import AxeBuilder from "@axe-core/playwright";
 import { type Page } from "@playwright/test";
-import { expect, open, row, test } from "./kit.js";
+import { expect, open, paste, row, test } from "./kit.js";
 
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const NAME = "placed";
@@ -30,7 +30,7 @@ async function draft(page: Page): Promise<void> {
   await page.getByLabel("Namespace").fill(NAME);
   await page.getByText("YAML", { exact: true }).click();
   await page.getByRole("button", { name: "Continue to Source" }).click();
-  await page.getByRole("textbox", { name: "deploy.yaml", exact: true }).fill(YAML);
+  await paste(page, "deploy.yaml", YAML);
   await page.getByRole("button", { name: "Continue to Placement" }).click();
   await expect(page.getByRole("heading", { name: /clusters chosen/ })).toBeVisible();
 }

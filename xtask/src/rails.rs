@@ -32,7 +32,7 @@ pub fn time(paths: &Paths) -> Result<()> {
 
 /// Node with the rules, about to do a task.
 fn script(paths: &Paths, task: &str) -> Result<Command> {
-    let glue = module(paths)?;
+    let glue = build(paths)?;
     let mut node = paths.tool("node");
     node.arg("xtask/rails/rails.mjs").arg(task).arg(glue).arg(schema::file(paths));
     Ok(node)
@@ -40,7 +40,7 @@ fn script(paths: &Paths, task: &str) -> Result<Command> {
 
 /// Builds the rules for WASM, and the glue for Node. Together with the console, whose build of the domain is used: alone
 /// its dependencies would have other features and be compiled again.
-fn module(paths: &Paths) -> Result<PathBuf> {
+pub fn build(paths: &Paths) -> Result<PathBuf> {
     let mut cargo = paths.cargo();
     cargo.args(["build", "-p", "frontend", "-p", "rails", "--lib", "--target", "wasm32-unknown-unknown"]);
     cargo.args(["--profile", "wasm", "--target-dir"]).arg(paths.front());

@@ -55,9 +55,9 @@ fn step(paths: &Paths, name: &str, only: Option<&str>, used: &mut Vec<String>) -
         }
         "wasm" => wasm(paths),
         "unit" if only.is_none() => thread::scope(|scope| {
-            // The console compiles while tests wait for their clusters. What is wrong with it is said by the browser
-            // scenarios, which build it again if it is not there.
-            scope.spawn(|| site::build(paths));
+            // What runs in WASM compiles while tests wait for their clusters. What is wrong with it is said by the steps
+            // that use it: they build it again if it is not there.
+            scope.spawn(|| site::build(paths).and_then(|()| rails::build(paths)));
             unit(paths, used)
         }),
         "unit" => unit(paths, used),

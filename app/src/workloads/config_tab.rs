@@ -1,11 +1,12 @@
 //! The draft's files and policies. Saving changes the draft; only a publish changes clusters.
 
-use domain::workload::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies, SourceFile, Workload};
+use domain::workload::{SourceFile, Workload};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::calls::draft_read;
 use super::files::{Drafts, FilesEditor};
+use super::policy_fields::{PolicyFields, PolicyForm};
 use crate::components::{Banner, Look, Refusal, Said, loaded_part};
 use crate::errors::Answer;
 use crate::paths;
@@ -22,18 +23,8 @@ pub struct ConfigForm {
     pub namespace: String,
     /// The files.
     pub files: Vec<SourceFile>,
-    /// On every cluster that matches, by itself.
-    pub addon: bool,
-    /// Make the namespace.
-    pub create_namespace: bool,
-    /// Delete what a new revision no longer has.
-    pub prune: bool,
-    /// On drift.
-    pub drift: DriftPolicy,
-    /// On objects of others.
-    pub conflict: ConflictPolicy,
-    /// On leaving a cluster.
-    pub deletion: DeletionPolicy,
+    /// How it is kept.
+    pub kept: PolicyForm,
 }
 
 /// Saves files and policies of the draft.
@@ -46,16 +37,7 @@ pub async fn config_save(form: ConfigForm) -> Answer<i64> {
     let mut spec = host::answer(hub.workload_view(&form.name).await)?.workload.draft;
     spec.namespace = form.namespace.trim().to_owned();
     spec.source = source;
-    spec.addon = form.addon;
-    spec.policies = Policies {
-        create_namespace: form.create_namespace,
-        prune: form.prune,
-        drift: form.drift,
-        conflict: form.conflict,
-        deletion: form.deletion,
-        // What the form does not ask for stays as the API or the command line set it.
-        ..spec.policies
-    };
+    form.kept.into_spec(&mut spec);
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
     Ok(host::answer(hub.workload_edit(&actor, &form.name, edit, Some(form.seen)).await)?.revision)
 }
@@ -139,60 +121,5 @@ fn outcome(action: ServerAction<ConfigSave>, name: &str) -> impl IntoView + use<
         .into_any(),
         Some(Err(error)) => view! { <Said error=error /> }.into_any(),
         None => ().into_any(),
-    }
-}
-
-/// How a workload is kept, as fields.
-#[component]
-pub fn PolicyFields(
-    /// Whether it is an addon.
-    addon: bool,
-    /// What the draft says.
-    policies: Policies,
-) -> impl IntoView {
-    let tick = |name: &'static str, label: &'static str, on: bool| {
-        view! {
-            <label class="choice">
-                <input type="checkbox" class="checkbox" name=format!("form[{name}]") value="true" checked=on />
-                {label}
-            </label>
-        }
-    };
-    view! {
-        <div class="stack-sm">
-            {tick("addon", "Addon: also on clusters that match later, by itself", addon)}
-            {tick("create_namespace", "Make the namespace if it is missing", policies.create_namespace)}
-            {tick("prune", "Delete what a new revision no longer has", policies.prune)}
-        </div>
-        {select("drift", "When somebody changes an object", &[("revert", "Put it back"), ("notify", "Show it and leave it")], policies.drift as usize)}
-        {select("conflict", "When an object belongs to somebody else", &[("abort", "Stop and say who"), ("takeOver", "Take it over"), ("ifIdentical", "Adopt it if nothing of it would change")], policies.conflict as usize)}
-        {select("deletion", "When it leaves a cluster", &[("foreground", "Delete the objects"), ("orphan", "Leave them running"), ("selectivelyOrphan", "Leave those that its policy names")], policies.deletion as usize)}
-    }
-    .into_any()
-}
-
-/// A choice in the order of its enum; `chosen` is the position of the one that is chosen.
-fn select(
-    name: &'static str,
-    label: &'static str,
-    choices: &'static [(&'static str, &'static str)],
-    chosen: usize,
-) -> impl IntoView {
-    let option = |(at, (value, word)): (usize, &(&'static str, &'static str))| {
-        view! {
-            <option value=*value selected=at == chosen>
-                {*word}
-            </option>
-        }
-    };
-    view! {
-        <div class="field">
-            <label class="field-label" for=name>
-                {label}
-            </label>
-            <select class="select" id=name name=format!("form[{name}]")>
-                {choices.iter().enumerate().map(option).collect_view()}
-            </select>
-        </div>
     }
 }

@@ -103,6 +103,7 @@ fn row(
     restore: ServerAction<WorkloadRestore>,
 ) -> impl IntoView + use<> {
     let name = name.to_owned();
+    let said = format!("Take back revision {}", revision.number);
     let title = format!("Make the draft what revision {} was, and review it", revision.number);
     let files = u32::try_from(revision.spec.source.files().len()).unwrap_or(u32::MAX);
     view! {
@@ -120,7 +121,7 @@ fn row(
                 <ActionForm action=restore>
                     <input type="hidden" name="name" value=name />
                     <input type="hidden" name="revision" value=revision.number.to_string() />
-                    <button class="btn btn-sm" type="submit" title=title.clone() aria-label=title>
+                    <button class="btn btn-sm" type="submit" title=title aria-label=said>
                         {icon("undo")}
                         "Take back"
                     </button>

@@ -1,6 +1,6 @@
 //! The step that asks how a workload is kept.
 
-use domain::workload::{ConflictPolicy, DeletionPolicy, DriftPolicy, Workload};
+use domain::workload::Workload;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::{FORM, Step, WizardFoot, named};
 use crate::components::{Said, loaded};
 use crate::errors::Answer;
 use crate::workloads::calls::draft_read;
-use crate::workloads::config_tab::PolicyFields;
+use crate::workloads::policy_fields::{PolicyFields, PolicyForm};
 
 /// The form, as it is sent. Unticked boxes are not sent at all, so every part has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,37 +19,17 @@ pub struct PoliciesForm {
     pub name: String,
     /// The revision of the draft that the person saw.
     pub seen: i64,
-    /// On every cluster that matches, by itself.
-    pub addon: bool,
-    /// Make the namespace.
-    pub create_namespace: bool,
-    /// Delete what a new revision no longer has.
-    pub prune: bool,
-    /// On drift.
-    pub drift: DriftPolicy,
-    /// On objects of others.
-    pub conflict: ConflictPolicy,
-    /// On leaving a cluster.
-    pub deletion: DeletionPolicy,
+    /// How it is kept.
+    pub kept: PolicyForm,
 }
 
 /// Saves the policies of the draft; `then` says where the wizard goes on.
 #[server(prefix = "/api/fn", endpoint = "policies_save")]
 pub async fn policies_save(form: PoliciesForm, #[server(default)] then: String) -> Answer<i64> {
     use crate::host;
-    use domain::workload::Policies;
     let (hub, actor) = (host::hub()?, host::actor()?);
     let mut spec = host::answer(hub.workload_view(&form.name).await)?.workload.draft;
-    spec.addon = form.addon;
-    spec.policies = Policies {
-        create_namespace: form.create_namespace,
-        prune: form.prune,
-        drift: form.drift,
-        conflict: form.conflict,
-        deletion: form.deletion,
-        // What the form does not ask for stays as the API or the command line set it.
-        ..spec.policies
-    };
+    form.kept.into_spec(&mut spec);
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
     let revision = host::answer(hub.workload_edit(&actor, &form.name, edit, Some(form.seen)).await)?.revision;
     super::go_on(&form.name, Step::Policies, &then);
