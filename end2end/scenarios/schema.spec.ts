@@ -1,6 +1,6 @@
 // What kinds look like is known in the browser: a slip is named while one types, before anything is sent.
 
-import { expect, fixture, open, paste, step, test } from "./kit";
+import { expect, fixture, open, paste, step, test } from "./kit.js";
 
 test("a field that does not exist is named with the one that was meant, as one types", async ({ page }) => {
   const asked: string[] = [];

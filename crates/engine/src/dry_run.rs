@@ -181,6 +181,10 @@ impl Asking<'_> {
                 let outcome = self.compared(wanted, rule).await;
                 return (ObjectEffect::untried(object, outcome, message), Some(finding));
             }
+            // Whoever makes it, it is not us.
+            error @ Error::ObjectAwaited(_) => {
+                return (ObjectEffect::untried(object, Outcome::Unchanged, format!("{error}.")), None);
+            }
             error => match refusal(&object, error) {
                 Some(finding) => {
                     return (ObjectEffect::tried(object, Outcome::Refused { finding }), None);

@@ -2,6 +2,7 @@
 
 use domain::health::HealthStatus;
 use domain::plan::Outcome;
+use domain::policy::{UpdateRule, UpdateStrategy};
 use domain::release::{StageName, Sync};
 use domain::workload::{ConflictPolicy, Policies};
 use serde_json::json;
@@ -208,5 +209,18 @@ async fn g404_a_dry_run_tells_what_would_change_and_writes_nothing() {
         "{unknown:?}"
     );
     assert_eq!(cluster.resource_version(), version);
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn e_2_a_plan_does_not_say_that_it_makes_what_it_only_observes() {
+    let cluster = still_cluster();
+    let agent = agent(&cluster).await;
+    let rule = UpdateRule { strategy: UpdateStrategy::ReadOnly, ..UpdateRule::default() };
+    let policies = Policies { update: vec![rule], ..Policies::default() };
+    let asked = bundle(vec![config_map("theirs", "1")]);
+    let effect = agent.engine.effect(Some(release(1)), &present(policies), &asked).await;
+    assert_eq!(effect.objects[0].outcome, Outcome::Unchanged);
+    assert!(effect.objects[0].untried.contains("only observes it"), "{effect:?}");
     agent.stop().await;
 }
