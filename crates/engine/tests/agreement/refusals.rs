@@ -84,6 +84,12 @@ pub async fn p14_a_field_that_cannot_change_is_named(place: Place) {
     moved["spec"]["template"]["metadata"]["labels"] = json!({"app": "other"});
     let mut renamed = claims;
     renamed["spec"]["serviceName"] = "other".into();
+    let over = async || {
+        let job = place.get(("batch/v1", "Job"), "once").await.unwrap();
+        let conditions = job["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|one| one["type"] == "Complete" && one["status"] == "True")
+    };
+    place.eventually("run to its end", over).await;
     let ran = place.effect(vec![job], Policies::default()).await;
     assert_eq!(ran.objects[0].outcome, Outcome::Unchanged, "a job that has run is not run again");
     for object in [service("10.96.77.77".into()), moved, renamed] {
