@@ -115,6 +115,7 @@ impl Hub {
             targets: Vec::new(),
             effects: BTreeMap::new(),
             decision: outlook.checked.decision.clone(),
+            places: Plan::places_of(&crate::workload::parse(workload.draft.source.clone()).await?.manifests),
         };
         let (targets, effects) = self.questions(&plan, &workload, &outlook).await?;
         let mut tx = self.write().await?;

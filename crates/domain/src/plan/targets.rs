@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{BlastRadius, Effect, Tally};
 use crate::digest::Digest;
-use crate::finding::{self, Finding};
+use crate::finding::{self, Finding, Place};
 use crate::id::{ClusterId, PlanId, ReleaseId, WorkloadId};
+use crate::manifest::Manifest;
 use crate::placement::Decision;
 use crate::report::Goal;
 use crate::time::Timestamp;
@@ -148,6 +149,9 @@ pub struct Plan {
     pub effects: BTreeMap<Digest, Effect>,
     /// Where it would go, and why.
     pub decision: Decision,
+    /// Where the objects stand in the source, by kind and name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub places: BTreeMap<String, Place>,
 }
 
 /// Clusters on which the same would happen.
@@ -168,7 +172,24 @@ pub struct EffectGroup {
     pub tally: Tally,
 }
 
+/// Kind and name out of `Kind namespace/name`: in the source the namespace may be left out.
+fn called(object: &str) -> String {
+    let (kind, name) = object.split_once(' ').unwrap_or(("", object));
+    format!("{kind} {}", name.rsplit('/').next().unwrap_or_default())
+}
+
 impl Plan {
+    /// Where the objects of these manifests stand, for [`Plan::places`]; of two that are called the same, neither.
+    pub fn places_of(manifests: &[Manifest]) -> BTreeMap<String, Place> {
+        let mut places: BTreeMap<String, Option<Place>> = BTreeMap::new();
+        for manifest in manifests {
+            let place = Some(manifest.place.clone());
+            let name = called(&manifest.object_ref().to_string());
+            places.entry(name).and_modify(|there| *there = None).or_insert(place);
+        }
+        places.into_iter().filter_map(|(name, place)| Some((name, place?))).collect()
+    }
+
     /// Whether every agent that was asked has answered.
     pub fn is_complete(&self) -> bool {
         self.targets.iter().all(|target| target.state != TargetState::Asked)
@@ -190,7 +211,8 @@ impl Plan {
         self.targets.iter().any(|target| effect(target).is_none_or(|effect| !effect.is_nothing()))
     }
 
-    /// Adds what the clusters say to the findings: the same on several clusters once.
+    /// Adds what the clusters say to the findings, with its place in the source: the same on several clusters once, and not
+    /// what a guard rail has said of the object already.
     #[must_use]
     pub fn with_verdicts(mut self) -> Self {
         let mut found = Vec::new();
@@ -199,6 +221,15 @@ impl Plan {
                 continue;
             };
             found.extend(effect.findings().map(|finding| finding.clone().on(vec![target.name.clone()])));
+        }
+        let told = |verdict: &Finding| {
+            let same =
+                |one: &Finding| one.code == verdict.code && called(&one.object) == called(&verdict.object);
+            self.findings.iter().any(same)
+        };
+        found.retain(|verdict| !told(verdict));
+        for verdict in &mut found {
+            verdict.place = self.places.get(&called(&verdict.object)).cloned();
         }
         self.findings.extend(finding::group(found));
         finding::sort(&mut self.findings);
@@ -285,6 +316,7 @@ mod tests {
             targets: Vec::new(),
             effects: BTreeMap::new(),
             decision: Decision::default(),
+            places: BTreeMap::new(),
         };
         for (n, (name, change, outcome)) in outcomes.iter().enumerate() {
             let effect = Effect::of(vec![ObjectEffect::tried(ObjectRef::default(), outcome.clone())]);
@@ -315,5 +347,18 @@ mod tests {
         assert_eq!(groups, [vec!["c"], vec!["a", "b"], vec!["e"], vec!["d"]]);
         let found = plan.with_verdicts().findings;
         assert_eq!(found[0].clusters, ["c"]);
+    }
+
+    #[test]
+    fn e_2_what_a_cluster_refuses_has_its_place_and_is_not_said_after_a_guard_rail() {
+        let refuse =
+            |code: &str| Outcome::Refused { finding: Finding::error(code, "no", "").about("Widget web/x") };
+        let place = Place { file: "a.yaml".into(), line: 3, column: 1 };
+        let mut first = plan(&[("a", TargetChange::Get, refuse("G404"))]);
+        first.places.insert("Widget x".into(), place.clone());
+        assert_eq!(first.with_verdicts().findings[0].place, Some(place));
+        let mut known = plan(&[("a", TargetChange::Get, refuse("G401"))]);
+        known.findings.push(Finding::error("G401", "not served", "").about("Widget x"));
+        assert_eq!(known.with_verdicts().findings.len(), 1);
     }
 }
