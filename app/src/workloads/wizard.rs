@@ -4,7 +4,7 @@
 //!
 //! The page of a step loads the [`Workload`](domain::workload::Workload) and renders one form with the id [`FORM`]:
 //!
-//! ```ignore
+//! ```text
 //! <ActionForm action=action attr:id=wizard::FORM>
 //!     <input type="hidden" name="name" value=name />
 //!     <input type="hidden" name="seen" value=revision />
