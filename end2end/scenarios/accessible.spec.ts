@@ -2,7 +2,7 @@
 
 import AxeBuilder from "@axe-core/playwright";
 import { type Page } from "@playwright/test";
-import { expect, open, test } from "./kit.js";
+import { atRest, expect, open, test } from "./kit.js";
 import { PAGES } from "./pages.js";
 
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
@@ -27,7 +27,7 @@ async function check(page: Page): Promise<void> {
 async function dress(page: Page, colorScheme: "light" | "dark"): Promise<void> {
   await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
   await expect.poll(() => page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe(GROUND[colorScheme]);
-  await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => one))));
+  await atRest(page);
 }
 
 async function faults(axe: AxeBuilder): Promise<string[]> {

@@ -114,6 +114,14 @@ export async function alive(page: Page): Promise<void> {
   await expect(page.getByRole("status").filter({ hasText: /^Live$/ })).toBeAttached();
 }
 
+/** Waits until what moves has come to rest. What moves for ever, such as a blinking caret, is left out. */
+export async function atRest(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const ends = (one: Animation): boolean => one.playState === "running" && one.effect?.getComputedTiming().endTime !== Infinity;
+    return Promise.all(document.getAnimations().filter(ends).map((one) => one.finished.catch(() => one)));
+  });
+}
+
 /** The row of a table whose head says this name. */
 export function row(where: Page | Locator, name: string): Locator {
   const page = "goto" in where ? where : where.page();

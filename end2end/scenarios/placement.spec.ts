@@ -2,7 +2,7 @@
 
 import AxeBuilder from "@axe-core/playwright";
 import { type Page } from "@playwright/test";
-import { expect, open, paste, row, test } from "./kit.js";
+import { atRest, expect, open, paste, row, test } from "./kit.js";
 
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const NAME = "placed";
@@ -39,7 +39,7 @@ async function draft(page: Page): Promise<void> {
 async function accessible(page: Page): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => one))));
+    await atRest(page);
     const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
     const faults = violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
     expect.soft(faults, colorScheme).toEqual([]);

@@ -2,7 +2,7 @@
 
 import AxeBuilder from "@axe-core/playwright";
 import { type Page } from "@playwright/test";
-import { alive, expect, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
+import { alive, atRest, expect, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
 
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
@@ -10,7 +10,7 @@ const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-prac
 async function accessible(page: Page, what: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => one))));
+    await atRest(page);
     const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
     const faults = violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
     expect.soft(faults, `${what}, ${colorScheme}`).toEqual([]);
@@ -62,9 +62,9 @@ test("s0_14 two containers with a Service and an Ingress go to three of five clu
   await accessible(page, "the placement");
   await page.getByRole("button", { name: "Continue to Overrides" }).click();
   await step(page, "Overrides");
+  await accessible(page, "the overrides");
   await page.getByLabel("Clusters", { exact: true }).fill("us-east-1");
   await page.getByLabel("Deployment pair replicas").fill("4");
-  await accessible(page, "the overrides");
   await page.getByRole("button", { name: "Continue to Policies" }).click();
   await step(page, "Policies");
   await accessible(page, "the policies");
