@@ -126,22 +126,38 @@ fn Rail(around: Resource<Answer<Around>>) -> impl IntoView {
     };
     view! {
         <nav class="rail" id="rail" popover="manual" aria-label="Rooms">
-            <a class="rail-brand mb-3" href=paths::FLEET>
-                {icon_sized("brand", "icon icon-18")}
-                <span class="rail-word">"Flotilla"</span>
-            </a>
+            {rail_brand()}
             {ROOMS.map(|(name, word, address)| item(name, word, address)).collect_view()}
             <div class="rail-foot">
                 {item("settings", "Settings", paths::SETTINGS)}
-                <button class="rail-item" type="button" title="Keys" command="show-modal" commandfor="help">
-                    {icon("help")}
-                    <span class="rail-word">"Keys"</span>
-                    <span class="rail-count">
-                        <kbd class="key">"?"</kbd>
-                    </span>
-                </button>
+                {rail_keys()}
             </div>
         </nav>
+    }
+    .into_any()
+}
+
+/// The head of every rail: the name of the house, and the way to its first room.
+pub fn rail_brand() -> AnyView {
+    view! {
+        <a class="rail-brand mb-3" href=paths::FLEET>
+            {icon_sized("brand", "icon icon-18")}
+            <span class="rail-word">"Flotilla"</span>
+        </a>
+    }
+    .into_any()
+}
+
+/// In the foot of every rail: what opens the list of keys.
+pub fn rail_keys() -> AnyView {
+    view! {
+        <button class="rail-item" type="button" title="Keys" command="show-modal" commandfor="help">
+            {icon("help")}
+            <span class="rail-word">"Keys"</span>
+            <span class="rail-count">
+                <kbd class="key">"?"</kbd>
+            </span>
+        </button>
     }
     .into_any()
 }

@@ -3,6 +3,7 @@
 import { test as base, expect, type Browser, type Locator, type Page } from "@playwright/test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Demo } from "./demo.js";
 
 export { expect };
 
@@ -11,11 +12,6 @@ export const PERSON = "demo";
 
 /** The clusters of the demo, in the order of their names. */
 export const CLUSTERS = ["eu-west-1", "eu-west-2", "eu-west-3", "us-east-1", "us-east-2"] as const;
-
-/** The demo keeps the password of its person in its folder. */
-export function password(): string {
-  return readFileSync(join(process.env.FLOTILLA_DATA!, "password"), "utf8").trim();
-}
 
 /** The text of a fixture. */
 export function fixture(...path: string[]): string {
@@ -64,16 +60,27 @@ interface Given {
 }
 
 interface GivenOnce {
+  /** The server of this worker. */
+  demo: Demo;
   /** The cookies of somebody who has signed in. */
   signedIn: State;
 }
 
 export const test = base.extend<Given, GivenOnce>({
+  demo: [
+    async ({}, use, info) => {
+      const demo = await Demo.start(`worker-${info.workerIndex}`);
+      await use(demo);
+      await demo.stop();
+    },
+    { scope: "worker", timeout: 90_000 },
+  ],
+  baseURL: async ({ demo }, use) => use(demo.address),
   signedIn: [
-    async ({ browser }, use, info) => {
-      const context = await browser.newContext({ baseURL: info.project.use.baseURL });
+    async ({ browser, demo }, use) => {
+      const context = await browser.newContext({ baseURL: demo.address });
       const page = await context.newPage();
-      await signIn(page);
+      await signIn(page, demo.password());
       const state = await context.storageState();
       await context.close();
       await use(state);
@@ -95,10 +102,10 @@ export const test = base.extend<Given, GivenOnce>({
 });
 
 /** Signs the demo's person in, as a person does. */
-export async function signIn(page: Page): Promise<void> {
+export async function signIn(page: Page, password: string): Promise<void> {
   await page.goto("/sign-in");
   await page.getByLabel("Name").fill(PERSON);
-  await page.getByLabel("Password").fill(password());
+  await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await expect(page).not.toHaveURL(/sign-in/);
 }

@@ -1,15 +1,15 @@
 // The way in, and what stands behind it.
 
-import { CLUSTERS, PERSON, alive, cell, expect, open, password, row, test } from "./kit.js";
+import { CLUSTERS, PERSON, alive, cell, expect, open, row, signIn, test } from "./kit.js";
 
 test.describe("a stranger", () => {
   test.use({ storageState: { cookies: [], origins: [] } });
 
-  test("signs in with what the demo printed and finds the fleet alive", async ({ page }) => {
+  test("signs in with what the demo printed and finds the fleet alive", async ({ page, demo }) => {
     await page.goto("/workloads?state=healthy");
     await expect(page).toHaveURL(/\/sign-in\?next=/);
     await page.getByLabel("Name").fill(PERSON);
-    await page.getByLabel("Password").fill(password());
+    await page.getByLabel("Password").fill(demo.password());
     await page.getByRole("button", { name: "Sign in" }).click();
 
     // Back where they wanted to go.
@@ -34,14 +34,11 @@ test.describe("a stranger", () => {
   });
 });
 
-test("signing out closes the door", async ({ browser, baseURL }) => {
+test("signing out closes the door", async ({ browser, baseURL, demo }) => {
   // A session of its own: the others go on with theirs.
   const context = await browser.newContext({ baseURL, storageState: { cookies: [], origins: [] } });
   const page = await context.newPage();
-  await page.goto("/sign-in");
-  await page.getByLabel("Name").fill(PERSON);
-  await page.getByLabel("Password").fill(password());
-  await page.getByRole("button", { name: "Sign in" }).click();
+  await signIn(page, demo.password());
   await alive(page);
   await page.getByRole("button", { name: new RegExp(`signed in as ${PERSON}$`) }).click();
   await page.getByRole("button", { name: "Sign out" }).click();

@@ -1,14 +1,14 @@
 // Everything essential with JavaScript off: forms are posted, pages come whole.
 
-import { CLUSTERS, expect, fixture, password, PERSON, row, test } from "./kit.js";
+import { CLUSTERS, expect, fixture, PERSON, row, test } from "./kit.js";
 
 test.use({ javaScriptEnabled: false, storageState: { cookies: [], origins: [] } });
 
-test("a workload is written, published and seen Healthy by plain form posts", async ({ page }) => {
+test("a workload is written, published and seen Healthy by plain form posts", async ({ page, demo }) => {
   await page.goto("/");
   await expect(page).toHaveURL(/\/sign-in/);
   await page.getByLabel("Name").fill(PERSON);
-  await page.getByLabel("Password").fill(password());
+  await page.getByLabel("Password").fill(demo.password());
   await page.getByRole("button", { name: "Sign in" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("releases are healthy");
 

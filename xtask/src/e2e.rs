@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 
 use crate::paths::Paths;
 use crate::test::WORKSPACE_TESTS;
-use crate::{demo, postgres, setup, site, step};
+use crate::{demo, setup, site, step};
 
 /// `cargo xtask e2e`: Playwright's own output goes straight to the terminal.
 pub fn run(paths: &Paths, args: &[String]) -> Result<()> {
@@ -47,6 +47,5 @@ fn prepare(paths: &Paths) -> Result<Command> {
     playwright.env("FLOTILLA_SERVER", paths.bin("flotilla-server", false));
     playwright.env("FLOTILLA_SITE", paths.site());
     playwright.env("FLOTILLA_DATA", data);
-    playwright.env("FLOTILLA_PORT", postgres::free_port()?.to_string());
     Ok(playwright)
 }

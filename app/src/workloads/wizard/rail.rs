@@ -5,7 +5,8 @@ use leptos::prelude::*;
 use super::standing::Standing;
 use super::{FORM, Step};
 use crate::components::findings::{tally, worst};
-use crate::components::{icon, icon_sized};
+use crate::components::icon;
+use crate::frame::{rail_brand, rail_keys};
 use crate::paths;
 
 /// The rail. `at` is the workload's name and the step; `None` before the workload has a name.
@@ -18,10 +19,7 @@ pub fn StepRail(
 ) -> impl IntoView {
     view! {
         <nav class="rail" id="rail" popover="manual" aria-label="Steps">
-            <a class="rail-brand mb-3" href=paths::FLEET>
-                {icon_sized("brand", "icon icon-18")}
-                <span class="rail-word">"Flotilla"</span>
-            </a>
+            {rail_brand()}
             {move || leave(at.get(), standing.with(|standing| standing.editable))}
             <div class="wizard-about rail-word">
                 {move || match at.get() {
@@ -38,13 +36,7 @@ pub fn StepRail(
                     .collect_view()}
             </ol>
             <div class="rail-foot">
-                <button class="rail-item" type="button" title="Keys" command="show-modal" commandfor="help">
-                    {icon("help")}
-                    <span class="rail-word">"Keys"</span>
-                    <span class="rail-count">
-                        <kbd class="key">"?"</kbd>
-                    </span>
-                </button>
+                {rail_keys()}
             </div>
         </nav>
     }

@@ -1,8 +1,12 @@
 //! Blast radius: how many clusters would lose a workload, and when a person has to say so twice (G505, E-6).
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
+use crate::ClusterId;
 use crate::finding::Finding;
+use crate::placement::Decision;
 
 /// Share of the clusters that a publish may take a workload from without the number being typed, in percent.
 const SHARE: usize = 20;
@@ -27,6 +31,14 @@ pub struct BlastRadius {
 }
 
 impl BlastRadius {
+    /// What carrying out this decision takes from the clusters that have the workload.
+    pub fn of(decision: &Decision, having: &HashSet<ClusterId>) -> Self {
+        let lost = decision.refused().filter(|verdict| having.contains(&verdict.cluster));
+        let mut losing: Vec<String> = lost.map(|verdict| verdict.name.clone()).collect();
+        losing.sort();
+        Self { losing, current: u32::try_from(having.len()).unwrap_or(u32::MAX) }
+    }
+
     /// The number that has to be typed before the publish is carried out; `None` if it is within the limit.
     ///
     /// The limit is a fifth of the clusters that have the workload, but at least one cluster: taking it from the only one,

@@ -3,9 +3,6 @@
 //! The guard rails run first, on the server too, whatever the browser has said. Then one transaction stores the
 //! revision, the intent and the mark that wakes the placer; the answer is given only after it is committed (P1).
 
-use std::collections::HashSet;
-
-use domain::ClusterId;
 use domain::can::{self, WhyNot};
 use domain::event::{EventKind, NewEvent};
 use domain::plan::BlastRadius;
@@ -55,11 +52,6 @@ impl Hub {
         Ok(published)
     }
 
-    /// What publishing now would say and do, without doing it; refused as publishing would be.
-    pub async fn workload_publish_check(&self, name: &str, terms: &Terms) -> Result<CheckResult, Error> {
-        Ok(self.publishable(name, terms).await?.1)
-    }
-
     /// The workload, if its draft may be published at all, whatever it says.
     pub(crate) async fn publishable_draft(&self, name: &str, seen: Option<i64>) -> Result<Workload, Error> {
         let mut tx = self.read().await?;
@@ -107,12 +99,7 @@ impl Hub {
         let mut tx = self.read().await?;
         let releases = store::release::all_of_workload(&mut tx, workload.id).await?;
         let present = releases.iter().filter(|release| release.goal == ReleaseGoal::Present);
-        let here: HashSet<ClusterId> = present.map(|release| release.cluster).collect();
-        let lost = checked.decision.refused().filter(|verdict| here.contains(&verdict.cluster));
-        Ok(BlastRadius {
-            losing: lost.map(|verdict| verdict.name.clone()).collect(),
-            current: u32::try_from(here.len()).unwrap_or(u32::MAX),
-        })
+        Ok(BlastRadius::of(&checked.decision, &present.map(|release| release.cluster).collect()))
     }
 
     /// Stores the next revision of the workload's draft and marks the workload published and dirty; the workload row is

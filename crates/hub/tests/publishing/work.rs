@@ -177,7 +177,7 @@ async fn g516_data_that_a_publish_would_prune_is_told_before() {
     write(&format!("{map}{claim}")).await;
     house.publish("web").await;
     write(map).await;
-    let findings = house.hub.workload_publish_check("web", &hub::Terms::default()).await.unwrap().findings;
+    let findings = house.hub.plan_make(&house.actor, "web").await.unwrap().findings;
     let told = findings.iter().find(|finding| finding.code == "G516");
     assert!(told.is_some_and(|finding| finding.message.contains("no longer in this one")), "{findings:#?}");
     house.close().await;
