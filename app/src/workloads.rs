@@ -24,6 +24,7 @@ mod dialogs;
 mod files;
 mod form;
 mod history_tab;
+mod leaving;
 mod new;
 mod one;
 mod override_fields;

@@ -75,6 +75,7 @@ fn table(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(workload::restore::handler))
         .routes(routes!(workload::unpublish::handler))
         .routes(routes!(workload::sync::handler))
+        .routes(routes!(workload::keep::handler))
         .routes(routes!(workload::status::handler))
         .routes(routes!(workload::revisions::handler))
         .routes(routes!(release::list::handler))

@@ -2,6 +2,7 @@
 
 use domain::Timestamp;
 use domain::cluster::Cluster;
+use domain::placement::Leaving;
 use domain::workload::{Workload, WorkloadView};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,8 @@ use crate::errors::Answer;
 pub struct Head {
     /// The workload.
     pub view: WorkloadView,
+    /// Clusters that no longer match and are about to lose it.
+    pub leaving: Vec<Leaving>,
     /// When this was read.
     pub at: Timestamp,
 }
@@ -29,7 +32,8 @@ pub async fn head_read(name: String) -> Answer<Head> {
     if let Some(revision) = &mut view.published_revision {
         without_texts(&mut revision.spec.source);
     }
-    Ok(Head { view, at: hub.clock().now() })
+    let leaving = host::answer(hub.placement_leaving(&name).await)?;
+    Ok(Head { view, leaving, at: hub.clock().now() })
 }
 
 /// A workload with its whole draft, for the forms.

@@ -11,6 +11,7 @@ use super::clusters_tab::ClustersTab;
 use super::config_tab::ConfigTab;
 use super::dialogs::Dialogs;
 use super::history_tab::{EventsTab, HistoryTab};
+use super::leaving::LeavingSoon;
 use super::overrides_tab::OverridesTab;
 use super::placement_tab::PlacementTab;
 use super::wizard::Step;
@@ -48,7 +49,7 @@ pub fn WorkloadPage() -> impl IntoView {
 }
 
 fn show(head: Head, tab: Memo<Tab>, group: Memo<String>) -> AnyView {
-    let Head { view, at } = head;
+    let Head { view, leaving, at } = head;
     let counts = view.counts.clone();
     let name = view.workload.name.clone();
     let targeted = counts.targeted();
@@ -65,6 +66,7 @@ fn show(head: Head, tab: Memo<Tab>, group: Memo<String>) -> AnyView {
         <div class="stack-md">
             <NameLine view=view.clone() at=at />
             <Facts view=view.clone() />
+            <LeavingSoon name=name.clone() leaving=leaving at=at />
             {(targeted > 0).then(|| view! { <Strip counts=counts.clone() /> })}
             {(counts.total() > 0).then_some(count_line)}
             <Tabs name=name.clone() clusters=targeted tab=tab />

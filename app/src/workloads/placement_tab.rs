@@ -1,7 +1,6 @@
 //! Where a workload belongs: the form, and for every cluster whether it matches and because of what.
 
 use domain::Finding;
-use domain::placement::Leaving;
 use domain::workload::Workload;
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -11,8 +10,7 @@ use super::candidates::Candidates;
 use super::form::{PlacementFields, with_spare_rows};
 use super::placement_form::PlacementForm;
 use super::verdicts::{LiveMatch, decided, said};
-use crate::components::age::clock;
-use crate::components::{Banner, Look, Refusal, Said, joined, loaded_part};
+use crate::components::{Banner, Look, Refusal, Said, loaded_part};
 use crate::errors::Answer;
 use crate::paths::{self, Tab};
 
@@ -23,8 +21,6 @@ pub struct PlacementData {
     pub workload: Workload,
     /// The fleet to choose from.
     pub candidates: Candidates,
-    /// Clusters that no longer match and lose the workload soon.
-    pub leaving: Vec<Leaving>,
 }
 
 /// The editor's query.
@@ -36,9 +32,8 @@ pub async fn placement_read(name: String) -> Answer<PlacementData> {
     let mut workload = host::answer(hub.workload_view(&name).await)?.workload;
     without_texts(&mut workload.draft.source);
     let fleet = host::answer(hub.placement_fleet(&name).await)?;
-    let leaving = host::answer(hub.placement_decision(&name).await)?.leaving;
     let candidates = Candidates::of(fleet.clusters, fleet.groups, &fleet.current);
-    Ok(PlacementData { workload, candidates, leaving })
+    Ok(PlacementData { workload, candidates })
 }
 
 /// Saves the placement of the draft; `then` says where a step of the wizard leads.
@@ -109,7 +104,7 @@ pub fn PlacementEdit(
     let refused = foot.is_some().then_some(said_no);
     view! {
         <ActionForm action=action attr:id=id attr:class=if foot.is_some() { "wizard-step" } else { "stack-md" }>
-            {outcome} {refused} {notice(&data.leaving)}
+            {outcome} {refused}
             <input type="hidden" name="name" value=name />
             <input type="hidden" name="seen" value=move || seen.get().to_string() />
             <div class="grid gap-10 lg:grid-cols-[372px_minmax(0,1fr)]">
@@ -120,25 +115,6 @@ pub fn PlacementEdit(
         </ActionForm>
     }
     .into_any()
-}
-
-/// Who leaves soon although nobody published anything (E-6).
-fn notice(leaving: &[Leaving]) -> Option<AnyView> {
-    let until = leaving.iter().map(|one| one.at).min()?;
-    let names: Vec<String> = leaving.iter().map(|one| one.name.clone()).collect();
-    let text = format!(
-        "No longer matched since a change of the fleet: {}. It stays there until {} UTC. Change the labels or taints back to keep it, or publish to let it go at once.",
-        joined(&names, names.len(), 6),
-        clock(until)
-    );
-    Some(
-        view! {
-            <Banner look=Look { icon: "warning", hue: "hue-drifted", loud: "state-loud" }>
-                <p>{text}</p>
-            </Banner>
-        }
-        .into_any(),
-    )
 }
 
 fn own_foot(workload: &Workload) -> AnyView {

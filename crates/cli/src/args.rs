@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    apply, cluster, completion, context, delete, diagnose, events, explain, get, group, history, login, plan,
-    publish, rollback, status, sync, unpublish, validate, version,
+    apply, cluster, completion, context, delete, diagnose, events, explain, get, group, history, keep, login,
+    plan, publish, rollback, status, sync, unpublish, validate, version,
 };
 
 const AFTER_HELP: &str = "\
@@ -94,6 +94,7 @@ pub enum Command {
     Status(status::Status),
     Get(get::Get),
     Sync(sync::Sync),
+    Keep(keep::Keep),
     Unpublish(unpublish::Unpublish),
     Delete(delete::Delete),
     History(history::History),
@@ -136,6 +137,7 @@ mod tests {
             "unpublish",
             "delete",
             "sync",
+            "keep",
             "status",
             "history",
             "events",

@@ -18,6 +18,7 @@ pub mod explain;
 pub mod get;
 pub mod group;
 pub mod history;
+pub mod keep;
 pub mod login;
 pub mod plan;
 pub mod publish;
@@ -58,6 +59,15 @@ pub async fn run(cli: Cli, out: &mut Out) -> Exit {
     }
 }
 
+/// The names after `--clusters`. An unset variable in a script must not mean every cluster: a flag without a name is an
+/// error with this hint.
+fn named(clusters: &[String], hint: &str) -> Result<Vec<String>, Failure> {
+    if clusters.iter().any(|name| name.trim().is_empty()) {
+        return Err(Failure::usage("--clusters holds an empty name.", hint));
+    }
+    Ok(clusters.iter().map(|name| name.trim().to_owned()).collect())
+}
+
 async fn remotely(command: Command, remote: &Remote, out: &mut Out) -> Result<Exit, Failure> {
     match command {
         Command::Apply(command) => command.run(remote, out).await,
@@ -67,6 +77,7 @@ async fn remotely(command: Command, remote: &Remote, out: &mut Out) -> Result<Ex
         Command::Status(command) => command.run(remote, out).await,
         Command::Get(command) => command.run(remote, out).await,
         Command::Sync(command) => command.run(remote, out).await,
+        Command::Keep(command) => command.run(remote, out).await,
         Command::Unpublish(command) => command.run(remote, out).await,
         Command::Delete(command) => command.run(remote, out).await,
         Command::History(command) => command.run(remote, out).await,
@@ -92,6 +103,7 @@ fn subject(command: &Command) -> Subject {
         Command::Publish(command) => workload(&command.workload),
         Command::Status(status::Status { workload: Some(name), .. }) => workload(name),
         Command::Sync(command) => workload(&command.workload),
+        Command::Keep(command) => workload(&command.workload),
         Command::Unpublish(command) => workload(&command.workload),
         Command::Delete(command) => workload(&command.workload),
         Command::History(command) => workload(&command.workload),

@@ -2,7 +2,7 @@
 
 use domain::ClusterId;
 use domain::cluster::Cluster;
-use domain::placement::{ClusterGroup, Decision, Placement, decide};
+use domain::placement::{ClusterGroup, Decision, Leaving, Placement, decide};
 use domain::release::ReleaseGoal;
 use store::Tx;
 
@@ -48,6 +48,13 @@ impl Hub {
         let clusters = store::cluster::all(&mut tx).await?;
         let groups = store::group::all(&mut tx).await?;
         Ok(PlacementFleet { clusters, groups, current })
+    }
+
+    /// Clusters that still have this workload and lose it soon, because they no longer match (E-6).
+    pub async fn placement_leaving(&self, workload: &str) -> Result<Vec<Leaving>, Error> {
+        let mut tx = self.read().await?;
+        let found = self.load_workload(&mut tx, workload).await?;
+        Ok(store::decision::leaving(&mut tx, found.id).await?)
     }
 
     /// What was decided last for this workload; a preview of the draft if nothing was.

@@ -12,6 +12,7 @@ mod check;
 mod create;
 mod delete;
 mod edit;
+mod keep;
 mod list;
 mod publish;
 mod restore;

@@ -1,7 +1,7 @@
 //! Recorded placement decisions: the last ones of each workload.
 
 use domain::WorkloadId;
-use domain::placement::Decision;
+use domain::placement::{Decision, Leaving};
 
 use crate::record::{all, one};
 use crate::sql::{json, sql};
@@ -14,10 +14,11 @@ const KEPT: i64 = 50;
 pub async fn insert(tx: &mut Tx, workload: WorkloadId, decision: &Decision) -> Result<(), Error> {
     let number =
         sql("SELECT MAX(number) FROM decision WHERE workload_id = $1").text(workload).number(tx).await? + 1;
-    sql("INSERT INTO decision (workload_id, number, body) VALUES ($1, $2, $3)")
+    sql("INSERT INTO decision (workload_id, number, body, leaving) VALUES ($1, $2, $3, $4)")
         .text(workload)
         .bind(number)
         .bind(json(decision)?)
+        .bind(json(&decision.leaving)?)
         .run(tx)
         .await?;
     let old = "DELETE FROM decision WHERE workload_id = $1 AND number <= $2";
@@ -29,6 +30,14 @@ pub async fn latest(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Decision
     let row =
         sql("SELECT workload_id, body FROM decision WHERE workload_id = $1 ORDER BY number DESC LIMIT 1");
     one(row.text(workload).row(tx).await?, "decision", |row| row.json("body"))
+}
+
+/// Who is about to lose the workload, as the newest decision says: without reading the whole of it.
+pub async fn leaving(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<Leaving>, Error> {
+    let row =
+        sql("SELECT workload_id, leaving FROM decision WHERE workload_id = $1 ORDER BY number DESC LIMIT 1");
+    let found = one(row.text(workload).row(tx).await?, "decision", |row| row.json("leaving"))?;
+    Ok(found.unwrap_or_default())
 }
 
 /// The decisions of a workload, newest first, at most `limit`.

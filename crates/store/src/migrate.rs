@@ -25,6 +25,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 2, text: include_str!("../../../migrations/0002_cluster_namespaces.sql") },
     Migration { version: 3, text: include_str!("../../../migrations/0003_agents.sql") },
     Migration { version: 4, text: include_str!("../../../migrations/0004_plans.sql") },
+    Migration { version: 5, text: include_str!("../../../migrations/0005_decision_leaving.sql") },
 ];
 
 /// Any number that no other program on the same PostgreSQL database is likely to take.

@@ -32,6 +32,6 @@ pub use token::{NewToken, Token, TokenCreated};
 pub use version::Version;
 pub use watch::{Change, Watched};
 pub use workload::{
-    Check, OverridePut, PublishRequest, RestoreRequest, SyncAnswer, SyncRequest, UnpublishRequest,
-    ValidateRequest, WorkloadPatch, WorkloadPut,
+    Check, KeepAnswer, KeepRequest, OverridePut, PublishRequest, RestoreRequest, SyncAnswer, SyncRequest,
+    UnpublishRequest, ValidateRequest, WorkloadPatch, WorkloadPut,
 };

@@ -113,6 +113,24 @@ pub struct SyncAnswer {
     pub asked: u32,
 }
 
+/// A request to leave a workload where it no longer matches.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct KeepRequest {
+    /// Names of the clusters; empty for all that are about to lose it.
+    pub clusters: Vec<String>,
+}
+
+/// Where it was about to leave, and stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct KeepAnswer {
+    /// Names of the clusters.
+    pub kept: Vec<String>,
+}
+
 /// An override; its name is in the address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

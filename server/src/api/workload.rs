@@ -3,6 +3,7 @@
 pub mod create;
 pub mod delete;
 pub mod get;
+pub mod keep;
 pub mod list;
 pub mod patch;
 pub mod publish;

@@ -44,10 +44,13 @@ impl Explain {
         for verdict in &decision.verdicts {
             out.line(&told(verdict, every_step, out.paint()))?;
             if let Some(leaving) = decision.leaving.iter().find(|one| one.cluster == verdict.cluster) {
-                let at = leaving.at;
-                out.line(&format!(
-                    "  it has it still and loses it at {at}, unless it matches again by then"
-                ))?;
+                out.line(&match (&leaving.kept_by, leaving.at) {
+                    (Some(person), _) => format!("  it has it still; {person} keeps it there until the next publish"),
+                    (None, at) => format!(
+                        "  it has it still and loses it at {at}, unless it matches again by then; \"flotilla keep {}\" leaves it there",
+                        command.workload
+                    ),
+                })?;
             }
         }
         Ok(Exit::Done)

@@ -21,14 +21,7 @@ pub struct Sync {
 impl Sync {
     /// Runs it.
     pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
-        // An unset variable in a script must not mean every cluster.
-        if self.clusters.iter().any(|name| name.trim().is_empty()) {
-            return Err(Failure::usage(
-                "--clusters holds an empty name.",
-                "Leave the flag out to ask every cluster.",
-            ));
-        }
-        let clusters = self.clusters.iter().map(|name| name.trim().to_owned()).collect();
+        let clusters = super::named(&self.clusters, "Leave the flag out to ask every cluster.")?;
         let answer = remote.client.workload_sync(&self.workload, &SyncRequest { clusters }).await?;
         let plural = if answer.asked == 1 { "" } else { "s" };
         out.line(&format!(

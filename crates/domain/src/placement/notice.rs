@@ -1,7 +1,8 @@
 //! Notice: a cluster that no longer matches keeps the workload for a while before it goes (E-6).
 //!
 //! Labels and taints are changed by many hands, and a slip must not take anything away at once. Whoever changes the label
-//! back within the time has undone it; a publish is a person's word and waits for nothing.
+//! back within the time has undone it, and a person can keep it where it is; a publish is a person's word and waits for
+//! nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,10 +24,20 @@ pub struct Leaving {
     pub name: String,
     /// From when on it may be taken away.
     pub at: Timestamp,
+    /// Who keeps it there until the next publish, if somebody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_by: Option<String>,
 }
 
-/// Notes for every cluster in `current` that is refused when it loses the workload: the time that an earlier decision
-/// gave it, or a notice from now on.
+impl Leaving {
+    /// Whether the cluster keeps the workload at this time.
+    pub fn stays(&self, now: Timestamp) -> bool {
+        self.kept_by.is_some() || self.at > now
+    }
+}
+
+/// Notes for every cluster in `current` that is refused when it loses the workload: what an earlier decision said of it,
+/// or a notice from now on.
 pub fn give_notice(
     decision: &mut Decision,
     latest: Option<&Decision>,
@@ -34,13 +45,13 @@ pub fn give_notice(
     now: Timestamp,
 ) {
     let before = latest.map_or(&[][..], |latest| &latest.leaving);
-    let leaving = |verdict: &super::Verdict| Leaving {
-        cluster: verdict.cluster,
-        name: verdict.name.clone(),
-        at: before
-            .iter()
-            .find(|one| one.cluster == verdict.cluster)
-            .map_or_else(|| now.plus_millis(NOTICE_MILLIS), |one| one.at),
+    let leaving = |verdict: &super::Verdict| {
+        before.iter().find(|one| one.cluster == verdict.cluster).cloned().unwrap_or_else(|| Leaving {
+            cluster: verdict.cluster,
+            name: verdict.name.clone(),
+            at: now.plus_millis(NOTICE_MILLIS),
+            kept_by: None,
+        })
     };
     decision.leaving =
         decision.refused().filter(|verdict| current.contains(&verdict.cluster)).map(leaving).collect();
@@ -70,6 +81,18 @@ mod tests {
         let mut later = decision(false);
         give_notice(&mut later, Some(&first), &here, at(9));
         assert_eq!(later.leaving, first.leaving);
+    }
+
+    #[test]
+    fn e_6_what_a_person_keeps_stays_until_the_next_publish() {
+        let here = [ClusterId::from_parts(1, 1)];
+        let mut first = decision(false);
+        give_notice(&mut first, None, &here, at(0));
+        assert!(first.leaving[0].stays(at(14)) && !first.leaving[0].stays(at(15)));
+        first.leaving[0].kept_by = Some("ann".into());
+        let mut later = decision(false);
+        give_notice(&mut later, Some(&first), &here, at(600));
+        assert!(later.leaving[0].stays(at(600)));
     }
 
     #[test]

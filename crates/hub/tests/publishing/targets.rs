@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use domain::overrides::{Override, Patch, PatchOp, Target};
 use domain::placement::{ClusterGroup, Placement, Predicate};
-use domain::release::State;
+use domain::release::{ReleaseGoal, State};
 use domain::report::Goal;
 use domain::{OverrideId, page::ListQuery};
-use hub::ClusterEdit;
+use hub::{ClusterEdit, Terms};
 use serde_json::json;
 
 use crate::house::{Agent, House, everywhere, labelled};
@@ -97,6 +97,56 @@ async fn e_6_a_cluster_that_no_longer_matches_keeps_it_for_a_while_and_lets_it_g
     assert!(house.hub.release_view("web", "east").await.unwrap().message.contains("saw env=dev"));
     east.obey(&leave.releases[0]).await;
     assert_eq!(state(&house, "web", "east").await, State::Removed);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e_6_a_person_keeps_it_on_a_cluster_that_no_longer_matches_until_the_next_publish() {
+    let house = House::open().await;
+    let mut east = house.cluster("east", &[("env", "prod")]).await;
+    let mut west = house.cluster("west", &[("env", "prod")]).await;
+    house.draft("web", labelled("env=prod")).await;
+    house.publish("web").await;
+    let want = east.one().await;
+    east.obey(&want).await;
+    let want = west.one().await;
+    west.obey(&want).await;
+    let keep = async |clusters: &[&str]| {
+        let clusters: Vec<String> = clusters.iter().map(|&name| name.to_owned()).collect();
+        house.hub.workload_keep(&house.actor, "web", &clusters).await
+    };
+    let refused = keep(&["east"]).await.unwrap_err().to_string();
+    assert_eq!(refused, "east is not about to lose web.");
+    assert_eq!(keep(&[]).await.unwrap_err().to_string(), "No cluster is about to lose web.");
+
+    relabel(&house, "east", Some("dev")).await;
+    until_leaving(&house, &["east"]).await;
+    assert_eq!(keep(&["east"]).await.unwrap(), ["east"]);
+    eventually(&house, "web is kept on east until the next publish").await;
+    assert_eq!(keep(&["east"]).await.unwrap(), [""; 0], "it is kept already");
+
+    // Long after its time, and with another one about to leave, which is then not one too many at once.
+    house.pass(901);
+    house.hub.cluster_heartbeat(east.id).await.unwrap();
+    relabel(&house, "west", Some("dev")).await;
+    until_leaving(&house, &["east", "west"]).await;
+    house.pass(901);
+    house.hub.cluster_heartbeat(west.id).await.unwrap();
+    house
+        .hub
+        .group_save(&house.actor, ClusterGroup { name: "any".into(), ..ClusterGroup::default() })
+        .await
+        .unwrap();
+    let leave = west.until(|wants| matches!(wants.releases[0].goal, Goal::Absent { .. })).await;
+    west.obey(&leave.releases[0]).await;
+    assert_eq!(state(&house, "web", "west").await, State::Removed);
+    assert_eq!(house.hub.release_view("web", "east").await.unwrap().release.goal, ReleaseGoal::Present);
+
+    // A publish is a person's word, and a later one.
+    relabel(&house, "west", Some("prod")).await;
+    let terms = Terms { confirm: Some(1), ..Terms::default() };
+    house.hub.workload_publish(&house.actor, "web", "", terms).await.unwrap();
+    east.until(|wants| matches!(wants.releases[0].goal, Goal::Absent { .. })).await;
     house.close().await;
 }
 

@@ -8,8 +8,8 @@ use http::{HeaderName, HeaderValue, Method};
 
 use super::{Client, decode, if_match};
 use crate::{
-    Check, Error, OverridePut, PublishRequest, RestoreRequest, Status, SyncAnswer, SyncRequest,
-    UnpublishRequest, ValidateRequest, WorkloadPatch, WorkloadPut,
+    Check, Error, KeepAnswer, KeepRequest, OverridePut, PublishRequest, RestoreRequest, Status, SyncAnswer,
+    SyncRequest, UnpublishRequest, ValidateRequest, WorkloadPatch, WorkloadPut,
 };
 
 impl Client {
@@ -125,6 +125,12 @@ impl Client {
     /// Asks clusters to compare now; never adds targets.
     pub async fn workload_sync(&self, name: &str, request: &SyncRequest) -> Result<SyncAnswer, Error> {
         let path = format!("{name}:sync");
+        self.project(Method::POST, &["workloads", &path]).body(request).json().await
+    }
+
+    /// Keeps it on clusters that no longer match it, until the next publish (E-6).
+    pub async fn workload_keep(&self, name: &str, request: &KeepRequest) -> Result<KeepAnswer, Error> {
+        let path = format!("{name}:keep");
         self.project(Method::POST, &["workloads", &path]).body(request).json().await
     }
 

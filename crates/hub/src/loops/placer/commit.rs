@@ -2,9 +2,10 @@
 //! two chunks leaves the workload dirty, and the next pass finds the first ones already done.
 
 use domain::event::{EventKind, NewEvent};
+use domain::placement::Leaving;
 use domain::release::{Release, ReleaseGoal};
 use domain::workload::Intent;
-use domain::{ReleaseId, Severity};
+use domain::{ClusterId, ReleaseId, Severity};
 use store::Tx;
 
 use super::Claim;
@@ -45,8 +46,9 @@ pub(super) async fn commit_together(hub: &Hub, all: &[(Claim, Outcome)]) -> Resu
     let mut done = Done::default();
     for (claim, outcome) in all {
         write_targets(hub, &mut tx, outcome, &outcome.targets, &mut done).await?;
-        write_leavers(hub, &mut tx, outcome, &mut done).await?;
-        write_decision(&mut tx, outcome, &mut done).await?;
+        let kept = kept(&mut tx, outcome).await?;
+        write_leavers(hub, &mut tx, outcome, &kept, &mut done).await?;
+        write_decision(&mut tx, outcome, &kept, &mut done).await?;
         done.dirty |= !store::workload::settle_dirty(&mut tx, claim.workload, claim.epoch).await?;
         forget_if_over(&mut tx, outcome, &mut done).await?;
     }
@@ -99,8 +101,28 @@ async fn write_target(
     Ok(())
 }
 
-async fn write_leavers(hub: &Hub, tx: &mut Tx, outcome: &Outcome, done: &mut Done) -> Result<(), Error> {
-    for Leaver { cluster, deletion, why } in &outcome.leavers {
+/// Where a person keeps the revision that runs although it no longer matches: read again, because that may have been said
+/// since this pass began.
+async fn kept(tx: &mut Tx, outcome: &Outcome) -> Result<Vec<Leaving>, Error> {
+    let leaves = outcome.decision.as_ref().is_some_and(|decision| !decision.leaving.is_empty());
+    if outcome.revision.is_none() || (outcome.leavers.is_empty() && !leaves) {
+        return Ok(Vec::new());
+    }
+    let latest = store::decision::latest(tx, outcome.workload.id).await?;
+    let same = latest.filter(|latest| latest.revision == outcome.revision);
+    let kept = same.into_iter().flat_map(|latest| latest.leaving).filter(|one| one.kept_by.is_some());
+    Ok(kept.collect())
+}
+
+async fn write_leavers(
+    hub: &Hub,
+    tx: &mut Tx,
+    outcome: &Outcome,
+    kept: &[Leaving],
+    done: &mut Done,
+) -> Result<(), Error> {
+    let stays = |cluster: &ClusterId| kept.iter().any(|one| one.cluster == *cluster);
+    for Leaver { cluster, deletion, why } in outcome.leavers.iter().filter(|one| !stays(&one.cluster)) {
         let found = store::release::by_workload_cluster(tx, outcome.workload.id, *cluster).await?;
         let Some(mut release) = found else { continue };
         if release.remove(*deletion, why, hub.clock().now()) {
@@ -111,10 +133,21 @@ async fn write_leavers(hub: &Hub, tx: &mut Tx, outcome: &Outcome, done: &mut Don
     Ok(())
 }
 
-async fn write_decision(tx: &mut Tx, outcome: &Outcome, done: &mut Done) -> Result<(), Error> {
+async fn write_decision(
+    tx: &mut Tx,
+    outcome: &Outcome,
+    kept: &[Leaving],
+    done: &mut Done,
+) -> Result<(), Error> {
     let workload = &outcome.workload;
     if let Some(decision) = &outcome.decision {
-        store::decision::insert(tx, workload.id, decision).await?;
+        let mut decision = decision.clone();
+        for one in &mut decision.leaving {
+            if let Some(kept) = kept.iter().find(|kept| kept.cluster == one.cluster) {
+                one.kept_by.clone_from(&kept.kept_by);
+            }
+        }
+        store::decision::insert(tx, workload.id, &decision).await?;
         let chosen = decision.chosen().count();
         let all = decision.verdicts.len();
         let message = format!("{} goes to {chosen} of {all} clusters.", workload.name);
@@ -124,7 +157,7 @@ async fn write_decision(tx: &mut Tx, outcome: &Outcome, done: &mut Done) -> Resu
         );
         if outcome.held == 0 && !outcome.noticed.is_empty() {
             let message = format!(
-                "{} no longer matches {} and leaves in 15 minutes. Change it back to keep it, or publish to let it go at once.",
+                "{} no longer matches {} and leaves in 15 minutes. Change it back or keep it there, or publish to let it go at once.",
                 workload.name,
                 outcome.noticed.join(", ")
             );

@@ -15,6 +15,8 @@ use crate::{Error, Hub};
 /// What should be, for the writer.
 pub(super) struct Outcome {
     pub workload: Workload,
+    /// Number of the revision that runs; `None` when nothing should.
+    pub revision: Option<u32>,
     /// The decision, if it says something new.
     pub decision: Option<Decision>,
     /// Clusters that should have it.
@@ -61,14 +63,16 @@ pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>,
     let fleet = Fleet { clusters, groups };
     let mut decision = decide_for(hub, &revision, &fleet, &current, latest.as_ref());
     let (leavers, held) = leavers(hub, &revision, &releases, &decision);
+    let number = Some(revision.number);
     let targets = targets(hub, &workload.name, revision, &decision, fleet.groups).await?;
     if held > 0 {
-        // Nothing goes now; when fewer are left, their notice begins then.
-        decision.leaving.clear();
+        // Nothing goes now; when fewer are left, their notice begins then. What a person keeps stays kept.
+        decision.leaving.retain(|one| one.kept_by.is_some());
     }
     let noticed = noticed(latest.as_ref(), &decision);
     let news = latest.is_none_or(|latest| !says_the_same(&latest, &decision));
-    Ok(Some(Outcome { workload, decision: news.then_some(decision), targets, leavers, held, noticed }))
+    let decision = news.then_some(decision);
+    Ok(Some(Outcome { workload, revision: number, decision, targets, leavers, held, noticed }))
 }
 
 fn present(releases: &[Release]) -> impl Iterator<Item = &Release> {
@@ -84,7 +88,8 @@ fn taken_back(workload: Workload, releases: &[Release]) -> Outcome {
         why: why.clone(),
     };
     let leavers = present(releases).map(leave).collect();
-    Outcome { workload, decision: None, targets: Vec::new(), leavers, held: 0, noticed: Vec::new() }
+    let (targets, noticed) = (Vec::new(), Vec::new());
+    Outcome { workload, revision: None, decision: None, targets, leavers, held: 0, noticed }
 }
 
 fn decide_for(
@@ -132,14 +137,17 @@ fn leavers(
     let chosen: HashSet<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
     let refused: HashMap<ClusterId, &Verdict> =
         decision.refused().map(|verdict| (verdict.cluster, verdict)).collect();
+    let kept: HashSet<ClusterId> =
+        decision.leaving.iter().filter(|one| one.kept_by.is_some()).map(|one| one.cluster).collect();
     let here: Vec<&Release> = present(releases).collect();
-    let leaving: Vec<&&Release> = here.iter().filter(|release| !chosen.contains(&release.cluster)).collect();
+    let stays = |cluster: &ClusterId| chosen.contains(cluster) || kept.contains(cluster);
+    let leaving: Vec<&&Release> = here.iter().filter(|release| !stays(&release.cluster)).collect();
     if decision.trigger == Trigger::FleetChanged && leaving.len() > removal_limit(here.len()) {
         return (Vec::new(), leaving.len());
     }
     let now = hub.clock().now();
     let early: HashSet<ClusterId> =
-        decision.leaving.iter().filter(|one| one.at > now).map(|one| one.cluster).collect();
+        decision.leaving.iter().filter(|one| one.stays(now)).map(|one| one.cluster).collect();
     let leaving = leaving.into_iter().filter(|release| !early.contains(&release.cluster)).collect::<Vec<_>>();
     let leave = |release: &&&Release| {
         let step = refused.get(&release.cluster).and_then(|verdict| verdict.refusal());
