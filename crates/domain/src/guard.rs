@@ -17,6 +17,7 @@ mod classes;
 mod container;
 mod deletion;
 mod demand;
+mod exposure;
 mod fleet;
 mod identity;
 mod image;
@@ -46,6 +47,7 @@ mod template;
 mod volumes;
 mod webhook;
 
+pub use exposure::{Exposures, Taken};
 pub(crate) use quantity::suggest as suggested_quantity;
 use scene::Scene;
 pub use structure::Known;

@@ -11,6 +11,7 @@ pub mod condition;
 pub mod digest;
 pub mod edit;
 pub mod event;
+pub mod exposure;
 pub mod finding;
 pub mod fix;
 pub mod fleet;

@@ -2,6 +2,7 @@
 
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
+use domain::exposure::of_objects;
 use domain::placement::{ClusterGroup, Decision};
 use domain::release::Rendered;
 use domain::release::stage::Trouble;
@@ -22,6 +23,8 @@ pub(crate) struct Target {
     pub rendered: Rendered,
     /// The bundle's bytes, to be stored under its digest.
     pub bytes: Option<(Digest, Vec<u8>)>,
+    /// What the bundle exposes, sorted; `None` if there is no bundle.
+    pub exposures: Option<Vec<store::exposure::Row>>,
 }
 
 /// Renders the revision for every chosen cluster, off the async threads.
@@ -55,13 +58,13 @@ pub(crate) async fn targets(
 }
 
 fn target(rendering: &Rendering<'_>, cluster: &Cluster) -> Target {
-    let (rendered, bytes) = match rendered(rendering, cluster) {
+    let (rendered, bytes, exposures) = match rendered(rendering, cluster) {
         Ok(bundle) => {
             let bytes = bundle.to_bytes();
             let digest = Digest::of(&bytes);
-            (Rendered::Bundle(digest.clone()), Some((digest, bytes)))
+            (Rendered::Bundle(digest.clone()), Some((digest, bytes)), Some(exposed(&bundle)))
         }
-        Err(without) => (without, None),
+        Err(without) => (without, None, None),
     };
     Target {
         cluster: cluster.id,
@@ -71,7 +74,16 @@ fn target(rendering: &Rendering<'_>, cluster: &Cluster) -> Target {
         policies: rendering.spec.policies.clone(),
         rendered,
         bytes,
+        exposures,
     }
+}
+
+fn exposed(bundle: &Bundle) -> Vec<store::exposure::Row> {
+    let all = of_objects(&bundle.objects);
+    let mut rows: Vec<_> = all.into_iter().map(|one| (one.key(), one.class)).collect();
+    rows.sort();
+    rows.dedup();
+    rows
 }
 
 fn rendered(rendering: &Rendering<'_>, cluster: &Cluster) -> Result<Bundle, Rendered> {

@@ -1,5 +1,6 @@
 //! Verbs and queries on workloads, one file each.
 
+use domain::guard::Exposures;
 use domain::labels::Labels;
 use domain::placement::Decision;
 use domain::workload::{DeletionPolicy, Workload, WorkloadSpec};
@@ -68,6 +69,9 @@ pub struct CheckResult {
     pub findings: Vec<Finding>,
     /// Where it would go.
     pub decision: Decision,
+    /// What it would expose there.
+    #[serde(skip)]
+    pub exposures: Exposures,
 }
 
 impl Hub {

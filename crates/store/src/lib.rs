@@ -17,6 +17,7 @@ mod cursor;
 pub mod decision;
 mod error;
 pub mod event;
+pub mod exposure;
 pub mod group;
 pub mod idempotency;
 pub mod identity;

@@ -5,6 +5,7 @@ pub(crate) mod both;
 mod clusters;
 mod concurrency;
 mod events;
+mod exposures;
 mod faults;
 mod fixtures;
 mod joining;

@@ -154,12 +154,19 @@ fn declared<'a>(pod: &Pod<'a>) -> impl Iterator<Item = &'a Value> {
 /// G303: node ports are in the range that clusters reserve for them, on Services that have some, and each is taken once.
 pub(super) fn node_ports(scene: &Scene<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut taken: HashMap<(i64, &str), &Subject<'_>> = HashMap::new();
+    let mut taken: HashMap<i64, (&Subject<'_>, &Value)> = HashMap::new();
     for service in scene.of("", "Service") {
         for (at, port) in service.items("/spec/ports").iter().enumerate() {
             let Some(number) = integer(port.get("nodePort")).filter(|number| *number != 0) else { continue };
-            let protocol = port["protocol"].as_str().unwrap_or("TCP");
-            let first = taken.insert((number, protocol), service);
+            // Only one port that is offered over several protocols has one number for all of them.
+            let shared = |(first, other): &(&Subject<'_>, &Value)| {
+                first.name == service.name
+                    && other["port"] == port["port"]
+                    && other["protocol"].as_str().unwrap_or("TCP")
+                        != port["protocol"].as_str().unwrap_or("TCP")
+            };
+            let first = taken.insert(number, (service, port)).filter(|before| !shared(before));
+            let first = first.map(|(service, _)| service);
             if let Some((why, hint)) = node_port(service, number, first) {
                 let message = format!("nodePort {number} of Service {} {why}.", quoted(&service.name.name));
                 findings.push(service.error("G303", &format!("/spec/ports/{at}/nodePort"), message, hint));

@@ -4,6 +4,7 @@ use super::*;
 use crate::finding::Severity;
 use crate::workload::{Source, SourceFile};
 
+mod exposure;
 mod fleet;
 mod needs;
 mod objects;

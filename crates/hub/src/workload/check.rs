@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use domain::cluster::Cluster;
 use domain::finding;
-use domain::guard::Known;
+use domain::guard::{Exposures, Known};
 use domain::manifest::{self, Parsed};
 use domain::overrides::check_targets;
 use domain::placement::{ClusterGroup, Decision, outlook};
 use domain::render::Rendering;
 use domain::schema::kubernetes;
 use domain::workload::{Source, WorkloadSpec};
-use domain::{ClusterId, guard};
+use domain::{ClusterId, Digest, Finding, guard};
 
 use super::CheckResult;
 use crate::placement::Preview;
@@ -28,14 +28,29 @@ impl Hub {
         let mut about_places = outlook(&spec.placement, &decision, &clusters);
         about_places.extend(check_targets(&spec.overrides, &clusters, &chosen, &groups));
         let parsed = parse(spec.source.clone()).await?;
-        let mut findings = check_with(name.to_owned(), spec.clone(), parsed, targets, groups).await?;
+        let (mut findings, exposures) =
+            check_with(name.to_owned(), spec.clone(), parsed, targets, groups).await?;
+        findings.extend(self.clashes(name, &exposures).await?);
         if decision.verdicts.is_empty() {
             findings.retain(|finding| finding.code != "G501");
             findings.push(guard::empty_fleet());
         }
         findings.extend(about_places);
         finding::sort(&mut findings);
-        Ok(CheckResult { findings, decision: without_unneeded_detail(decision) })
+        Ok(CheckResult { findings, decision: without_unneeded_detail(decision), exposures })
+    }
+
+    /// What other workloads expose already where this one would (G303, G305).
+    async fn clashes(&self, name: &str, exposures: &Exposures) -> Result<Vec<Finding>, Error> {
+        let wanted: Vec<(ClusterId, Digest)> =
+            exposures.each().map(|(cluster, (key, _))| (cluster, key.clone())).collect();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut tx = self.read().await?;
+        let itself = store::workload::by_name(&mut tx, self.project(), name).await?;
+        let itself = itself.map(|workload| workload.id);
+        Ok(exposures.clashes(&store::exposure::held_by_others(&mut tx, itself, &wanted).await?))
     }
 }
 
@@ -51,7 +66,7 @@ async fn check_with(
     parsed: Arc<Parsed>,
     chosen: Vec<Cluster>,
     groups: Vec<ClusterGroup>,
-) -> Result<Vec<domain::Finding>, Error> {
+) -> Result<(Vec<Finding>, Exposures), Error> {
     let check = move || {
         let known = Known::on(kubernetes(), &chosen);
         let mut findings = guard::check_static_with(known, &name, &spec, &parsed);
@@ -73,7 +88,7 @@ async fn check_with(
         let chosen: Vec<&Cluster> = chosen.iter().collect();
         findings.extend(guard::check_overridden(known, &rendering, &chosen));
         findings.extend(guard::check_fleet(&rendering, &chosen));
-        findings
+        (findings, Exposures::of(&rendering, &chosen))
     };
     tokio::task::spawn_blocking(check).await.map_err(|error| Error::Internal(Box::new(error)))
 }

@@ -3,6 +3,8 @@
 //! The guard rails run first, on the server too, whatever the browser has said. Then one transaction stores the
 //! revision, the intent and the mark that wakes the placer; the answer is given only after it is committed (P1).
 
+use std::collections::BTreeSet;
+
 use domain::can::{self, WhyNot};
 use domain::event::{EventKind, NewEvent};
 use domain::plan::BlastRadius;
@@ -33,6 +35,13 @@ impl Hub {
         // The findings are about the draft that was read; if it has changed since, they prove nothing.
         check_match(current.revision, Some(workload.revision))?;
         current.draft_changed = false;
+        // At once, so that a publish that follows this one on its heels sees them; the placer keeps them from then on.
+        let own = checked
+            .exposures
+            .each()
+            .map(|(cluster, (key, class))| (cluster, (key.clone(), class.to_owned())));
+        let own: BTreeSet<_> = own.collect();
+        store::exposure::add(&mut tx, current.id, own).await?;
         let revision = self.freeze(&mut tx, actor, &mut current, message).await?;
         self.store_workload(&mut tx, actor, &mut current).await?;
         let event = NewEvent::new(

@@ -10,6 +10,7 @@ use domain::workload::{Intent, Phase};
 use hub::{ClusterEdit, Error, Removal, RequestKey, Terms};
 
 mod addons;
+mod exposures;
 mod house;
 mod plan;
 mod reports;

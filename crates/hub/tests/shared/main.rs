@@ -6,7 +6,7 @@ use domain::cluster::{ClusterKind, Reach};
 use domain::event::EventKind;
 use domain::placement::{Placement, Predicate};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
-use hub::{Actor, Clock, Config, Hub, NewCluster, Terms};
+use hub::{Actor, Clock, Config, Error, Hub, NewCluster, Terms};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection};
 
 /// Address of a PostgreSQL server whose user may make databases, or `off`.
@@ -51,7 +51,10 @@ async fn until(what: &str, ok: impl AsyncFn() -> bool) {
 }
 
 fn workload(name: &str) -> NewWorkload {
-    let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n");
+    let text = format!(
+        "apiVersion: v1\nkind: Service\nmetadata:\n  name: {name}\nspec:\n  type: NodePort\n  \
+         ports: [{{port: 80, nodePort: 31000}}]\n"
+    );
     NewWorkload {
         name: name.to_owned(),
         spec: WorkloadSpec {
@@ -90,6 +93,13 @@ async fn p9_p10_two_servers_with_clocks_two_hours_apart_share_work_and_agree_who
         list.version > version && list.releases.len() == 1
     })
     .await;
+
+    // G303: what one server gave out, the other does not give again.
+    behind.workload_create(&actor, workload("api")).await.unwrap();
+    match behind.workload_publish(&actor, "api", "", Terms::default()).await {
+        Err(Error::Invalid(findings)) => assert_eq!(findings[0].code, "G303", "{findings:#?}"),
+        other => panic!("{other:?}"),
+    }
 
     // Whoever falls silent is marked by the other server; whoever is heard from here is not.
     register("silent").await;

@@ -9,7 +9,7 @@ use domain::{ReleaseId, WorkloadId};
 use super::row::{rank, state};
 use crate::record::all;
 use crate::sql::{Sql, json, sql};
-use crate::{Error, Tx};
+use crate::{Error, Tx, exposure};
 
 /// Releases written by one statement; with 24 values each, well below the limit of both engines.
 const AT_ONCE: usize = 32;
@@ -48,7 +48,8 @@ pub async fn update(tx: &mut Tx, release: &Release) -> Result<bool, Error> {
     Ok(update_many(tx, std::slice::from_ref(release)).await? == 1)
 }
 
-/// Writes releases; those that are not there any more are left out. Returns how many were written.
+/// Writes releases; those that are not there any more are left out. What is gone exposes nothing any more. Returns how many
+/// were written.
 pub async fn update_many(tx: &mut Tx, releases: &[Release]) -> Result<u64, Error> {
     let mut written = 0;
     for some in releases.chunks(AT_ONCE) {
@@ -63,6 +64,9 @@ pub async fn update_many(tx: &mut Tx, releases: &[Release]) -> Result<u64, Error
             let (workload, was) = before[&release.id];
             tx.count(workload, was, -1);
             tx.count(workload, release.state(), 1);
+        }
+        for release in there.iter().filter(|release| release.last_known_state().is_gone()) {
+            exposure::forget(tx, release.workload, release.cluster).await?;
         }
     }
     Ok(written)

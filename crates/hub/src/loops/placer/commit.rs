@@ -68,6 +68,18 @@ async fn write_targets(
     for target in targets {
         write_target(hub, tx, outcome, target, done).await?;
     }
+    write_exposures(tx, outcome, targets).await
+}
+
+/// In the order of ids, as a publish of the same workload writes them: so neither waits for the other in a circle.
+async fn write_exposures(tx: &mut Tx, outcome: &Outcome, targets: &[Target]) -> Result<(), Error> {
+    let known = |cluster| outcome.exposed.held.get(&cluster).map(Vec::as_slice).unwrap_or_default();
+    let exposed = targets.iter().filter_map(|target| Some((target.cluster, target.exposures.as_ref()?)));
+    let mut changed: Vec<_> = exposed.filter(|(cluster, rows)| known(*cluster) != rows.as_slice()).collect();
+    changed.sort_by_key(|(cluster, _)| *cluster);
+    for (cluster, rows) in changed {
+        store::exposure::replace(tx, outcome.workload.id, cluster, rows.clone()).await?;
+    }
     Ok(())
 }
 
@@ -129,6 +141,9 @@ async fn write_leavers(
             store::release::update(tx, &release).await?;
             done.wants_of.push(*cluster);
         }
+    }
+    for cluster in &outcome.exposed.stale {
+        store::exposure::forget(tx, outcome.workload.id, *cluster).await?;
     }
     Ok(())
 }

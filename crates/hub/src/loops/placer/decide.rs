@@ -8,6 +8,7 @@ use domain::plan::removal_limit;
 use domain::release::{Release, ReleaseGoal};
 use domain::workload::{DeletionPolicy, Intent, Revision, Workload};
 use domain::{ClusterId, WorkloadId};
+use store::exposure::Held;
 
 use crate::render::{Target, targets};
 use crate::{Error, Hub};
@@ -27,6 +28,17 @@ pub(super) struct Outcome {
     pub held: usize,
     /// Names of clusters that no longer match and were told so now.
     pub noticed: Vec<String>,
+    /// What it is known to expose.
+    pub exposed: Exposed,
+}
+
+/// What a workload is known to expose.
+#[derive(Default)]
+pub(super) struct Exposed {
+    /// By cluster.
+    pub held: Held,
+    /// Clusters that neither have it nor should: a publish that counted on them was overtaken.
+    pub stale: Vec<ClusterId>,
 }
 
 /// One cluster that should not have it any more.
@@ -52,8 +64,10 @@ pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>,
         (Intent::Published, Some(number)) => store::revision::get(&mut tx, id, number).await?,
         _ => None,
     };
+    let known = store::exposure::of_workload(&mut tx, id).await?;
     let Some(revision) = published else {
-        return Ok(Some(taken_back(workload, &releases)));
+        let exposed = exposed(known, &releases, &[]);
+        return Ok(Some(Outcome { exposed, ..taken_back(workload, &releases) }));
     };
     let latest = store::decision::latest(&mut tx, id).await?;
     let clusters = store::cluster::all(&mut tx).await?;
@@ -70,9 +84,21 @@ pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>,
         decision.leaving.retain(|one| one.kept_by.is_some());
     }
     let noticed = noticed(latest.as_ref(), &decision);
+    let exposed = exposed(known, &releases, &targets);
     let news = latest.is_none_or(|latest| !says_the_same(&latest, &decision));
     let decision = news.then_some(decision);
-    Ok(Some(Outcome { workload, revision: number, decision, targets, leavers, held, noticed }))
+    Ok(Some(Outcome { workload, revision: number, decision, targets, leavers, held, noticed, exposed }))
+}
+
+fn exposed(held: Held, releases: &[Release], targets: &[Target]) -> Exposed {
+    if held.is_empty() {
+        return Exposed::default();
+    }
+    let there = releases.iter().filter(|release| !release.last_known_state().is_gone());
+    let concerned: HashSet<ClusterId> =
+        targets.iter().map(|target| target.cluster).chain(there.map(|release| release.cluster)).collect();
+    let stale = held.keys().copied().filter(|cluster| !concerned.contains(cluster)).collect();
+    Exposed { held, stale }
 }
 
 fn present(releases: &[Release]) -> impl Iterator<Item = &Release> {
@@ -88,8 +114,8 @@ fn taken_back(workload: Workload, releases: &[Release]) -> Outcome {
         why: why.clone(),
     };
     let leavers = present(releases).map(leave).collect();
-    let (targets, noticed) = (Vec::new(), Vec::new());
-    Outcome { workload, revision: None, decision: None, targets, leavers, held: 0, noticed }
+    let (targets, noticed, exposed) = (Vec::new(), Vec::new(), Exposed::default());
+    Outcome { workload, revision: None, decision: None, targets, leavers, held: 0, noticed, exposed }
 }
 
 fn decide_for(
