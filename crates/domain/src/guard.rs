@@ -15,6 +15,7 @@ mod batch;
 mod change;
 mod classes;
 mod container;
+mod credentials;
 mod deletion;
 mod demand;
 mod exposure;
@@ -104,6 +105,7 @@ const RULES: &[(&str, Rule)] = &[
 const FLEET_RULES: &[(&str, site::Rule)] = &[
     ("G108", namespace::missing),
     ("G203", pull::digests),
+    ("G205", credentials::missing),
     ("G220", pod_security::enforced),
     ("G306", classes::storage),
     ("G306", classes::ingress),

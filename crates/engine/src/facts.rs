@@ -106,11 +106,20 @@ fn namespaces(seen: &Cluster, land: &Land) -> Vec<NamespaceFacts> {
     for ((namespace, _), quota) in land.quotas.all().unwrap_or_default() {
         quotas.entry(namespace).or_default().push(quota);
     }
+    let mut pulling = BTreeMap::<String, Vec<String>>::new();
+    let accounts = land.pulling.all();
+    let known = accounts.is_some();
+    for ((namespace, name), ()) in accounts.unwrap_or_default() {
+        pulling.entry(namespace).or_default().push(name);
+    }
     seen.namespaces()
         .into_iter()
         .take(facts::NAMESPACES_MAX)
         .map(|(name, pod_security)| NamespaceFacts {
             quotas: quotas.remove(&name).unwrap_or_default(),
+            pull_accounts: known
+                .then(|| pulling.remove(&name).unwrap_or_default())
+                .filter(|told| told.len() <= facts::PULL_ACCOUNTS_MAX),
             name,
             pod_security,
         })

@@ -9,6 +9,9 @@ use crate::quantity::Quantity;
 /// Namespaces that a hub keeps of one cluster; the rest is not looked at by guard rails.
 pub const NAMESPACES_MAX: usize = 2_000;
 
+/// Service accounts with pull secrets that are told of one namespace; of a namespace with more, none are.
+pub const PULL_ACCOUNTS_MAX: usize = 100;
+
 /// Nodes of one architecture and operating system, added up. Only nodes that take pods count: ready and not cordoned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -49,6 +52,9 @@ pub struct NamespaceFacts {
     /// What may be used in it, and what is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<Quota>,
+    /// Its service accounts that bring pull secrets along, by name; `None` when that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_accounts: Option<Vec<String>>,
 }
 
 /// A resource quota.

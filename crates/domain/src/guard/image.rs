@@ -56,9 +56,14 @@ pub(super) fn mutable_tags(scene: &Scene<'_>) -> Vec<Finding> {
 
 /// What the rules want to know of an image reference.
 pub(super) struct Reference<'a> {
+    /// The host, with its port.
+    pub registry: &'a str,
     pub tag: Option<&'a str>,
     pub digest: bool,
 }
+
+/// The registry of images that name none.
+const USUAL_REGISTRY: &str = "docker.io";
 
 impl<'a> Reference<'a> {
     /// Reads `[host[:port]/]path[:tag][@digest]`; the error completes "is not valid: …".
@@ -80,15 +85,20 @@ impl<'a> Reference<'a> {
         if tag.is_some_and(|tag| !is_tag(tag)) {
             return Err("a tag has at most 128 letters, digits, \"_\", \".\" and \"-\"");
         }
-        check_name(name)?;
-        Ok(Self { tag, digest: digest.is_some() })
+        let registry = host(name);
+        check_name(name, registry)?;
+        Ok(Self { registry: registry.unwrap_or(USUAL_REGISTRY), tag, digest: digest.is_some() })
     }
 }
 
-fn check_name(name: &str) -> Result<(), &'static str> {
-    let first = name.split('/').next().unwrap_or_default();
-    let is_host = name.contains('/') && (first.contains(['.', ':', '[']) || first == "localhost");
-    let path = if is_host { &name[first.len() + 1..] } else { name };
+/// The first part of a name, if it is a host.
+fn host(name: &str) -> Option<&str> {
+    let (first, _) = name.split_once('/')?;
+    (first.contains(['.', ':', '[']) || first == "localhost").then_some(first)
+}
+
+fn check_name(name: &str, host: Option<&str>) -> Result<(), &'static str> {
+    let path = host.map_or(name, |host| &name[host.len() + 1..]);
     if name.contains("://") {
         return Err("it is no URL: leave https:// out");
     }

@@ -1,4 +1,4 @@
-//! The land that workloads stand on: nodes, quotas, storage and ingress classes, cut down to what the hub is told.
+//! The land that workloads stand on: nodes, quotas, classes, accounts that may pull, cut down to what the hub is told.
 //!
 //! An agent that may not read one of these is asked again rarely: it only sharpens advice.
 
@@ -74,8 +74,14 @@ fn quota(value: &Value) -> Quota {
 }
 
 /// Whether a class is the default of its kind.
-fn is_default(annotation: &'static str) -> impl Fn(&Value) -> bool + Send + Sync {
-    move |class| class["metadata"]["annotations"][annotation] == "true"
+fn is_default(annotation: &'static str) -> impl Fn(&Value) -> Option<bool> + Send + Sync {
+    move |class| Some(class["metadata"]["annotations"][annotation] == "true")
+}
+
+/// Whether a service account brings pull secrets; those that do not are not kept.
+fn pulls(account: &Value) -> Option<()> {
+    let secrets = account["imagePullSecrets"].as_array();
+    secrets.is_some_and(|secrets| !secrets.is_empty()).then_some(())
 }
 
 /// The objects of one kind, cut down to `T`, by namespace and name.
@@ -105,8 +111,8 @@ impl<T: Clone + PartialEq> Table<T> {
         known.then(|| rows.iter().map(|(key, row)| (key.clone(), row.clone())).collect())
     }
 
-    /// Takes an event; says whether it was news.
-    fn take(&self, event: Event, cut: impl Fn(&Value) -> T) -> bool {
+    /// Takes an event, of which `cut` says what is kept, if anything; says whether it was news.
+    fn take(&self, event: Event, cut: impl Fn(&Value) -> Option<T>) -> bool {
         let key = |value: &Value| {
             (text(value, "/metadata/namespace").to_owned(), text(value, "/metadata/name").to_owned())
         };
@@ -115,15 +121,15 @@ impl<T: Clone + PartialEq> Table<T> {
             let mut rows = self.rows.write().unwrap_or_else(PoisonError::into_inner);
             match event {
                 Event::Listed(values, _) => {
-                    let fresh = values.iter().map(|value| (key(value), cut(value))).collect();
+                    let fresh = values.iter().filter_map(|value| Some((key(value), cut(value)?))).collect();
                     let first = !self.listed.send_replace(true);
                     let before = std::mem::replace(&mut *rows, fresh);
                     first || before != *rows
                 }
-                Event::Put(value) => {
-                    let row = cut(&value);
-                    rows.insert(key(&value), row.clone()).as_ref() != Some(&row)
-                }
+                Event::Put(value) => match cut(&value) {
+                    Some(row) => rows.insert(key(&value), row.clone()).as_ref() != Some(&row),
+                    None => rows.remove(&key(&value)).is_some(),
+                },
                 Event::Deleted(value) => rows.remove(&key(&value)).is_some(),
                 Event::Listing | Event::Failing(_) | Event::Resumed | Event::NotServed => false,
             }
@@ -151,6 +157,8 @@ pub(crate) struct Land {
     pub storage: Table<bool>,
     /// Ingress classes, and whether each is the default.
     pub ingress: Table<bool>,
+    /// Service accounts with pull secrets, by namespace and name.
+    pub pulling: Table<()>,
     /// Told when something of it changed.
     pub changed: Notify,
 }
@@ -162,7 +170,8 @@ impl Land {
             self.nodes.settled(),
             self.quotas.settled(),
             self.storage.settled(),
-            self.ingress.settled()
+            self.ingress.settled(),
+            self.pulling.settled()
         );
     }
 }
@@ -173,8 +182,9 @@ pub(crate) async fn follow(cluster: Arc<Cluster>, api: Api) {
     let default_storage = is_default("storageclass.kubernetes.io/is-default-class");
     let default_ingress = is_default("ingressclass.kubernetes.io/is-default-class");
     futures::join!(
-        one(&api, "/api/v1/nodes", &land.nodes, NodeSeen::of, &land.changed),
-        one(&api, "/api/v1/resourcequotas", &land.quotas, quota, &land.changed),
+        one(&api, "/api/v1/nodes", &land.nodes, |node| Some(NodeSeen::of(node)), &land.changed),
+        one(&api, "/api/v1/resourcequotas", &land.quotas, |value| Some(quota(value)), &land.changed),
+        one(&api, "/api/v1/serviceaccounts", &land.pulling, pulls, &land.changed),
         one(&api, "/apis/storage.k8s.io/v1/storageclasses", &land.storage, default_storage, &land.changed),
         one(&api, "/apis/networking.k8s.io/v1/ingressclasses", &land.ingress, default_ingress, &land.changed),
     );
@@ -184,7 +194,7 @@ async fn one<T: Clone + PartialEq + Send + Sync>(
     api: &Api,
     path: &str,
     table: &Table<T>,
-    cut: impl Fn(&Value) -> T + Send + Sync,
+    cut: impl Fn(&Value) -> Option<T> + Send + Sync,
     changed: &Notify,
 ) {
     let target = Target { patience: PATIENCE, ..Target::all(path.to_owned()) };
@@ -227,11 +237,25 @@ mod tests {
         let table = Table::<bool>::default();
         assert_eq!(table.all(), None);
         let class = json!({"metadata": {"name": "fast"}});
-        assert!(table.take(Event::Listed(vec![class.clone()], 1), |_| true));
-        assert!(!table.take(Event::Put(class.clone()), |_| true), "the same again is no news");
-        assert!(!table.take(Event::Failing(crate::error::Error::PermissionDenied("no".into())), |_| true));
+        assert!(table.take(Event::Listed(vec![class.clone()], 1), |_| Some(true)));
+        assert!(!table.take(Event::Put(class.clone()), |_| Some(true)), "the same again is no news");
+        assert!(
+            !table.take(Event::Failing(crate::error::Error::PermissionDenied("no".into())), |_| Some(true))
+        );
         assert_eq!(table.all().map(|rows| rows.len()), Some(1));
-        assert!(table.take(Event::Deleted(class), |_| true));
+        assert!(table.take(Event::Deleted(class), |_| Some(true)));
+        assert_eq!(table.all(), Some(Vec::new()));
+    }
+
+    #[test]
+    fn g205_of_service_accounts_only_those_with_pull_secrets_are_kept() {
+        let table = Table::<()>::default();
+        let account = |secrets: Value| json!({"metadata": {"namespace": "web", "name": "a"}, "imagePullSecrets": secrets});
+        assert!(table.take(Event::Listed(vec![account(json!([]))], 1), pulls), "that there are none is news");
+        assert!(!table.take(Event::Put(account(json!(null))), pulls));
+        assert!(table.take(Event::Put(account(json!([{"name": "reg"}]))), pulls));
+        assert_eq!(table.all(), Some(vec![(("web".to_owned(), "a".to_owned()), ())]));
+        assert!(table.take(Event::Put(account(json!([]))), pulls), "it was taken away");
         assert_eq!(table.all(), Some(Vec::new()));
     }
 }

@@ -47,3 +47,16 @@ pub async fn the_pod_security_level_of_a_namespace_is_told(place: Place) {
         })
         .await;
 }
+
+pub async fn g205_service_accounts_that_bring_pull_secrets_are_told(place: Place) {
+    let account = |name: &str, secrets: serde_json::Value| json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}, "imagePullSecrets": secrets});
+    place.create(account("plain", json!([])), "somebody").await;
+    place.create(account("deployer", json!([{"name": "reg"}])), "somebody").await;
+    place
+        .eventually("told", async || {
+            let facts = place.agent.engine.facts().await.unwrap();
+            let told = facts.namespace(&place.namespace).and_then(|told| told.pull_accounts.clone());
+            told.is_some_and(|told| told == ["deployer"])
+        })
+        .await;
+}

@@ -95,7 +95,8 @@ scenarios! {
     facts:
         facts_tell_version_kinds_and_namespaces,
         a_quota_is_told_with_what_is_used_of_it,
-        the_pod_security_level_of_a_namespace_is_told;
+        the_pod_security_level_of_a_namespace_is_told,
+        g205_service_accounts_that_bring_pull_secrets_are_told;
     killed:
         p15_killed_between_any_two_writes_the_next_engine_goes_on_and_removes_all;
     interrupted:

@@ -207,7 +207,7 @@ fn own_rules() -> Vec<Value> {
             "verbs": ["get", "list", "watch", "create"]}),
         json!({"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
             "resourceNames": ["appliedreleases.flotilla.dev"], "verbs": ["patch", "update"]}),
-        known("", &["namespaces", "nodes", "resourcequotas", "pods", "events"]),
+        known("", &["namespaces", "nodes", "resourcequotas", "serviceaccounts", "pods", "events"]),
         known("apps", &["replicasets"]),
         known("storage.k8s.io", &["storageclasses"]),
         known("networking.k8s.io", &["ingressclasses"]),

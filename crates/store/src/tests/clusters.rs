@@ -22,6 +22,7 @@ fn facts() -> ClusterFacts {
         namespaces: vec![NamespaceFacts {
             name: "web".to_owned(),
             pod_security: "baseline".to_owned(),
+            pull_accounts: Some(vec!["default".to_owned()]),
             quotas: vec![Quota { name: "web".to_owned(), ..Quota::default() }],
         }],
         ..ClusterFacts::default()

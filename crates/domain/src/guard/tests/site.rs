@@ -64,6 +64,90 @@ fn g108_a_namespace_that_is_not_there_is_made_or_refused_as_the_policy_says() {
     assert_eq!(found(&brought, facts()), []);
 }
 
+/// A cluster that tells that these service accounts of the namespace `web` have pull secrets.
+fn pulling(accounts: &[&str]) -> ClusterFacts {
+    let accounts = accounts.iter().map(|name| (*name).to_owned()).collect();
+    let namespaces = vec![NamespaceFacts { pull_accounts: Some(accounts), ..namespace("web") }];
+    ClusterFacts { namespaces, ..ClusterFacts::default() }
+}
+
+fn pulled(image: &str) -> String {
+    deployment(1, "ports: []").replace("nginx:1.29", image)
+}
+
+#[test]
+fn g205_a_registry_that_is_not_known_to_be_open_needs_a_pull_secret_somewhere() {
+    let private = pulled("reg.acme.io/shop/api:1");
+    let findings = found(&private, pulling(&["deployer"]));
+    let [finding] = &findings[..] else { panic!("{findings:#?}") };
+    assert_eq!((&*finding.code, finding.severity), ("G205", crate::Severity::Warning));
+    assert_eq!(
+        finding.message,
+        "Container \"api\" pulls from \"reg.acme.io\", and neither its pod nor service account \"default\" of namespace \
+         \"web\" has a pull secret: if that registry asks for credentials, the pod does not start."
+    );
+    assert_eq!(
+        finding.hint,
+        "Add imagePullSecrets to the pod or to that service account, or ignore this if the registry is open."
+    );
+    assert_eq!(finding.path, "/spec/template/spec/containers/0/image");
+    assert_eq!(finding.clusters, ["eu-1"]);
+
+    assert_eq!(found(&private, pulling(&["default"])), [], "the namespace's own account has one");
+    let acting = |name: &str| {
+        private.replace(
+            "spec:\n      containers",
+            &format!("spec:\n      serviceAccountName: {name}\n      containers"),
+        )
+    };
+    assert_eq!(found(&acting("deployer"), pulling(&["deployer"])), []);
+    assert_eq!(codes(&found(&acting("other"), pulling(&["deployer"]))), [("G205", false)]);
+    let own = private
+        .replace("spec:\n      containers", "spec:\n      imagePullSecrets: [{name: reg}]\n      containers");
+    assert_eq!(found(&own, pulling(&[])), []);
+    let brought = |name: &str| {
+        format!(
+            "{private}---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: {name}}}\nimagePullSecrets: [{{name: reg}}]\n"
+        )
+    };
+    assert_eq!(found(&brought("default"), pulling(&[])), []);
+    assert_eq!(codes(&found(&brought("another"), pulling(&[]))), [("G205", false)]);
+}
+
+#[test]
+fn g205_open_registries_need_none_and_a_clouds_nodes_have_their_own_credentials() {
+    for open in [
+        "nginx:1",
+        "shop/api:1",
+        "docker.io/shop/api:1",
+        "ghcr.io/a/b:1",
+        "eu.gcr.io/a/b:1",
+        "localhost:5000/a:1",
+    ] {
+        assert_eq!(found(&pulled(open), pulling(&[])), [], "{open}");
+    }
+    for private in ["notghcr.io/a/b:1", "registry:5000/a:1", "ghcr.io.example.com/a:1"] {
+        assert_eq!(codes(&found(&pulled(private), pulling(&[]))), [("G205", false)], "{private}");
+    }
+    let aws = "1.dkr.ecr.eu-west-1.amazonaws.com/api:1";
+    assert_eq!(codes(&found(&pulled(aws), pulling(&[]))), [("G205", false)]);
+    let on = |provider: &str| ClusterFacts { provider: provider.into(), ..pulling(&[]) };
+    assert_eq!(found(&pulled(aws), on("aws")), []);
+    assert_eq!(codes(&found(&pulled(aws), on("gce"))), [("G205", false)]);
+}
+
+#[test]
+fn g205_what_an_agent_does_not_tell_is_not_held_against_a_workload() {
+    let private = pulled("reg.acme.io/shop/api:1");
+    assert_eq!(found(&private, ClusterFacts::default()), []);
+    let silent = ClusterFacts { namespaces: vec![namespace("web")], ..ClusterFacts::default() };
+    assert_eq!(found(&private, silent), [], "an older agent");
+    let mut elsewhere = pulling(&["default"]);
+    elsewhere.namespaces[0].name = "other".into();
+    let yet_to_be_made = found(&private, elsewhere);
+    assert_eq!(codes(&yet_to_be_made), [("G205", false), ("G108", false)]);
+}
+
 fn enforcing(level: &str) -> ClusterFacts {
     let namespaces = vec![NamespaceFacts { pod_security: level.into(), ..namespace("web") }];
     ClusterFacts { namespaces, ..ClusterFacts::default() }
