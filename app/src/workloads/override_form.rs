@@ -157,7 +157,7 @@ impl OverrideForm {
     /// What it says, or everything that can't be read.
     pub fn content(&self) -> Result<Content, Vec<Finding>> {
         let mut wrong = Vec::new();
-        let target = self.target(&mut wrong);
+        let target = self.read_target(&mut wrong);
         let name = match (self.name.trim(), &target.clusters[..]) {
             ("", [only]) => only.clone(),
             (name, _) => name.to_owned(),
@@ -176,7 +176,12 @@ impl OverrideForm {
         if wrong.is_empty() { Ok(Content { name, target, priority, patches }) } else { Err(wrong) }
     }
 
-    fn target(&self, wrong: &mut Vec<Finding>) -> Target {
+    /// Whom it is for, as far as that can be read.
+    pub fn target(&self) -> Target {
+        self.read_target(&mut Vec::new())
+    }
+
+    fn read_target(&self, wrong: &mut Vec<Finding>) -> Target {
         let list = |text: &str| words(text).map(str::to_owned).collect();
         let selector = match (self.everywhere == "yes", self.selector.trim()) {
             (true, _) => Some(domain::labels::Selector::default()),

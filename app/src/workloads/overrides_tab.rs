@@ -1,6 +1,8 @@
 //! What differs on some clusters: the overrides, and for a chosen cluster every field with its base, what the override at
 //! hand sets, what comes out, and who set it (E-8). Merged in the browser with the functions that the server merges with.
 
+use std::collections::BTreeSet;
+
 use domain::Finding;
 use domain::OverrideId;
 use domain::cluster::Cluster;
@@ -169,12 +171,21 @@ fn bench(data: &OverridesData, at: &str) -> Bench {
     let edited = StoredValue::new(name);
     let typed = Memo::new(move |_| workload.with_value(|all| with_typed(&all.draft.overrides, &form.get())));
     let query = use_query_map();
+    let target = Memo::new(move |_| form.with(OverrideForm::target));
+    // The one that is asked for, or else the first that gets what is typed, or the first of all.
     let cluster = Memo::new(move |_| {
         let asked = query.read().get("cluster").unwrap_or_default();
-        let first = chosen.with_value(|chosen| chosen.first().cloned()).unwrap_or_default();
+        let chosen = chosen.get_value();
         fleet.with_value(|fleet| {
-            let find = |name: &str| fleet.clusters.iter().find(|cluster| cluster.name == name).cloned();
-            find(&asked).or_else(|| find(&first)).or_else(|| fleet.clusters.first().cloned())
+            let find = |name: &str| fleet.clusters.iter().find(|cluster| cluster.name == name);
+            let names: BTreeSet<&str> = chosen.iter().map(String::as_str).collect();
+            let meant = target.with(|target| {
+                let is_meant = |cluster: &&Cluster| target.specificity(cluster, &fleet.groups).is_some();
+                fleet.clusters.iter().filter(is_meant).find(|cluster| names.contains(&*cluster.name))
+            });
+            let first = chosen.first().and_then(|name| find(name));
+            let found = find(&asked).or(meant).or(first).or(fleet.clusters.first());
+            found.cloned()
         })
     });
     let effective = Memo::new(move |_| match cluster.get() {
@@ -221,7 +232,7 @@ fn findings(bench: Bench) -> Vec<Finding> {
     findings.extend(check(&typed));
     let reached = bench.fleet.with_value(|fleet| {
         let chosen: Vec<domain::ClusterId> = bench.chosen.with_value(|names| {
-            let names: std::collections::BTreeSet<&str> = names.iter().map(String::as_str).collect();
+            let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
             let is_chosen = |cluster: &&Cluster| names.contains(cluster.name.as_str());
             fleet.clusters.iter().filter(is_chosen).map(|cluster| cluster.id).collect()
         });
