@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::DemoArgs;
 use crate::paths::Paths;
-use crate::{site, step};
+use crate::{program, site, step};
 
 /// Builds, then starts.
 pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
@@ -18,11 +18,11 @@ pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
 
 /// Server and command line tool.
 pub fn server(paths: &Paths, release: bool) -> Result<()> {
-    let mut cargo = paths.cargo();
-    cargo.args(["build", "-p", "server", "-p", "cli", "--bins"]);
-    if release {
-        cargo.arg("--release");
+    if !release {
+        return program::build(paths, "server", &["server", "cli"]);
     }
+    let mut cargo = paths.cargo();
+    cargo.args(["build", "--release", "-p", "server", "-p", "cli", "--bins"]);
     step::run(paths, "server", &mut cargo).map(drop)
 }
 

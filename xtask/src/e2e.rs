@@ -6,7 +6,6 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::paths::Paths;
-use crate::test::WORKSPACE_TESTS;
 use crate::{demo, setup, site, step};
 
 /// `cargo xtask e2e`: Playwright's own output goes straight to the terminal.
@@ -21,14 +20,9 @@ pub fn run(paths: &Paths, args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The same as one step of `cargo xtask test`. After the other tests their build of the server is there already; one of
-/// its own would compile half of the dependencies again, for other features.
-pub fn as_step(paths: &Paths, after_tests: bool) -> Result<()> {
-    if after_tests {
-        step::run(paths, "server", paths.cargo().args(WORKSPACE_TESTS).arg("--no-run"))?;
-    } else {
-        demo::server(paths, false)?;
-    }
+/// The same as one step of `cargo xtask test`.
+pub fn as_step(paths: &Paths) -> Result<()> {
+    demo::server(paths, false)?;
     let mut playwright = prepare(paths)?;
     step::run(paths, "scenarios", playwright.arg("--reporter=line")).map(drop)
 }

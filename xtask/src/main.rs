@@ -8,6 +8,7 @@ mod demo;
 mod e2e;
 mod paths;
 mod postgres;
+mod program;
 mod rails;
 mod schema;
 mod setup;

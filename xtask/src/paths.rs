@@ -8,11 +8,14 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 /// Folders of the repository and of what is built from it.
+#[derive(Clone)]
 pub struct Paths {
     /// The repository.
     pub root: PathBuf,
     /// Cargo's target folder.
     pub target: PathBuf,
+    /// Whether the workspace's programs are those that the tests start, instead of being built alone.
+    pub with_tests: bool,
 }
 
 impl Paths {
@@ -24,7 +27,7 @@ impl Paths {
             Some(folder) => env::current_dir()?.join(folder),
             None => root.join("target"),
         };
-        Ok(Paths { root, target })
+        Ok(Paths { root, target, with_tests: false })
     }
 
     /// The console's WASM build: its own target folder, because it has another set of features.

@@ -163,7 +163,7 @@ mod tests {
         // `cargo xtask test` installs it first; a bare `cargo test` may run without.
         let Some(bin) = setup::postgres::find() else { return };
         let target = std::env::temp_dir().join(format!("flotilla-keeper-{}", std::process::id()));
-        let paths = Paths { root: std::env::temp_dir(), target: target.clone() };
+        let paths = Paths { root: std::env::temp_dir(), target: target.clone(), with_tests: false };
         let server = start(&paths, &bin).unwrap();
         let port: u16 = server.url.rsplit([':', '/']).nth(1).unwrap().parse().unwrap();
         let home = std::env::temp_dir().join(format!("flotilla-postgres-{}", std::process::id()));

@@ -6,8 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::paths::Paths;
-use crate::test::WORKSPACE_TESTS;
-use crate::{schema, step};
+use crate::{program, schema, step};
 
 /// Folders whose manifests are checked on both sides: good ones, and all that is broken.
 const FOLDERS: [&str; 2] = ["end2end/fixtures", "crates/domain/tests"];
@@ -17,9 +16,8 @@ pub fn compare(paths: &Paths) -> Result<()> {
     let out = paths.own().join("said-in-wasm.json");
     let folders = FOLDERS.map(|folder| paths.root.join(folder));
     step::run(paths, "guard rails in Node", script(paths, "say")?.arg(&out).args(folders))?;
-    let mut cargo = paths.cargo();
-    // The whole workspace, or features and with them all dependencies would be others than those of the other tests.
-    cargo.args(WORKSPACE_TESTS).args(["--test", "browser"]).env("FLOTILLA_SAID_IN_WASM", out);
+    let mut cargo = program::tests(paths)?;
+    cargo.args(["--test", "browser"]).env("FLOTILLA_SAID_IN_WASM", out);
     step::run(paths, "guard rails compared", &mut cargo).map(drop)
 }
 
@@ -45,7 +43,7 @@ pub fn build(paths: &Paths) -> Result<PathBuf> {
     cargo.args(["build", "-p", "frontend", "-p", "rails", "--lib", "--target", "wasm32-unknown-unknown"]);
     cargo.args(["--profile", "wasm", "--target-dir"]).arg(paths.front());
     step::run(paths, "guard rails for WASM", &mut cargo)?;
-    step::run(paths, "packer", paths.cargo().args(["build", "-p", "pack"]))?;
+    program::build(paths, "packer", &["pack"])?;
     let (wasm, out) =
         (paths.front().join("wasm32-unknown-unknown/wasm/rails.wasm"), paths.front().join("rails"));
     let mut packer = paths.tool(paths.bin("pack", false));

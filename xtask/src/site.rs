@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use crate::paths::{Paths, version_of};
+use crate::program;
 use crate::schema;
 use crate::setup;
 use crate::stamp::Stamp;
@@ -113,7 +114,7 @@ fn pack(paths: &Paths) -> Result<()> {
         outputs: vec![paths.site().join("assets.json")],
     };
     stamp.run(paths, || {
-        step::run(paths, "packer", paths.cargo().args(["build", "-p", "pack"]))?;
+        program::build(paths, "packer", &["pack"])?;
         let mut packer = paths.tool(paths.bin("pack", false));
         packer.args([&wasm, &paths.parts(), &schema, &public, &paths.site()]);
         let said = step::run(paths, "site", &mut packer)?;

@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_failed_step_names_its_log() {
         let target = std::env::temp_dir().join(format!("flotilla-step-{}", std::process::id()));
-        let paths = Paths { root: std::env::temp_dir(), target: target.clone() };
+        let paths = Paths { root: std::env::temp_dir(), target: target.clone(), with_tests: false };
         let error =
             run(&paths, "a step", paths.tool("sh").args(["-c", "echo why; exit 3"])).unwrap_err().to_string();
         let log = fs::read_to_string(target.join("xtask/a-step.log")).unwrap();

@@ -9,13 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::paths::{Paths, version_of};
-use crate::{e2e, postgres, rails, setup, site, step};
+use crate::{e2e, postgres, program, rails, setup, site, step};
 
 /// Names for `--only`, in the order they run.
 pub const STEPS: [&str; 6] = ["fmt", "clippy", "wasm", "unit", "rails", "e2e"];
-
-/// What builds the tests of the workspace, and all programs that they start.
-pub const WORKSPACE_TESTS: [&str; 4] = ["test", "--workspace", "--exclude", "frontend"];
 
 struct Outcome {
     name: &'static str,
@@ -28,6 +25,7 @@ struct Outcome {
 /// # Errors
 /// When a step failed; the summary says which.
 pub fn run(paths: &Paths, only: Option<&str>) -> Result<()> {
+    let paths = &Paths { with_tests: true, ..paths.clone() };
     setup::run(paths, only.is_none(), only.is_none())?;
     let mut used = Vec::new();
     let outcomes: Vec<Outcome> = STEPS
@@ -48,11 +46,7 @@ pub fn run(paths: &Paths, only: Option<&str>) -> Result<()> {
 fn step(paths: &Paths, name: &str, only: Option<&str>, used: &mut Vec<String>) -> Result<()> {
     match name {
         "fmt" => step::run(paths, "fmt", paths.cargo().args(["fmt", "--all", "--check"])).map(drop),
-        "clippy" => {
-            let what = ["clippy", "--workspace", "--exclude", "frontend", "--all-targets"];
-            let args = [&what[..], &["--features", "server/bench", "--", "-D", "warnings"]].concat();
-            step::run(paths, "clippy", paths.cargo().args(args)).map(drop)
-        }
+        "clippy" => program::lint(paths),
         "wasm" => wasm(paths),
         "unit" if only.is_none() => thread::scope(|scope| {
             // What runs in WASM compiles while tests wait for their clusters. What is wrong with it is said by the steps
@@ -62,7 +56,7 @@ fn step(paths: &Paths, name: &str, only: Option<&str>, used: &mut Vec<String>) -
         }),
         "unit" => unit(paths, used),
         "rails" => rails::compare(paths),
-        "e2e" => e2e::as_step(paths, only.is_none()),
+        "e2e" => e2e::as_step(paths),
         other => bail!("there is no step {other}"),
     }
 }
@@ -91,8 +85,8 @@ fn wasm(paths: &Paths) -> Result<()> {
 fn unit(paths: &Paths, used: &mut Vec<String>) -> Result<()> {
     let server = postgres::start(paths, &setup::postgres::ensure(paths)?)?;
     used.push(server.version.clone());
-    let mut cargo = paths.cargo();
-    cargo.args(WORKSPACE_TESTS).arg("--no-fail-fast");
+    let mut cargo = program::tests(paths)?;
+    cargo.arg("--no-fail-fast");
     cargo.env("FLOTILLA_TEST_POSTGRES", &server.url);
     match env::var_os("FLOTILLA_CORPUS") {
         Some(corpus) => {
