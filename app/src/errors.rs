@@ -118,7 +118,7 @@ impl From<hub::Error> for AppError {
             hub::Error::Exists(why) => Self::Exists(why),
             hub::Error::Changed { current } => Self::Changed { current },
             hub::Error::PlanStale(why) => Self::PlanStale(why),
-            hub::Error::Unconfirmed(finding) => Self::Invalid(vec![*finding]),
+            hub::Error::Taken(finding) | hub::Error::Unconfirmed(finding) => Self::Invalid(vec![*finding]),
             hub::Error::NotNow(why) => Self::NotNow(why.to_string()),
             hub::Error::KeyReused => Self::NotNow(hub::Error::KeyReused.to_string()),
             hub::Error::Unauthenticated(why) => Self::Unauthenticated(why.to_owned()),

@@ -66,7 +66,9 @@ pub const fn status_of(error: &hub::Error) -> StatusCode {
     match error {
         hub::Error::Invalid(_) | hub::Error::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         hub::Error::NotFound { .. } => StatusCode::NOT_FOUND,
-        hub::Error::Exists(_) | hub::Error::NotNow(_) | hub::Error::Unconfirmed(_) => StatusCode::CONFLICT,
+        hub::Error::Exists(_) | hub::Error::Taken(_) | hub::Error::NotNow(_) | hub::Error::Unconfirmed(_) => {
+            StatusCode::CONFLICT
+        }
         hub::Error::Changed { .. } | hub::Error::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         hub::Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
         hub::Error::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -96,7 +98,9 @@ impl From<hub::Error> for Refusal {
         match error {
             hub::Error::Changed { current } => problem.current_revision = Some(current),
             hub::Error::Invalid(findings) => problem.findings = findings,
-            hub::Error::Unconfirmed(finding) => problem.findings = vec![*finding],
+            hub::Error::Taken(finding) | hub::Error::Unconfirmed(finding) => {
+                problem.findings = vec![*finding]
+            }
             _ => {}
         }
         Self(Box::new(problem))

@@ -25,6 +25,16 @@ fn is_label_shape(text: &str) -> bool {
         && bytes.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-')
 }
 
+/// G102: the name is another workload's, which `owner` made.
+pub fn taken(name: &str, project: &str, owner: &str) -> Finding {
+    let by = if owner.is_empty() { String::new() } else { format!(", made by {owner}") };
+    Finding::error(
+        "G102",
+        format!("A workload {name:?} already exists in project {project:?}{by}."),
+        "Pick another name, or edit that one.",
+    )
+}
+
 /// The nearest valid label: lower case, anything else becomes `-`, trimmed and cut. `None` if nothing is left.
 pub fn suggest(text: &str) -> Option<String> {
     let mut name = String::new();
@@ -83,6 +93,18 @@ fn not_a_label(code: &str, what: &str, text: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn g102_a_name_that_is_taken_is_told_with_whose_it_is() {
+        let finding = taken("helloapp", "shop", "ana");
+        assert!(finding.blocks() && finding.code == "G102");
+        assert_eq!(
+            finding.message,
+            "A workload \"helloapp\" already exists in project \"shop\", made by ana."
+        );
+        assert_eq!(finding.hint, "Pick another name, or edit that one.");
+        assert_eq!(taken("a", "shop", "").message, "A workload \"a\" already exists in project \"shop\".");
+    }
 
     #[test]
     fn g101_a_bad_workload_name_is_refused_with_a_suggestion() {

@@ -20,6 +20,9 @@ pub enum Error {
     /// Something with this name is there already.
     #[error("{0}")]
     Exists(String),
+    /// The name is somebody's already, and whose (G102).
+    #[error("{} {}", .0.message, .0.hint)]
+    Taken(Box<Finding>),
     /// Somebody changed it in between: the `ETag` is an older one.
     #[error("This was changed meanwhile (now revision {current}). Read it again and repeat your change.")]
     Changed {
@@ -60,7 +63,7 @@ impl Error {
         match self {
             Self::Invalid(_) => "Invalid",
             Self::NotFound { .. } => "NotFound",
-            Self::Exists(_) => "Exists",
+            Self::Exists(_) | Self::Taken(_) => "Exists",
             Self::Changed { .. } => "Changed",
             Self::PlanStale(_) => "PlanStale",
             Self::Unconfirmed(_) => "ConfirmationNeeded",
@@ -76,7 +79,7 @@ impl Error {
     pub fn findings(&self) -> &[Finding] {
         match self {
             Self::Invalid(findings) => findings,
-            Self::Unconfirmed(finding) => std::slice::from_ref(finding),
+            Self::Taken(finding) | Self::Unconfirmed(finding) => std::slice::from_ref(finding),
             _ => &[],
         }
     }

@@ -7,7 +7,7 @@ use crate::sql::sql;
 use crate::{Error, Tx};
 
 /// Name of the project that is always there.
-const DEFAULT: &str = "default";
+pub const DEFAULT: &str = "default";
 
 /// The id of the default project; made with `id` if it is missing.
 pub async fn ensure_default(tx: &mut Tx, id: ProjectId, at: Timestamp) -> Result<ProjectId, Error> {

@@ -20,7 +20,7 @@ pub async fn publish_once(hub: &Hub, actor: &Actor) -> Result<(), hub::Error> {
     let labels = [("team".to_owned(), "harbor".to_owned())].into();
     match hub.workload_create(actor, NewWorkload { name: NAME.to_owned(), labels, spec: spec(hub) }).await {
         Ok(_) => {}
-        Err(hub::Error::Exists(_)) => return Ok(()),
+        Err(hub::Error::Taken(_)) => return Ok(()),
         Err(error) => return Err(error),
     }
     let published = hub.workload_publish(actor, NAME, "First light", Terms::default()).await?;

@@ -38,10 +38,21 @@ async fn s4_2_a_release_is_the_systems_own_and_nobody_edits_it() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_taken_is_refused() {
+async fn g102_a_name_that_is_taken_is_refused_with_whose_it_is() {
     let house = House::new().await;
     house.workload("web").await;
-    assert_eq!(house.post(WORKLOADS, &new_workload("web")).await.problem(), (409, "Exists".to_owned()));
+    let owner = house.get(&path("web")).await.json()["createdBy"].as_str().unwrap().to_owned();
+    for place in [WORKLOADS.to_owned(), format!("{WORKLOADS}?dryRun=true")] {
+        let answer = house.post(&place, &new_workload("web")).await;
+        assert_eq!(answer.problem(), (409, "Exists".to_owned()));
+        let findings = answer.json()["findings"].clone();
+        assert_eq!((findings.as_array().unwrap().len(), &findings[0]["code"]), (1, &json!("G102")));
+        assert_eq!(
+            findings[0]["message"],
+            format!("A workload \"web\" already exists in project \"default\", made by {owner}.")
+        );
+        assert_eq!(findings[0]["hint"], "Pick another name, or edit that one.");
+    }
 }
 
 #[tokio::test]

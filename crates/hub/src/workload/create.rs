@@ -6,6 +6,7 @@ use domain::name;
 use domain::workload::{Intent, NewWorkload, Workload};
 use domain::{Finding, WorkloadId};
 
+use super::CheckResult;
 use crate::hub::Done;
 use crate::{Actor, Error, Hub};
 
@@ -32,15 +33,41 @@ impl Hub {
             revision: 1,
         };
         let mut tx = self.write().await?;
-        if store::workload::by_name(&mut tx, self.project(), &workload.name).await?.is_some() {
-            return Err(exists(&workload.name));
+        if let Some(taken) = self.name_taken(&mut tx, &workload.name).await? {
+            return Err(Error::Taken(Box::new(taken)));
         }
-        store::workload::insert(&mut tx, &workload).await?;
+        match store::workload::insert(&mut tx, &workload).await {
+            // Another server was faster.
+            Err(unique @ store::Error::Unique { .. }) => {
+                tx.rollback().await?;
+                let taken = self.name_taken(&mut self.read().await?, &workload.name).await?;
+                return Err(taken.map_or_else(|| unique.into(), |taken| Error::Taken(Box::new(taken))));
+            }
+            done => done?,
+        }
         let event =
             NewEvent::new(EventKind::WorkloadCreated, &actor.name, format!("{} was created.", workload.name))
                 .workload(workload.id, &workload.name);
         self.commit(tx, Done::with(event).answering(actor, 201, &workload)).await?;
         Ok(workload)
+    }
+
+    /// What making a workload would say and do, without doing it.
+    ///
+    /// # Errors
+    /// The name is another workload's (G102).
+    pub async fn workload_create_check(&self, new: &NewWorkload) -> Result<CheckResult, Error> {
+        let taken = self.name_taken(&mut self.read().await?, &new.name).await?;
+        match taken {
+            Some(taken) => Err(Error::Taken(Box::new(taken))),
+            None => self.workload_check(&new.name, &new.spec).await,
+        }
+    }
+
+    /// G102: whose the name is, if it is somebody's.
+    async fn name_taken(&self, tx: &mut store::Tx, name: &str) -> Result<Option<Finding>, Error> {
+        let found = store::workload::by_name(tx, self.project(), name).await?;
+        Ok(found.map(|found| name::taken(name, store::project::DEFAULT, &found.created_by)))
     }
 }
 
@@ -49,9 +76,4 @@ fn unnamable(new: &NewWorkload) -> Vec<Finding> {
     let mut findings: Vec<Finding> = name::check_workload(&new.name).into_iter().collect();
     findings.extend(check_labels(&new.labels));
     findings
-}
-
-/// G102: the name is taken.
-fn exists(name: &str) -> Error {
-    Error::Exists(format!("A workload {name:?} already exists. Pick another name, or edit that one."))
 }

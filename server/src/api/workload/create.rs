@@ -9,7 +9,6 @@ use domain::workload::{NewWorkload, Workload};
 use hub::Hub;
 use wire::{Check, Problem};
 
-use crate::api::workload::validate::check;
 use crate::etag::etag;
 use crate::input::{At, Body, Caller, DryRun, InProject, PROJECT, Query};
 use crate::problem::Refusal;
@@ -54,9 +53,6 @@ pub async fn handler(
 }
 
 async fn dry_run(hub: &Hub, new: &NewWorkload) -> Result<Response, Refusal> {
-    match hub.workload_view(&new.name).await {
-        Ok(_) => Err(hub::Error::Exists(format!("There is a workload {:?} already.", new.name)).into()),
-        Err(hub::Error::NotFound { .. }) => Ok(Json(check(hub, &new.name, &new.spec).await?).into_response()),
-        Err(error) => Err(error.into()),
-    }
+    let checked = hub.workload_create_check(new).await?;
+    Ok(Json(Check { findings: checked.findings, decision: checked.decision }).into_response())
 }
