@@ -15,8 +15,8 @@ use crate::not_found::NotFoundPage;
 use crate::settings::SettingsPage;
 use crate::sign_in::{SetupPage, SignInPage};
 use crate::workloads::{
-    NewPage, OverridesPage, PlacementPage, PoliciesPage, PublishPage, SourcePage, WizardFramed, WorkloadPage,
-    WorkloadsPage,
+    NewPage, OverridesPage, PlacementPage, PoliciesPage, PublishPage, RevisionPage, SourcePage, WizardFramed,
+    WorkloadPage, WorkloadsPage,
 };
 
 /// The console. Pages are rendered whole before the first byte (`SsrMode::Async`): their status codes are right, and they
@@ -43,6 +43,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("") view=FleetPage ssr=SsrMode::Async />
                     <Route path=path!("workloads") view=WorkloadsPage ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name") view=WorkloadPage ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/revisions/:number") view=RevisionPage ssr=SsrMode::Async />
                     <Route path=path!("clusters") view=ClustersPage ssr=SsrMode::Async />
                     <Route path=path!("clusters/:name") view=ClusterPage ssr=SsrMode::Async />
                     <Route path=path!("join") view=JoinPage ssr=SsrMode::Async />

@@ -105,6 +105,11 @@ pub fn publish(name: &str) -> String {
     format!("{}/publish", workload(name))
 }
 
+/// A revision of a workload.
+pub fn revision(name: &str, number: u32) -> String {
+    format!("{}/revisions/{number}", workload(name))
+}
+
 /// A step of the wizard by its slug: `source`, `placement`, `overrides`, `policies`.
 pub fn edit(name: &str, step: &str) -> String {
     format!("{}/edit/{}", workload(name), escaped(step))
@@ -162,6 +167,7 @@ mod tests {
             release("web", "edge-1"),
             workload_ask("web", "delete"),
             publish("web"),
+            revision("web", 3),
             edit("web", "source"),
             CLUSTERS.to_owned(),
             cluster("edge-1"),
@@ -183,6 +189,7 @@ mod tests {
         /workloads/web?open=edge-1
         /workloads/web?ask=delete
         /workloads/web/publish
+        /workloads/web/revisions/3
         /workloads/web/edit/source
         /clusters
         /clusters/edge-1

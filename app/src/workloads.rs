@@ -35,6 +35,7 @@ mod placement_tab;
 mod policy_fields;
 mod publish;
 mod release;
+mod revision;
 mod skeleton;
 #[cfg(feature = "ssr")]
 mod source;
@@ -45,6 +46,7 @@ pub use new::NewPage;
 pub use one::WorkloadPage;
 pub use placement_form::effect_word;
 pub use publish::PublishPage;
+pub use revision::RevisionPage;
 pub use wizard::{OverridesPage, PlacementPage, PoliciesPage, SourcePage, WizardFramed};
 
 /// One page of the list.

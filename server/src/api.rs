@@ -78,6 +78,7 @@ fn table(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(workload::keep::handler))
         .routes(routes!(workload::status::handler))
         .routes(routes!(workload::revisions::handler))
+        .routes(routes!(workload::revision::handler))
         .routes(routes!(release::list::handler))
         .routes(routes!(release::get::handler))
         .route(release::ONE, release::system_owned())

@@ -102,6 +102,15 @@ pub struct OfWorkload {
     pub workload: String,
 }
 
+/// A revision of a workload.
+#[derive(Debug, Deserialize)]
+pub struct OfRevision {
+    /// Name of the workload.
+    pub workload: String,
+    /// Number of the revision.
+    pub revision: u32,
+}
+
 /// A cluster.
 #[derive(Debug, Deserialize)]
 pub struct OfCluster {

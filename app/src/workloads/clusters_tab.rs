@@ -12,6 +12,9 @@ use crate::components::{Empty, Look, Pager, StateWord, health_word, icon, loaded
 use crate::errors::Answer;
 use crate::paths;
 
+/// In place of a cluster's name, which it can't be: no row is open, whatever it has to say.
+const CLOSED: &str = "-";
+
 /// One page of releases, and the open one with its resources.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReleaseList {
@@ -38,6 +41,14 @@ pub async fn releases_read(
     let query = ListQuery { state: Group::states_of(&group), cursor, ..ListQuery::default() };
     let page = host::answer(hub.release_list(&name, &query).await)?;
     let open = match open.as_str() {
+        CLOSED => None,
+        // The worst comes first. One that needs a person tells why without being asked.
+        "" if group.is_empty() && query.cursor.is_none() => match page.items.first() {
+            Some(worst) if Group::of(worst.state) == Group::Failing => {
+                hub.release_view(&name, &worst.cluster_name).await.ok()
+            }
+            _ => None,
+        },
         "" => None,
         cluster => hub.release_view(&name, cluster).await.ok(),
     };
@@ -99,7 +110,7 @@ fn show(list: ReleaseList, name: &str, group: &str, cursor: Option<&str>) -> Any
 
 fn line(row: ReleaseView, open: Option<ReleaseView>, here: &str, at: Timestamp) -> impl IntoView + use<> {
     let is_open = open.is_some();
-    let toggle = if is_open { here.to_owned() } else { paths::query(here, &[("open", &row.cluster_name)]) };
+    let toggle = paths::query(here, &[("open", if is_open { CLOSED } else { &row.cluster_name })]);
     let release = &row.release;
     let wanted = match (&release.goal, release.revision) {
         (ReleaseGoal::Present, Some(number)) => {

@@ -104,12 +104,15 @@ fn row(
 ) -> impl IntoView + use<> {
     let name = name.to_owned();
     let said = format!("Take back revision {}", revision.number);
+    let address = paths::revision(&name, revision.number);
     let title = format!("Make the draft what revision {} was, and review it", revision.number);
     let files = u32::try_from(revision.spec.source.files().len()).unwrap_or(u32::MAX);
     view! {
         <tr>
             <th scope="row" class="cell-name">
-                <span class="tag">{format!("r{}", revision.number)}</span>
+                <a class="tag" href=address>
+                    {format!("r{}", revision.number)}
+                </a>
             </th>
             <td class="cell-state">
                 <Age since=revision.created_at at=at suffix=" ago" />

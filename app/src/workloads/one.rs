@@ -85,7 +85,9 @@ fn NameLine(view: WorkloadView, at: Timestamp) -> impl IntoView {
         let message =
             if revision.message.is_empty() { String::new() } else { format!(", “{}”", revision.message) };
         view! {
-            <span class="tag">{format!("r{}", revision.number)}</span>
+            <a class="tag" href=paths::revision(&name, revision.number)>
+                {format!("r{}", revision.number)}
+            </a>
             <span class="text-2">
                 "published "
                 <Age since=revision.created_at at=at suffix=" ago" />

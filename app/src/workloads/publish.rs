@@ -18,6 +18,7 @@ mod send;
 mod side;
 
 use changes::Changes;
+pub(super) use changes::objects;
 use read::{Review, review_read};
 use send::{PlanMake, WorkloadPublish};
 use side::Side;

@@ -13,6 +13,7 @@ mod fields;
 #[cfg(test)]
 mod laws;
 mod removed;
+mod revision;
 mod secret;
 mod targets;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use blast::{BlastRadius, removal_limit};
 pub use diff::diff;
 pub use effect::{Effect, ObjectEffect, Outcome, Tally};
 pub use removed::removed_since;
+pub use revision::RevisionView;
 pub use secret::HIDDEN;
 pub use targets::{Ask, Basis, BasisTarget, EffectGroup, Plan, PlanTarget, TargetChange, TargetState};
 

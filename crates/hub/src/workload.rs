@@ -17,6 +17,7 @@ mod keep;
 mod list;
 mod publish;
 mod restore;
+mod revision;
 mod step;
 mod sync;
 mod unpublish;

@@ -9,6 +9,7 @@ pub mod patch;
 pub mod publish;
 pub mod put;
 pub mod restore;
+pub mod revision;
 pub mod revisions;
 pub mod status;
 pub mod sync;

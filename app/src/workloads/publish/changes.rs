@@ -122,7 +122,8 @@ fn verdict(state: &TargetState, tally: Tally) -> AnyView {
     look.with_word(word).into_any()
 }
 
-fn objects(effect: &Effect) -> impl IntoView {
+/// The objects of one effect that change, with their fields.
+pub fn objects(effect: &Effect) -> impl IntoView + use<> {
     let told: Vec<&ObjectEffect> =
         effect.objects.iter().filter(|one| one.outcome != Outcome::Unchanged).collect();
     let same = effect.objects.len() - told.len();

@@ -2,12 +2,14 @@
 
 use clap::Args;
 use domain::page::{ListQuery, MAX_LIMIT};
+use domain::plan::RevisionView;
 use domain::workload::Revision;
 
 use crate::clock;
+use crate::commands::plan::{counts, of_objects};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Format, Out, Output, Table};
+use crate::output::{Format, Out, Output, Table, clean};
 use crate::remote::Remote;
 
 /// List the published revisions of a workload, newest first
@@ -18,6 +20,9 @@ pub struct History {
     /// At most this many
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_LIMIT)))]
     limit: u32,
+    /// Show one revision: what it changed
+    #[arg(long, short, value_parser = clap::value_parser!(u32).range(1..))]
+    revision: Option<u32>,
     #[command(flatten)]
     output: Output,
 }
@@ -25,6 +30,15 @@ pub struct History {
 impl History {
     /// Runs it.
     pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
+        if let Some(number) = self.revision {
+            let view = remote.client.workload_revision(&self.workload, number).await?;
+            if self.output.format.is_machine() {
+                out.value(&view, self.output.format)?;
+            } else {
+                one(&self.workload, &view, out)?;
+            }
+            return Ok(Exit::Done);
+        }
         let query = ListQuery { limit: Some(self.limit), ..ListQuery::default() };
         let page = remote.client.workload_revisions(&self.workload, &query).await?;
         if self.output.format.is_machine() {
@@ -38,6 +52,26 @@ impl History {
         }
         Ok(Exit::Done)
     }
+}
+
+/// One revision: who, when and why, then object by object.
+fn one(workload: &str, view: &RevisionView, out: &Out) -> Result<(), Failure> {
+    let revision = &view.revision;
+    let age = revision.created_at.age(clock::now());
+    let author = clean(&revision.author);
+    out.line(&format!("{workload} r{}, published {age} ago by {author}", revision.number))?;
+    if !revision.message.is_empty() {
+        out.line(&clean(&revision.message))?;
+    }
+    out.line(&match view.before {
+        Some(before) => format!("Against r{before}: {}", counts(view.effect.tally())),
+        None => format!("The first one: {}", counts(view.effect.tally())),
+    })?;
+    of_objects(&view.effect, out)?;
+    if !view.also.is_empty() {
+        out.line(&format!("Changed as well: {}", view.also.join(", ")))?;
+    }
+    Ok(())
 }
 
 fn table(revisions: &[Revision], format: Format) -> Table {

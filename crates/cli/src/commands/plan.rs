@@ -2,7 +2,8 @@
 
 use clap::Args;
 use domain::plan::{
-    EffectGroup, FieldChange, ObjectEffect, Outcome, Plan as Planned, Tally, TargetChange, TargetState,
+    Effect, EffectGroup, FieldChange, ObjectEffect, Outcome, Plan as Planned, Tally, TargetChange,
+    TargetState,
 };
 use serde_json::Value;
 
@@ -121,15 +122,20 @@ fn tell(plan: &Planned, out: &Out) -> Result<(), Failure> {
     for group in plan.groups() {
         out.line(&format!("\n{}", of_group(&group, out.paint())))?;
         let effect = group.effect.as_ref().and_then(|digest| plan.effects.get(digest));
-        for one in effect.into_iter().flat_map(|effect| &effect.objects) {
-            if one.outcome != Outcome::Unchanged {
-                out.line(&of_object(one, out.paint()))?;
-            }
+        if let Some(effect) = effect {
+            of_objects(effect, out)?;
         }
-        let left_out = effect.map(|effect| effect.left_out).unwrap_or_default();
-        if left_out > 0 {
-            out.line(&format!("  and {left_out} more objects"))?;
-        }
+    }
+    Ok(())
+}
+
+/// Every object that changes, with its fields.
+pub(super) fn of_objects(effect: &Effect, out: &Out) -> Result<(), Failure> {
+    for one in effect.objects.iter().filter(|one| one.outcome != Outcome::Unchanged) {
+        out.line(&of_object(one, out.paint()))?;
+    }
+    if effect.left_out > 0 {
+        out.line(&format!("  and {} more objects", effect.left_out))?;
     }
     Ok(())
 }
@@ -153,7 +159,7 @@ fn of_group(group: &EffectGroup, paint: Paint) -> String {
     format!("{title} ({names}): {}; {state}", counts(group.tally))
 }
 
-fn counts(tally: Tally) -> String {
+pub(super) fn counts(tally: Tally) -> String {
     let Tally { create, change, delete, let_go, .. } = tally;
     let kept = if let_go > 0 { format!(" {let_go} left running") } else { String::new() };
     format!("+{create} ~{change} -{delete}{kept}")

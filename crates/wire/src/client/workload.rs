@@ -1,7 +1,7 @@
 //! Calls on workloads, their releases, revisions and overrides.
 
 use domain::page::{ListQuery, Page};
-use domain::plan::Plan;
+use domain::plan::{Plan, RevisionView};
 use domain::release::ReleaseView;
 use domain::workload::{NewWorkload, Published, Revision, Workload, WorkloadSummary, WorkloadView};
 use http::{HeaderName, HeaderValue, Method};
@@ -145,6 +145,12 @@ impl Client {
     /// One page of its revisions, newest first.
     pub async fn workload_revisions(&self, name: &str, query: &ListQuery) -> Result<Page<Revision>, Error> {
         self.project(Method::GET, &["workloads", name, "revisions"]).query(query).json().await
+    }
+
+    /// One revision, and what it changed.
+    pub async fn workload_revision(&self, name: &str, number: u32) -> Result<RevisionView, Error> {
+        let number = number.to_string();
+        self.project(Method::GET, &["workloads", name, "revisions", &number]).json().await
     }
 
     /// One page of its releases, worst first; without resources.
