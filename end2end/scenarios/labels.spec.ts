@@ -26,6 +26,25 @@ test("a label set on a cluster is seen by the placement at once, with the becaus
   await expect(page.getByRole("button", { name: "Remove shore" })).toHaveCount(0);
 });
 
+test("e_6 a label taken away by mistake takes nothing away: a person keeps it there, or sets the label again", async ({ page }) => {
+  await open(page, "/clusters/eu-west-2");
+  await page.getByRole("button", { name: "Remove env" }).click();
+  await expect(page.getByRole("button", { name: "Remove env" })).toHaveCount(0);
+
+  await open(page, "/workloads/lighthouse");
+  await expect(page.getByText(/^leaves in 1\d min$/)).toBeVisible();
+  await page.getByRole("button", { name: "Keep lighthouse on eu-west-2" }).click();
+  await expect(page.getByText("Kept by demo although it no longer matches: eu-west-2.")).toBeVisible();
+  await expect(row(page, "eu-west-2")).toContainText("Healthy");
+
+  await open(page, "/clusters/eu-west-2");
+  await page.getByLabel("A label to add, key=value").fill("env=prod");
+  await page.getByRole("button", { name: "Add" }).click();
+  await expect(page.getByRole("button", { name: "Remove env" })).toBeVisible();
+  await open(page, "/workloads/lighthouse");
+  await expect(page.getByText(/^Kept by demo/)).toHaveCount(0);
+});
+
 test("what is no label is refused and says how one is written", async ({ page, faults }) => {
   faults.expect(/422|400/);
   await open(page, "/clusters/eu-west-3");

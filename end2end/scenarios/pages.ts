@@ -15,6 +15,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["a placement", "/workloads/lighthouse?tab=placement"],
   ["overrides", "/workloads/lighthouse?tab=overrides"],
   ["a history", "/workloads/lighthouse?tab=history"],
+  ["a revision", "/workloads/lighthouse/revisions/1"],
   ["what happened to a workload", "/workloads/lighthouse?tab=events"],
   ["a review", "/workloads/lighthouse/publish"],
   ["the question before deleting", "/workloads/lighthouse?ask=delete"],

@@ -75,6 +75,17 @@ test("a second revision is published from the draft and stands in the history", 
   await expect(row(page, "r2")).toContainText("One api more");
   await expect(row(page, "r1")).toContainText("The first of many");
   await expect(row(page, "r1")).toContainText("demo");
+
+  // A revision has an address of its own: what it changed, and what became of it.
+  await row(page, "r2").getByRole("link", { name: "r2" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("shop r2");
+  await expect(page.getByRole("heading", { name: "Changed against r1" })).toBeVisible();
+  await expect(page.getByText("spec.replicas", { exact: true })).toBeVisible();
+  await expect(page.getByText("5 of 5 clusters run r2")).toBeVisible();
+  await open(page, "/workloads/shop/revisions/1");
+  await expect(page.getByText("Replaced by r2.")).toBeVisible();
+  await page.getByRole("link", { name: "r2" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("shop r2");
 });
 
 test("unpublishing says what goes, takes it off every cluster and keeps the draft; deleting forgets it", async ({ page }) => {
