@@ -164,9 +164,10 @@ fn take_back(
     let runs = workload.intent == Intent::Published && workload.published == Some(number);
     (!runs && domain::can::edit(workload).is_ok()).then(|| {
         let title = format!("Make the draft what revision {number} was, and review it");
+        let name = workload.name.clone();
         view! {
             <ActionForm action=restore>
-                <input type="hidden" name="name" value=workload.name.clone() />
+                <input type="hidden" name="name" value=name />
                 <input type="hidden" name="revision" value=number.to_string() />
                 <button class="btn" type="submit" title=title>
                     {icon("undo")}
