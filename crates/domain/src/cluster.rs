@@ -118,6 +118,9 @@ pub struct ApiResource {
     pub kind: String,
     /// Whether objects live in a namespace.
     pub namespaced: bool,
+    /// Whether the agent may not write all its objects everywhere; what it may in one namespace stands there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub denied: bool,
 }
 
 /// What an agent found out about its cluster; reported on connect and on change.
@@ -142,6 +145,9 @@ pub struct ClusterFacts {
     /// Every kind its API serves, sorted.
     #[serde(default)]
     pub apis: Vec<ApiResource>,
+    /// Whether it is known what the agent may write; if not, nothing follows from a kind that is not denied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rights_known: bool,
     /// Names of its storage classes, sorted.
     #[serde(default)]
     pub storage_classes: Vec<String>,
@@ -180,7 +186,7 @@ impl ClusterFacts {
     }
 
     /// Whether a bundle may come out differently with these facts than with those: which kinds are namespaced, and what
-    /// templates can name. Nodes that come and go change neither.
+    /// templates can name. Nodes that come and go, and what the agent may write, change neither.
     pub fn render_alike(&self, other: &Self) -> bool {
         let named = |facts: &Self| {
             let texts = [
@@ -192,7 +198,10 @@ impl ClusterFacts {
             ];
             (texts, facts.zones.clone(), facts.architectures())
         };
-        self.apis == other.apis && named(self) == named(other)
+        let kinds = |facts: &Self| -> Vec<ApiResource> {
+            facts.apis.iter().map(|api| ApiResource { denied: false, ..api.clone() }).collect()
+        };
+        named(self) == named(other) && kinds(self) == kinds(other)
     }
 
     /// What can be known of this namespace; `None` when the cluster did not tell of it.

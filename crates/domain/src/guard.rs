@@ -26,6 +26,7 @@ mod ingress;
 mod labels;
 mod namespace;
 mod network;
+mod permission;
 mod pod_security;
 mod ports;
 mod probes;
@@ -111,6 +112,7 @@ const FLEET_RULES: &[(&str, site::Rule)] = &[
     ("G306", classes::ingress),
     ("G407", demand::quotas),
     ("G408", demand::nodes),
+    ("G410", permission::denied),
 ];
 
 /// Everything that can be said without knowing any cluster (scope S): runs in the browser as a person types.

@@ -79,6 +79,7 @@ fn current_apis() -> Vec<ApiResource> {
         version: version.into(),
         kind: kind.into(),
         namespaced: !kind.starts_with("Cluster"),
+        denied: false,
     };
     kinds.into_iter().map(api).collect()
 }

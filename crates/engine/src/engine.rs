@@ -21,6 +21,7 @@ use crate::observe::{Cluster, Observed, cluster, land};
 use crate::record::{self, Recorded, Records};
 use crate::release::{Context, Desired, Slots, serve};
 use crate::reports::Reports;
+use crate::rights::Rights;
 use crate::{Options, dry_run, facts};
 
 /// Definitions come in crowds; their kinds are read once per crowd.
@@ -60,7 +61,8 @@ impl Engine {
         let (background, work) = mpsc::unbounded_channel();
         let slots = Arc::new(Slots::default());
         let observed = Observed::new(api.clone(), background.clone(), slots.clone());
-        let cx = Context { api, options, discovery, observed, records, slots, reports: Reports::default() };
+        let (reports, rights) = (Reports::default(), Rights::default());
+        let cx = Context { api, options, discovery, observed, records, slots, reports, rights };
         Ok(Self {
             cx: Arc::new(cx),
             background,
@@ -110,7 +112,7 @@ impl Engine {
     /// # Errors
     /// When the version can't be read.
     pub async fn facts(&self) -> Result<ClusterFacts, Error> {
-        facts::read(&self.cx.api, &self.cx.discovery, &self.cx.observed.cluster).await
+        facts::read(&self.cx.api, &self.cx.discovery, &self.cx.observed.cluster, &self.cx.rights).await
     }
 
     /// Told whenever the facts may have changed: kinds, nodes, namespaces or quotas did, or the API server was away.
@@ -131,6 +133,7 @@ impl Engine {
     /// What carrying out `goal` would do, object by object, asked of the API server itself (`dryRun=All`, G404). `bundle`
     /// is the one that the goal names. Nothing is written.
     pub async fn effect(&self, release: Option<ReleaseId>, goal: &Goal, bundle: &Bundle) -> Effect {
+        let _ = self.background.send(Box::pin(tell_rights(self.cx.clone(), self.facts_changed.clone())));
         match goal {
             Goal::Present { policies, .. } => dry_run::present(&self.cx, release, bundle, policies).await,
             Goal::Absent { deletion, policies } => {
@@ -212,6 +215,14 @@ async fn tell_kinds(cx: Arc<Context>, facts_changed: Arc<watch::Sender<u64>>) {
     while kinds.changed().await.is_ok() {
         cx.observed.forget_ended();
         cx.slots.wake_waiting();
+        facts_changed.send_modify(|count| *count += 1);
+    }
+}
+
+/// Tells that the rights changed, once somebody plans: that can't be watched, and who plans wants to know.
+async fn tell_rights(cx: Arc<Context>, facts_changed: Arc<watch::Sender<u64>>) {
+    let namespaces = facts::names(&cx.observed.cluster);
+    if cx.rights.moved(&cx.api, &cx.discovery.kinds(), &namespaces).await {
         facts_changed.send_modify(|count| *count += 1);
     }
 }

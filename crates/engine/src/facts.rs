@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use domain::cluster::{ApiResource, ClusterFacts, NamespaceFacts, NodePool, Quota, facts};
 
-use crate::api::Api;
+use crate::api::{Api, Resource};
 use crate::discovery::Discovery;
 use crate::error::Error;
 use crate::observe::{Cluster, Land, NodeSeen};
+use crate::rights::{Known, Rights};
 
 /// How long the first lists may take until the facts are told without them.
 const FIRST_LISTS: Duration = Duration::from_secs(10);
@@ -17,12 +18,19 @@ const FIRST_LISTS: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// When the version can't be read.
-pub(crate) async fn read(api: &Api, discovery: &Discovery, seen: &Cluster) -> Result<ClusterFacts, Error> {
+pub(crate) async fn read(
+    api: &Api,
+    discovery: &Discovery,
+    seen: &Cluster,
+    rights: &Rights,
+) -> Result<ClusterFacts, Error> {
     let version = api.get("/version").await?;
     let land = &seen.land;
     // Too late is no fault: who is slow is told about when it comes.
     let _ = tokio::time::timeout(FIRST_LISTS, land.settled()).await;
     let kinds = discovery.kinds();
+    let rights = rights.known(api, &kinds, &names(seen)).await;
+    let denies = |kind: &Resource| rights.as_ref().is_some_and(|known| known.denies(&kind.group, &kind.kind));
     let mut apis: Vec<ApiResource> = kinds
         .iter()
         .map(|resource| ApiResource {
@@ -30,6 +38,7 @@ pub(crate) async fn read(api: &Api, discovery: &Discovery, seen: &Cluster) -> Re
             version: resource.version.clone(),
             kind: resource.kind.clone(),
             namespaced: resource.namespaced,
+            denied: denies(resource),
         })
         .collect();
     apis.sort();
@@ -52,7 +61,8 @@ pub(crate) async fn read(api: &Api, discovery: &Discovery, seen: &Cluster) -> Re
         region: most_common(&nodes, |node| &node.region),
         zones: zones(&nodes),
         node_pools: pools(&nodes),
-        namespaces: namespaces(seen, land),
+        rights_known: rights.is_some(),
+        namespaces: namespaces(seen, land, rights.as_ref()),
     })
 }
 
@@ -101,7 +111,12 @@ fn pools(nodes: &[NodeSeen]) -> Vec<NodePool> {
     pools
 }
 
-fn namespaces(seen: &Cluster, land: &Land) -> Vec<NamespaceFacts> {
+/// Names of the namespaces that are told.
+pub(crate) fn names(seen: &Cluster) -> Vec<String> {
+    seen.namespaces().into_iter().take(facts::NAMESPACES_MAX).map(|(name, _)| name).collect()
+}
+
+fn namespaces(seen: &Cluster, land: &Land, rights: Option<&Known>) -> Vec<NamespaceFacts> {
     let mut quotas = BTreeMap::<String, Vec<Quota>>::new();
     for ((namespace, _), quota) in land.quotas.all().unwrap_or_default() {
         quotas.entry(namespace).or_default().push(quota);
@@ -117,6 +132,7 @@ fn namespaces(seen: &Cluster, land: &Land) -> Vec<NamespaceFacts> {
         .take(facts::NAMESPACES_MAX)
         .map(|(name, pod_security)| NamespaceFacts {
             quotas: quotas.remove(&name).unwrap_or_default(),
+            granted: rights.and_then(|known| known.granted(&name)),
             pull_accounts: known
                 .then(|| pulling.remove(&name).unwrap_or_default())
                 .filter(|told| told.len() <= facts::PULL_ACCOUNTS_MAX),

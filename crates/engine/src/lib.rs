@@ -22,6 +22,7 @@ mod options;
 mod record;
 mod release;
 mod reports;
+mod rights;
 mod rules;
 mod wanted;
 

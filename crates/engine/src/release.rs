@@ -20,6 +20,7 @@ use crate::discovery::Discovery;
 use crate::observe::Observed;
 use crate::record::Records;
 use crate::reports::Reports;
+use crate::rights::Rights;
 use crate::wanted::Prepared;
 
 mod apply;
@@ -208,4 +209,5 @@ pub(crate) struct Context {
     pub records: Arc<Records>,
     pub slots: Arc<Slots>,
     pub reports: Reports,
+    pub rights: Rights,
 }

@@ -231,6 +231,7 @@ mod tests {
             version: version.into(),
             kind: kind.into(),
             namespaced: false,
+            denied: false,
         };
         let mut cluster = Cluster {
             facts: ClusterFacts {

@@ -55,6 +55,14 @@ pub struct NamespaceFacts {
     /// Its service accounts that bring pull secrets along, by name; `None` when that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_accounts: Option<Vec<String>>,
+    /// What the agent may write here of what it may not write everywhere, as [`kind_name`]; `None` when not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted: Option<Vec<String>>,
+}
+
+/// A kind with its group, as in `ClusterRole.rbac.authorization.k8s.io`.
+pub fn kind_name(group: &str, kind: &str) -> String {
+    if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
 }
 
 /// A resource quota.

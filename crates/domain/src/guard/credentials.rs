@@ -3,12 +3,12 @@
 //! Whether a registry is open is not known here. What is known: some are open to everybody, some clouds give their nodes
 //! credentials for their own, and who has a pull secret.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::image::Reference;
-use super::scene::{Pod, items, quoted};
+use super::scene::{Container, Pod, items, quoted};
 use super::site::Site;
 use crate::cluster::ClusterFacts;
 use crate::cluster::facts::NAMESPACES_MAX;
@@ -43,20 +43,17 @@ pub(super) fn missing(site: &Site<'_>) -> Vec<Finding> {
     let facts = &site.cluster.facts;
     let mut findings = Vec::new();
     for pod in &site.scene.pods {
-        if !items(pod.spec.get("imagePullSecrets")).is_empty() || brings_account(site, pod) {
+        let private = private_registries(pod, &facts.provider);
+        let account = account(pod);
+        let namespace = pod.owner.name.namespace.as_str();
+        if private.is_empty()
+            || !items(pod.spec.get("imagePullSecrets")).is_empty()
+            || brings_account(site, pod)
+            || has_secret(facts, namespace, account) != Some(false)
+        {
             continue;
         }
-        let (namespace, account) = (pod.owner.name.namespace.as_str(), account(pod));
-        if has_secret(facts, namespace, account) != Some(false) {
-            continue;
-        }
-        let mut told = BTreeSet::new();
-        for container in &pod.containers {
-            let image = container.value["image"].as_str().unwrap_or_default();
-            let Ok(Reference { registry, .. }) = Reference::parse(image) else { continue };
-            if is_open(registry) || is_the_clouds(registry, &facts.provider) || !told.insert(registry) {
-                continue;
-            }
+        for (registry, container) in private {
             let message = format!(
                 "Container {} pulls from {}, and neither its pod nor service account {} of namespace {} has a pull \
                  secret: if that registry asks for credentials, the pod does not start.",
@@ -70,6 +67,19 @@ pub(super) fn missing(site: &Site<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The registries that are neither open nor the cloud's, each with the first container that pulls from it.
+fn private_registries<'a>(pod: &'a Pod<'_>, provider: &str) -> BTreeMap<&'a str, &'a Container<'a>> {
+    let mut private = BTreeMap::new();
+    for container in &pod.containers {
+        let image = container.value["image"].as_str().unwrap_or_default();
+        let Ok(Reference { registry, .. }) = Reference::parse(image) else { continue };
+        if !is_open(registry) && !is_the_clouds(registry, provider) {
+            private.entry(registry).or_insert(container);
+        }
+    }
+    private
 }
 
 /// The service account that a pod runs as.

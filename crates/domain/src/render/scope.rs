@@ -113,6 +113,7 @@ mod tests {
             version: "v1".into(),
             kind: kind.into(),
             namespaced,
+            denied: false,
         };
         let facts = ClusterFacts { apis: vec![api("Moon", false)], ..ClusterFacts::default() };
         let scopes = Scopes::of([crd].iter(), Some(&facts));

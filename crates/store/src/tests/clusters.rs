@@ -14,6 +14,7 @@ fn facts() -> ClusterFacts {
         version: "v1".to_owned(),
         kind: "Deployment".to_owned(),
         namespaced: true,
+        denied: false,
     };
     ClusterFacts {
         kubernetes_version: "v1.33.4".to_owned(),
@@ -23,6 +24,7 @@ fn facts() -> ClusterFacts {
             name: "web".to_owned(),
             pod_security: "baseline".to_owned(),
             pull_accounts: Some(vec!["default".to_owned()]),
+            granted: None,
             quotas: vec![Quota { name: "web".to_owned(), ..Quota::default() }],
         }],
         ..ClusterFacts::default()

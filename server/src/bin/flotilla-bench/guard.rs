@@ -79,6 +79,7 @@ fn cluster(n: usize) -> Cluster {
         version: "v1".to_owned(),
         kind: kind.to_owned(),
         namespaced: true,
+        denied: false,
     };
     let more = (0..58).map(|n| ("example.com", format!("Kind{n:02}")));
     let mut apis: Vec<ApiResource> = more.map(|(group, kind)| api((group, &kind))).collect();
@@ -88,6 +89,7 @@ fn cluster(n: usize) -> Cluster {
         name: if number == 0 { "bench".to_owned() } else { format!("space-{number}") },
         pod_security: if n.is_multiple_of(2) { "restricted" } else { "baseline" }.to_owned(),
         quotas: vec![Quota { name: "all".to_owned(), hard: amounts(40), used: amounts(2) }],
+        ..NamespaceFacts::default()
     };
     let pool = NodePool {
         architecture: "amd64".to_owned(),

@@ -12,6 +12,7 @@ fn cluster(name: &str, version: &str, apis: &[(&str, &str, &str)]) -> Cluster {
         version: (*version).into(),
         kind: (*kind).into(),
         namespaced: true,
+        denied: false,
     };
     Cluster {
         facts: ClusterFacts {

@@ -1,7 +1,7 @@
 //! What one cluster's namespaces, classes, quotas and nodes say.
 
 use super::*;
-use crate::cluster::{ClusterFacts, ClusterKind, NamespaceFacts, NodePool, Quota, Reach};
+use crate::cluster::{ApiResource, ClusterFacts, ClusterKind, NamespaceFacts, NodePool, Quota, Reach};
 use crate::id::ClusterId;
 use crate::quantity::Quantity;
 use crate::time::Timestamp;
@@ -146,6 +146,79 @@ fn g205_what_an_agent_does_not_tell_is_not_held_against_a_workload() {
     elsewhere.namespaces[0].name = "other".into();
     let yet_to_be_made = found(&private, elsewhere);
     assert_eq!(codes(&yet_to_be_made), [("G205", false), ("G108", false)]);
+}
+
+/// A cluster whose agent may write Services in `web` alone, and ClusterRoles nowhere.
+fn denying() -> ClusterFacts {
+    let api = |group: &str, kind: &str, (namespaced, denied): (bool, bool)| ApiResource {
+        group: group.into(),
+        version: "v1".into(),
+        kind: kind.into(),
+        namespaced,
+        denied,
+    };
+    ClusterFacts {
+        apis: vec![
+            api("", "ConfigMap", (true, false)),
+            api("", "Service", (true, true)),
+            api("rbac.authorization.k8s.io", "ClusterRole", (false, true)),
+        ],
+        rights_known: true,
+        namespaces: vec![
+            NamespaceFacts { granted: Some(vec!["Service".into()]), ..namespace("web") },
+            NamespaceFacts { granted: Some(Vec::new()), ..namespace("other") },
+            namespace("unread"),
+        ],
+        ..ClusterFacts::default()
+    }
+}
+
+const ROLE: &str =
+    "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: reader}\nrules: []\n";
+
+#[test]
+fn g410_what_the_agent_may_not_write_is_told_before_it_is_asked_to() {
+    let again = ROLE.replace("reader", "writer");
+    let findings = found(&format!("{ROLE}---\n{again}---\n{CONFIG}"), denying());
+    let [finding] = &findings[..] else { panic!("{findings:#?}") };
+    assert_eq!((&*finding.code, finding.severity), ("G410", crate::Severity::Warning));
+    assert_eq!(
+        finding.message,
+        "The agent may not write objects of the kind ClusterRole: ClusterRole reader would be refused."
+    );
+    assert_eq!(
+        finding.hint,
+        "Grant it to the agent, let a service account write that may (policy executor), or leave these clusters out."
+    );
+    assert_eq!((&*finding.path, &finding.clusters[..]), ("/kind", &["eu-1".to_owned()][..]));
+    let several =
+        found_for(ROLE, WorkloadSpec::default(), &[cluster("eu-1", denying()), cluster("eu-2", denying())]);
+    assert_eq!((several.len(), &several[0].clusters[..]), (1, &["eu-1".to_owned(), "eu-2".to_owned()][..]));
+}
+
+#[test]
+fn g410_what_is_granted_in_one_namespace_may_be_written_there() {
+    let service = |namespace: &str| {
+        format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: a, namespace: {namespace}}}\nspec: {{ports: [{{port: 80}}]}}\n"
+        )
+    };
+    assert_eq!(found(&service("web"), denying()), []);
+    assert_eq!(found(&service("unread"), denying()), [], "nobody asked");
+    let other = found(&service("other"), denying());
+    assert_eq!(
+        other[0].message,
+        "The agent may not write objects of the kind Service in namespace \"other\": Service other/a would be refused."
+    );
+    assert_eq!(codes(&found(&service("new"), denying())), [("G410", false), ("G108", false)]);
+}
+
+#[test]
+fn g410_rights_that_are_not_known_and_rights_of_another_are_not_held_against_anybody() {
+    assert_eq!(found(ROLE, ClusterFacts { rights_known: false, ..denying() }), []);
+    let mut spec = WorkloadSpec::default();
+    spec.policies.executor = "web/deployer".into();
+    assert_eq!(found_for(ROLE, spec, &[cluster("eu-1", denying())]), []);
 }
 
 fn enforcing(level: &str) -> ClusterFacts {
