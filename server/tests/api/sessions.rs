@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::house::{Answer, House, NAME, PASSWORD, WORKLOADS, new_workload};
 
-fn form(path: &str, body: &str, headers: &[(&str, &str)]) -> Request<Body> {
+pub fn form(path: &str, body: &str, headers: &[(&str, &str)]) -> Request<Body> {
     let request = Request::post(path).header("content-type", "application/x-www-form-urlencoded");
     let request = request.header("accept", "application/json").header("sec-fetch-site", "same-origin");
     let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
@@ -18,12 +18,12 @@ fn credentials(name: &str, password: &str) -> String {
     format!("name={name}&password={}&next=", password.replace(' ', "+"))
 }
 
-async fn sign_in(house: &House) -> Answer {
+pub async fn sign_in(house: &House) -> Answer {
     house.raw(form("/api/fn/sign_in", &credentials(NAME, PASSWORD), &[])).await
 }
 
 /// The cookie as a browser sends it back.
-fn cookie(answer: &Answer) -> String {
+pub fn cookie(answer: &Answer) -> String {
     answer.header("set-cookie").split(';').next().unwrap().to_owned()
 }
 

@@ -4,6 +4,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::house::{House, WORKLOADS, new_workload};
+use crate::sessions::{cookie, form, sign_in};
 
 fn path(rest: &str) -> String {
     format!("{WORKLOADS}/{rest}")
@@ -53,6 +54,23 @@ async fn g102_a_name_that_is_taken_is_refused_with_whose_it_is() {
         );
         assert_eq!(findings[0]["hint"], "Pick another name, or edit that one.");
     }
+}
+
+#[tokio::test]
+async fn g102_the_first_page_of_the_wizard_says_the_same() {
+    let house = House::new().await;
+    house.workload("web").await;
+    let cookie = cookie(&sign_in(&house).await);
+    let create = async |name: &str| {
+        let body = format!("form%5Bname%5D={name}&form%5Bnamespace%5D=shop&form%5Bbegin%5D=files");
+        house.raw(form("/api/fn/workload_create", &body, &[("cookie", &cookie)])).await
+    };
+    let taken = create("web").await;
+    assert_eq!(taken.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", taken.text);
+    for part in ["G102", "already exists in project", "Pick another name, or edit that one."] {
+        assert!(taken.text.contains(part), "{}", taken.text);
+    }
+    assert_eq!(create("other").await.status, StatusCode::OK);
 }
 
 #[tokio::test]
