@@ -18,6 +18,7 @@ mod fleet;
 mod frame;
 #[cfg(feature = "ssr")]
 mod host;
+mod late;
 mod live;
 mod not_found;
 pub mod paths;
@@ -34,4 +35,6 @@ pub use clusters::DemoAction;
 pub use errors::AppError;
 #[cfg(feature = "ssr")]
 pub use host::{Agents, Demo, Door, Later};
+#[cfg(feature = "hydrate")]
+pub use late::arrive;
 pub use shell::{Assets, shell};

@@ -24,6 +24,16 @@ impl Assets {
             None => format!("/pkg/{name}"),
         }
     }
+
+    /// The addresses of the files that a part of the program is in: each file is named after the parts that need it.
+    #[cfg(feature = "ssr")]
+    pub fn of_part(&self, part: &str) -> impl Iterator<Item = String> {
+        let needed = move |name: &str| {
+            let parts = name.strip_prefix("part-").and_then(|rest| rest.split_once('.'));
+            parts.is_some_and(|(parts, _)| parts.split('-').any(|one| one == part))
+        };
+        self.0.keys().filter(move |name| needed(name)).map(|name| self.address(name))
+    }
 }
 
 /// The whole document. The theme stands on `<html>` before anything is painted, read from the cookie, so no script has
@@ -55,6 +65,7 @@ pub fn shell(assets: Assets) -> impl IntoView {
                 {font("inter.woff2")}
                 {font("jetbrains-mono.woff2")}
                 <link rel="modulepreload" href=js />
+                <link rel="modulepreload" href=assets.address("split.js") />
                 <link rel="preload" r#as="fetch" r#type="application/wasm" crossorigin="anonymous" href=wasm />
                 <MetaTags />
                 <script type="module" nonce=use_nonce()>
@@ -112,6 +123,22 @@ mod tests {
         let assets: Assets = serde_json::from_str(r#"{"main.css":"/pkg/main.1a2b.css"}"#).unwrap();
         assert_eq!(assets.address("main.css"), "/pkg/main.1a2b.css");
         assert_eq!(assets.address("editor.js"), "/pkg/editor.js");
+    }
+
+    #[cfg(feature = "ssr")]
+    #[test]
+    fn a_part_is_in_every_file_that_is_named_after_it() {
+        let names = [
+            "part-source.wasm",
+            "part-review-source.bin",
+            "part-review.wasm",
+            "frontend_bg.wasm",
+            "source.wasm",
+        ];
+        let assets = Assets(names.map(|name| (name.to_owned(), format!("/pkg/{name}"))).into());
+        let of = |part| assets.of_part(part).collect::<Vec<_>>();
+        assert_eq!(of("source"), ["/pkg/part-review-source.bin", "/pkg/part-source.wasm"]);
+        assert_eq!(of("review"), ["/pkg/part-review-source.bin", "/pkg/part-review.wasm"]);
     }
 
     #[test]

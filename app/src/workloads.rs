@@ -42,9 +42,12 @@ mod source;
 mod verdicts;
 mod wizard;
 
+pub use config_tab::ConfigTab;
 pub use new::NewPage;
 pub use one::WorkloadPage;
+pub use overrides_tab::OverridesTab;
 pub use placement_form::effect_word;
+pub use placement_tab::PlacementTab;
 pub use publish::PublishPage;
 pub use revision::RevisionPage;
 pub use wizard::{OverridesPage, PlacementPage, PoliciesPage, SourcePage, WizardFramed};

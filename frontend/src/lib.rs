@@ -10,7 +10,11 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Attaches the console to the server's markup. A panic is written to the browser's console with its place.
 #[wasm_bindgen]
-pub fn hydrate() {
+pub async fn hydrate() {
     console_error_panic_hook::set_once();
+    if let Err(why) = app::arrive().await {
+        leptos::logging::error!("the page stays without script: {why}");
+        return;
+    }
     leptos::mount::hydrate_body(app::App);
 }

@@ -8,14 +8,12 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 
 use super::calls::{Head, head_read};
 use super::clusters_tab::ClustersTab;
-use super::config_tab::ConfigTab;
 use super::dialogs::Dialogs;
 use super::history_tab::{EventsTab, HistoryTab};
 use super::leaving::LeavingSoon;
-use super::overrides_tab::OverridesTab;
-use super::placement_tab::PlacementTab;
 use super::wizard::Step;
 use crate::components::{Age, CountLine, Refusal, Strip, count_of, loaded};
+use crate::late::{self, Part, late};
 use crate::live::{self, Topic};
 use crate::paths::{self, Tab};
 
@@ -37,9 +35,9 @@ pub fn WorkloadPage() -> impl IntoView {
             {loaded(data, move |head| show(head, tab, group))}
             {move || match tab.get() {
                 Tab::Clusters => view! { <ClustersTab name=name group=group version=version /> }.into_any(),
-                Tab::Config => view! { <ConfigTab name=name /> }.into_any(),
-                Tab::Placement => view! { <PlacementTab name=name /> }.into_any(),
-                Tab::Overrides => view! { <OverridesTab name=name /> }.into_any(),
+                Tab::Config => late(Part::Source, late::source(Some(name))),
+                Tab::Placement => late(Part::Placement, late::placement(Some(name))),
+                Tab::Overrides => late(Part::Overrides, late::overrides(Some(name))),
                 Tab::History => view! { <HistoryTab name=name version=version /> }.into_any(),
                 Tab::Events => view! { <EventsTab name=name version=version /> }.into_any(),
             }}

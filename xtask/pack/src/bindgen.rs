@@ -7,6 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
+use crate::split::Pieces;
+
 /// The console's program: module, glue, and the small scripts that crates bring along.
 pub struct Glue {
     /// The WASM module.
@@ -20,13 +22,20 @@ pub struct Glue {
 impl Glue {
     /// The name under which the glue looks for the module, beside itself.
     pub const WASM_NAME: &str = "frontend_bg.wasm";
+
+    /// How a script says that it imports this one.
+    pub fn imports(name: &str) -> String {
+        format!("from \"{name}\"")
+    }
 }
 
-/// Runs wasm-bindgen on the module that cargo built.
-pub fn bind(wasm: &Path) -> Result<Glue> {
+/// Runs wasm-bindgen on what every page starts.
+pub fn bind(module: Vec<u8>) -> Result<Glue> {
     let mut output = Bindgen::new()
-        .input_path(wasm)
+        .input_bytes("frontend", module)
         .out_name("frontend")
+        // Parts take memory, stack pointer and table of functions from the module they are loaded into.
+        .keep_lld_exports(true)
         .web(true)
         .context("wasm-bindgen does not know the target `web`")?
         .typescript(false)
@@ -34,12 +43,17 @@ pub fn bind(wasm: &Path) -> Result<Glue> {
         .remove_name_section(true)
         .omit_default_module_path(false)
         .generate_output()
-        .with_context(|| format!("wasm-bindgen could not read {}", wasm.display()))?;
+        .context("wasm-bindgen could not read what was split off")?;
     let js = output.js().to_owned();
     ensure!(
         js.contains(Glue::WASM_NAME),
         "the glue does not name {}: wasm-bindgen has changed",
         Glue::WASM_NAME
+    );
+    let asks = Glue::imports(Pieces::LOADER_NAME);
+    ensure!(
+        js.contains(&asks),
+        "the glue does not say `{asks}`: wasm-bindgen has changed, or nothing is split off"
     );
     let snippets = output
         .snippets()

@@ -14,7 +14,7 @@
 //! guard rails know of Kubernetes' own kinds, `PUBLIC` is copied as it is. `OUT` is replaced as a whole, so a server never sees half a site:
 //!
 //! ```text
-//! OUT/pkg/<name>.<hash>.<ext>   content-hashed, may be cached for ever
+//! OUT/pkg/<name>.<hash>.<ext>   content-hashed, may be cached for ever; `part-…` are those that not every page needs
 //! OUT/…                         public files and icons.svg under their own names
 //! OUT/….br                      beside each file that compresses
 //! OUT/assets.json               logical name → address; what the server reads
@@ -22,7 +22,9 @@
 //! ```
 
 mod bindgen;
+mod chunks;
 mod site;
+mod split;
 
 use std::path::PathBuf;
 
@@ -40,8 +42,9 @@ fn main() -> Result<()> {
     };
     let (wasm, parts, schema) = (next("WASM")?, next("PARTS")?, next("SCHEMA")?);
     let (public, out) = (next("PUBLIC")?, next("OUT")?);
-    let glue = bindgen::bind(&wasm)?;
-    let sizes = site::write(glue, &parts, &schema, &public, &out)?;
+    let mut pieces = split::split(&wasm, &out.with_extension("split"))?;
+    let glue = bindgen::bind(std::mem::take(&mut pieces.main))?;
+    let sizes = site::write((glue, pieces), &parts, &schema, &public, &out)?;
     eprintln!("{sizes}");
     Ok(())
 }

@@ -10,6 +10,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::bindgen::Glue;
+use crate::chunks::{self, ChunkFile};
+use crate::split::Pieces;
 
 /// What is known of a stored file; its sizes are one line of `sizes.json`.
 #[derive(Serialize)]
@@ -27,8 +29,13 @@ struct Asset {
 /// What is hashed, in an order in which each file only refers to files before it.
 const FONTS: [&str; 2] = ["inter.woff2", "jetbrains-mono.woff2"];
 
+/// The script that starts the module, and the one that fetches the rest.
+const GLUE: &str = "frontend.js";
+const LOADER: &str = "split.js";
+
 /// Kinds of file that brotli makes smaller; fonts and pictures are compressed already.
-const COMPRESSIBLE: [&str; 9] = ["css", "html", "ico", "js", "json", "svg", "txt", "wasm", "webmanifest"];
+const COMPRESSIBLE: [&str; 10] =
+    ["bin", "css", "html", "ico", "js", "json", "svg", "txt", "wasm", "webmanifest"];
 
 struct Site<'a> {
     out: &'a Path,
@@ -36,7 +43,13 @@ struct Site<'a> {
 }
 
 /// Writes the whole site beside `out`, then puts it in its place. Returns a line about sizes.
-pub fn write(glue: Glue, parts: &Path, schema: &Path, public: &Path, out: &Path) -> Result<String> {
+pub fn write(
+    (glue, pieces): (Glue, Pieces),
+    parts: &Path,
+    schema: &Path,
+    public: &Path,
+    out: &Path,
+) -> Result<String> {
     let fresh = out.with_extension("new");
     let _ = fs::remove_dir_all(&fresh);
     let mut site = Site { out: &fresh, assets: BTreeMap::new() };
@@ -44,7 +57,7 @@ pub fn write(glue: Glue, parts: &Path, schema: &Path, public: &Path, out: &Path)
     for font in FONTS {
         site.hashed(font, &read(&parts.join(font))?)?;
     }
-    site.program(glue)?;
+    site.program(glue, pieces)?;
     site.hashed("editor.js", &read(&parts.join("editor.js"))?)?;
     let style = String::from_utf8(read(&parts.join("main.css"))?).context("main.css is not UTF-8")?;
     let style = site.with_fonts(style)?;
@@ -62,10 +75,23 @@ pub fn write(glue: Glue, parts: &Path, schema: &Path, public: &Path, out: &Path)
 }
 
 impl Site<'_> {
-    /// Module and glue; the glue names the module by its hash, so a page may start it with or without saying where it is.
-    fn program(&mut self, glue: Glue) -> Result<()> {
+    /// Module, glue, loader and chunks. A script names what it loads by its hash, so that old and new never mix; glue and
+    /// loader name each other, so both carry one hash of all that is in the program.
+    fn program(&mut self, glue: Glue, pieces: Pieces) -> Result<()> {
         let wasm = self.hashed(Glue::WASM_NAME, &glue.wasm)?;
-        self.hashed("frontend.js", glue.js.replace(Glue::WASM_NAME, file_name(&wasm)).as_bytes())?;
+        let mut script = glue.js.replace(Glue::WASM_NAME, file_name(&wasm));
+        let (files, mut loader) = chunks::files(pieces.chunks, pieces.loader)?;
+        for ChunkFile { name, bytes, asked } in files {
+            ensure!(!self.assets.contains_key(&name), "two files of the program are named {name}");
+            let path = self.hashed(&name, &bytes)?;
+            loader = replaced(&loader, &format!("\"./{asked}\""), &format!("\"./{}\"", file_name(&path)))?;
+        }
+        let hash = hash(&[script.as_bytes(), loader.as_bytes()].concat());
+        let beside = |name: &str| Glue::imports(&format!("./{}", with_hash(name, &hash)));
+        script = replaced(&script, &Glue::imports(Pieces::LOADER_NAME), &beside(LOADER))?;
+        loader = replaced(&loader, &Glue::imports(Pieces::GLUE_NAME), &beside(GLUE))?;
+        self.named(GLUE, &hash, script.as_bytes())?;
+        self.named(LOADER, &hash, loader.as_bytes())?;
         for (path, text) in glue.snippets {
             self.store(&format!("pkg/{path}"), text.as_bytes())?;
         }
@@ -83,10 +109,12 @@ impl Site<'_> {
 
     /// Stores a file under a name that changes with its content. Returns its path on the server.
     fn hashed(&mut self, logical: &str, content: &[u8]) -> Result<String> {
-        let (stem, kind) = logical.rsplit_once('.').with_context(|| format!("{logical} has no extension"))?;
-        let hash = hex::encode(&Sha256::digest(content)[..6]);
-        let path = format!("pkg/{stem}.{hash}.{kind}");
-        let asset = self.store(&path, content)?;
+        self.named(logical, &hash(content), content)
+    }
+
+    /// Stores a file under a name with this hash in it. Returns its path on the server.
+    fn named(&mut self, logical: &str, hash: &str, content: &[u8]) -> Result<String> {
+        let asset = self.store(&format!("pkg/{}", with_hash(logical, hash)), content)?;
         let path = asset.path.clone();
         self.assets.insert(logical.to_owned(), asset);
         Ok(path)
@@ -135,13 +163,34 @@ impl Site<'_> {
 
     fn summary(&self) -> String {
         let mut line = String::from("brotli");
-        for name in [Glue::WASM_NAME, "frontend.js", "main.css", "editor.js", "kubernetes.json"] {
+        for name in [Glue::WASM_NAME, GLUE, LOADER, "main.css", "editor.js", "kubernetes.json"] {
             let asset = &self.assets[name];
             // Writing to a String cannot fail.
             let _ = write!(line, " · {name} {} kB", asset.br.unwrap_or(asset.raw).div_ceil(1000));
         }
+        let chunks = self.assets.iter().filter(|(name, _)| name.starts_with("part-"));
+        let sizes: Vec<usize> = chunks.map(|(_, asset)| asset.br.unwrap_or(asset.raw)).collect();
+        let _ = write!(line, " · {} parts {} kB", sizes.len(), sizes.iter().sum::<usize>().div_ceil(1000));
         line
     }
+}
+
+fn hash(content: &[u8]) -> String {
+    hex::encode(&Sha256::digest(content)[..6])
+}
+
+fn with_hash(logical: &str, hash: &str) -> String {
+    let (stem, kind) = logical.rsplit_once('.').unwrap_or((logical, "bin"));
+    format!("{stem}.{hash}.{kind}")
+}
+
+/// The text with what must be in it replaced.
+pub fn replaced(text: &str, old: &str, new: &str) -> Result<String> {
+    ensure!(
+        text.contains(old),
+        "a script of the console does not say `{old}`: wasm-bindgen or the splitter has changed"
+    );
+    Ok(text.replace(old, new))
 }
 
 fn file_name(path: &str) -> &str {

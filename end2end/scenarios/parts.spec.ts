@@ -1,0 +1,66 @@
+// Code that only an editor needs is fetched when somebody edits, and not before.
+
+import { type Page } from "@playwright/test";
+import { alive, expect, open, step, test } from "./kit.js";
+
+/** A file with code that not every page needs, named after the parts of the console that need it. */
+const PART = /\/pkg\/part-([a-z-]+)\.[0-9a-f]+\.(wasm|bin)$/;
+
+/** The files that this page fetches from now on: for each, the parts it is for. */
+function fetched(page: Page): string[][] {
+  const files: string[][] = [];
+  page.on("request", (request) => {
+    const parts = PART.exec(request.url())?.[1];
+    if (parts !== undefined) files.push(parts.split("-"));
+  });
+  return files;
+}
+
+/** No file twice, and each of them is for this part of the console. */
+function expectOnlyFor(files: string[][], ...parts: string[]): void {
+  expect(files.length, "its code was fetched").toBeGreaterThan(0);
+  expect(files.filter((file) => !parts.some((part) => file.includes(part)))).toEqual([]);
+  expect(new Set(files.map((file) => file.join("-"))).size, "each file once").toBe(files.length);
+}
+
+test("pages that only show fetch no editor, and a person who begins to edit gets it without a new page", async ({ page }) => {
+  const files = fetched(page);
+  for (const path of ["/clusters", "/workloads/lighthouse", "/", "/workloads"]) await open(page, path);
+  expect(files, "nobody has edited yet").toEqual([]);
+
+  await page.evaluate(() => document.documentElement.setAttribute("data-same", ""));
+  await page.getByRole("link", { name: "New workload" }).first().click();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("New workload");
+  const name = page.getByLabel("Workload name");
+  await name.fill("Not A Name");
+  await expect(name, "judged as it is typed").toHaveAttribute("aria-invalid", "true");
+  expectOnlyFor(files, "wizard");
+
+  await page.goBack();
+  await page.getByRole("rowheader", { name: "lighthouse" }).getByRole("link").click();
+  await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "Placement" }).click();
+  await expect(page.getByRole("button", { name: "Save placement" })).toBeVisible();
+  expectOnlyFor(files, "wizard", "placement");
+  await expect(page.locator("html[data-same]"), "the page was never left").toHaveCount(1);
+});
+
+test("an editor opened by its address comes alive, and each of its files is fetched once", async ({ page }) => {
+  const files = fetched(page);
+  await open(page, "/workloads/lighthouse/edit/source");
+  await step(page, "Source");
+  await expect(page.getByRole("group", { name: "Form", exact: true })).toBeVisible();
+  await expect(page.locator(".cm-content").first()).toBeVisible();
+  expectOnlyFor(files, "wizard", "source");
+});
+
+test("an editor that cannot be fetched says so, and loading the page again brings it", async ({ page, faults }) => {
+  faults.expect(/part-|Failed to fetch|ERR_FAILED/);
+  await open(page, "/workloads");
+  await page.route(PART, (route) => route.abort());
+  await page.getByRole("link", { name: "New workload" }).first().click();
+  await expect(page.getByRole("alert")).toContainText("could not be loaded");
+  await page.unroute(PART);
+  await page.getByRole("link", { name: "Load this page again" }).click();
+  await alive(page);
+  await expect(page.getByLabel("Workload name")).toBeVisible();
+});
