@@ -33,7 +33,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("workloads/:name/edit/placement") view=Late(Part::Placement, || late::placement(None)) ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name/edit/overrides") view=Late(Part::Overrides, || late::overrides(None)) ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name/edit/policies") view=Late(Part::Wizard, || late::wizard(WizardView::Policies)) ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name/publish") view=Late(Part::Review, || late::review()) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/publish") view=Late(Part::Review, late::review) ssr=SsrMode::Async />
                 </ParentRoute>
                 <ParentRoute path=path!("") view=Framed ssr=SsrMode::Async>
                     <Route path=path!("") view=FleetPage ssr=SsrMode::Async />

@@ -14,6 +14,8 @@ use leptos_router::hooks::use_location;
 use wasm_split_helpers::{SplitLoaderError, wasm_split};
 
 use crate::clusters::{ClusterPage, JoinPage};
+#[cfg(feature = "hydrate")]
+use crate::components::loaded::skeleton;
 use crate::events::EventsPage;
 use crate::settings::SettingsPage;
 use crate::workloads::{
@@ -45,6 +47,7 @@ pub enum Part {
 }
 
 impl Part {
+    #[cfg(feature = "hydrate")]
     const ALL: [Self; 6] =
         [Self::Wizard, Self::Source, Self::Placement, Self::Overrides, Self::Review, Self::Around];
 
@@ -73,26 +76,28 @@ impl Part {
     }
 }
 
-/// A page that is a part. Until its code has come the page before stays.
+/// A page that is a part. Bars stand in its place until its code has come.
 #[derive(Clone)]
 pub struct Late<F>(pub Part, pub F);
 
 impl<F, P> ChooseView for Late<F>
 where
     F: Fn() -> P + Clone + Send + 'static,
-    P: Future<Output = Shown>,
+    P: Future<Output = Shown> + 'static,
 {
     async fn choose(self) -> AnyView {
-        shown(self.0, (self.1)().await)
+        late(self.0, (self.1)())
     }
 
-    /// A failure is shown by [`Self::choose`], after it has tried once more.
+    /// Until there is a frame, the page before stays. A failure is shown by [`Self::choose`], after it has tried once more.
     async fn preload(&self) {
-        let _ = self.0.fetch().await;
+        if self.0 == Part::Wizard {
+            let _ = self.0.fetch().await;
+        }
     }
 }
 
-/// A part inside a page: at once if its code is here, else as soon as it has come.
+/// A part inside a page: at once if its code is here, else bars until it has come.
 pub fn late(part: Part, view: impl Future<Output = Shown> + 'static) -> AnyView {
     let mut view: Pin<Box<dyn Future<Output = Shown>>> = Box::pin(view);
     match view.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -116,7 +121,8 @@ fn shown(part: Part, view: Shown) -> AnyView {
 #[cfg(feature = "hydrate")]
 fn waiting(part: Part, view: Pin<Box<dyn Future<Output = Shown>>>) -> AnyView {
     let view = send_wrapper::SendWrapper::new(view);
-    Suspend::new(async move { shown(part, view.await) }).into_any()
+    let view = Suspend::new(async move { shown(part, view.await) });
+    view! { <Suspense fallback=skeleton>{view}</Suspense> }.into_any()
 }
 
 /// Never on the server: there a part is a plain function.

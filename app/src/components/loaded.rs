@@ -53,7 +53,8 @@ where
     }
 }
 
-fn skeleton() -> impl IntoView {
+/// Bars that stand where something is on its way.
+pub fn skeleton() -> impl IntoView {
     let row = || {
         view! {
             <div class="skeleton-row">
