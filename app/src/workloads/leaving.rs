@@ -8,12 +8,11 @@ use crate::components::age::clock;
 use crate::components::{Banner, Look, Said, joined};
 use crate::errors::Answer;
 use crate::live;
-use crate::paths;
 
 /// Keeps it on this cluster until the next publish; on all that are about to lose it without a name.
 #[server(prefix = "/api/fn", endpoint = "workload_keep")]
 pub async fn workload_keep(name: String, #[server(default)] cluster: String) -> Answer<()> {
-    use crate::host;
+    use crate::{host, paths};
     let clusters: Vec<String> = if cluster.is_empty() { Vec::new() } else { vec![cluster] };
     host::answer(host::hub()?.workload_keep(&host::actor()?, &name, &clusters).await)?;
     leptos_axum::redirect(&paths::workload(&name));
