@@ -59,7 +59,10 @@ pub fn shell(assets: Assets) -> impl IntoView {
                 <meta name="viewport" content="width=device-width, initial-scale=1" />
                 <meta name="color-scheme" content="light dark" />
                 <meta name="description" content="Flotilla publishes workloads to many clusters and keeps them there." />
-                {server_time().map(|millis| view! { <meta name="server-time" content=millis /> })}
+                {made_at().map(|(millis, position)| view! {
+                    <meta name="server-time" content=millis.to_string() />
+                    <meta name="log-position" content=position.to_string() />
+                })}
                 <link rel="stylesheet" href=assets.address("main.css") />
                 <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
                 {font("inter.woff2")}
@@ -79,14 +82,17 @@ pub fn shell(assets: Assets) -> impl IntoView {
     }
 }
 
-/// The server's clock, for ages that go on while the page is open.
+/// When the page was begun: by the server's clock, for ages that go on while it is open, and by the event log, so that the
+/// stream goes on from there and nothing is missed that happens while the program is on its way.
 #[cfg(feature = "ssr")]
-fn server_time() -> Option<String> {
-    use_context::<hub::Hub>().map(|hub| hub.clock().now().millis().to_string())
+fn made_at() -> Option<(i64, i64)> {
+    let hub = use_context::<hub::Hub>()?;
+    let position = *hub.notices().borrow();
+    Some((hub.clock().now().millis(), position))
 }
 
 #[cfg(not(feature = "ssr"))]
-fn server_time() -> Option<String> {
+fn made_at() -> Option<(i64, i64)> {
     None
 }
 

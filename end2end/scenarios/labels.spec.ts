@@ -45,6 +45,28 @@ test("e_6 a label taken away by mistake takes nothing away: a person keeps it th
   await expect(page.getByText(/^Kept by demo/)).toHaveCount(0);
 });
 
+test("what happens while the program is still on its way is seen once the page is alive", async ({ page, context }) => {
+  let release = (): void => undefined;
+  const held = new Promise<void>((done) => (release = done));
+  await page.route(/\/pkg\/frontend\..*\.js$/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto("/clusters/eu-west-3", { waitUntil: "commit" });
+  await expect(page.getByRole("button", { name: "Remove env" })).toBeVisible();
+
+  const other = await context.newPage();
+  await open(other, "/clusters/eu-west-3");
+  await other.getByLabel("A label to add, key=value").fill("late=yes");
+  await other.getByRole("button", { name: "Add" }).click();
+  await expect(other.getByRole("button", { name: "Remove late" })).toBeVisible();
+
+  release();
+  await expect(page.getByRole("button", { name: "Remove late" })).toBeVisible();
+  await other.getByRole("button", { name: "Remove late" }).click();
+  await expect(page.getByRole("button", { name: "Remove late" })).toHaveCount(0);
+});
+
 test("what is no label is refused and says how one is written", async ({ page, faults }) => {
   faults.expect(/422|400/);
   await open(page, "/clusters/eu-west-3");

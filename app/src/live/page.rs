@@ -91,13 +91,21 @@ mod browser {
         Timestamp::from_millis(js_sys::Date::now() as i64)
     }
 
+    /// A number that the server wrote into the page's head.
+    fn made_with(selector: &str) -> Option<i64> {
+        let meta = document()?.query_selector(selector).ok()??;
+        meta.get_attribute("content")?.parse().ok()
+    }
+
+    /// How far the event log was when the page was made; 0 if it does not say.
+    pub fn log_position() -> i64 {
+        made_with("meta[name=log-position]").unwrap_or_default()
+    }
+
     /// Reckons the server's time: the browser's clock, moved by what the page's own time says it is off.
     pub fn tick(clock: RwSignal<Option<Timestamp>>) {
-        let made = document()
-            .and_then(|document| document.query_selector("meta[name=server-time]").ok()?)
-            .and_then(|meta| meta.get_attribute("content")?.parse::<i64>().ok());
         let start = browser_time().millis();
-        let made = made.unwrap_or(start);
+        let made = made_with("meta[name=server-time]").unwrap_or(start);
         set_interval(
             move || {
                 let gone = browser_time().millis() - start;

@@ -44,6 +44,8 @@ mod browser {
 
     pub(in super::super) fn open(live: Live) {
         let stream = Shared::default();
+        // Much can happen between the server's page and the program that follows it.
+        stream.borrow_mut().last_seq = page::log_position();
         connect(&stream, live);
         follow_visibility(&stream, live);
     }
