@@ -22,7 +22,8 @@ export default defineConfig({
   expect: { timeout: 15_000 },
   use: {
     actionTimeout: 15_000,
-    trace: "retain-on-failure",
+    // Recording takes a good part of the time. Whoever looks for a fault asks for it: `cargo xtask e2e --trace on`.
+    trace: "off",
     screenshot: "only-on-failure",
     launchOptions: {
       executablePath: process.env.FLOTILLA_CHROMIUM ?? "/usr/bin/chromium",

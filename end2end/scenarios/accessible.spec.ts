@@ -9,8 +9,7 @@ const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-prac
 const GROUND = { light: "rgb(255, 255, 255)", dark: "rgb(15, 20, 25)" };
 const SIZES = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
 
-// A trace of these would show nothing that the list of faults does not, and costs half the time.
-test.use({ reducedMotion: "reduce", trace: "off" });
+test.use({ reducedMotion: "reduce" });
 
 /** Looks at the page as it stands: everything in the light, and in the dark what a theme can change, the contrasts. */
 async function check(page: Page): Promise<void> {
