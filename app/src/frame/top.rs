@@ -84,7 +84,11 @@ fn crumbs(path: &str) -> Vec<(String, String, bool)> {
         ["workloads", name, rest @ ..] => {
             let mut crumbs =
                 vec![room("Workloads", paths::WORKLOADS), ((*name).to_owned(), paths::workload(name), true)];
-            crumbs.extend(rest.first().map(|_| room("Review", &paths::publish(name))));
+            match rest {
+                [] => {}
+                ["revisions", number, ..] => crumbs.push((format!("r{number}"), path.to_owned(), true)),
+                _ => crumbs.push(room("Review", &paths::publish(name))),
+            }
             crumbs
         }
         ["clusters"] => vec![room("Clusters", paths::CLUSTERS)],
@@ -157,6 +161,7 @@ mod tests {
         assert_eq!(words("/"), "Fleet");
         assert_eq!(words("/workloads/web"), "Workloads / web");
         assert_eq!(words("/workloads/web/publish"), "Workloads / web / Review");
+        assert_eq!(words("/workloads/web/revisions/3"), "Workloads / web / r3");
         assert_eq!(words("/clusters/edge-1"), "Clusters / edge-1");
     }
 }
