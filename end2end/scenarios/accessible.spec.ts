@@ -37,7 +37,7 @@ async function faults(axe: AxeBuilder): Promise<string[]> {
 for (const [name, path] of PAGES) {
   test(`${name}: no accessibility fault at any size, in either theme`, async ({ page }) => {
     await open(page, path);
-    // The review's button becomes usable when every cluster has answered; looked at just then, it has the colours of neither.
+    // The review is looked at when every cluster has answered: before, less of it stands there.
     await expect(page.locator("[aria-describedby=why-publish]")).toHaveCount(0, { timeout: 25_000 });
     await check(page);
   });

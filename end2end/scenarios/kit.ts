@@ -126,7 +126,7 @@ export async function atRest(page: Page): Promise<void> {
   await page.evaluate(() => {
     const ends = (one: Animation): boolean => one.playState === "running" && one.effect?.getComputedTiming().endTime !== Infinity;
     const all = Promise.all(document.getAnimations().filter(ends).map((one) => one.finished.catch(() => one)));
-    // A page that paints no frames ends nothing; what is looked at next does not depend on it.
+    // Bounded: what is looked at next does not depend on it.
     return Promise.race([all, new Promise((done) => setTimeout(done, 2_000))]);
   });
 }

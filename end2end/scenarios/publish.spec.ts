@@ -144,8 +144,12 @@ test("an image that does not exist is published and shows where and why it does 
   await publish(page, "no-image");
 
   await expect(row(page, "eu-west-1")).toContainText("Degraded", { timeout: 40_000 });
-  await page.getByRole("rowheader", { name: "eu-west-1" }).getByRole("link").click();
+  // What fails tells why without being asked, until it is closed.
+  const todo = page.getByRole("heading", { name: "What to do" });
+  await expect(todo).toBeVisible();
   await expect(page.getByText("registry.invalid/does-not-exist:1.0").first()).toBeVisible();
+  await page.getByRole("rowheader", { name: "eu-west-1" }).getByRole("link").click();
+  await expect(todo).toBeHidden();
 
   await page.getByRole("navigation", { name: "Rooms", exact: true }).getByRole("link", { name: "Fleet" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("1 release failing");

@@ -8,6 +8,7 @@ test.describe("a stranger", () => {
   test("signs in with what the demo printed and finds the fleet alive", async ({ page, demo }) => {
     await page.goto("/workloads?state=healthy");
     await expect(page).toHaveURL(/\/sign-in\?next=/);
+    await expect(page).toHaveTitle(/Flotilla/);
     await page.getByLabel("Name").fill(PERSON);
     await page.getByLabel("Password").fill(demo.password());
     await page.getByRole("button", { name: "Sign in" }).click();
