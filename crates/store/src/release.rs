@@ -80,21 +80,6 @@ pub async fn wants_of_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<Wan
     Ok(all(&rows, "release", row::expected).into_iter().filter_map(Expected::want).collect())
 }
 
-/// Forgets the releases of a workload of which nothing is left to expect; returns how many.
-pub async fn delete_gone(tx: &mut Tx, workload: WorkloadId) -> Result<u64, Error> {
-    let rows = sql("DELETE FROM release WHERE workload_id = $1 AND known IN ")
-        .text(workload)
-        .list(row::gone_words())
-        .push(" RETURNING id, state")
-        .rows(tx)
-        .await?;
-    let states = all(&rows, "release", |row| row::state(row, "state"));
-    for state in &states {
-        tx.count(workload, *state, -1);
-    }
-    Ok(states.len() as u64)
-}
-
 /// How many releases of a cluster its agent has not confirmed to be gone.
 pub async fn count_held(tx: &mut Tx, cluster: ClusterId) -> Result<i64, Error> {
     let count = sql("SELECT COUNT(*) FROM release WHERE cluster_id = $1 AND known NOT IN ").text(cluster);

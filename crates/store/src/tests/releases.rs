@@ -104,19 +104,16 @@ async fn objects_of_a_release_are_kept_beside_it() {
 }
 
 #[tokio::test]
-async fn releases_that_are_gone_can_be_forgotten() {
+async fn a_cluster_that_is_removed_takes_its_releases_and_their_counts_along() {
     for_both(|store| async move {
-        full_fleet(&store, 3, 1).await;
+        full_fleet(&store, 3, 2).await;
         let mut tx = store.write().await.unwrap();
-        let mut all = release::all_of_workload(&mut tx, workload_id(1)).await.unwrap();
-        all[0].goal = domain::release::ReleaseGoal::Removed { since: at(1) };
-        all[1].goal = domain::release::ReleaseGoal::Abandoned { since: at(1) };
-        all[1].reached(Reach::Offline, at(1));
-        release::update_many(&mut tx, &all).await.unwrap();
-        assert_eq!(release::delete_gone(&mut tx, workload_id(1)).await.unwrap(), 2);
+        let mut workloads = release::delete_of_cluster(&mut tx, cluster_id(1)).await.unwrap();
+        workloads.sort();
+        assert_eq!(workloads, [workload_id(1), workload_id(2)]);
         tx.commit().await.unwrap();
         let mut tx = store.read().await.unwrap();
-        assert_eq!(release::counts_all(&mut tx).await.unwrap().total(), 1);
+        assert_eq!(release::counts_all(&mut tx).await.unwrap().total(), 4);
     })
     .await;
 }

@@ -57,7 +57,7 @@ async fn step(store: &Store, dice: &mut Dice, when: i64) {
                 release::reach_of_cluster(&mut tx, cluster_id(cluster), reach, at(when)).await.unwrap();
             }
             1 => {
-                release::delete_gone(&mut tx, workload_id(workload)).await.unwrap();
+                release::delete_of_cluster(&mut tx, cluster_id(cluster)).await.unwrap();
             }
             2 | 3 => {
                 let mut all = release::all_of_workload(&mut tx, workload_id(workload)).await.unwrap();
