@@ -45,7 +45,9 @@ impl Explain {
             out.line(&told(verdict, every_step, out.paint()))?;
             if let Some(leaving) = decision.leaving.iter().find(|one| one.cluster == verdict.cluster) {
                 out.line(&match (&leaving.kept_by, leaving.at) {
-                    (Some(person), _) => format!("  it has it still; {person} keeps it there until the next publish"),
+                    (Some(person), _) => {
+                        format!("  it has it still; {} keeps it there until the next publish", clean(person))
+                    }
                     (None, at) => format!(
                         "  it has it still and loses it at {at}, unless it matches again by then; \"flotilla keep {}\" leaves it there",
                         command.workload

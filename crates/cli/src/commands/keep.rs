@@ -5,7 +5,7 @@ use wire::KeepRequest;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::Out;
+use crate::output::{Out, clean};
 use crate::remote::Remote;
 
 /// Keep a workload on clusters that are about to lose it
@@ -30,7 +30,7 @@ impl Keep {
         let Self { workload, .. } = self;
         out.line(&match answer.kept.as_slice() {
             [] => format!("workload/{workload} was kept there already"),
-            kept => format!("workload/{workload} kept on {} until the next publish", kept.join(", ")),
+            kept => format!("workload/{workload} kept on {} until the next publish", clean(&kept.join(", "))),
         })?;
         Ok(Exit::Done)
     }
