@@ -103,9 +103,8 @@ fn row(
     restore: ServerAction<WorkloadRestore>,
 ) -> impl IntoView + use<> {
     let name = name.to_owned();
-    let said = format!("Take back revision {}", revision.number);
     let address = paths::revision(&name, revision.number);
-    let title = format!("Make the draft what revision {} was, and review it", revision.number);
+    let back = take_back(name, revision.number, "btn btn-sm", restore);
     let files = u32::try_from(revision.spec.source.files().len()).unwrap_or(u32::MAX);
     view! {
         <tr>
@@ -120,17 +119,29 @@ fn row(
             <td data-label="By">{revision.author}</td>
             <td data-label="Message">{revision.message}</td>
             <td data-label="Source">{count_of(files, "file")}</td>
-            <td class="right">
-                <ActionForm action=restore>
-                    <input type="hidden" name="name" value=name />
-                    <input type="hidden" name="revision" value=revision.number.to_string() />
-                    <button class="btn btn-sm" type="submit" title=title aria-label=said>
-                        {icon("undo")}
-                        "Take back"
-                    </button>
-                </ActionForm>
-            </td>
+            <td class="right">{back}</td>
         </tr>
+    }
+}
+
+/// The button that makes the draft what a revision was.
+pub(super) fn take_back(
+    name: String,
+    revision: u32,
+    class: &'static str,
+    restore: ServerAction<WorkloadRestore>,
+) -> impl IntoView + use<> {
+    let title = format!("Make the draft what revision {revision} was, and review it");
+    let said = format!("Take back revision {revision}");
+    view! {
+        <ActionForm action=restore>
+            <input type="hidden" name="name" value=name />
+            <input type="hidden" name="revision" value=revision.to_string() />
+            <button class=class type="submit" title=title aria-label=said>
+                {icon("undo")}
+                "Take back"
+            </button>
+        </ActionForm>
     }
 }
 

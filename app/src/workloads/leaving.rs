@@ -1,5 +1,7 @@
 //! Who is about to lose the workload although nobody published anything, and the way to undo that (E-6).
 
+use std::collections::BTreeSet;
+
 use domain::Timestamp;
 use domain::placement::Leaving;
 use leptos::prelude::*;
@@ -94,11 +96,13 @@ fn line(
 }
 
 fn kept_line(kept: &[Leaving]) -> Option<AnyView> {
-    let person = kept.first()?.kept_by.clone()?;
     let names: Vec<String> = kept.iter().map(|one| one.name.clone()).collect();
+    let people: BTreeSet<String> = kept.iter().filter_map(|one| one.kept_by.clone()).collect();
+    let people: Vec<String> = people.into_iter().collect();
     let text = format!(
-        "Kept by {person} although it no longer matches: {}. The next publish lets it go.",
+        "Kept by {} although it no longer matches: {}. The next publish lets it go.",
+        joined(&people, people.len(), 3),
         joined(&names, names.len(), 6)
     );
-    Some(view! { <p class="meta">{text}</p> }.into_any())
+    (!kept.is_empty()).then(|| view! { <p class="meta">{text}</p> }.into_any())
 }

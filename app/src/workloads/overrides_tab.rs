@@ -7,7 +7,7 @@ use domain::Finding;
 use domain::OverrideId;
 use domain::cluster::Cluster;
 use domain::manifest;
-use domain::overrides::{Effective, Override, check, check_targets, effective};
+use domain::overrides::{Effective, Override, Target, check, check_targets, effective};
 use domain::placement::decide;
 use domain::workload::Workload;
 use leptos::prelude::*;
@@ -172,20 +172,10 @@ fn bench(data: &OverridesData, at: &str) -> Bench {
     let typed = Memo::new(move |_| workload.with_value(|all| with_typed(&all.draft.overrides, &form.get())));
     let query = use_query_map();
     let target = Memo::new(move |_| form.with(OverrideForm::target));
-    // The one that is asked for, or else the first that gets what is typed, or the first of all.
     let cluster = Memo::new(move |_| {
         let asked = query.read().get("cluster").unwrap_or_default();
-        let chosen = chosen.get_value();
-        fleet.with_value(|fleet| {
-            let find = |name: &str| fleet.clusters.iter().find(|cluster| cluster.name == name);
-            let names: BTreeSet<&str> = chosen.iter().map(String::as_str).collect();
-            let meant = target.with(|target| {
-                let is_meant = |cluster: &&Cluster| target.specificity(cluster, &fleet.groups).is_some();
-                fleet.clusters.iter().filter(is_meant).find(|cluster| names.contains(&*cluster.name))
-            });
-            let first = chosen.first().and_then(|name| find(name));
-            let found = find(&asked).or(meant).or(first).or(fleet.clusters.first());
-            found.cloned()
+        target.with(|target| {
+            fleet.with_value(|fleet| chosen.with_value(|chosen| shown(&asked, target, fleet, chosen)))
         })
     });
     let effective = Memo::new(move |_| match cluster.get() {
@@ -194,6 +184,18 @@ fn bench(data: &OverridesData, at: &str) -> Bench {
     });
     let fields = StoredValue::new(known);
     Bench { workload, fleet, objects, fields, form, edited, typed, cluster, effective, chosen }
+}
+
+/// The one that is asked for, or else the first that gets what is typed, or the first of all.
+fn shown(asked: &str, target: &Target, fleet: &Fleet, chosen: &[String]) -> Option<Cluster> {
+    let find = |name: &str| fleet.clusters.iter().find(|cluster| cluster.name == name);
+    let names: BTreeSet<&str> = chosen.iter().map(String::as_str).collect();
+    let is_meant = |cluster: &&Cluster| {
+        names.contains(&*cluster.name) && target.specificity(cluster, &fleet.groups).is_some()
+    };
+    let meant = fleet.clusters.iter().find(is_meant);
+    let first = chosen.first().and_then(|name| find(name));
+    find(asked).or(meant).or(first).or(fleet.clusters.first()).cloned()
 }
 
 fn merged(

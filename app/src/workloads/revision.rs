@@ -9,9 +9,9 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_params_map;
 use serde::{Deserialize, Serialize};
 
-use super::history_tab::WorkloadRestore;
+use super::history_tab::{WorkloadRestore, take_back};
 use super::publish::objects;
-use crate::components::{Age, CopyBlock, CountLine, Said, Strip, icon, loaded};
+use crate::components::{Age, CopyBlock, CountLine, Said, Strip, loaded};
 use crate::errors::Answer;
 use crate::live::{self, Topic};
 use crate::paths::{self, Tab};
@@ -100,7 +100,7 @@ fn show(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> AnyView {
                     <a class="btn" href=paths::workload_tab(&name, Tab::History)>
                         "All revisions"
                     </a>
-                    {take_back(&workload, revision.number, restore)}
+                    {way_back(&workload, revision.number, restore)}
                 </div>
             </div>
             {(!revision.message.is_empty()).then(|| view! { <p>{format!("“{}”", revision.message)}</p> })}
@@ -155,25 +155,13 @@ fn standing(view: &WorkloadView, number: u32) -> AnyView {
 }
 
 /// The way back to it, for what is not what runs.
-fn take_back(
+fn way_back(
     view: &WorkloadView,
     number: u32,
     restore: ServerAction<WorkloadRestore>,
 ) -> Option<impl IntoView + use<>> {
     let workload = &view.workload;
     let runs = workload.intent == Intent::Published && workload.published == Some(number);
-    (!runs && domain::can::edit(workload).is_ok()).then(|| {
-        let title = format!("Make the draft what revision {number} was, and review it");
-        let name = workload.name.clone();
-        view! {
-            <ActionForm action=restore>
-                <input type="hidden" name="name" value=name />
-                <input type="hidden" name="revision" value=number.to_string() />
-                <button class="btn" type="submit" title=title>
-                    {icon("undo")}
-                    "Take back"
-                </button>
-            </ActionForm>
-        }
-    })
+    let offered = !runs && domain::can::edit(workload).is_ok();
+    offered.then(|| take_back(workload.name.clone(), number, "btn", restore))
 }
