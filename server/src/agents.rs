@@ -10,7 +10,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{Method, StatusCode};
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, get, post, put};
 use hub::{Authority, JoinSecret};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::{CompressionLayer, CompressionLevel};
@@ -34,6 +34,7 @@ mod planned_bundle;
 mod register;
 mod renew;
 mod report;
+mod schema;
 mod stream;
 mod wants;
 
@@ -98,7 +99,7 @@ pub struct Built {
 pub fn build(site: &Site, access: &AgentAccess) -> Built {
     let agents =
         Agents { site: site.clone(), authority: access.authority.clone(), gate: Arc::new(Gate::new()) };
-    let table: [(Method, &'static str, MethodRouter<Agents>); 10] = [
+    let table: [(Method, &'static str, MethodRouter<Agents>); 11] = [
         (Method::POST, register::PATH, post(register::handler)),
         (Method::POST, "/agent/v1/renew", post(renew::handler)),
         (Method::POST, "/agent/v1/begin", post(begin::handler)),
@@ -115,6 +116,11 @@ pub fn build(site: &Site, access: &AgentAccess) -> Built {
             Method::POST,
             "/agent/v1/reports",
             post(report::handler).layer(DefaultBodyLimit::max(LARGEST_REPORT)),
+        ),
+        (
+            Method::PUT,
+            "/agent/v1/schema/{digest}",
+            put(schema::handler).layer(DefaultBodyLimit::max(domain::schema::MAX_BYTES)),
         ),
         (Method::POST, "/agent/v1/heartbeat", post(heartbeat::handler)),
     ];

@@ -5,6 +5,7 @@ use std::time::Duration;
 use agent::{Link, LinkError};
 use domain::plan::Effect;
 use domain::report::{ReportAck, ReportBatch, Wants};
+use domain::schema::Written;
 use domain::{ClusterId, Digest, PlanId, ReleaseId};
 
 use crate::site::Site;
@@ -54,6 +55,12 @@ impl Link for InProcess {
         let ack = self.site.hub().record_reports(self.cluster, batch).await.map_err(unreachable)?;
         self.site.metrics().reported(ack.taken);
         Ok(ack)
+    }
+
+    async fn schema(&self, schema: &Written) -> Result<(), LinkError> {
+        let bytes = schema.text.clone().into_bytes();
+        let given = self.site.hub().schema_given(self.cluster, &schema.digest, bytes).await;
+        given.map_err(refused_or_unreachable)
     }
 
     async fn heartbeat(&self) -> Result<(), LinkError> {

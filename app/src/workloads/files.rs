@@ -142,7 +142,7 @@ pub fn check(kinds: &Schema, name: &str, namespace: &str, files: &[SourceFile]) 
     let parsed = manifest::parse(files);
     let source = Source::Yaml { files: files.to_vec() };
     let spec = WorkloadSpec { namespace: namespace.to_owned(), source, ..WorkloadSpec::default() };
-    let mut findings = guard::check_static_with(Known::of(kinds), name, &spec, &parsed);
+    let mut findings = guard::check_static_with(&Known::of(kinds), name, &spec, &parsed);
     // Where it belongs is asked in its own part of the form.
     let not_yet = |finding: &Finding| name.is_empty() && finding.code == "G101";
     findings.retain(|finding| !not_yet(finding) && !finding.path.starts_with("/placement"));

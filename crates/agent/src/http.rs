@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use domain::plan::Effect;
 use domain::report::{ReportAck, ReportBatch, Wants};
+use domain::schema::Written;
 use domain::{Digest, PlanId, ReleaseId};
 use rand::Rng as _;
 use tokio::sync::watch;
@@ -150,6 +151,10 @@ impl Link for HttpLink {
 
     async fn report(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
         self.client().report(&batch).await.map_err(failed)
+    }
+
+    async fn schema(&self, schema: &Written) -> Result<(), LinkError> {
+        self.client().schema(schema).await.map_err(refused_or_failed)
     }
 
     async fn heartbeat(&self) -> Result<(), LinkError> {

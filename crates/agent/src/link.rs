@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use domain::plan::Effect;
 use domain::report::{ReportAck, ReportBatch, Wants};
+use domain::schema::Written;
 use domain::{Digest, PlanId, ReleaseId};
 
 /// Why the hub gave no answer.
@@ -68,6 +69,9 @@ pub trait Link: Send + Sync + 'static {
 
     /// Hands a batch of reports over.
     fn report(&self, batch: ReportBatch) -> impl Future<Output = Result<ReportAck, LinkError>> + Send;
+
+    /// Gives the schema that a report named, because the hub asked for it.
+    fn schema(&self, schema: &Written) -> impl Future<Output = Result<(), LinkError>> + Send;
 
     /// Renews the lease: the cluster's API server answers.
     fn heartbeat(&self) -> impl Future<Output = Result<(), LinkError>> + Send;

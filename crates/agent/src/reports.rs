@@ -1,17 +1,28 @@
 //! Reports: what the engine has to say and what was found out about the cluster, each batch until the hub has it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use domain::Digest;
 use domain::cluster::ClusterFacts;
-use domain::report::{ReleaseReport, ReportBatch};
+use domain::report::{ReleaseReport, ReportAck, ReportBatch};
+use domain::schema::Written;
 use tokio::sync::watch;
 
 use crate::connect::{self, Backoff};
-use crate::link::Link;
+use crate::link::{Link, LinkError};
 use crate::run::Agent;
 
 /// Releases and objects in one batch: about two megabytes, far below what the hub takes.
 const MOST_OBJECTS: usize = 4_000;
+
+/// What goes into one batch.
+#[derive(Default)]
+struct Part {
+    facts: Option<ClusterFacts>,
+    schema: Option<Digest>,
+    releases: Vec<ReleaseReport>,
+}
 
 /// Hands over the engine's reports. While the hub is away the engine keeps only the newest report of each release, so
 /// waiting costs no memory; a batch that was taken although its answer was lost is sent again and dropped by its number.
@@ -19,38 +30,61 @@ pub(crate) async fn run<L: Link>(agent: &Agent<L>) {
     let incarnation = connect::begin(&agent.link, &agent.options).await;
     let mut facts_changed = agent.engine.facts_changed();
     facts_changed.mark_changed();
+    let mut schemas = agent.engine.schema();
     let reports = agent.engine.reports();
     let mut seq = 0;
     loop {
-        let (facts, releases) = tokio::select! {
-            releases = reports.next() => (None, releases),
-            facts = new_facts(agent, &mut facts_changed) => (Some(facts), reports.take()),
+        let part = tokio::select! {
+            releases = reports.next() => Part { releases, ..Part::default() },
+            facts = new_facts(agent, &mut facts_changed) => {
+                Part { facts: Some(facts), releases: reports.take(), ..Part::default() }
+            }
+            // The sender lives as long as the engine does.
+            Ok(()) = schemas.changed() => {
+                let schema = schemas.borrow_and_update().as_ref().map(|written| written.digest.clone());
+                Part { schema, ..Part::default() }
+            }
         };
-        for (facts, releases) in parts(facts, releases) {
+        for Part { facts, schema, releases } in parts(part) {
             seq += 1;
-            hand_over(agent, ReportBatch { incarnation, seq, facts, releases }).await;
+            let ack = hand_over(agent, ReportBatch { incarnation, seq, facts, schema, releases }).await;
+            if ack.schema_wanted {
+                let written = schemas.borrow().clone();
+                give_schema(agent, written).await;
+            }
+        }
+    }
+}
+
+/// Gives the hub the schema that it does not have. If another one was read meanwhile, a report names that one next.
+async fn give_schema<L: Link>(agent: &Agent<L>, written: Option<Arc<Written>>) {
+    let Some(written) = written else { return };
+    let mut backoff = Backoff::new(&agent.options);
+    loop {
+        match agent.link.schema(&written).await {
+            Ok(()) => return,
+            Err(LinkError::Refused(why)) => {
+                tracing::debug!(why, "the hub does not take the schema");
+                return;
+            }
+            Err(error) => backoff.wait_for(&agent.link, "the schema waits for the hub", &error).await,
         }
     }
 }
 
 /// Cuts what is to be said into batches that the hub takes.
-fn parts(
-    facts: Option<ClusterFacts>,
-    releases: Vec<ReleaseReport>,
-) -> Vec<(Option<ClusterFacts>, Vec<ReleaseReport>)> {
-    let mut parts = vec![(facts, Vec::new())];
+fn parts(part: Part) -> Vec<Part> {
+    let Part { facts, schema, releases } = part;
+    let mut parts = vec![Part { facts, schema, releases: Vec::new() }];
     let mut objects = 0;
     for report in releases {
         objects += report.resources.len() + 1;
-        if objects > MOST_OBJECTS
-            && let Some((_, filled)) = parts.last()
-            && !filled.is_empty()
-        {
+        if objects > MOST_OBJECTS && parts.last().is_some_and(|part| !part.releases.is_empty()) {
             objects = report.resources.len() + 1;
-            parts.push((None, Vec::new()));
+            parts.push(Part::default());
         }
-        if let Some((_, part)) = parts.last_mut() {
-            part.push(report);
+        if let Some(part) = parts.last_mut() {
+            part.releases.push(report);
         }
     }
     parts
@@ -73,7 +107,7 @@ async fn new_facts<L: Link>(agent: &Agent<L>, changed: &mut watch::Receiver<u64>
     }
 }
 
-async fn hand_over<L: Link>(agent: &Agent<L>, batch: ReportBatch) {
+async fn hand_over<L: Link>(agent: &Agent<L>, batch: ReportBatch) -> ReportAck {
     let mut backoff = Backoff::new(&agent.options);
     loop {
         match agent.link.report(batch.clone()).await {
@@ -82,7 +116,7 @@ async fn hand_over<L: Link>(agent: &Agent<L>, batch: ReportBatch) {
                     // A notice was missed: the list is asked for at once.
                     agent.newer_wants.notify_one();
                 }
-                return;
+                return ack;
             }
             Err(error) => backoff.wait_for(&agent.link, "reports wait for the hub", &error).await,
         }

@@ -120,11 +120,16 @@ const FLEET_RULES: &[(&str, site::Rule)] = &[
 /// Holds what reading the manifests found, what [`workload::check`] says of the spec, and the static rules; worst first.
 /// Of structure it knows only the kinds that the manifests define themselves; see [`check_static_with`].
 pub fn check_static(name: &str, spec: &WorkloadSpec, parsed: &Parsed) -> Vec<Finding> {
-    check_static_with(Known::of(&Schema::default()), name, spec, parsed)
+    check_static_with(&Known::of(&Schema::default()), name, spec, parsed)
 }
 
 /// The same, with what is known of the objects' kinds (G403).
-pub fn check_static_with(known: Known<'_>, name: &str, spec: &WorkloadSpec, parsed: &Parsed) -> Vec<Finding> {
+pub fn check_static_with(
+    known: &Known<'_>,
+    name: &str,
+    spec: &WorkloadSpec,
+    parsed: &Parsed,
+) -> Vec<Finding> {
     let mut findings = parsed.findings.clone();
     findings.extend(workload::check(name, spec));
     findings.extend(no_objects(spec, parsed));
@@ -164,7 +169,7 @@ pub fn check_change(before: (&WorkloadSpec, &Parsed), now: (&WorkloadSpec, &Pars
 
 /// What is known of the objects' kinds says of the objects as overrides change them (G403); what is the same on several
 /// clusters once.
-pub fn check_overridden(known: Known<'_>, rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
+pub fn check_overridden(known: &Known<'_>, rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
     finding::group(structure::overridden(known, rendering, chosen))
 }
 

@@ -82,6 +82,9 @@ pub struct ReportBatch {
     /// The cluster's facts, when they changed since the last batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<ClusterFacts>,
+    /// Digest of what its API server says of the structure of its kinds, when that changed since the last batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Digest>,
     /// What is to be said.
     pub releases: Vec<ReleaseReport>,
 }
@@ -213,4 +216,7 @@ pub struct ReportAck {
     pub taken: bool,
     /// The current version of the wants, so that a missed notice shows at once.
     pub wants_version: i64,
+    /// Whether the hub does not have the schema that the batch names, and would like to be given it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub schema_wanted: bool,
 }

@@ -1,14 +1,18 @@
 //! Structural schemas: which fields a kind has and of what type (G403).
 //!
-//! Two sources. Kubernetes' own kinds come from one file that `cargo xtask schema` takes from a real API server; it is
-//! part of native programs and not of the WASM, to which a page hands it. Custom kinds come from the
-//! CustomResourceDefinitions of the same workload. A kind that neither knows is not judged: G401 speaks of those.
+//! Three sources. The best is what a cluster's own API server says, which its agent hands to the hub: it knows that
+//! version and the custom kinds that are installed there. Where no cluster has said anything, Kubernetes' own kinds come
+//! from one file that `cargo xtask schema` takes from a real API server; it is part of native programs and not of the
+//! WASM, to which a page hands it. Kinds that a workload defines itself come from its CustomResourceDefinitions. A kind
+//! that none knows is not judged: G401 speaks of those.
 //!
 //! Only structure is held here, as far as every cluster that serves the kind enforces it when it is applied: unknown
 //! fields, types, enumerations, required fields, items of a list that stand twice under one key. Ranges, patterns and
 //! rules between fields are the business of other guard rails and of the cluster's dry run.
 
 use std::collections::BTreeMap;
+
+use crate::digest::Digest;
 
 mod check;
 mod definition;
@@ -23,6 +27,7 @@ mod words;
 pub use check::{Fault, MOST_FAULTS};
 pub(crate) use definition::defined;
 pub use form::{BadSchema, MAX_BYTES};
+pub use openapi::Documents;
 
 /// Group, version and kind.
 pub type KindName = (String, String, String);
@@ -118,6 +123,22 @@ impl Schema {
             }
             _ => Type::Any,
         }
+    }
+}
+
+/// A schema in its written form, and by what to ask for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Digest of the text.
+    pub digest: Digest,
+    /// What [`Schema::read`] reads.
+    pub text: String,
+}
+
+impl Written {
+    /// This text with its digest.
+    pub fn new(text: String) -> Self {
+        Self { digest: Digest::of(text.as_bytes()), text }
     }
 }
 

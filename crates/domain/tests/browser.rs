@@ -23,7 +23,7 @@ fn said_here(files: &[SourceFile]) -> String {
     let parsed = manifest::parse(files);
     let source = Source::Yaml { files: files.to_vec() };
     let spec = WorkloadSpec { namespace: "shop".to_owned(), source, ..WorkloadSpec::default() };
-    serde_json::to_string(&check_static_with(Known::of(kubernetes()), "shop", &spec, &parsed)).unwrap()
+    serde_json::to_string(&check_static_with(&Known::of(kubernetes()), "shop", &spec, &parsed)).unwrap()
 }
 
 /// All manifests below a folder.

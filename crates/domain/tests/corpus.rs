@@ -34,7 +34,7 @@ fn files(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<SourceFile> {
 fn check(files: &[SourceFile]) -> (Parsed, Vec<Finding>) {
     let parsed = manifest::parse(files);
     let spec = WorkloadSpec { namespace: "shop".into(), ..WorkloadSpec::default() };
-    let findings = guard::check_static_with(Known::of(kubernetes()), "shop", &spec, &parsed);
+    let findings = guard::check_static_with(&Known::of(kubernetes()), "shop", &spec, &parsed);
     (parsed, findings)
 }
 

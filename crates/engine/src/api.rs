@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use domain::Timestamp;
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
@@ -115,6 +116,12 @@ impl Api {
         Ok(self.call(request, Vec::new()).await?.1)
     }
 
+    /// Reads one path as it comes.
+    pub(crate) async fn bytes(&self, path: &str) -> Result<Bytes, Error> {
+        let request = Request::get(path).header(header::ACCEPT, "application/json");
+        Ok(self.exchange_in_time(request, Vec::new()).await?.1)
+    }
+
     /// Server-side apply of one object.
     pub(crate) async fn apply(
         &self,
@@ -176,6 +183,16 @@ impl Api {
         request: http::request::Builder,
         body: Vec<u8>,
     ) -> Result<(StatusCode, Value), Error> {
+        let (status, bytes) = self.exchange_in_time(request, body).await?;
+        let value = serde_json::from_slice(&bytes).map_err(|e| Error::Unreadable(e.to_string()))?;
+        Ok((status, value))
+    }
+
+    async fn exchange_in_time(
+        &self,
+        request: http::request::Builder,
+        body: Vec<u8>,
+    ) -> Result<(StatusCode, Bytes), Error> {
         let request = match &self.acting {
             Some(user) => request.header("Impersonate-User", &**user),
             None => request,
@@ -191,7 +208,7 @@ impl Api {
         answer
     }
 
-    async fn exchange(&self, request: Request<Body>) -> Result<(StatusCode, Value), Error> {
+    async fn exchange(&self, request: Request<Body>) -> Result<(StatusCode, Bytes), Error> {
         let response = self.client.send(request).await.map_err(|e| refusal::of_client(&e))?;
         let status = response.status();
         if self.options.server_time {
@@ -207,7 +224,6 @@ impl Api {
         if !status.is_success() {
             return Err(refusal::of_status(status, &bytes, retry_after));
         }
-        let value = serde_json::from_slice(&bytes).map_err(|e| Error::Unreadable(e.to_string()))?;
-        Ok((status, value))
+        Ok((status, bytes))
     }
 }

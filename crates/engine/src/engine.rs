@@ -8,6 +8,7 @@ use domain::bundle::Bundle;
 use domain::cluster::ClusterFacts;
 use domain::plan::Effect;
 use domain::report::Goal;
+use domain::schema::Written;
 use domain::{Digest, ReleaseId};
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
@@ -22,6 +23,7 @@ use crate::record::{self, Recorded, Records};
 use crate::release::{Context, Desired, Slots, serve};
 use crate::reports::Reports;
 use crate::rights::Rights;
+use crate::schema::Structure;
 use crate::{Options, dry_run, facts};
 
 /// Definitions come in crowds; their kinds are read once per crowd.
@@ -61,8 +63,17 @@ impl Engine {
         let (background, work) = mpsc::unbounded_channel();
         let slots = Arc::new(Slots::default());
         let observed = Observed::new(api.clone(), background.clone(), slots.clone());
-        let (reports, rights) = (Reports::default(), Rights::default());
-        let cx = Context { api, options, discovery, observed, records, slots, reports, rights };
+        let cx = Context {
+            api,
+            options,
+            discovery,
+            observed,
+            records,
+            slots,
+            reports: Reports::default(),
+            rights: Rights::default(),
+            structure: Structure::default(),
+        };
         Ok(Self {
             cx: Arc::new(cx),
             background,
@@ -113,6 +124,12 @@ impl Engine {
     /// When the version can't be read.
     pub async fn facts(&self) -> Result<ClusterFacts, Error> {
         facts::read(&self.cx.api, &self.cx.discovery, &self.cx.observed.cluster, &self.cx.rights).await
+    }
+
+    /// What the API server says of the structure of its kinds, and whenever that changes. Nothing at first, and for ever
+    /// with a server that does not describe itself.
+    pub fn schema(&self) -> watch::Receiver<Option<Arc<Written>>> {
+        self.cx.structure.subscribe()
     }
 
     /// Told whenever the facts may have changed: kinds, nodes, namespaces or quotas did, or the API server was away.
@@ -171,6 +188,7 @@ impl Engine {
         tasks.spawn(land::follow(seen.clone(), cx.api.clone()));
         tasks.spawn(tell_land(seen.clone(), self.facts_changed.clone()));
         tasks.spawn(follow_kinds(cx.clone()));
+        tasks.spawn(follow_structure(cx.clone()));
         tasks.spawn(tell_kinds(cx.clone(), self.facts_changed.clone()));
         tasks.spawn(tell_reach(cx.clone(), self.facts_changed.clone()));
     }
@@ -206,7 +224,12 @@ async fn follow_kinds(cx: Arc<Context>) {
         if let Err(error) = cx.discovery.refresh().await {
             tracing::debug!(reason = error.label(), "the kinds of the cluster could not be read");
         }
+        cx.structure.look_again();
     }
+}
+
+async fn follow_structure(cx: Arc<Context>) {
+    cx.structure.follow(&cx.api).await;
 }
 
 /// Wakes releases that wait for a kind, and tells that facts changed.
@@ -253,6 +276,7 @@ async fn tell_reach(cx: Arc<Context>, facts_changed: Arc<watch::Sender<u64>>) {
             if let Err(error) = cx.discovery.refresh().await {
                 tracing::debug!(reason = error.label(), "the kinds of the cluster could not be read");
             }
+            cx.structure.look_again();
             facts_changed.send_modify(|count| *count += 1);
         }
     }

@@ -24,6 +24,7 @@ mod release;
 mod reports;
 mod rights;
 mod rules;
+mod schema;
 mod wanted;
 
 pub use api::FIELD_MANAGER;
@@ -33,4 +34,5 @@ pub use options::Options;
 pub use record::Recorded;
 pub use release::Desired;
 pub use reports::Reports;
+pub use schema::schema;
 pub use wanted::{HASH_ANNOTATION, IGNORE_HEALTH_ANNOTATION, RELEASE_LABEL, WORKLOAD_ANNOTATION};

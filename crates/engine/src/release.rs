@@ -21,6 +21,7 @@ use crate::observe::Observed;
 use crate::record::Records;
 use crate::reports::Reports;
 use crate::rights::Rights;
+use crate::schema::Structure;
 use crate::wanted::Prepared;
 
 mod apply;
@@ -210,4 +211,5 @@ pub(crate) struct Context {
     pub slots: Arc<Slots>,
     pub reports: Reports,
     pub rights: Rights,
+    pub structure: Structure,
 }

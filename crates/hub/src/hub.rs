@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::live::Live;
 use crate::loops::Activators;
+use crate::report::Schemas;
 use crate::sign_in::PasswordGate;
 
 /// How a hub is opened.
@@ -53,6 +54,7 @@ struct Inner {
     live: Live,
     activators: Activators,
     passwords: PasswordGate,
+    schemas: Schemas,
 }
 
 impl Hub {
@@ -77,6 +79,7 @@ impl Hub {
             live: Live::new(last_seq),
             activators: Activators::default(),
             passwords: PasswordGate::new(),
+            schemas: Schemas::default(),
             clock: config.clock,
         })))
     }
@@ -120,6 +123,10 @@ impl Hub {
 
     pub(crate) fn passwords(&self) -> &PasswordGate {
         &self.0.passwords
+    }
+
+    pub(crate) fn schemas(&self) -> &Schemas {
+        &self.0.schemas
     }
 
     pub(crate) async fn read(&self) -> Result<Tx, Error> {

@@ -6,4 +6,7 @@
 mod begin;
 mod bundle;
 mod record;
+mod schema;
 mod wants;
+
+pub(crate) use schema::Schemas;

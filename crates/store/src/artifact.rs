@@ -1,4 +1,4 @@
-//! Artifacts: bytes by their digest. Bundles are kept here; releases point at them.
+//! Artifacts: bytes by their digest. Bundles are kept here, to which releases point, and the schemas of clusters.
 
 use domain::{Digest, Timestamp};
 
@@ -33,13 +33,20 @@ pub async fn get(tx: &mut Tx, digest: &Digest) -> Result<Option<Vec<u8>>, Error>
     one(row, "artifact", |row| row.get::<Vec<u8>>("body"))
 }
 
-/// Forgets what no release points at and nobody has put for two days. The two days are what makes it safe beside a
+/// Whether there are bytes with this digest.
+pub async fn is_kept(tx: &mut Tx, digest: &Digest) -> Result<bool, Error> {
+    let count = sql("SELECT COUNT(*) FROM artifact WHERE digest = $1").text(digest).number(tx).await?;
+    Ok(count > 0)
+}
+
+/// Forgets what no release and no cluster points at and nobody has put for two days. The two days are what makes it safe beside a
 /// transaction that has put an artifact and not yet committed the release which points at it. Returns how many.
 pub async fn delete_unreferenced(tx: &mut Tx, now: Timestamp) -> Result<u64, Error> {
     sql("DELETE FROM artifact WHERE touched_at < $1 \
          AND NOT EXISTS (SELECT 1 FROM release r WHERE r.desired = artifact.digest) \
          AND NOT EXISTS (SELECT 1 FROM release r WHERE r.released = artifact.digest) \
-         AND NOT EXISTS (SELECT 1 FROM release r WHERE r.applied = artifact.digest)")
+         AND NOT EXISTS (SELECT 1 FROM release r WHERE r.applied = artifact.digest) \
+         AND NOT EXISTS (SELECT 1 FROM cluster_facts f WHERE f.schema_digest = artifact.digest)")
     .bind(now.plus_millis(-2 * NOTED_EVERY).millis())
     .run(tx)
     .await

@@ -13,9 +13,11 @@ use crate::sql::{Sql, containing, json, sql};
 use crate::{Error, Tx, cursor, release};
 
 mod pulse;
+mod schema;
 mod wants;
 
 pub use pulse::{begin_incarnation, overdue, report_mark, set_reach, take_report_mark, touch};
+pub use schema::{schemas, set_schema};
 pub(crate) use wants::flush as flush_wants;
 pub use wants::{bump as bump_wants, version as wants_version};
 

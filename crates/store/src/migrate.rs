@@ -27,6 +27,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 4, text: include_str!("../../../migrations/0004_plans.sql") },
     Migration { version: 5, text: include_str!("../../../migrations/0005_decision_leaving.sql") },
     Migration { version: 6, text: include_str!("../../../migrations/0006_exposures.sql") },
+    Migration { version: 7, text: include_str!("../../../migrations/0007_cluster_schema.sql") },
 ];
 
 /// Any number that no other program on the same PostgreSQL database is likely to take.

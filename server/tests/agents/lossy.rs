@@ -9,6 +9,7 @@ use agent::{HttpLink, Link, LinkError};
 use domain::plan::Effect;
 use domain::release::State;
 use domain::report::{ReportAck, ReportBatch, Wants};
+use domain::schema::Written;
 use domain::{Digest, PlanId, ReleaseId};
 use rand::Rng as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -68,6 +69,10 @@ impl Link for Lossy {
 
     async fn report(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
         self.pass(self.inner.report(batch)).await
+    }
+
+    async fn schema(&self, schema: &Written) -> Result<(), LinkError> {
+        self.pass(self.inner.schema(schema)).await
     }
 
     async fn heartbeat(&self) -> Result<(), LinkError> {

@@ -11,4 +11,5 @@ mod lossy;
 mod restored;
 mod skewed;
 mod soak;
+mod told;
 mod trespass;

@@ -20,7 +20,7 @@ async fn two(house: &House) -> [(Identity, AgentClient); 2] {
 }
 
 fn batch(incarnation: i64, seq: i64, releases: Vec<ReleaseReport>) -> ReportBatch {
-    ReportBatch { incarnation, seq, facts: None, releases }
+    ReportBatch { incarnation, seq, facts: None, schema: None, releases }
 }
 
 fn healthy(release: ReleaseId, generation: i64, bundle: &Digest) -> ReleaseReport {

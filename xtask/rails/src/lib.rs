@@ -33,7 +33,7 @@ impl Rails {
         let parsed = manifest::parse(&files);
         let source = Source::Yaml { files };
         let spec = WorkloadSpec { namespace: "shop".to_owned(), source, ..WorkloadSpec::default() };
-        let findings = check_static_with(Known::of(&self.schema), "shop", &spec, &parsed);
+        let findings = check_static_with(&Known::of(&self.schema), "shop", &spec, &parsed);
         serde_json::to_string(&findings).map_err(|error| error.to_string())
     }
 }

@@ -89,7 +89,7 @@ fn check(name: &str, namespace: &str, files: Vec<SourceFile>) -> Checked {
     let parsed = manifest::parse(&files);
     let source = Source::Yaml { files };
     let spec = WorkloadSpec { namespace: namespace.to_owned(), source, ..WorkloadSpec::default() };
-    let findings = guard::check_static_with(Known::of(kubernetes()), name, &spec, &parsed);
+    let findings = guard::check_static_with(&Known::of(kubernetes()), name, &spec, &parsed);
     let Source::Yaml { files } = spec.source;
     Checked { files, objects: parsed.manifests.len(), findings }
 }

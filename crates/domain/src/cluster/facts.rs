@@ -90,9 +90,29 @@ impl Quota {
     }
 }
 
+/// The minor version in `v1.33.4`, `1.27+` or `v1.30.0-gke.100`; `None` for anything else.
+pub fn minor_version(version: &str) -> Option<u32> {
+    let rest = version.trim().trim_start_matches('v').strip_prefix("1.")?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    rest[..digits].parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_of_clusters_are_read_whatever_their_vendor_adds() {
+        for (text, expected) in [
+            ("v1.33.4", Some(33)),
+            ("1.27+", Some(27)),
+            ("v1.30.0-gke.100", Some(30)),
+            ("", None),
+            ("v2.0", None),
+        ] {
+            assert_eq!(minor_version(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn what_is_left_of_a_quota_is_what_is_not_used() {

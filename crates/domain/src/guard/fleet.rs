@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
-use super::removed::{self, minor};
+use super::removed;
 use super::scene::items;
+use crate::cluster::facts::minor_version;
 use crate::cluster::{Cluster, Reach};
 use crate::finding::{Finding, Severity};
 use crate::manifest::{Manifest, Parsed};
@@ -106,7 +107,7 @@ fn verdicts(kind: &Kind, chosen: &[&Cluster]) -> BTreeMap<Verdict, Vec<String>> 
 
 fn verdict((group, version, kind): &Kind, cluster: &Cluster) -> Option<Verdict> {
     let change = removed::removal(group, version, kind);
-    let runs = minor(&cluster.facts.kubernetes_version);
+    let runs = minor_version(&cluster.facts.kubernetes_version);
     let too_new = removed::added(group, version, kind).filter(|added| runs.is_some_and(|runs| runs < *added));
     let going = change.filter(|change| runs.is_some_and(|runs| runs < change.removed));
     match cluster.facts.serves(group, version, kind) {
@@ -168,7 +169,7 @@ fn names(clusters: impl Iterator<Item = impl AsRef<str>>) -> Vec<String> {
 /// Clusters of which not even the version is known.
 fn unknown(chosen: &[&Cluster]) -> Option<Finding> {
     let silent = chosen.iter().filter(|cluster| {
-        cluster.facts.apis.is_empty() && minor(&cluster.facts.kubernetes_version).is_none()
+        cluster.facts.apis.is_empty() && minor_version(&cluster.facts.kubernetes_version).is_none()
     });
     let clusters = names(silent.map(|cluster| &cluster.name));
     (!clusters.is_empty()).then(|| {

@@ -187,28 +187,3 @@ pub(super) fn removal(group: &str, version: &str, kind: &str) -> Option<&'static
 pub(super) fn added(group: &str, version: &str, kind: &str) -> Option<u32> {
     ADDED.iter().find(|(g, v, k, _)| (*g, *v, *k) == (group, version, kind)).map(|added| added.3)
 }
-
-/// The minor version in `v1.33.4`, `1.27+` or `v1.30.0-gke.100`; `None` for anything else.
-pub(super) fn minor(version: &str) -> Option<u32> {
-    let rest = version.trim().trim_start_matches('v').strip_prefix("1.")?;
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    rest[..digits].parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_of_clusters_are_read_whatever_their_vendor_adds() {
-        for (text, expected) in [
-            ("v1.33.4", Some(33)),
-            ("1.27+", Some(27)),
-            ("v1.30.0-gke.100", Some(30)),
-            ("", None),
-            ("v2.0", None),
-        ] {
-            assert_eq!(minor(text), expected, "{text}");
-        }
-    }
-}

@@ -28,7 +28,7 @@ pub(crate) fn defined(definition: &Value, metadata: &Type) -> Vec<(KindName, Typ
 }
 
 /// Every object has these, whatever its schema says; what a cluster writes into `status` is left out.
-fn root(schema: &Value, metadata: &Type) -> Type {
+pub(super) fn root(schema: &Value, metadata: &Type) -> Type {
     let mut of = type_of(schema);
     if let Type::Object(object) = &mut of {
         let optional = |of: Type| Field { of, required: false };

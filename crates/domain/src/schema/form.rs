@@ -45,6 +45,12 @@ const OPEN: &str = "...";
 #[error("this is not a schema: {0}")]
 pub struct BadSchema(String);
 
+impl BadSchema {
+    pub(super) fn of(error: serde_json::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
 #[derive(serde::Deserialize)]
 struct Written {
     minor: u32,
@@ -61,7 +67,7 @@ impl Schema {
         if bytes.len() > MAX_BYTES {
             return Err(BadSchema(format!("it is longer than {MAX_BYTES} bytes")));
         }
-        let written: Written = serde_json::from_slice(bytes).map_err(|error| BadSchema(error.to_string()))?;
+        let written: Written = serde_json::from_slice(bytes).map_err(BadSchema::of)?;
         let all = written.shared.iter().chain(written.kinds.values());
         if !all.into_iter().all(|of| refers_to(of, written.shared.len())) {
             return Err(BadSchema("it refers to a type that is not there".to_owned()));

@@ -1,14 +1,16 @@
-//! Kubernetes' own kinds from what an API server says of itself: the documents of `/openapi/v3`, one for each group and
+//! The kinds of a cluster from what its API server says of itself: the documents of `/openapi/v3`, one for each group and
 //! version.
 //!
-//! What they call required is not always: an object in Go has no "not there" for text and numbers, and the server fills
+//! What they call required of Kubernetes' own kinds is not always: an object in Go has no "not there" for text and numbers, and the server fills
 //! some in. Only what the server's own checks ask for is taken over; a test holds that against a real one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::{Field, KindName, List, Object, Schema, Type};
+use super::definition::root;
+use super::{BadSchema, Field, KindName, List, MAX_BYTES, Object, Schema, Type};
 
 /// Fields that are called required and may be left out: the server fills them in, or takes nothing for an answer.
 const OPTIONAL_AFTER_ALL: [(&str, &str); 9] = [
@@ -43,24 +45,84 @@ const NOT_EMPTY: [&str; 2] = ["selector", "clientConfig"];
 
 const PREFIX: &str = "#/components/schemas/";
 
+/// Where the types in Go are that Kubernetes' own kinds are made from. What is described elsewhere follows the rules of
+/// structural schemas, as CustomResourceDefinitions have them.
+const OWN: [&str; 3] = ["io.k8s.api.", "io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator."];
+
+/// What every kind's `metadata` is.
+const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+/// What the documents of one API server say together. They repeat each other and are mostly words for people, so each is
+/// read and let go before the next comes.
+#[derive(Debug, Default)]
+pub struct Documents {
+    definitions: BTreeMap<String, Value>,
+    /// The kinds that have a patch of a named object.
+    kept: BTreeSet<KindName>,
+}
+
+/// What is read of one document.
+#[derive(serde::Deserialize)]
+struct Document {
+    #[serde(default)]
+    paths: BTreeMap<String, Methods>,
+    #[serde(default)]
+    components: Components,
+}
+
+#[derive(serde::Deserialize)]
+struct Methods {
+    patch: Option<Operation>,
+}
+
+#[derive(serde::Deserialize)]
+struct Operation {
+    #[serde(default, rename = "x-kubernetes-group-version-kind")]
+    kind: Value,
+}
+
+#[derive(Default, serde::Deserialize)]
+struct Components {
+    #[serde(default)]
+    schemas: BTreeMap<String, Lean>,
+}
+
+impl Documents {
+    /// Takes the document of one group and version.
+    ///
+    /// # Errors
+    /// It is no such document.
+    pub fn add(&mut self, bytes: &[u8]) -> Result<(), BadSchema> {
+        let document: Document = serde_json::from_slice(bytes).map_err(BadSchema::of)?;
+        let named = document.paths.into_iter().filter(|(path, _)| path.ends_with("/{name}"));
+        self.kept.extend(named.filter_map(|(_, methods)| kind(&methods.patch?.kind)));
+        for (name, Lean(definition)) in document.components.schemas {
+            self.definitions.entry(name).or_insert(definition);
+        }
+        Ok(())
+    }
+}
+
 impl Schema {
     /// From the documents of one API server of this minor version. Kinds are those that can be kept: patched under a
     /// name. What a cluster writes into `status` is left out.
-    pub fn from_openapi(minor: u32, documents: &[Value]) -> Self {
+    pub fn from_openapi(minor: u32, documents: &Documents) -> Self {
         let mut builder =
-            Builder { definitions: BTreeMap::new(), places: BTreeMap::new(), shared: Vec::new() };
-        for document in documents {
-            for (name, definition) in document["components"]["schemas"].as_object().into_iter().flatten() {
-                builder.definitions.insert(name, definition);
-            }
-        }
+            Builder { definitions: &documents.definitions, places: BTreeMap::new(), shared: Vec::new() };
+        let metadata =
+            if builder.definitions.contains_key(METADATA) { builder.shared(METADATA) } else { Type::Any };
         let mut kinds = BTreeMap::new();
-        let kept: Vec<KindName> = documents.iter().flat_map(kept).collect();
-        for (name, definition) in builder.definitions.clone() {
+        for (name, definition) in builder.definitions {
             let names = definition["x-kubernetes-group-version-kind"].as_array();
-            for kind in names.into_iter().flatten().filter_map(kind).filter(|kind| kept.contains(kind)) {
-                let of = builder.shared(name);
-                kinds.insert(kind, of);
+            for kind in names.into_iter().flatten().filter_map(kind) {
+                if !documents.kept.contains(&kind) {
+                    continue;
+                }
+                if OWN.iter().any(|prefix| name.starts_with(prefix)) {
+                    kinds.insert(kind, builder.shared(name));
+                } else if has_fields(definition) {
+                    kinds.insert(kind, root(definition, &metadata));
+                }
             }
         }
         let mut schema = Self { minor, kinds, shared: builder.shared };
@@ -69,6 +131,22 @@ impl Schema {
         schema.drop_empty_requirements();
         schema.drop_unused();
         schema
+    }
+
+    /// The written form, as long as can be read again: of a cluster with very many kinds of its own the longest are left
+    /// out, and then nothing is known of them.
+    pub fn write_short(mut self) -> String {
+        loop {
+            let text = self.write();
+            if text.len() <= MAX_BYTES {
+                return text;
+            }
+            let length = |of: &Type| serde_json::to_string(of).map_or(0, |text| text.len());
+            let longest = self.kinds.iter().max_by_key(|(_, of)| length(of)).map(|(kind, _)| kind.clone());
+            let Some(longest) = longest else { return text };
+            self.kinds.remove(&longest);
+            self.drop_unused();
+        }
     }
 
     fn leave_status_out(&mut self) {
@@ -173,11 +251,10 @@ fn renumber(of: &mut Type, new: &BTreeMap<usize, usize>) {
     }
 }
 
-/// The kinds that a document has a patch of a named object for.
-fn kept(document: &Value) -> Vec<KindName> {
-    let paths = document["paths"].as_object().into_iter().flatten();
-    let named = paths.filter(|(path, _)| path.ends_with("/{name}"));
-    named.filter_map(|(_, methods)| kind(&methods["patch"]["x-kubernetes-group-version-kind"])).collect()
+/// Whether a custom kind says anything of itself beyond what every object has. One without a schema does not.
+fn has_fields(definition: &Value) -> bool {
+    let all = definition["properties"].as_object();
+    all.is_some_and(|all| all.keys().any(|name| !matches!(&**name, "apiVersion" | "kind" | "metadata")))
 }
 
 fn kind(value: &Value) -> Option<KindName> {
@@ -185,8 +262,70 @@ fn kind(value: &Value) -> Option<KindName> {
     Some((text("group")?, text("version")?, text("kind")?))
 }
 
+/// A value without the words for people: most of what these documents are.
+struct Lean(Value);
+
+impl<'de> Deserialize<'de> for Lean {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LeanVisitor).map(Self)
+    }
+}
+
+struct LeanVisitor;
+
+impl<'de> Visitor<'de> for LeanVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(Lean(item)) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut fields = serde_json::Map::new();
+        while let Some((name, Lean(value))) = access.next_entry::<String, Lean>()? {
+            // A field may have this name too; then there is a schema behind it.
+            if name != "description" || !value.is_string() {
+                fields.insert(name, value);
+            }
+        }
+        Ok(Value::Object(fields))
+    }
+}
+
 struct Builder<'a> {
-    definitions: BTreeMap<&'a str, &'a Value>,
+    definitions: &'a BTreeMap<String, Value>,
     places: BTreeMap<&'a str, usize>,
     shared: Vec<Type>,
 }
@@ -197,7 +336,7 @@ impl<'a> Builder<'a> {
         if let Some(at) = self.places.get(name) {
             return Type::Shared(*at);
         }
-        let definition = self.definitions.get(name).copied().unwrap_or(&Value::Null);
+        let definition = self.definitions.get(name).unwrap_or(&Value::Null);
         if definition["properties"].is_null() {
             return self.of("", definition);
         }

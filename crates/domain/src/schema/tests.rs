@@ -241,3 +241,62 @@ fn of_many_faults_the_first_are_told() {
         (0..1_000).map(|n| (format!("f{n}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
     assert_eq!(told(&json!({"a": "text"}), &many).len(), MOST_FAULTS);
 }
+
+/// A schema from one document with these definitions, each of a kind of its own.
+fn from_documents(definitions: &Value) -> Schema {
+    let mut paths = serde_json::Map::new();
+    for definition in definitions.as_object().unwrap().values() {
+        let kind = &definition["x-kubernetes-group-version-kind"][0];
+        let path = format!("/apis/{}/{{name}}", kind["kind"].as_str().unwrap());
+        paths.insert(path, json!({"patch": {"x-kubernetes-group-version-kind": kind}}));
+    }
+    let document = json!({"paths": paths, "components": {"schemas": definitions}});
+    let mut documents = Documents::default();
+    documents.add(document.to_string().as_bytes()).unwrap();
+    Schema::from_openapi(36, &documents)
+}
+
+fn custom(kind: &str, properties: &Value) -> Value {
+    let names = json!([{"group": "sea.example.com", "version": "v1", "kind": kind}]);
+    json!({"type": "object", "properties": properties, "required": ["spec"], "x-kubernetes-group-version-kind": names})
+}
+
+#[test]
+fn g403_a_custom_kind_from_the_server_is_what_its_definition_says() {
+    let spec = json!({"type": "object", "required": ["masts", "port"], "properties": {
+        "description": {"type": "string", "description": "In words."},
+        "masts": {"type": "integer", "default": 1}, "port": {"x-kubernetes-int-or-string": true},
+        "cargo": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        "crew": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+            "items": {"type": "object", "properties": {"name": {"type": "string"}}}}}});
+    let definition = json!({"kind": "CustomResourceDefinition", "spec": {"group": "sea.example.com",
+        "names": {"kind": "Ship"}, "versions": [{"name": "v1", "schema": {"openAPIV3Schema":
+            {"type": "object", "required": ["spec"], "properties": {"spec": spec}}}}]}});
+    let (kind, defined) = defined(&definition, &Type::Any).pop().unwrap();
+    let told = from_documents(&json!({"com.example.sea.v1.Ship": custom("Ship", &json!({"spec": spec}))}));
+    assert_eq!(told.kind(&kind), Some(&defined));
+    assert_eq!(Schema::read(told.write().as_bytes()).unwrap(), told);
+}
+
+#[test]
+fn g403_of_a_custom_kind_without_a_schema_nothing_is_known() {
+    let bare = json!({"apiVersion": {"type": "string"}, "metadata": {"type": "object"}});
+    let told =
+        from_documents(&json!({"a": custom("Bare", &bare), "b": custom("Ship", &json!({"spec": {}}))}));
+    assert_eq!(told.kinds(), 1);
+}
+
+#[test]
+fn g403_of_too_many_kinds_the_longest_are_left_out() {
+    let long: serde_json::Map<String, Value> = (0..60_000)
+        .map(|field| (format!("a-field-with-a-long-name-{field}"), json!({"type": "string"})))
+        .collect();
+    let told = from_documents(&json!({
+        "a": custom("Long", &json!({"spec": {"type": "object", "properties": long}})),
+        "b": custom("Ship", &json!({"spec": {"type": "object", "properties": {"masts": {"type": "integer"}}}})),
+    }));
+    assert_eq!(told.kinds(), 2);
+    let read = Schema::read(told.write_short().as_bytes()).unwrap();
+    let left: Vec<&str> = read.kinds.keys().map(|(_, _, kind)| kind.as_str()).collect();
+    assert_eq!(left, ["Ship"]);
+}

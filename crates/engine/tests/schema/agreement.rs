@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use domain::guard::{Known, check_static_with};
 use domain::manifest::{self, Manifest, Parsed};
-use domain::schema::kubernetes;
+use domain::schema::{Schema, kubernetes};
 use domain::workload::{SourceFile, WorkloadSpec};
 use domain::{Finding, finding::Place};
 use serde_json::{Value, json};
@@ -17,10 +17,15 @@ use crate::{address, ask, plane};
 
 /// What we say of the structure of an object beside others, each as `pointer: message`.
 fn ours(objects: &[&Value]) -> Vec<(String, String)> {
+    by(kubernetes(), objects)
+}
+
+/// What this schema says of the structure of objects.
+fn by(schema: &Schema, objects: &[&Value]) -> Vec<(String, String)> {
     let manifests = objects.iter().map(|object| Manifest::new((*object).clone(), Place::default()));
     let parsed = Parsed { manifests: manifests.collect(), findings: Vec::new() };
     let spec = WorkloadSpec { namespace: "web".to_owned(), ..WorkloadSpec::default() };
-    let findings = check_static_with(Known::of(kubernetes()), "a", &spec, &parsed);
+    let findings = check_static_with(&Known::of(schema), "a", &spec, &parsed);
     let errors = findings.into_iter().filter(Finding::blocks);
     errors.map(|finding| (finding.path, finding.message)).collect()
 }
@@ -123,6 +128,8 @@ async fn g403_a_custom_kind_is_held_to_its_definition_here_and_there() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     assert_eq!(ours(&[definition, good]), []);
+    let told = told_kind(plane, good).await;
+    assert_eq!(by(&told, &[good]), []);
     for (spec, pointer, words) in [
         (json!({"heightMetres": 3, "caracter": "F"}), "/spec/caracter", ".spec.caracter"),
         (json!({"heightMetres": "3"}), "/spec/heightMetres", "spec.heightMetres"),
@@ -134,7 +141,29 @@ async fn g403_a_custom_kind_is_held_to_its_definition_here_and_there() {
         object["spec"] = spec;
         let said = ours(&[definition, &object]);
         assert_eq!(said.iter().map(|(pointer, _)| pointer).collect::<Vec<_>>(), [pointer], "{said:?}");
+        assert_eq!(
+            by(&told, &[&object]),
+            said,
+            "the definition is not needed where the server tells of the kind"
+        );
         let answer = theirs(plane, &object).await.unwrap_err();
         assert!(answer.contains(words), "{words}: {answer}");
+    }
+}
+
+/// What agents read of the server's kinds, once this object's kind is among them: a moment after it is served.
+async fn told_kind(plane: &ControlPlane, object: &Value) -> Schema {
+    let options = engine::Options::new(|| domain::Timestamp::from_millis(0));
+    let mut broken = object.clone();
+    broken["spec"]["no-such-field"] = 1.into();
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let written = engine::schema(plane.client(), &options).await.unwrap();
+        let schema = Schema::read(written.text.as_bytes()).unwrap();
+        if !by(&schema, &[&broken]).is_empty() {
+            return schema;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "the server does not tell of the kind");
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     }
 }

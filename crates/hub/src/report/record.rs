@@ -21,17 +21,25 @@ impl Hub {
             if let Some(facts) = &batch.facts {
                 self.take_facts(&mut tx, cluster, facts, &mut done).await?;
             }
+            if let Some(digest) = &batch.schema {
+                store::cluster::set_schema(&mut tx, cluster, digest).await?;
+            }
             for report in &batch.releases {
                 self.take_report(&mut tx, cluster, report, &mut done).await?;
             }
         } else {
             tracing::debug!(%cluster, seq = batch.seq, "dropped a late or replayed report");
         }
+        // Also asked of a batch that is repeated because its answer was lost.
+        let schema_wanted = match &batch.schema {
+            Some(digest) => !store::artifact::is_kept(&mut tx, digest).await?,
+            None => false,
+        };
         let wants_version = store::cluster::wants_version(&mut tx, cluster).await?;
         failpoint("report.before_commit");
         self.commit(tx, done).await?;
         failpoint("report.after_commit");
-        Ok(ReportAck { taken, wants_version })
+        Ok(ReportAck { taken, wants_version, schema_wanted })
     }
 
     async fn take_facts(

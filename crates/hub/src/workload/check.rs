@@ -1,5 +1,6 @@
 //! Guard rails and placement preview of a draft, without storing anything (S0-14).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::cluster::Cluster;
@@ -9,7 +10,7 @@ use domain::manifest::{self, Parsed};
 use domain::overrides::check_targets;
 use domain::placement::{ClusterGroup, Decision, outlook};
 use domain::render::Rendering;
-use domain::schema::kubernetes;
+use domain::schema::{Schema, kubernetes};
 use domain::workload::{Source, WorkloadSpec};
 use domain::{ClusterId, Digest, Finding, guard};
 
@@ -24,12 +25,14 @@ impl Hub {
         let chosen: Vec<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
         let mut tx = self.read().await?;
         let targets = store::cluster::all_with_facts(&mut tx, &chosen).await?;
+        let told = self.schemas_of(&mut tx, &chosen).await?;
         drop(tx);
         let mut about_places = outlook(&spec.placement, &decision, &clusters);
         about_places.extend(check_targets(&spec.overrides, &clusters, &chosen, &groups));
         let parsed = parse(spec.source.clone()).await?;
         let (mut findings, exposures) =
-            check_with(name.to_owned(), spec.clone(), parsed, targets, groups).await?;
+            check_with(name.to_owned(), spec.clone(), parsed, Targets { clusters: targets, told }, groups)
+                .await?;
         findings.extend(self.clashes(name, &exposures).await?);
         if decision.verdicts.is_empty() {
             findings.retain(|finding| finding.code != "G501");
@@ -60,16 +63,25 @@ pub(crate) async fn parse(source: Source) -> Result<Arc<Parsed>, Error> {
     parsed.map(Arc::new).map_err(|error| Error::Internal(Box::new(error)))
 }
 
+/// The clusters that a draft would go to.
+struct Targets {
+    /// With all their facts.
+    clusters: Vec<Cluster>,
+    /// The schemas of those that have told theirs.
+    told: HashMap<ClusterId, Arc<Schema>>,
+}
+
 async fn check_with(
     name: String,
     spec: WorkloadSpec,
     parsed: Arc<Parsed>,
-    chosen: Vec<Cluster>,
+    targets: Targets,
     groups: Vec<ClusterGroup>,
 ) -> Result<(Vec<Finding>, Exposures), Error> {
     let check = move || {
-        let known = Known::on(kubernetes(), &chosen);
-        let mut findings = guard::check_static_with(known, &name, &spec, &parsed);
+        let Targets { clusters: chosen, told } = targets;
+        let known = Known::on(kubernetes(), &chosen, &told);
+        let mut findings = guard::check_static_with(&known, &name, &spec, &parsed);
         let mut targets: Vec<String> = chosen.iter().map(|cluster| cluster.name.clone()).collect();
         targets.sort();
         let rendering = Rendering {
@@ -86,7 +98,7 @@ async fn check_with(
             findings.retain(|finding| finding.code != "G402");
         }
         let chosen: Vec<&Cluster> = chosen.iter().collect();
-        findings.extend(guard::check_overridden(known, &rendering, &chosen));
+        findings.extend(guard::check_overridden(&known, &rendering, &chosen));
         findings.extend(guard::check_fleet(&rendering, &chosen));
         (findings, Exposures::of(&rendering, &chosen))
     };

@@ -37,6 +37,7 @@ async fn tell(agent: &mut Agent, facts: ClusterFacts) {
         incarnation: agent.incarnation,
         seq: agent.seq,
         facts: Some(facts),
+        schema: None,
         releases: Vec::new(),
     };
     let hub = agent.hub().clone();

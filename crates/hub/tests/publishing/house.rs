@@ -139,8 +139,13 @@ impl Agent {
 
     pub async fn send(&mut self, report: ReleaseReport) -> ReportAck {
         self.seq += 1;
-        let batch =
-            ReportBatch { incarnation: self.incarnation, seq: self.seq, facts: None, releases: vec![report] };
+        let batch = ReportBatch {
+            incarnation: self.incarnation,
+            seq: self.seq,
+            facts: None,
+            schema: None,
+            releases: vec![report],
+        };
         self.hub.record_reports(self.id, batch).await.unwrap()
     }
 

@@ -3,6 +3,7 @@
 //! Enough for `kubectl explain`, and for `kubectl apply` to leave validation to the server.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::{Map, Value, json};
 
@@ -16,12 +17,22 @@ fn path_of(api_version: &str) -> String {
 /// The list of documents.
 pub(super) fn index(served: &Served) -> Value {
     let mut paths = Map::new();
-    for version in served.kinds.iter().flat_map(|k| &k.versions) {
-        let path = path_of(&version.api_version);
-        let url = format!("/openapi/v3/{path}");
-        paths.insert(path, json!({"serverRelativeURL": url}));
+    for kind in &served.kinds {
+        for version in &kind.versions {
+            let path = path_of(&version.api_version);
+            let hash = if kind.custom { hash(served, &version.api_version) } else { "v1.33".to_owned() };
+            let url = format!("/openapi/v3/{path}?hash={hash}");
+            paths.insert(path, json!({"serverRelativeURL": url}));
+        }
     }
     json!({"paths": paths})
+}
+
+/// Another one whenever the document is another one: who has read it need not read it again.
+fn hash(served: &Served, api_version: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    document(served, api_version).map(|document| document.to_string()).hash(&mut hasher);
+    format!("{:016X}", hasher.finish())
 }
 
 /// The document of one group and version.
@@ -153,7 +164,7 @@ impl Writer {
             Node::Scalar(scalar) => match scalar {
                 Scalar::Text => json!({"type": "string"}),
                 Scalar::Time => json!({"type": "string", "format": "date-time"}),
-                Scalar::Quantity => json!({"type": "string"}),
+                Scalar::Quantity => json!({"oneOf": [{"type": "string"}, {"type": "number"}]}),
                 Scalar::Int => json!({"type": "integer", "format": "int64"}),
                 Scalar::Number => json!({"type": "number", "format": "double"}),
                 Scalar::Bool => json!({"type": "boolean"}),

@@ -3,8 +3,8 @@
 use domain::Digest;
 
 use super::both::for_both;
-use super::fixtures::{at, full_fleet};
-use crate::artifact;
+use super::fixtures::{at, cluster_id, full_fleet};
+use crate::{artifact, cluster};
 
 const DAY: i64 = 24 * 3_600_000;
 
@@ -37,6 +37,27 @@ async fn what_nothing_points_at_is_forgotten_after_two_days() {
         for ((digest, _), there) in all.iter().zip([true, false, true, true]) {
             assert_eq!(artifact::get(&mut tx, digest).await.unwrap().is_some(), there);
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_schema_that_a_cluster_told_is_kept_until_it_tells_another() {
+    for_both(|store| async move {
+        full_fleet(&store, 2, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let [first, second] = [&b"first"[..], b"second"].map(Digest::of);
+        for (digest, bytes) in [(&first, &b"first"[..]), (&second, b"second")] {
+            assert!(!artifact::is_kept(&mut tx, digest).await.unwrap());
+            artifact::put(&mut tx, digest, bytes, at(0)).await.unwrap();
+            assert!(artifact::is_kept(&mut tx, digest).await.unwrap());
+        }
+        cluster::set_schema(&mut tx, cluster_id(1), &first).await.unwrap();
+        cluster::set_schema(&mut tx, cluster_id(1), &second).await.unwrap();
+        assert_eq!(artifact::delete_unreferenced(&mut tx, at(3 * DAY)).await.unwrap(), 1);
+        assert!(artifact::is_kept(&mut tx, &second).await.unwrap());
+        let told = cluster::schemas(&mut tx, &[cluster_id(1), cluster_id(2)]).await.unwrap();
+        assert_eq!(told, [(cluster_id(1), second)]);
     })
     .await;
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use domain::plan::Effect;
 use domain::report::{ReportAck, ReportBatch, Wants};
+use domain::schema::Written;
 use domain::{Digest, PlanId, ReleaseId};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
@@ -136,6 +137,14 @@ impl AgentClient {
     pub async fn answer(&self, plan: PlanId, effect: &Effect) -> Result<(), AgentError> {
         let path = ["plans", &plan.to_string(), "effect"];
         self.post_to::<serde_json::Value>(&path, effect).await.map(drop)
+    }
+
+    /// Gives the schema that a report named.
+    pub async fn schema(&self, schema: &Written) -> Result<(), AgentError> {
+        let url = self.url(&["schema", schema.digest.as_str()]);
+        let request = self.http.request(Method::PUT, url).timeout(ANSWER_WITHIN * 4);
+        let request = request.header(CONTENT_TYPE, "application/json").body(schema.text.clone());
+        self.send(request).await.map(drop)
     }
 
     async fn bytes(&self, url: Url) -> Result<Vec<u8>, AgentError> {

@@ -32,7 +32,7 @@ pub fn run(objects: usize, clusters: usize, runs: usize) {
         black_box(guard::check_static("bench", &plain, &parsed));
         stat.add(begun.elapsed());
         let begun = Instant::now();
-        black_box(guard::check_static_with(Known::of(kubernetes()), "bench", &plain, &parsed));
+        black_box(guard::check_static_with(&Known::of(kubernetes()), "bench", &plain, &parsed));
         whole.add(begun.elapsed());
         for (spec, figures) in [(&plain, &mut facts), (&overridden, &mut with)] {
             let rendering = Rendering {

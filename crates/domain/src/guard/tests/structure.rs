@@ -1,12 +1,17 @@
 //! G403: what the schema of kinds says among the other rules.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::json;
+
 use super::*;
 use crate::cluster::{Cluster, ClusterFacts, ClusterKind};
-use crate::schema::kubernetes;
+use crate::schema::{Documents, kubernetes};
 use crate::{ClusterId, Timestamp};
 
 /// What all rules say, with Kubernetes' own kinds at hand.
-fn with(known: Known<'_>, text: &str) -> Vec<Finding> {
+fn with(known: &Known<'_>, text: &str) -> Vec<Finding> {
     let files = vec![SourceFile { name: "a.yaml".into(), text: text.into() }];
     let parsed = crate::manifest::parse(&files);
     let spec =
@@ -15,7 +20,7 @@ fn with(known: Known<'_>, text: &str) -> Vec<Finding> {
 }
 
 fn errors(text: &str) -> Vec<Finding> {
-    let mut findings = with(Known::of(kubernetes()), text);
+    let mut findings = with(&Known::of(kubernetes()), text);
     findings.retain(Finding::blocks);
     findings
 }
@@ -80,7 +85,7 @@ fn g403_a_custom_kind_is_judged_by_the_definition_beside_it_and_without_any_sche
         {spec: {type: object, properties: {masts: {type: integer}}}}}}\n---\n\
         apiVersion: sea.example.com/v1\nkind: Ship\nmetadata: {name: argo}\nspec: {mast: 3}\n";
     for known in [Known::of(kubernetes()), Known::of(&Schema::default())] {
-        let found: Vec<Finding> = with(known, text).into_iter().filter(Finding::blocks).collect();
+        let found: Vec<Finding> = with(&known, text).into_iter().filter(Finding::blocks).collect();
         assert_eq!(found.len(), 1, "{found:#?}");
         assert_eq!(found[0].message, "Ship \"argo\": unknown field spec.mast (did you mean masts?).");
     }
@@ -90,7 +95,8 @@ fn g403_a_custom_kind_is_judged_by_the_definition_beside_it_and_without_any_sche
 fn g403_what_a_newer_cluster_may_know_is_a_warning() {
     let text = deployment_with("replica: 3", "restartPolicy: Sometimes\nhostNetwork: 3", "");
     let severities = |version: &str| -> Vec<(Severity, bool)> {
-        let found = with(Known::on(kubernetes(), &[cluster("v1.20.0"), cluster(version)]), &text);
+        let found =
+            with(&Known::on(kubernetes(), &[cluster("v1.20.0"), cluster(version)], &HashMap::new()), &text);
         let found = found.into_iter().filter(|finding| finding.code == "G403");
         found.map(|finding| (finding.severity, finding.message.contains("newer"))).collect()
     };
@@ -133,11 +139,68 @@ fn g403_what_an_override_breaks_is_told_of_the_clusters_that_get_it() {
     let rendering =
         Rendering { workload: "shop", revision: 1, spec: &spec, parsed: &parsed, groups: &[], targets: &[] };
     let clusters = [cluster("v1.30.0"), Cluster { name: "eu-2".into(), ..cluster("v1.30.0") }];
-    let found = check_overridden(Known::of(kubernetes()), &rendering, &clusters.each_ref());
+    let found = check_overridden(&Known::of(kubernetes()), &rendering, &clusters.each_ref());
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!(found[0].clusters, ["eu-1"]);
     assert_eq!(
         found[0].message,
         "With the overrides for these clusters, Deployment \"web\": unknown field spec.replica (did you mean replicas?)."
     );
+}
+
+/// What a cluster's API server says of a kind `sea.example.com/v1 Ship`, in the form of `/openapi/v3`.
+fn told_ship(spec: &serde_json::Value) -> Arc<Schema> {
+    let kind = json!({"group": "sea.example.com", "version": "v1", "kind": "Ship"});
+    let path = "/apis/sea.example.com/v1/namespaces/{namespace}/ships/{name}";
+    let document = json!({
+        "paths": {path: {"patch": {"x-kubernetes-group-version-kind": kind}}},
+        "components": {"schemas": {"com.example.sea.v1.Ship": {
+            "type": "object", "description": "A ship.", "x-kubernetes-group-version-kind": [kind],
+            "properties": {"metadata": {}, "spec": {"type": "object", "properties": spec}},
+        }}},
+    });
+    let mut documents = Documents::default();
+    documents.add(document.to_string().as_bytes()).unwrap();
+    Arc::new(Schema::from_openapi(30, &documents))
+}
+
+#[test]
+fn g403_a_cluster_that_told_its_kinds_judges_for_itself() {
+    let text =
+        "apiVersion: sea.example.com/v1\nkind: Ship\nmetadata: {name: argo}\nspec: {mast: 3, crew: many}\n";
+    let (old, new) = (ClusterId::from_parts(1, 1), ClusterId::from_parts(1, 2));
+    let clusters = [
+        Cluster { id: old, name: "old".into(), ..cluster("v1.30.0") },
+        Cluster { id: new, name: "new".into(), ..cluster("v1.30.0") },
+        Cluster { id: ClusterId::from_parts(1, 3), name: "silent".into(), ..cluster("v1.30.0") },
+    ];
+    let told = HashMap::from([
+        (old, told_ship(&json!({"masts": {"type": "integer"}, "crew": {"type": "integer"}}))),
+        (new, told_ship(&json!({"mast": {"type": "integer"}, "crew": {"type": "integer"}}))),
+    ]);
+    let says = |clusters: &[Cluster]| -> Vec<(String, Vec<String>)> {
+        let found = with(&Known::on(kubernetes(), clusters, &told), text).into_iter().filter(Finding::blocks);
+        found.map(|finding| (finding.message, finding.clusters)).collect()
+    };
+    let typo = "Ship \"argo\": unknown field spec.mast (did you mean masts?).".to_owned();
+    let crew = "Ship \"argo\": spec.crew must be a whole number, not the text \"many\".".to_owned();
+    assert_eq!(
+        says(&clusters[..1]),
+        [(crew.clone(), vec![]), (typo.clone(), vec![])],
+        "all chosen ones say it"
+    );
+    let both = says(&clusters);
+    assert_eq!(both, [(typo, vec!["old".into()]), (crew, vec!["old".into(), "new".into()])]);
+    assert_eq!(says(&clusters[2..]), [], "nothing is known of the kind where nobody told");
+}
+
+#[test]
+fn g403_a_newer_cluster_that_told_its_kinds_is_believed() {
+    let text = deployment("replica: 3");
+    let newer = cluster(&format!("v1.{}.0", kubernetes().minor() + 1));
+    let told = HashMap::from([(newer.id, Arc::new(kubernetes().clone()))]);
+    let found = with(&Known::on(kubernetes(), std::slice::from_ref(&newer), &told), &text);
+    let found: Vec<_> = found.into_iter().filter(|finding| finding.code == "G403").collect();
+    assert_eq!(found.len(), 1);
+    assert!(found[0].blocks() && !found[0].message.contains("newer"), "{found:#?}");
 }
