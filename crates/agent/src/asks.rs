@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::bundle::Bundle;
+use domain::guard::unavailable;
 use domain::plan::{Ask, Effect};
 use domain::report::{Goal, Wants};
-use domain::{Digest, PlanId};
+use domain::{Digest, Finding, PlanId};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -53,8 +54,17 @@ async fn once<L: Link>(agent: &Agent<L>, room: &Semaphore, ask: &Ask) -> Result<
     };
     // Never closed.
     let _place = room.acquire().await;
-    let effect: Effect = agent.engine.effect(ask.release, &ask.goal, &bundle).await;
+    let tried = agent.engine.effect(ask.release, &ask.goal, &bundle);
+    let (mut effect, about_images): (Effect, _) = tokio::join!(tried, images(agent, &bundle));
+    effect.findings.extend(about_images);
     agent.link.answer(ask.plan, effect).await
+}
+
+/// What cannot be pulled, if there is somebody to ask.
+async fn images<L: Link>(agent: &Agent<L>, bundle: &Bundle) -> Vec<Finding> {
+    let Some(registries) = &agent.options.registries else { return Vec::new() };
+    let (known, facts) = tokio::join!(registries.availability(bundle), agent.engine.facts());
+    unavailable(bundle, &known, &facts.map(|facts| facts.node_pools).unwrap_or_default())
 }
 
 /// The agent trusts no bytes that do not have the digest it was told (S0-7).

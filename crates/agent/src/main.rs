@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent::keep::{Folder, Keeper, Secrets};
-use agent::{EngineOptions, HttpLink, Invitation, Options, Reconnect, join};
+use agent::{EngineOptions, HttpLink, Invitation, Options, Reconnect, Registries, join};
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 use domain::Timestamp;
@@ -63,6 +64,9 @@ struct Serve {
     /// The context of the kubeconfig [default: its current one]
     #[arg(long, requires = "kubeconfig", value_name = "NAME")]
     context: Option<String>,
+    /// Do not ask registries whether images are there when somebody plans a publish
+    #[arg(long, env = "FLOTILLA_NO_REGISTRIES")]
+    no_registries: bool,
     /// Apply and remove in the name of this service account, `namespace/name`
     #[arg(long, env = "FLOTILLA_IMPERSONATE", value_name = "NAMESPACE/NAME")]
     impersonate: Option<String>,
@@ -107,10 +111,20 @@ impl Serve {
         };
         let keeper = options.keep.clone().context("there is a place to keep things")?;
         options.engine.hub = identity.authority().unwrap_or_default();
+        options.registries = self.registries();
         let link = HttpLink::new(identity, keeper, &options, Reconnect::default())?;
         let client = agent::kube_client(self.acting(config)?)?;
         agent::run(link, client, options, cancel).await;
         Ok(())
+    }
+
+    /// Without anything to trust registries by, nothing is known of images; the rest of the work does not need it.
+    fn registries(&self) -> Option<Arc<Registries>> {
+        if self.no_registries {
+            return None;
+        }
+        let made = Registries::new();
+        made.map(Arc::new).inspect_err(|error| tracing::warn!(%error, "registries can't be asked")).ok()
     }
 
     async fn register(self) -> anyhow::Result<agent::Identity> {

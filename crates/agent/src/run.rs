@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::keep::Keeper;
 use crate::link::Link;
+use crate::registry::Registries;
 use crate::{asks, connect, kept, pulse, reports, wants};
 
 /// How an agent runs.
@@ -27,6 +28,9 @@ pub struct Options {
     /// Where the agent keeps what its cluster should hold, so that it goes on healing after a restart without its hub.
     /// `None` for an agent inside the server: there the hub is never away.
     pub keep: Option<Keeper>,
+    /// Whom to ask whether images are there, when a plan is made (G204). `None` for an agent inside the server: its network
+    /// is not the cluster's, and nothing that a person writes into a manifest should make the server call a host.
+    pub registries: Option<Arc<Registries>>,
 }
 
 impl Options {
@@ -38,6 +42,7 @@ impl Options {
             retry_first: Duration::from_millis(250),
             retry_max: Duration::from_secs(30),
             keep: None,
+            registries: None,
         }
     }
 }

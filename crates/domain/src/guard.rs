@@ -34,6 +34,7 @@ mod pull;
 mod quantity;
 mod rbac;
 mod references;
+mod registry;
 mod removed;
 mod replicas;
 mod resources;
@@ -51,6 +52,7 @@ mod webhook;
 
 pub use exposure::{Exposures, Taken};
 pub(crate) use quantity::suggest as suggested_quantity;
+pub use registry::{Availability, images, unavailable};
 use scene::Scene;
 pub use structure::Known;
 

@@ -18,6 +18,7 @@ pub mod fleet;
 pub mod guard;
 pub mod health;
 pub mod id;
+pub mod image;
 pub mod join;
 pub mod labels;
 pub mod manifest;

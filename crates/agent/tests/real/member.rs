@@ -78,7 +78,15 @@ impl Member {
     pub fn run_agent(&self) {
         let log = std::fs::OpenOptions::new().append(true).create(true).open(self.log()).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_flotilla-agent"))
-            .args(["--log", "info,engine=debug", "run", "--namespace", OWN, "--kubeconfig"])
+            .args([
+                "--log",
+                "info,engine=debug",
+                "run",
+                "--no-registries",
+                "--namespace",
+                OWN,
+                "--kubeconfig",
+            ])
             .arg(self.kubeconfig())
             .env_clear()
             .envs(self.environment.iter().cloned())

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::image::Reference;
 use super::scene::{Container, Pod, items, quoted};
 use super::site::Site;
 use crate::cluster::ClusterFacts;
 use crate::cluster::facts::NAMESPACES_MAX;
 use crate::finding::Finding;
+use crate::image::Reference;
 
 /// Registries that give their images to everybody; also what is below them, such as `eu.gcr.io`.
 const OPEN: [&str; 16] = [

@@ -1,10 +1,10 @@
 //! What a node pulls, and whether it is the same everywhere (G203).
 
-use super::image::Reference;
 use super::scene::{Scene, quoted};
 use super::site::Site;
 use crate::cluster::Cluster;
 use crate::finding::Finding;
+use crate::image::Reference;
 
 /// Tags that people move on to whatever is newest.
 const MOVING: [&str; 9] =
@@ -20,7 +20,7 @@ pub(super) fn policies(scene: &Scene<'_>) -> Vec<Finding> {
         let Some(image) = container.value["image"].as_str() else { continue };
         let Ok(reference) = Reference::parse(image) else { continue };
         let kept = matches!(policy, "IfNotPresent" | "Never");
-        if !kept || reference.digest || reference.tag.is_some_and(|tag| !MOVING.contains(&tag)) {
+        if !kept || reference.digest.is_some() || reference.tag.is_some_and(|tag| !MOVING.contains(&tag)) {
             continue;
         }
         let message = format!(
@@ -42,7 +42,7 @@ pub(super) fn digests(site: &Site<'_>) -> Vec<Finding> {
     for (pod, container) in site.scene.containers() {
         let Some(image) = container.value["image"].as_str() else { continue };
         let Ok(reference) = Reference::parse(image) else { continue };
-        if reference.digest || matches!(reference.tag, None | Some("latest")) {
+        if reference.digest.is_some() || matches!(reference.tag, None | Some("latest")) {
             continue;
         }
         let message = format!(

@@ -185,22 +185,27 @@ fn by_label<'a>(pods: &[Pod<'a>]) -> HashMap<(&'a str, &'a str, &'a str), Vec<us
     by_label
 }
 
-/// The pod an object would make.
-fn pod<'a>(owner: &'a Subject<'a>) -> Option<Pod<'a>> {
-    let path = match (&*owner.name.group, &*owner.name.kind) {
-        ("", "Pod") => "",
+/// Where an object of this kind has its pod's template; empty for a Pod.
+pub(super) fn template(object: &ObjectRef) -> Option<&'static str> {
+    match (&*object.group, &*object.kind) {
+        ("", "Pod") => Some(""),
         ("apps" | "extensions", "Deployment" | "DaemonSet" | "ReplicaSet" | "StatefulSet")
         | ("", "ReplicationController")
-        | ("batch", "Job") => "/spec/template",
-        ("batch", "CronJob") => "/spec/jobTemplate/spec/template",
-        _ => return None,
-    };
+        | ("batch", "Job") => Some("/spec/template"),
+        ("batch", "CronJob") => Some("/spec/jobTemplate/spec/template"),
+        _ => None,
+    }
+}
+
+/// The pod an object would make.
+fn pod<'a>(owner: &'a Subject<'a>) -> Option<Pod<'a>> {
+    let path = template(&owner.name)?;
     let spec = owner.get(&format!("{path}/spec"))?;
     let labels = owner.get(&format!("{path}/metadata/labels"));
     Some(Pod { owner, path, labels, spec, containers: containers(spec, path) })
 }
 
-fn containers<'a>(spec: &'a Value, path: &str) -> Vec<Container<'a>> {
+pub(super) fn containers<'a>(spec: &'a Value, path: &str) -> Vec<Container<'a>> {
     let mut found = Vec::new();
     for (list, init) in [("initContainers", true), ("containers", false)] {
         for (at, value) in items(spec.get(list)).iter().enumerate() {

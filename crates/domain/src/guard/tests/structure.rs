@@ -186,7 +186,7 @@ fn g403_a_cluster_that_told_its_kinds_judges_for_itself() {
     let crew = "Ship \"argo\": spec.crew must be a whole number, not the text \"many\".".to_owned();
     assert_eq!(
         says(&clusters[..1]),
-        [(crew.clone(), vec![]), (typo.clone(), vec![])],
+        [(typo.clone(), vec![]), (crew.clone(), vec![])],
         "all chosen ones say it"
     );
     let both = says(&clusters);

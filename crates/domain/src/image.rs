@@ -1,0 +1,138 @@
+//! References to container images, as registries read them (`distribution/reference`).
+
+/// An image: where it is to be had, and which one of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reference<'a> {
+    /// The host, with its port.
+    pub registry: &'a str,
+    /// The name within the registry, as it is written: the usual registry puts `library/` before a bare one.
+    pub repository: &'a str,
+    /// The tag, if there is one.
+    pub tag: Option<&'a str>,
+    /// The digest, if there is one; it counts more than the tag.
+    pub digest: Option<&'a str>,
+}
+
+/// The registry of images that name none.
+pub const USUAL_REGISTRY: &str = "docker.io";
+
+impl<'a> Reference<'a> {
+    /// Reads `[host[:port]/]path[:tag][@digest]`.
+    ///
+    /// # Errors
+    /// It is none; the error completes "is not valid: …".
+    pub fn parse(image: &'a str) -> Result<Self, &'static str> {
+        if image.contains("{{") {
+            return Err("it holds a template expression that nobody has filled in");
+        }
+        if image.is_empty() || image.contains(char::is_whitespace) {
+            return Err("it must be one word without spaces");
+        }
+        let (rest, digest) =
+            image.split_once('@').map_or((image, None), |(rest, digest)| (rest, Some(digest)));
+        if digest.is_some_and(|digest| !is_digest(digest)) {
+            return Err("the digest reads sha256: and 64 hex digits");
+        }
+        // A colon after the last slash begins the tag; one before it is a port.
+        let tag_at = rest.rfind(':').filter(|at| !rest[*at..].contains('/'));
+        let (name, tag) = tag_at.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
+        if tag.is_some_and(|tag| !is_tag(tag)) {
+            return Err("a tag has at most 128 letters, digits, \"_\", \".\" and \"-\"");
+        }
+        let host = host(name);
+        let repository = host.map_or(name, |host| &name[host.len() + 1..]);
+        check_name(name, repository)?;
+        Ok(Self { registry: host.unwrap_or(USUAL_REGISTRY), repository, tag, digest })
+    }
+}
+
+/// The first part of a name, if it is a host.
+fn host(name: &str) -> Option<&str> {
+    let (first, _) = name.split_once('/')?;
+    (first.contains(['.', ':', '[']) || first == "localhost").then_some(first)
+}
+
+fn check_name(name: &str, repository: &str) -> Result<(), &'static str> {
+    if name.contains("://") {
+        return Err("it is no URL: leave https:// out");
+    }
+    if repository.chars().any(|c| c.is_ascii_uppercase()) {
+        return Err("repository names are lower case");
+    }
+    if repository.is_empty() || !repository.split('/').all(is_component) {
+        return Err(
+            "a repository name has lower-case letters and digits, with single \".\", \"_\" or \"-\" between them",
+        );
+    }
+    Ok(())
+}
+
+fn is_component(part: &str) -> bool {
+    let edge = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let bytes = part.as_bytes();
+    edge(bytes.first())
+        && edge(bytes.last())
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-'))
+        && !part.contains("..")
+        && !part.contains("___")
+}
+
+fn is_tag(tag: &str) -> bool {
+    let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    let bytes = tag.as_bytes();
+    bytes.len() <= 128
+        && bytes.first().is_some_and(word)
+        && bytes.iter().all(|b| word(b) || matches!(b, b'.' | b'-'))
+}
+
+fn is_digest(digest: &str) -> bool {
+    digest.split_once(':').is_some_and(|(algorithm, hex)| {
+        let wanted = if algorithm == "sha256" { hex.len() == 64 } else { hex.len() >= 32 };
+        !algorithm.is_empty() && wanted && hex.bytes().all(|b| b.is_ascii_hexdigit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g201_references_are_read_as_registries_read_them() {
+        for good in [
+            "nginx",
+            "nginx:1.29",
+            "library/nginx",
+            "localhost/web",
+            "localhost:5000/web:a",
+            "reg.example.com:443/a/b__c/d--e:V_1.0-x",
+            "gcr.io/google_containers/cassandra:v14",
+            "a@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+            "Reg.Example.com/web:1",
+        ] {
+            assert!(Reference::parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "Nginx",
+            "a b",
+            "https://a.b/c",
+            "a:",
+            "a:-x",
+            "a@sha256:12",
+            "a/",
+            "/a",
+            "-a",
+            "a..b",
+            "x:{{ .tag }}",
+        ] {
+            assert!(Reference::parse(bad).is_err(), "{bad}");
+        }
+        let parts = |image| {
+            Reference::parse(image).map(|it| (it.registry, it.repository, it.tag, it.digest.is_some()))
+        };
+        assert_eq!(parts("nginx"), Ok(("docker.io", "nginx", None, false)));
+        assert_eq!(parts("reg.example.com:443/a/b:1"), Ok(("reg.example.com:443", "a/b", Some("1"), false)));
+    }
+}
