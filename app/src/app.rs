@@ -42,6 +42,8 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("workloads/:name/revisions/:number") view=Late(Part::Around, || late::around(AroundView::Revision)) ssr=SsrMode::Async />
                     <Route path=path!("clusters") view=ClustersPage ssr=SsrMode::Async />
                     <Route path=path!("clusters/:name") view=Late(Part::Around, || late::around(AroundView::Cluster)) ssr=SsrMode::Async />
+                    <Route path=path!("groups") view=Late(Part::Around, || late::around(AroundView::Groups)) ssr=SsrMode::Async />
+                    <Route path=path!("groups/:name") view=Late(Part::Around, || late::around(AroundView::Group)) ssr=SsrMode::Async />
                     <Route path=path!("join") view=Late(Part::Around, || late::around(AroundView::Join)) ssr=SsrMode::Async />
                     <Route path=path!("events") view=Late(Part::Around, || late::around(AroundView::Events)) ssr=SsrMode::Async />
                     <Route path=path!("settings") view=Late(Part::Around, || late::around(AroundView::Settings)) ssr=SsrMode::Async />

@@ -18,6 +18,7 @@ use crate::paths;
 
 mod conditions;
 mod demo;
+mod groups;
 mod join;
 mod labels;
 mod land;
@@ -27,6 +28,7 @@ mod pending;
 use pending::{Pending, Verdicts};
 
 pub use demo::DemoAction;
+pub use groups::{GroupPage, GroupsPage};
 pub use join::JoinPage;
 pub use one::ClusterPage;
 
@@ -74,6 +76,9 @@ pub fn ClustersPage() -> impl IntoView {
             <div class="head">
                 <h1 class="title">"Clusters"</h1>
                 <div class="head-actions">
+                    <a class="btn" href=paths::GROUPS>
+                        "Groups"
+                    </a>
                     <a class="btn btn-primary" href=paths::JOIN>
                         "Join a cluster"
                     </a>

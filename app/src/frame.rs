@@ -55,9 +55,11 @@ const ROOMS: [(&str, &str, &str); 4] = [
 ];
 
 fn is_in(room: &str, path: &str) -> bool {
+    let below = |room: &str| path == room || path.starts_with(&format!("{room}/"));
     match room {
         paths::FLEET => path == "/",
-        room => path == room || path.starts_with(&format!("{room}/")),
+        paths::CLUSTERS => [paths::CLUSTERS, paths::GROUPS, paths::JOIN].into_iter().any(below),
+        room => below(room),
     }
 }
 

@@ -13,7 +13,7 @@ use leptos_router::ChooseView;
 use leptos_router::hooks::use_location;
 use wasm_split_helpers::{SplitLoaderError, wasm_split};
 
-use crate::clusters::{ClusterPage, JoinPage};
+use crate::clusters::{ClusterPage, GroupPage, GroupsPage, JoinPage};
 #[cfg(feature = "hydrate")]
 use crate::components::loaded::skeleton;
 use crate::events::EventsPage;
@@ -42,7 +42,7 @@ pub enum Part {
     Overrides,
     /// The review before a publish.
     Review,
-    /// One cluster, one revision, joining, events, settings.
+    /// One cluster, groups of them, one revision, joining, events, settings.
     Around,
 }
 
@@ -201,6 +201,10 @@ pub enum WizardView {
 pub enum AroundView {
     /// One cluster.
     Cluster,
+    /// All cluster groups.
+    Groups,
+    /// One cluster group.
+    Group,
     /// A cluster joins.
     Join,
     /// The event log.
@@ -262,6 +266,8 @@ pub fn review() -> Shown {
 pub fn around(view: AroundView) -> Shown {
     Ok(match view {
         AroundView::Cluster => view! { <ClusterPage /> }.into_any(),
+        AroundView::Groups => view! { <GroupsPage /> }.into_any(),
+        AroundView::Group => view! { <GroupPage /> }.into_any(),
         AroundView::Join => view! { <JoinPage /> }.into_any(),
         AroundView::Events => view! { <EventsPage /> }.into_any(),
         AroundView::Revision => view! { <RevisionPage /> }.into_any(),

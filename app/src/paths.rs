@@ -8,6 +8,8 @@ pub const WORKLOADS: &str = "/workloads";
 pub const WORKLOAD_NEW: &str = "/workloads/new";
 /// All clusters.
 pub const CLUSTERS: &str = "/clusters";
+/// Named sets of clusters.
+pub const GROUPS: &str = "/groups";
 /// A cluster joins. Not below [`CLUSTERS`], where every word may be a cluster's name.
 pub const JOIN: &str = "/join";
 /// The event log.
@@ -120,6 +122,11 @@ pub fn cluster(name: &str) -> String {
     format!("{CLUSTERS}/{}", escaped(name))
 }
 
+/// A cluster group.
+pub fn group(name: &str) -> String {
+    format!("{GROUPS}/{}", escaped(name))
+}
+
 /// Sign in, then go on to `next`.
 pub fn sign_in(next: &str) -> String {
     query(SIGN_IN, &[("next", next)])
@@ -171,6 +178,8 @@ mod tests {
             edit("web", "source"),
             CLUSTERS.to_owned(),
             cluster("edge-1"),
+            GROUPS.to_owned(),
+            group("edge"),
             EVENTS.to_owned(),
             SETTINGS.to_owned(),
             sign_in("/workloads?state=failing"),
@@ -193,6 +202,8 @@ mod tests {
         /workloads/web/edit/source
         /clusters
         /clusters/edge-1
+        /groups
+        /groups/edge
         /events
         /settings
         /sign-in?next=%2Fworkloads%3Fstate%3Dfailing

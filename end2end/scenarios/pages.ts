@@ -21,6 +21,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["the question before deleting", "/workloads/lighthouse?ask=delete"],
   ["the clusters", "/clusters"],
   ["a cluster", "/clusters/eu-west-1"],
+  ["the cluster groups", "/groups"],
   ["a cluster joins", "/join"],
   ["the events", "/events"],
   ["the settings", "/settings"],

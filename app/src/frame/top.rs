@@ -95,6 +95,12 @@ fn crumbs(path: &str) -> Vec<(String, String, bool)> {
         ["clusters", name, ..] => {
             vec![room("Clusters", paths::CLUSTERS), ((*name).to_owned(), paths::cluster(name), true)]
         }
+        ["groups"] => vec![room("Clusters", paths::CLUSTERS), room("Groups", paths::GROUPS)],
+        ["groups", name, ..] => vec![
+            room("Clusters", paths::CLUSTERS),
+            room("Groups", paths::GROUPS),
+            ((*name).to_owned(), paths::group(name), true),
+        ],
         ["join"] => vec![room("Clusters", paths::CLUSTERS), room("Join", paths::JOIN)],
         ["events", ..] => vec![room("Events", paths::EVENTS)],
         ["settings", ..] => vec![room("Settings", paths::SETTINGS)],
@@ -163,5 +169,6 @@ mod tests {
         assert_eq!(words("/workloads/web/publish"), "Workloads / web / Review");
         assert_eq!(words("/workloads/web/revisions/3"), "Workloads / web / r3");
         assert_eq!(words("/clusters/edge-1"), "Clusters / edge-1");
+        assert_eq!(words("/groups/edge"), "Clusters / Groups / edge");
     }
 }

@@ -170,6 +170,23 @@ pub struct ClusterGroup {
     /// Or a selector for dynamic membership.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<Selector>,
+    /// Grows with every change; the `ETag`.
+    #[serde(default)]
+    pub revision: i64,
+}
+
+/// A group, and what it stands for now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupView {
+    /// The group.
+    pub group: ClusterGroup,
+    /// Members by name that are no clusters, or not yet.
+    pub missing: Vec<String>,
+    /// How many clusters its selector matches.
+    pub matching: u32,
+    /// Workloads whose draft or published revision ask for it.
+    pub asked_by: Vec<String>,
 }
 
 impl ClusterGroup {

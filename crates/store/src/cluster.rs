@@ -3,6 +3,8 @@
 //! The pulse (reach, last seen, report mark) and the version of the wants are rows of their own, see
 //! [`pulse`](self::touch): they are written every few seconds and must not move the rest.
 
+use std::collections::BTreeSet;
+
 use domain::cluster::{ApiResource, Cluster, ClusterFacts, NamespaceFacts};
 use domain::page::{ListQuery, Page};
 use domain::{ClusterId, Timestamp};
@@ -109,6 +111,16 @@ pub async fn by_id(tx: &mut Tx, id: ClusterId) -> Result<Option<Cluster>, Error>
 pub async fn all(tx: &mut Tx) -> Result<Vec<Cluster>, Error> {
     let rows = sql(SELECT).push(FROM).push(" ORDER BY c.name").rows(tx).await?;
     Ok(read_all(&rows, "cluster", read))
+}
+
+/// Which of these names are clusters'.
+pub async fn names_taken(tx: &mut Tx, names: &[String]) -> Result<BTreeSet<String>, Error> {
+    let mut found = BTreeSet::new();
+    for names in names.chunks(500) {
+        let rows = sql("SELECT name FROM cluster WHERE name IN ").list(names).rows(tx).await?;
+        found.extend(read_all(&rows, "cluster", |row| row.text("name")));
+    }
+    Ok(found)
 }
 
 /// These clusters with all their facts, by name: what guard rails need.

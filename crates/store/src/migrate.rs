@@ -28,6 +28,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 5, text: include_str!("../../../migrations/0005_decision_leaving.sql") },
     Migration { version: 6, text: include_str!("../../../migrations/0006_exposures.sql") },
     Migration { version: 7, text: include_str!("../../../migrations/0007_cluster_schema.sql") },
+    Migration { version: 8, text: include_str!("../../../migrations/0008_group_revision.sql") },
 ];
 
 /// Any number that no other program on the same PostgreSQL database is likely to take.

@@ -11,20 +11,37 @@ fn path(rest: &str) -> String {
     format!("{GROUPS}/{rest}")
 }
 
+fn edge_of(members: &[&str]) -> Value {
+    json!({ "members": members })
+}
+
 #[tokio::test]
 async fn s1_2_a_group_is_made_read_replaced_and_forgotten() {
     let house = House::new().await;
     let edge = json!({ "name": "edge", "members": ["eu-1"] });
     let made = house.post(GROUPS, &edge).await;
-    assert_eq!((made.status, made.json()), (StatusCode::CREATED, edge.clone()), "{}", made.text);
+    let kept = json!({ "name": "edge", "members": ["eu-1"], "revision": 1 });
+    assert_eq!((made.status, made.json()), (StatusCode::CREATED, kept.clone()), "{}", made.text);
     assert_eq!(house.post(GROUPS, &edge).await.problem(), (409, "Exists".to_owned()));
-    assert_eq!(house.get(GROUPS).await.json(), json!([edge]));
+    assert_eq!(house.get(GROUPS).await.json(), json!([kept]));
 
     let put = json!({ "members": ["eu-1", "eu-2"], "selector": "tier=edge" });
     let replaced = house.json(Method::PUT, &path("edge"), &[], &put).await;
     assert_eq!(replaced.status, StatusCode::OK, "{}", replaced.text);
-    let read = house.get(&path("edge")).await.json();
-    assert_eq!(read, json!({ "name": "edge", "members": ["eu-1", "eu-2"], "selector": "tier=edge" }));
+    let read = house.get(&path("edge")).await;
+    assert_eq!(read.header("etag"), "\"2\"");
+    let members = json!(["eu-1", "eu-2"]);
+    assert_eq!(
+        read.json(),
+        json!({ "name": "edge", "members": members, "selector": "tier=edge", "revision": 2 })
+    );
+
+    let late = house.json(Method::PUT, &path("edge"), &[("if-match", "\"1\"")], &edge_of(&[])).await;
+    assert_eq!(late.problem(), (412, "Changed".to_owned()), "{}", late.text);
+    let seen = house.json(Method::PUT, &path("edge"), &[("if-match", "\"2\"")], &edge_of(&["eu-1"])).await;
+    assert_eq!((seen.status, seen.header("etag")), (StatusCode::OK, "\"3\""));
+    let nobody = house.json(Method::PUT, &path("core"), &[("if-match", "\"1\"")], &edge_of(&[])).await;
+    assert_eq!(nobody.problem().0, 404, "what one has seen is not made anew");
 
     assert_eq!(house.delete(&path("edge")).await.status, StatusCode::NO_CONTENT);
     assert_eq!(house.delete(&path("edge")).await.problem(), (404, "NotFound".to_owned()));

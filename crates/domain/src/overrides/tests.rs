@@ -59,7 +59,8 @@ fn deployment() -> Value {
 }
 
 fn on_prod(overrides: &[Override]) -> Effective {
-    let groups = [ClusterGroup { name: "eu".into(), members: vec!["prod-eu".into()], selector: None }];
+    let groups =
+        [ClusterGroup { name: "eu".into(), members: vec!["prod-eu".into()], ..ClusterGroup::default() }];
     effective(&[deployment()], overrides, &cluster("prod-eu", &[("env", "prod")]), &groups)
 }
 
@@ -133,7 +134,7 @@ fn e_8_the_most_specific_part_of_a_target_counts() {
         groups: vec!["eu".into()],
         selector: Some(Selector::default()),
     };
-    let groups = [ClusterGroup { name: "eu".into(), members: vec!["b".into()], selector: None }];
+    let groups = [ClusterGroup { name: "eu".into(), members: vec!["b".into()], ..ClusterGroup::default() }];
     assert_eq!(target.specificity(&cluster("prod-eu", &[]), &groups), Some(Specificity::Cluster));
     assert_eq!(target.specificity(&cluster("b", &[]), &groups), Some(Specificity::Selector));
     let group_only = Target { groups: vec!["eu".into()], ..Target::default() };
@@ -318,7 +319,8 @@ fn overrides_are_checked_without_a_cluster() {
 #[test]
 fn g506_an_override_for_nobody_is_told_with_the_name_that_was_meant() {
     let fleet = [cluster("gke-demo", &[("env", "dev")]), cluster("prod-eu", &[("env", "prod")])];
-    let groups = [ClusterGroup { name: "europe".into(), members: vec!["prod-eu".into()], selector: None }];
+    let groups =
+        [ClusterGroup { name: "europe".into(), members: vec!["prod-eu".into()], ..ClusterGroup::default() }];
     let chosen = [fleet[1].id];
     let of = |target: Target| {
         let over = Override { target, ..over("x", vec![remove("/a")]) };

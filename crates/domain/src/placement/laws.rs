@@ -158,8 +158,17 @@ fn skew(spread: &Spread, decision: &Decision, fleet: &[Cluster]) -> u32 {
 
 fn groups() -> Vec<ClusterGroup> {
     vec![
-        ClusterGroup { name: "east".into(), members: vec!["c-1".into(), "c-2".into()], selector: None },
-        ClusterGroup { name: "west".into(), members: vec![], selector: "region=b".parse().ok() },
+        ClusterGroup {
+            name: "east".into(),
+            members: vec!["c-1".into(), "c-2".into()],
+            ..ClusterGroup::default()
+        },
+        ClusterGroup {
+            name: "west".into(),
+            members: vec![],
+            selector: "region=b".parse().ok(),
+            ..ClusterGroup::default()
+        },
     ]
 }
 
@@ -194,7 +203,7 @@ fn carry_out(
         Change::MakeGroup { group } => groups.push(ClusterGroup {
             name: group.clone(),
             members: vec![cluster.name.clone()],
-            selector: None,
+            ..ClusterGroup::default()
         }),
         Change::AddName { cluster } => predicate.names.push(cluster.clone()),
         Change::DropFact { terms } => predicate.field_selector.terms.retain(|term| !terms.contains(term)),

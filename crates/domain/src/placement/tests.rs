@@ -120,8 +120,14 @@ fn long_lists_of_names_are_cut_in_what_people_read() {
 
 #[test]
 fn groups_are_joined_by_name_by_label_or_have_to_be_made() {
-    let static_group = ClusterGroup { name: "eu".into(), members: vec!["a".into()], selector: None };
-    let dynamic = ClusterGroup { name: "gpu".into(), members: vec![], selector: "gpu=yes".parse().ok() };
+    let static_group =
+        ClusterGroup { name: "eu".into(), members: vec!["a".into()], ..ClusterGroup::default() };
+    let dynamic = ClusterGroup {
+        name: "gpu".into(),
+        members: vec![],
+        selector: "gpu=yes".parse().ok(),
+        ..ClusterGroup::default()
+    };
     let groups = [static_group, dynamic];
     let clusters = [cluster("a", &[]), cluster("b", &[("gpu", "yes")]), cluster("c", &[])];
     let of = |group: &str| {

@@ -90,7 +90,7 @@ async fn e_6_a_cluster_that_no_longer_matches_keeps_it_for_a_while_and_lets_it_g
     // Every workload is looked at every few minutes; this test does not wait for that.
     house
         .hub
-        .group_save(&house.actor, ClusterGroup { name: "any".into(), ..ClusterGroup::default() })
+        .group_save(&house.actor, ClusterGroup { name: "any".into(), ..ClusterGroup::default() }, None)
         .await
         .unwrap();
     let leave = east.until(|wants| matches!(wants.releases[0].goal, Goal::Absent { .. })).await;
@@ -134,7 +134,7 @@ async fn e_6_a_person_keeps_it_on_a_cluster_that_no_longer_matches_until_the_nex
     house.hub.cluster_heartbeat(west.id).await.unwrap();
     house
         .hub
-        .group_save(&house.actor, ClusterGroup { name: "any".into(), ..ClusterGroup::default() })
+        .group_save(&house.actor, ClusterGroup { name: "any".into(), ..ClusterGroup::default() }, None)
         .await
         .unwrap();
     let leave = west.until(|wants| matches!(wants.releases[0].goal, Goal::Absent { .. })).await;
@@ -160,9 +160,9 @@ async fn e6_a_change_that_would_take_many_clusters_at_once_removes_nothing_witho
     let group = |members: &[&str]| ClusterGroup {
         name: "shops".into(),
         members: members.iter().map(|name| (*name).to_owned()).collect(),
-        selector: None,
+        ..ClusterGroup::default()
     };
-    house.hub.group_save(&house.actor, group(&["a", "b", "c"])).await.unwrap();
+    house.hub.group_save(&house.actor, group(&["a", "b", "c"]), None).await.unwrap();
     let of_group = Predicate { groups: vec!["shops".into()], ..Predicate::default() };
     house.draft("web", Placement { predicates: vec![of_group], ..Placement::default() }).await;
     house.publish("web").await;
@@ -170,7 +170,7 @@ async fn e6_a_change_that_would_take_many_clusters_at_once_removes_nothing_witho
         let want = agent.one().await;
         agent.obey(&want).await;
     }
-    house.hub.group_save(&house.actor, group(&[])).await.unwrap();
+    house.hub.group_save(&house.actor, group(&[]), None).await.unwrap();
     eventually(&house, "web no longer matches 3 clusters at once. Nothing was removed").await;
     for name in ["a", "b", "c"] {
         assert_eq!(state(&house, "web", name).await, State::Healthy);

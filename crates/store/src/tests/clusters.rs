@@ -253,10 +253,13 @@ async fn groups_are_kept_by_name() {
             name: "edge".to_owned(),
             members: vec!["a".to_owned()],
             selector: Some("env in (dev,prod)".parse().unwrap()),
+            revision: 1,
         };
-        group::save(&mut tx, &edge).await.unwrap();
+        group::insert(&mut tx, &edge).await.unwrap();
         edge.members.push("b".to_owned());
-        group::save(&mut tx, &edge).await.unwrap();
+        edge.revision = 2;
+        assert!(group::update(&mut tx, &edge, 1).await.unwrap());
+        assert!(!group::update(&mut tx, &edge, 1).await.unwrap(), "somebody was there before");
         assert_eq!(group::by_name(&mut tx, "edge").await.unwrap().as_ref(), Some(&edge));
         assert_eq!(group::by_name(&mut tx, "core").await.unwrap(), None);
         assert_eq!(group::all(&mut tx).await.unwrap(), [edge]);

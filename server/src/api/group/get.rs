@@ -2,11 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use domain::placement::ClusterGroup;
 use hub::Hub;
 use wire::Problem;
 
 use super::OfGroup;
+use crate::etag::etag;
 use crate::input::At;
 use crate::problem::Refusal;
 
@@ -22,6 +24,10 @@ use crate::problem::Refusal;
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
-pub async fn handler(State(hub): State<Hub>, At(of): At<OfGroup>) -> Result<Json<ClusterGroup>, Refusal> {
-    Ok(Json(hub.group_view(&of.group).await?))
+pub async fn handler(
+    State(hub): State<Hub>,
+    At(of): At<OfGroup>,
+) -> Result<(HeaderMap, Json<ClusterGroup>), Refusal> {
+    let group = hub.group_view(&of.group).await?;
+    Ok((etag(group.revision), Json(group)))
 }

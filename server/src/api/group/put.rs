@@ -2,11 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use domain::placement::ClusterGroup;
 use hub::Hub;
 use wire::{GroupPut, Problem};
 
 use super::OfGroup;
+use crate::etag::{IfMatch, etag};
 use crate::input::{At, Body, Caller};
 use crate::problem::Refusal;
 
@@ -16,7 +18,10 @@ use crate::problem::Refusal;
     path = "/api/v1/cluster-groups/{group}",
     tag = "groups",
     operation_id = "groupPut",
-    params(("group" = String, Path)),
+    params(
+        ("group" = String, Path),
+        ("If-Match" = Option<String>, Header, description = "The ETag that was read")
+    ),
     request_body = GroupPut,
     responses(
         (status = 200, body = ClusterGroup),
@@ -27,8 +32,11 @@ pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     At(of): At<OfGroup>,
+    IfMatch(expected): IfMatch,
     Body(put): Body<GroupPut>,
-) -> Result<Json<ClusterGroup>, Refusal> {
-    let group = ClusterGroup { name: of.group, members: put.members, selector: put.selector };
-    Ok(Json(hub.group_save(&actor, group).await?))
+) -> Result<(HeaderMap, Json<ClusterGroup>), Refusal> {
+    let GroupPut { members, selector } = put;
+    let group = ClusterGroup { name: of.group, members, selector, ..ClusterGroup::default() };
+    let group = hub.group_save(&actor, group, expected).await?;
+    Ok((etag(group.revision), Json(group)))
 }
