@@ -7,7 +7,7 @@ use domain::cluster::ClusterFacts;
 use domain::condition::ConditionType;
 use domain::placement::Placement;
 use domain::release::{StageName, State};
-use domain::report::{Goal, ReportBatch, Want};
+use domain::report::{Goal, Want};
 use domain::workload::{NewWorkload, WorkloadSpec};
 use hub::{ClusterEdit, Error, Terms};
 use serde_json::Value;
@@ -28,20 +28,6 @@ async fn addon(house: &House, text: &str, placement: Placement) {
     let new = NewWorkload { name: "edge".into(), labels: Default::default(), spec };
     house.hub.workload_create(&house.actor, new).await.unwrap();
     house.publish("edge").await;
-}
-
-/// The cluster tells of itself, as every agent does once it is connected.
-async fn tell(agent: &mut Agent, facts: ClusterFacts) {
-    agent.seq += 1;
-    let batch = ReportBatch {
-        incarnation: agent.incarnation,
-        seq: agent.seq,
-        facts: Some(facts),
-        schema: None,
-        releases: Vec::new(),
-    };
-    let hub = agent.hub().clone();
-    assert!(hub.record_reports(agent.id, batch).await.unwrap().taken);
 }
 
 fn facts() -> ClusterFacts {
@@ -76,17 +62,17 @@ async fn waits_for(house: &House, cluster: &str, reason: &str) -> String {
 async fn s4_1_an_addon_goes_by_itself_to_every_cluster_that_matches_and_to_those_that_join_later() {
     let house = House::open().await;
     let mut east = house.cluster("east", &[("region", "eu")]).await;
-    tell(&mut east, facts()).await;
+    east.tell(facts()).await;
     addon(&house, REGIONAL, labelled("region")).await;
     let want = east.one().await;
     assert_eq!(data(&house, &east, &want).await["region"], "eu");
     // Nobody publishes again; compare s1_9, where an ordinary workload asks to be.
     let mut west = house.cluster("west", &[("region", "us")]).await;
-    tell(&mut west, facts()).await;
+    west.tell(facts()).await;
     let want = west.one().await;
     assert_eq!(data(&house, &west, &want).await["region"], "us");
     let mut plain = house.cluster("plain", &[]).await;
-    tell(&mut plain, facts()).await;
+    plain.tell(facts()).await;
     assert!(matches!(house.hub.release_view("edge", "plain").await, Err(Error::NotFound { .. })));
     house.close().await;
 }
@@ -99,7 +85,7 @@ async fn s4_3_an_addon_waits_until_the_cluster_is_ready_and_goes_there_then() {
     let said = waits_for(&house, "east", "WaitingForCluster").await;
     assert!(said.contains("east has not told of itself yet"), "{said}");
     assert!(east.next().await.releases.is_empty(), "nothing is sent before");
-    tell(&mut east, facts()).await;
+    east.tell(facts()).await;
     let want = east.one().await;
     east.obey(&want).await;
     assert_eq!(house.hub.release_view("edge", "east").await.unwrap().state, State::Healthy);
@@ -110,7 +96,7 @@ async fn s4_3_an_addon_waits_until_the_cluster_is_ready_and_goes_there_then() {
 async fn s4_5_s4_7_an_addon_is_applied_anew_only_when_its_values_changed() {
     let house = House::open().await;
     let mut east = house.cluster("east", &[("region", "eu")]).await;
-    tell(&mut east, facts()).await;
+    east.tell(facts()).await;
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: edge}\ndata:\n  \
                 region: ${{ cluster.labels.region }}\n  provider: ${{ cluster.provider | default(\"metal\") }}\n";
     addon(&house, text, everywhere()).await;
@@ -118,7 +104,7 @@ async fn s4_5_s4_7_an_addon_is_applied_anew_only_when_its_values_changed() {
     assert_eq!(data(&house, &east, &first).await["provider"], "metal");
     east.obey(&first).await;
     // A fact that nothing asks for is no work.
-    tell(&mut east, ClusterFacts { storage_classes: vec!["fast".into()], ..facts() }).await;
+    east.tell(ClusterFacts { storage_classes: vec!["fast".into()], ..facts() }).await;
     house.publish("edge").await;
     let relabel = async |region: &str| {
         let labels = [("region".to_owned(), Some(region.to_owned()))].into();
@@ -131,7 +117,7 @@ async fn s4_5_s4_7_an_addon_is_applied_anew_only_when_its_values_changed() {
     assert_eq!(second.generation, first.generation + 1, "the fact and the second publish were no work");
     assert_eq!(data(&house, &east, &second).await["region"], "us");
     east.obey(&second).await;
-    tell(&mut east, ClusterFacts { provider: "aws".into(), ..facts() }).await;
+    east.tell(ClusterFacts { provider: "aws".into(), ..facts() }).await;
     let third =
         east.until(|wants| wants.releases[0].generation != second.generation).await.releases.remove(0);
     assert_eq!(data(&house, &east, &third).await["provider"], "aws");
@@ -144,7 +130,7 @@ async fn s4_9_s4_10_an_addon_waits_for_a_value_that_is_not_there_and_the_others_
     let mut east = house.cluster("east", &[]).await;
     let mut west = house.cluster("west", &[("region", "us")]).await;
     for agent in [&mut east, &mut west] {
-        tell(agent, facts()).await;
+        agent.tell(facts()).await;
     }
     addon(&house, REGIONAL, everywhere()).await;
     let want = west.one().await;
@@ -163,7 +149,7 @@ async fn s4_9_s4_10_an_addon_waits_for_a_value_that_is_not_there_and_the_others_
 async fn s4_8_a_bundle_whose_bytes_were_lost_is_rendered_again_when_a_cluster_asks() {
     let house = House::open().await;
     let mut east = house.cluster("east", &[("region", "eu")]).await;
-    tell(&mut east, facts()).await;
+    east.tell(facts()).await;
     addon(&house, REGIONAL, everywhere()).await;
     let want = east.one().await;
     let Goal::Present { bundle, .. } = &want.goal else { panic!("{want:?}") };
@@ -184,7 +170,7 @@ async fn s4_8_a_bundle_whose_bytes_were_lost_is_rendered_again_when_a_cluster_as
 async fn g115_an_ordinary_workload_is_refused_for_a_value_that_a_chosen_cluster_lacks() {
     let house = House::open().await;
     let mut east = house.cluster("east", &[]).await;
-    tell(&mut east, facts()).await;
+    east.tell(facts()).await;
     house.draft("web", everywhere()).await;
     let mut spec = house.hub.workload_view("web").await.unwrap().workload.draft;
     spec.source = source(REGIONAL);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
-use domain::cluster::ClusterKind;
+use domain::cluster::{ClusterFacts, ClusterKind};
 use domain::health::Health;
 use domain::labels::Labels;
 use domain::placement::{Placement, Predicate};
@@ -138,14 +138,18 @@ impl Agent {
     }
 
     pub async fn send(&mut self, report: ReleaseReport) -> ReportAck {
+        self.hand_over(None, vec![report]).await
+    }
+
+    /// Tells of its cluster, as every agent does once it is connected.
+    pub async fn tell(&mut self, facts: ClusterFacts) {
+        assert!(self.hand_over(Some(facts), Vec::new()).await.taken);
+    }
+
+    async fn hand_over(&mut self, facts: Option<ClusterFacts>, releases: Vec<ReleaseReport>) -> ReportAck {
         self.seq += 1;
-        let batch = ReportBatch {
-            incarnation: self.incarnation,
-            seq: self.seq,
-            facts: None,
-            schema: None,
-            releases: vec![report],
-        };
+        let batch =
+            ReportBatch { incarnation: self.incarnation, seq: self.seq, facts, schema: None, releases };
         self.hub.record_reports(self.id, batch).await.unwrap()
     }
 

@@ -11,6 +11,7 @@ use hub::{ClusterEdit, Error, Removal, RequestKey, Terms};
 
 mod addons;
 mod exposures;
+mod facts;
 mod house;
 mod plan;
 mod reports;
