@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::cluster::Sim;
+use crate::faults::Denial;
 use crate::kinds::Kind;
 use crate::object::{self, at, deleting, map, text};
 use crate::quantity::Quantity;
@@ -10,21 +11,25 @@ use crate::status::{Answer, Refusal};
 use crate::store;
 
 /// Admits a new object.
-pub(crate) fn create(sim: &Sim, kind: &Kind, object: &Value) -> Answer<()> {
+pub(crate) fn create(sim: &Sim, kind: &Kind, object: &Value, dry_run: bool) -> Answer<()> {
     if kind.namespaced {
         namespace(sim, kind, object)?;
         quota(sim, kind, object)?;
     }
-    webhooks(sim, kind, object)
+    webhooks(sim, kind, object, dry_run)
 }
 
 /// Asks the switched-on refusals.
-pub(crate) fn webhooks(sim: &Sim, kind: &Kind, object: &Value) -> Answer<()> {
-    match sim.faults.denial(&kind.kind, object) {
+pub(crate) fn webhooks(sim: &Sim, kind: &Kind, object: &Value, dry_run: bool) -> Answer<()> {
+    match sim.faults.denial(&kind.kind, object, dry_run) {
         None => Ok(()),
-        Some((webhook, message)) => {
+        Some(Denial::Denied { webhook, message }) => {
             let message = format!("admission webhook \"{webhook}\" denied the request: {message}");
             Err(Refusal::new(403, "Forbidden", message))
+        }
+        Some(Denial::NoDryRun { webhook }) => {
+            let message = format!("admission webhook \"{webhook}\" does not support dry run");
+            Err(Refusal::new(400, "BadRequest", message))
         }
     }
 }

@@ -39,6 +39,15 @@ pub struct AdmissionRule {
     pub labels: String,
     /// What the webhook says.
     pub message: String,
+    /// It has side effects, so it is not asked in a dry run, which is refused; otherwise it denies nothing.
+    pub no_dry_run: bool,
+}
+
+/// Why a webhook lets nothing pass.
+#[derive(Debug)]
+pub(crate) enum Denial {
+    Denied { webhook: String, message: String },
+    NoDryRun { webhook: String },
 }
 
 #[derive(Debug, Default)]
@@ -199,8 +208,8 @@ impl Faults {
         Fate::Pass(switches.delay)
     }
 
-    /// The webhook and its message, if a rule refuses the object.
-    pub(crate) fn denial(&self, kind: &str, object: &Value) -> Option<(String, String)> {
+    /// What the first rule that is about the object says, if that is a refusal.
+    pub(crate) fn denial(&self, kind: &str, object: &Value, dry_run: bool) -> Option<Denial> {
         let switches = self.lock();
         let rule = switches.admission.iter().find(|rule| {
             let labels = LabelSelector::parse(&rule.labels).unwrap_or_default();
@@ -209,7 +218,11 @@ impl Faults {
                 && labels.selects(object)
         })?;
         let webhook = if rule.webhook.is_empty() { "policy.kubesim.local" } else { &rule.webhook };
-        Some((webhook.to_owned(), rule.message.clone()))
+        match rule.no_dry_run {
+            true if !dry_run => None,
+            true => Some(Denial::NoDryRun { webhook: webhook.to_owned() }),
+            false => Some(Denial::Denied { webhook: webhook.to_owned(), message: rule.message.clone() }),
+        }
     }
 
     pub(crate) fn lacks_metrics(&self) -> bool {

@@ -133,6 +133,29 @@ async fn p14_a_refused_object_says_why_and_the_others_of_its_rank_are_applied() 
 }
 
 #[tokio::test]
+async fn g405_what_a_webhook_lets_nobody_try_is_compared_and_told() {
+    let cluster = still_cluster();
+    cluster.faults().set_admission(vec![kubesim::AdmissionRule {
+        webhook: "audit.example.com".into(),
+        kind: "ConfigMap".into(),
+        no_dry_run: true,
+        ..Default::default()
+    }]);
+    let agent = agent(&cluster).await;
+    let planned = bundle(vec![config_map("settings", "1"), service("web")]);
+    let wanted = desired(1, 1, &planned, Policies::default());
+    let effect = agent.engine.effect(Some(release(1)), &wanted.want.goal, &planned).await;
+    assert_eq!((effect.tally().create, effect.tally().untried), (2, 1), "{effect:#?}");
+    let [finding] = effect.findings.as_slice() else { panic!("{effect:#?}") };
+    assert_eq!((finding.code.as_str(), finding.blocks()), ("G405", false));
+    assert!(finding.message.starts_with("ConfigMap default/settings could not be tried: "), "{finding:?}");
+    assert!(finding.message.contains("audit.example.com"), "{finding:?}");
+    agent.engine.set_desired(vec![wanted.clone()]);
+    agent.until_applied(&wanted.want).await;
+    agent.stop().await;
+}
+
+#[tokio::test]
 async fn p12_a_release_in_trouble_does_not_hold_up_another() {
     let cluster = still_cluster();
     cluster.create(config_map("taken", "theirs"), "someone-else").unwrap();

@@ -47,7 +47,7 @@ pub(crate) fn fresh(
         defaults::allocate(new, None, || sim.next());
     }
     if !write.system || kind.is("", "Pod") {
-        admission::create(sim, kind, new)?;
+        admission::create(sim, kind, new, write.dry_run)?;
         let causes = validate::create(kind, new, kind.storage().ty());
         if !causes.is_empty() {
             return Err(Refusal::invalid(kind, object::name(new), &causes));
@@ -96,7 +96,7 @@ pub(crate) fn changed(
             if !causes.is_empty() {
                 return Err(Refusal::invalid(kind, object::name(new), &causes));
             }
-            admission::webhooks(sim, kind, new)?;
+            admission::webhooks(sim, kind, new, write.dry_run)?;
         }
     }
     if has_generation(target) && content_differs(target, old, new) {
