@@ -31,7 +31,7 @@ test("a group is made, used, changed only by who has seen it, and forgotten when
   await other.close();
   await page.getByLabel("Clusters by name").fill("eu-west-3");
   await page.getByRole("button", { name: "Save" }).click();
-  await expect(page.getByRole("alert")).toContainText("changed meanwhile");
+  await expect(page.getByRole("alert")).toContainText("somebody changed this meanwhile");
 
   await open(page, "/groups");
   await expect(row(page, "edge")).toContainText("eu-west-1 and eu-west-2");

@@ -83,7 +83,7 @@ pub fn GroupsPage() -> impl IntoView {
     let data = Resource::new(move || save.version().get(), |_| groups_read());
     view! {
         <Title text="Cluster groups" />
-        <div class="stack-md">
+        <div class="stack">
             <div class="stack-sm">
                 <h1 class="title">"Cluster groups"</h1>
                 <p class="text-2">
