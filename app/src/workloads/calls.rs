@@ -1,7 +1,6 @@
 //! Server functions that more than one page of a workload uses.
 
 use domain::Timestamp;
-use domain::cluster::Cluster;
 use domain::placement::Leaving;
 use domain::workload::{Workload, WorkloadView};
 use leptos::prelude::*;
@@ -42,24 +41,4 @@ pub async fn draft_read(name: String) -> Answer<Workload> {
     use crate::host;
     let hub = host::hub_for_reader()?;
     Ok(host::answer(hub.workload_view(&name).await)?.workload)
-}
-
-/// Every cluster, as placement sees it.
-#[server(prefix = "/api/fn", endpoint = "candidates_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn candidates_read() -> Answer<Vec<Cluster>> {
-    use crate::host;
-    use domain::page::{ListQuery, MAX_LIMIT};
-    /// Clusters a preview is made from at most.
-    const PREVIEW_MAX: usize = 2_000;
-    let hub = host::hub_for_reader()?;
-    let mut query = ListQuery { limit: Some(MAX_LIMIT), ..ListQuery::default() };
-    let mut clusters = Vec::new();
-    loop {
-        let page = host::answer(hub.cluster_list(&query).await)?;
-        clusters.extend(page.items.into_iter().map(|one| one.cluster));
-        match page.next {
-            Some(next) if clusters.len() < PREVIEW_MAX => query.cursor = Some(next),
-            _ => return Ok(clusters),
-        }
-    }
 }

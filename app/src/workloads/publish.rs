@@ -73,7 +73,7 @@ fn keep_planned(
 
 fn show(review: Review, make: ServerAction<PlanMake>, publish: ServerAction<WorkloadPublish>) -> AnyView {
     let name = review.view.workload.name.clone();
-    let clusters = StoredValue::new(review.clusters.clone());
+    let away = StoredValue::new(review.away.clone());
     let step = step(&review.view);
     let findings = review.findings().to_vec();
     let chosen = review.decision.chosen().count();
@@ -97,7 +97,7 @@ fn show(review: Review, make: ServerAction<PlanMake>, publish: ServerAction<Work
                         "Why these clusters" <span class="text-3">{format!("{chosen} of {total} chosen")}</span>
                     </summary>
                     <div class="py-3">
-                        <Verdicts decision=review.decision.clone() clusters=clusters />
+                        <Verdicts decision=review.decision.clone() away=away />
                     </div>
                 </details>
             </div>

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use domain::Finding;
-use domain::cluster::{Cluster, Reach};
+use domain::cluster::Reach;
 use domain::placement::{Decision, Placement, Step, StepResult, Verdict, check, decide, outlook};
 use leptos::prelude::*;
 
@@ -43,27 +43,22 @@ pub fn said(decided: &Decided, fleet: &Fleet) -> Vec<Finding> {
     findings
 }
 
-/// How each cluster can be reached, by name.
-type Reaches = StoredValue<BTreeMap<String, Reach>>;
-
-fn reaches(clusters: &[Cluster]) -> Reaches {
-    StoredValue::new(clusters.iter().map(|cluster| (cluster.name.clone(), cluster.reach)).collect())
-}
+/// Clusters that are not heard from as they should be, by name; the others are online.
+type Away = StoredValue<BTreeMap<String, Reach>>;
 
 /// A decision that was made, as its two tables.
 #[component]
 pub fn Verdicts(
     /// The decision.
     decision: Decision,
-    /// The clusters, for their reach.
-    clusters: StoredValue<Vec<Cluster>>,
+    /// The chosen clusters that are not heard from as they should be.
+    away: Away,
 ) -> impl IntoView {
-    let reaches = clusters.with_value(|clusters| reaches(clusters));
     let lead = format!("{} of {} clusters chosen", decision.chosen().count(), decision.verdicts.len());
     view! {
         <div class="stack-md">
             <h2 class="section">{lead}</h2>
-            {tables(decision, reaches, RwSignal::new(String::new()))}
+            {tables(decision, away, RwSignal::new(String::new()))}
         </div>
     }
     .into_any()
@@ -78,7 +73,10 @@ pub fn LiveMatch(
     fleet: StoredValue<Fleet>,
 ) -> impl IntoView {
     let search = RwSignal::new(String::new());
-    let reaches = fleet.with_value(|fleet| reaches(&fleet.clusters));
+    let away: Away = fleet.with_value(|fleet| {
+        let away = fleet.clusters.iter().filter(|cluster| cluster.reach != Reach::Online);
+        StoredValue::new(away.map(|cluster| (cluster.name.clone(), cluster.reach)).collect())
+    });
     move || match decided.get() {
         Ok((placement, decision)) => {
             let findings = fleet.with_value(|fleet| said(&Ok((placement, decision.clone())), fleet));
@@ -86,7 +84,7 @@ pub fn LiveMatch(
                 <div class="stack-md min-w-0">
                     {funnel(&decision)}
                     {(!findings.is_empty()).then(|| view! { <FindingList findings=findings /> })}
-                    {tables(decision, reaches, search)}
+                    {tables(decision, away, search)}
                 </div>
             }
             .into_any()
@@ -195,7 +193,7 @@ fn funnel(decision: &Decision) -> impl IntoView + use<> {
     }
 }
 
-fn tables(decision: Decision, reaches: Reaches, search: RwSignal<String>) -> AnyView {
+fn tables(decision: Decision, away: Away, search: RwSignal<String>) -> AnyView {
     let (chosen, refused): (Vec<Verdict>, Vec<Verdict>) =
         decision.verdicts.into_iter().partition(|verdict| verdict.chosen);
     let is_long = chosen.len().max(refused.len()) > ROWS;
@@ -225,7 +223,7 @@ fn tables(decision: Decision, reaches: Reaches, search: RwSignal<String>) -> Any
         {find}
         {move || {
             let (rows, more) = found(chosen);
-            chosen_table(rows, more, chosen.with_value(Vec::len), reaches)
+            chosen_table(rows, more, chosen.with_value(Vec::len), away)
         }}
         {move || {
             let (rows, more) = found(refused);
@@ -248,9 +246,9 @@ fn more_row(more: usize, columns: u32) -> impl IntoView {
     })
 }
 
-fn chosen_table(rows: Vec<Verdict>, more: usize, all: usize, reaches: Reaches) -> AnyView {
+fn chosen_table(rows: Vec<Verdict>, more: usize, all: usize, away: Away) -> AnyView {
     let ranked = rows.iter().any(|verdict| rank(verdict).is_some());
-    let reach = |name: &str| reaches.with_value(|reaches| reaches.get(name).copied());
+    let reach = |name: &str| away.with_value(|away| away.get(name).copied()).unwrap_or(Reach::Online);
     let none = (all == 0).then(|| {
         view! {
             <tr>
@@ -293,7 +291,7 @@ fn rank(verdict: &Verdict) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn chosen_row(verdict: &Verdict, reach: Option<Reach>, ranked: bool) -> impl IntoView + use<> {
+fn chosen_row(verdict: &Verdict, reach: Reach, ranked: bool) -> impl IntoView + use<> {
     // Steps that every cluster passes in silence (not excluded, no taints) would only hide the one that chose it.
     let telling = |step: &&StepResult| matches!(step.step, Step::Predicate | Step::NewMember);
     // What was seen of a cluster that was named, or of any cluster, is its name: then what was asked says more.
@@ -306,13 +304,7 @@ fn chosen_row(verdict: &Verdict, reach: Option<Reach>, ranked: bool) -> impl Int
             <td data-label="Rank">{rank(verdict).unwrap_or_default()}</td>
         }
     });
-    let reach = reach.map(|reach| {
-        let note = (reach == Reach::Offline).then_some(", gets it when it returns");
-        view! {
-            {Look::of_reach(reach).with_word(reach.word())}
-            <span class="text-3">{note}</span>
-        }
-    });
+    let note = (reach == Reach::Offline).then_some(", gets it when it returns");
     view! {
         <tr>
             <th scope="row" class="cell-name name">
@@ -324,7 +316,10 @@ fn chosen_row(verdict: &Verdict, reach: Option<Reach>, ranked: bool) -> impl Int
                 {because}
             </td>
             {rank}
-            <td class="cell-state">{reach}</td>
+            <td class="cell-state">
+                {Look::of_reach(reach).with_word(reach.word())}
+                <span class="text-3">{note}</span>
+            </td>
         </tr>
     }
 }

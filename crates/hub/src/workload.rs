@@ -1,5 +1,8 @@
 //! Verbs and queries on workloads, one file each.
 
+use std::collections::BTreeMap;
+
+use domain::cluster::Reach;
 use domain::guard::Exposures;
 use domain::labels::Labels;
 use domain::placement::Decision;
@@ -70,6 +73,9 @@ pub struct CheckResult {
     pub findings: Vec<Finding>,
     /// Where it would go.
     pub decision: Decision,
+    /// Of the clusters it would go to, those that are not heard from as they should be.
+    #[serde(skip)]
+    pub away: BTreeMap<String, Reach>,
     /// What it would expose there.
     #[serde(skip)]
     pub exposures: Exposures,

@@ -1,6 +1,8 @@
 //! The review's one query: the draft's standing, and the plan if the address names one.
 
-use domain::cluster::Cluster;
+use std::collections::BTreeMap;
+
+use domain::cluster::Reach;
 use domain::placement::Decision;
 use domain::plan::{BlastRadius, Effect, EffectGroup};
 use domain::workload::WorkloadView;
@@ -19,8 +21,8 @@ pub struct Review {
     pub checked: Vec<Finding>,
     /// Where it would go.
     pub decision: Decision,
-    /// Every cluster, for the reach of the chosen.
-    pub clusters: Vec<Cluster>,
+    /// Of the clusters it would go to, those that are not heard from as they should be.
+    pub away: BTreeMap<String, Reach>,
     /// Objects per cluster, before overrides.
     pub objects: u32,
     /// Why it can't be published now, whatever it says.
@@ -100,7 +102,6 @@ const OPEN: usize = 12;
 #[server(prefix = "/api/fn", endpoint = "review_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn review_read(name: String, plan: Option<String>) -> Answer<Review> {
     use crate::host;
-    use crate::workloads::calls::candidates_read;
     use crate::workloads::source::without_texts;
     use domain::manifest;
     let hub = host::hub_for_reader()?;
@@ -125,7 +126,7 @@ pub async fn review_read(name: String, plan: Option<String>) -> Answer<Review> {
         view,
         checked: checked.findings,
         decision: checked.decision,
-        clusters: candidates_read().await?,
+        away: checked.away,
         objects: u32::try_from(objects).unwrap_or(u32::MAX),
         refusal,
         gone: plan.as_ref().is_some_and(Option::is_none),

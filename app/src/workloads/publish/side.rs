@@ -76,10 +76,7 @@ fn about(plan: &Planned, review: &Review, make: ServerAction<PlanMake>) -> AnyVi
 #[component]
 fn Consequences(review: Review) -> impl IntoView {
     let chosen = u32::try_from(review.decision.chosen().count()).unwrap_or(u32::MAX);
-    let reach = |verdict: &domain::placement::Verdict| {
-        review.clusters.iter().find(|one| one.id == verdict.cluster).map(|one| one.reach)
-    };
-    let away = review.decision.chosen().filter(|verdict| reach(verdict) == Some(Reach::Offline)).count();
+    let away = review.away.values().filter(|reach| **reach == Reach::Offline).count();
     let away = (away > 0).then(|| {
         let away = count_of(u32::try_from(away).unwrap_or(0), "cluster");
         view! { <li class="text-2">{format!("{away} offline; they get it when they return and hold nobody up.")}</li> }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use domain::cluster::Cluster;
+use domain::cluster::{Cluster, Reach};
 use domain::finding;
 use domain::guard::{Exposures, Known};
 use domain::manifest::{self, Parsed};
@@ -27,6 +27,8 @@ impl Hub {
         let targets = store::cluster::all_with_facts(&mut tx, &chosen).await?;
         let told = self.schemas_of(&mut tx, &chosen).await?;
         drop(tx);
+        let away = targets.iter().filter(|cluster| cluster.reach != Reach::Online);
+        let away = away.map(|cluster| (cluster.name.clone(), cluster.reach)).collect();
         let mut about_places = outlook(&spec.placement, &decision, &clusters);
         about_places.extend(check_targets(&spec.overrides, &clusters, &chosen, &groups));
         let parsed = parse(spec.source.clone()).await?;
@@ -40,7 +42,7 @@ impl Hub {
         }
         findings.extend(about_places);
         finding::sort(&mut findings);
-        Ok(CheckResult { findings, decision: without_unneeded_detail(decision), exposures })
+        Ok(CheckResult { findings, decision: without_unneeded_detail(decision), away, exposures })
     }
 
     /// What other workloads expose already where this one would (G303, G305).
