@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::bundle::Bundle;
-use domain::guard::unavailable;
+use domain::guard::{Availability, unavailable};
 use domain::plan::{Ask, Effect};
 use domain::report::{Goal, Wants};
 use domain::{Digest, Finding, PlanId};
@@ -52,9 +52,12 @@ async fn once<L: Link>(agent: &Agent<L>, room: &Semaphore, ask: &Ask) -> Result<
         }
         Goal::Absent { .. } => Bundle::default(),
     };
-    // Never closed.
-    let _place = room.acquire().await;
-    let tried = agent.engine.effect(ask.release, &ask.goal, &bundle);
+    let tried = async {
+        // Never closed.
+        let _place = room.acquire().await;
+        agent.engine.effect(ask.release, &ask.goal, &bundle).await
+    };
+    // A slow registry holds up no other question.
     let (mut effect, about_images): (Effect, _) = tokio::join!(tried, images(agent, &bundle));
     effect.findings.extend(about_images);
     agent.link.answer(ask.plan, effect).await
@@ -63,7 +66,9 @@ async fn once<L: Link>(agent: &Agent<L>, room: &Semaphore, ask: &Ask) -> Result<
 /// What cannot be pulled, if there is somebody to ask.
 async fn images<L: Link>(agent: &Agent<L>, bundle: &Bundle) -> Vec<Finding> {
     let Some(registries) = &agent.options.registries else { return Vec::new() };
-    let (known, facts) = tokio::join!(registries.availability(bundle), agent.engine.facts());
+    let known = registries.availability(bundle).await;
+    let offers = known.values().any(|said| matches!(said, Availability::Offered(_)));
+    let facts = if offers { agent.engine.facts().await.ok() } else { None };
     unavailable(bundle, &known, &facts.map(|facts| facts.node_pools).unwrap_or_default())
 }
 

@@ -23,5 +23,5 @@ pub use engine::{Options as EngineOptions, client as kube_client};
 pub use http::{HttpLink, Reconnect};
 pub use identity::{Identity, Invitation, JoinError, join};
 pub use link::{Link, LinkError};
-pub use registry::Registries;
+pub use registry::{Registries, Scheme};
 pub use run::{Options, run};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::keep::{Folder, Keeper, Secrets};
-use agent::{EngineOptions, HttpLink, Invitation, Options, Reconnect, Registries, join};
+use agent::{EngineOptions, HttpLink, Invitation, Options, Reconnect, Registries, Scheme, join};
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 use domain::Timestamp;
@@ -38,6 +38,17 @@ enum Command {
     Register(Serve),
 }
 
+/// How registries are asked.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Ask {
+    /// Over TLS
+    Https,
+    /// Without, in a closed network
+    Http,
+    /// Not at all
+    Off,
+}
+
 #[derive(Debug, clap::Args)]
 struct Serve {
     /// The hub's address for agents, such as https://flotilla.example.com:4601
@@ -64,9 +75,9 @@ struct Serve {
     /// The context of the kubeconfig [default: its current one]
     #[arg(long, requires = "kubeconfig", value_name = "NAME")]
     context: Option<String>,
-    /// Do not ask registries whether images are there when somebody plans a publish
-    #[arg(long, env = "FLOTILLA_NO_REGISTRIES")]
-    no_registries: bool,
+    /// How to ask registries whether images are there when somebody plans a publish
+    #[arg(long, env = "FLOTILLA_REGISTRIES", value_name = "HOW", default_value = "https")]
+    registries: Ask,
     /// Apply and remove in the name of this service account, `namespace/name`
     #[arg(long, env = "FLOTILLA_IMPERSONATE", value_name = "NAMESPACE/NAME")]
     impersonate: Option<String>,
@@ -120,10 +131,11 @@ impl Serve {
 
     /// Without anything to trust registries by, nothing is known of images; the rest of the work does not need it.
     fn registries(&self) -> Option<Arc<Registries>> {
-        if self.no_registries {
-            return None;
-        }
-        let made = Registries::new();
+        let made = Registries::over(match self.registries {
+            Ask::Https => Scheme::Https,
+            Ask::Http => Scheme::Http,
+            Ask::Off => return None,
+        });
         made.map(Arc::new).inspect_err(|error| tracing::warn!(%error, "registries can't be asked")).ok()
     }
 

@@ -33,24 +33,38 @@ const KEPT_MAX: usize = 2_000;
 const KINDS: &str = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json, \
     application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json";
 
+/// How registries are spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Over TLS; this machine is not asked, because it is not what a node means by its name.
+    Https,
+    /// Without: registries of a closed network, of which the nodes have to know the same.
+    Http,
+}
+
+impl Scheme {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Https => "https",
+            Self::Http => "http",
+        }
+    }
+}
+
 /// Asks registries, and remembers for a while what they said.
 #[derive(Debug)]
 pub struct Registries {
     client: Client,
-    scheme: &'static str,
+    scheme: Scheme,
     kept: Mutex<HashMap<String, (Instant, Availability)>>,
 }
 
 impl Registries {
-    /// Over TLS, as everywhere but on this machine.
+    /// Nobody has been asked yet.
     ///
     /// # Errors
     /// There is nothing to trust a certificate by.
-    pub fn new() -> Result<Self, reqwest::Error> {
-        Self::over("https")
-    }
-
-    fn over(scheme: &'static str) -> Result<Self, reqwest::Error> {
+    pub fn over(scheme: Scheme) -> Result<Self, reqwest::Error> {
         wire::tls::choose_provider();
         let client = Client::builder()
             .user_agent(concat!("flotilla-agent/", env!("CARGO_PKG_VERSION")))
@@ -104,11 +118,11 @@ impl Registries {
                 ("registry-1.docker.io", if repository.contains('/') { "" } else { "library/" })
             }
             // On a node that is the node; here it would be this pod.
-            host if self.scheme == "https" && is_here(host) => return None,
+            host if self.scheme == Scheme::Https && is_here(host) => return None,
             host => (host, ""),
         };
         let which = digest.or(tag).unwrap_or("latest");
-        Url::parse(&format!("{}://{host}/v2/{prefix}{repository}/manifests/{which}", self.scheme)).ok()
+        Url::parse(&format!("{}://{host}/v2/{prefix}{repository}/manifests/{which}", self.scheme.word())).ok()
     }
 
     /// `None` if nothing follows from what the registry says.
@@ -148,7 +162,7 @@ impl Registries {
         }
         let challenge = refused.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?;
         let asked = Challenge::parse(challenge)?;
-        let mut realm = Url::parse(&asked.realm).ok().filter(|realm| realm.scheme() == self.scheme)?;
+        let mut realm = Url::parse(&asked.realm).ok().filter(|realm| realm.scheme() == self.scheme.word())?;
         let pairs = [("service", asked.service), ("scope", asked.scope)];
         for (key, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()) {
             realm.query_pairs_mut().append_pair(key, &value);

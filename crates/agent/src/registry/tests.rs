@@ -83,7 +83,7 @@ fn bundle(images: &[String]) -> Bundle {
 #[tokio::test]
 async fn g204_a_registry_is_asked_for_what_it_has_and_believed_only_in_its_own_words() {
     let (host, asked) = registry().await;
-    let registries = Registries::over("http").unwrap();
+    let registries = Registries::over(Scheme::Http).unwrap();
     let both = || Availability::Offered(["linux/amd64".to_owned(), "linux/arm64".to_owned()].into());
     let cases = [
         ("web:1", both()),
@@ -110,13 +110,14 @@ async fn g204_a_registry_is_asked_for_what_it_has_and_believed_only_in_its_own_w
 async fn g204_a_registry_that_is_not_reached_says_nothing() {
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let image = format!("{nobody}/web:1");
-    let said = Registries::over("http").unwrap().availability(&bundle(std::slice::from_ref(&image))).await;
+    let said =
+        Registries::over(Scheme::Http).unwrap().availability(&bundle(std::slice::from_ref(&image))).await;
     assert_eq!(said[&image], Availability::Unknown);
 }
 
 #[test]
 fn g204_an_image_is_described_where_its_reference_says() {
-    let registries = Registries::new().unwrap();
+    let registries = Registries::over(Scheme::Https).unwrap();
     let address = |image: &str| registries.address(image).map(|url| url.to_string());
     let at = |url: &str| Some(url.to_owned());
     assert_eq!(address("nginx"), at("https://registry-1.docker.io/v2/library/nginx/manifests/latest"));

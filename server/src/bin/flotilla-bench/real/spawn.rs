@@ -88,7 +88,7 @@ pub struct Member {
 /// Starts an agent. It keeps what it keeps in Secrets of its cluster, as an installed one does.
 pub fn agent(folder: &Path, level: &str, member: &Member) -> anyhow::Result<Process> {
     let child = Command::new(program("flotilla-agent")?)
-        .args(["--log", level, "run", "--no-registries", "--namespace", super::world::AGENT_NAMESPACE])
+        .args(["--log", level, "run", "--registries", "off", "--namespace", super::world::AGENT_NAMESPACE])
         .args(["--hub", &member.hub, "--name", &member.name, "--kubeconfig"])
         .arg(&member.kubeconfig)
         .env("FLOTILLA_JOIN_TOKEN", &member.token)
