@@ -143,7 +143,7 @@ pub fn OverridesEdit(
     let at = Memo::new(move |_| query.read().get("override").unwrap_or_default());
     let data = StoredValue::new(data);
     view! {
-        <div class="stack-md">
+        <div class=if foot.is_some() { "wizard-step" } else { "stack-md" }>
             {outcome(save, remove)}
             {move || {
                 let at = at.get();
@@ -255,11 +255,11 @@ fn editor(
     let said = Memo::new(move |_| findings(bench));
     let name = bench.workload.with_value(|workload| workload.name.clone());
     let busy = Signal::derive(move || save.pending().get());
-    let (id, end) = match foot {
-        Some(foot) => (super::wizard::FORM, foot(said.into(), busy)),
-        None => ("override", own_foot(bench)),
+    let (id, own, below) = match foot {
+        Some(foot) => (super::wizard::FORM, None, Some(foot(said.into(), busy))),
+        None => ("override", Some(own_foot(bench)), None),
     };
-    view! {
+    let columns = view! {
         <div class="overrides">
             {around::clusters(bench)}
             <div class="stack-md min-w-0">
@@ -273,12 +273,12 @@ fn editor(
                         (!findings.is_empty()).then(|| view! { <FindingList findings=findings /> })
                     }}
                     {table::table(bench)}
-                    {end}
+                    {own}
                 </ActionForm>
             </div>
         </div>
-    }
-    .into_any()
+    };
+    view! { {columns} {below} }.into_any()
 }
 
 fn own_foot(bench: Bench) -> AnyView {

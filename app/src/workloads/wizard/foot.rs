@@ -3,11 +3,11 @@
 use domain::Finding;
 use leptos::prelude::*;
 
-use super::Step;
+use super::{FORM, Step};
 use crate::components::count_of;
 use crate::components::findings::{tally, worst};
 
-/// The foot of a step's form. Findings stop nobody before the review.
+/// The foot of a step's form, inside it or below it. Findings stop nobody before the review.
 #[component]
 pub fn WizardFoot(
     /// The step.
@@ -32,13 +32,13 @@ pub fn WizardFoot(
             <span class="flex flex-wrap items-center gap-2">
                 {state.run()}
                 // Enter in a field stores and stays: the first submit button of a form is the one that Enter presses.
-                <button class="sr-only" type="submit" name="then" value="stay" tabindex="-1">
+                <button class="sr-only" type="submit" form=FORM name="then" value="stay" tabindex="-1">
                     "Save draft"
                 </button>
-                <button class="btn" type="submit" name="then" value="back" formnovalidate=true>
+                <button class="btn" type="submit" form=FORM name="then" value="back" formnovalidate=true>
                     "Back"
                 </button>
-                <button class="btn btn-primary" type="submit" name="then" value="next" aria-busy=move || busy.get().to_string()>
+                <button class="btn btn-primary" type="submit" form=FORM name="then" value="next" aria-busy=move || busy.get().to_string()>
                     {move || if busy.get() { "Storing…".to_owned() } else { format!("Continue to {next}") }}
                 </button>
             </span>
