@@ -1,7 +1,7 @@
 //! Asks registries whether images are there, and for what machines (G204). Only the description of an image is read, as
 //! a kubelet reads it before it pulls, and without passwords: what is private stays unknown.
 //!
-//! Who writes manifests names the hosts that are asked. So nothing but `GET` over TLS is sent, nothing of an answer leaves
+//! Who writes manifests names the hosts that are asked. So nothing but `GET` is sent, nothing of an answer leaves
 //! here but whether the image is there, and answers, time and redirects are bounded.
 
 use std::collections::{BTreeSet, HashMap};
