@@ -27,6 +27,8 @@ pub enum EventKind {
     WorkloadSynced,
     /// Placement chose other clusters than before.
     PlacementDecided,
+    /// A rollout went on, stopped or ended.
+    RolloutChanged,
     /// An override was saved or removed.
     OverrideSaved,
     /// A release changed its state.

@@ -36,6 +36,7 @@ pub mod quantity;
 pub mod release;
 pub mod render;
 pub mod report;
+pub mod rollout;
 pub mod rollup;
 pub mod schema;
 pub mod template;

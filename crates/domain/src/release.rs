@@ -25,7 +25,7 @@ mod tests;
 pub mod transition;
 
 pub use stage::{Stage, StageName, StageState, Stages};
-pub use state::State;
+pub use state::{ROLLOUT_ENDED, State};
 pub use transition::{Dropped, Expected, Rendered};
 
 /// Whether the objects on the cluster are the ones wanted: the first axis.
@@ -121,6 +121,9 @@ pub struct Release {
     /// Number of the revision it should run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
+    /// The wave of its rollout, from 0; `None` if the revision goes everywhere at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wave: Option<u32>,
     /// How it is kept.
     pub policies: Policies,
     /// The revision rendered for this cluster.
@@ -129,6 +132,9 @@ pub struct Release {
     /// What the cluster may apply now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released: Option<Digest>,
+    /// Number of the revision that this belongs to: another than `revision` while its wave is not open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released_revision: Option<u32>,
     /// What the cluster says it has applied completely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<Digest>,
@@ -148,6 +154,12 @@ pub struct Release {
 }
 
 impl Release {
+    /// Whether it is rendered, and waits until its rollout lets it through.
+    pub fn is_held(&self) -> bool {
+        let waits = matches!(self.stages.get(StageName::Released).state, StageState::Waiting(_));
+        self.goal == ReleaseGoal::Present && waits && self.desired.is_some()
+    }
+
     /// What holds it: a release that the cluster may hold a record of is not forgotten before the cluster has said that
     /// the record is gone (S3-10, S3-12). Giving it up by force is the only way around.
     pub fn finalizers(&self) -> Vec<String> {

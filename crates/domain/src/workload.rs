@@ -8,6 +8,7 @@ use crate::labels::Labels;
 use crate::name;
 use crate::overrides::Override;
 use crate::placement::Placement;
+use crate::rollout::RolloutStrategy;
 use crate::rollup::Counts;
 use crate::time::Timestamp;
 
@@ -80,6 +81,9 @@ pub struct WorkloadSpec {
     /// What differs per cluster.
     #[serde(default)]
     pub overrides: Vec<Override>,
+    /// How a publish spreads over the clusters.
+    #[serde(default, skip_serializing_if = "RolloutStrategy::is_default")]
+    pub rollout: RolloutStrategy,
     /// How it is kept.
     #[serde(default)]
     pub policies: Policies,
@@ -246,6 +250,7 @@ pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
     findings.extend(name::check_namespace(&spec.namespace));
     findings.extend(crate::placement::check(&spec.placement));
     findings.extend(crate::overrides::check(&spec.overrides));
+    findings.extend(crate::rollout::check(&spec.rollout));
     findings.extend(crate::policy::check(&spec.policies));
     findings
 }

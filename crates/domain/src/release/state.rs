@@ -49,6 +49,9 @@ pub enum State {
     Failed,
 }
 
+/// Why a cluster waits for a wave that will not come: its rollout was ended.
+pub const ROLLOUT_ENDED: &str = "RolloutEnded";
+
 /// Reasons that only a person can clear.
 const NEEDS_A_PERSON: [&str; 6] =
     ["WaitingForApproval", "ResourceConflict", "ApplyConflict", "NotIdentical", "BlastRadius", "HubBehind"];
@@ -173,6 +176,7 @@ impl Release {
             return State::Blocked;
         }
         match (stage.name, &stage.state) {
+            (StageName::Released, StageState::Waiting(trouble)) => self.held_state(trouble),
             // The cluster has done all it can and runs something else than it should.
             (StageName::Confirmed, _) if self.applied != self.released => State::Stale,
             (StageName::ImagesPulled | StageName::Operational | StageName::Confirmed, state) => {
@@ -187,6 +191,23 @@ impl Release {
             (name, _) if name > StageName::Pulled => State::Applying,
             _ => State::Pending,
         }
+    }
+
+    /// Waits until its rollout lets it through. What runs there meanwhile is watched on.
+    fn held_state(&self, turn: &Trouble) -> State {
+        match self.running_state() {
+            Some(running) if running.is_failing() || running == State::Drifted => running,
+            _ if turn.reason == ROLLOUT_ENDED => State::Suspended,
+            _ => State::Pending,
+        }
+    }
+
+    /// The word for what runs there, if anything was ever let through.
+    fn running_state(&self) -> Option<State> {
+        self.released.as_ref()?;
+        let mut running = self.clone();
+        running.stages.set(StageName::Released, StageState::Done, self.state_since);
+        Some(running.present_state())
     }
 
     /// Applied, but not everything is over.
@@ -234,7 +255,10 @@ impl Release {
             State::Stale => return "The cluster runs an older bundle than the one it should run.".to_owned(),
             _ => {}
         }
-        match self.stages.current().map(|stage| (stage.name, &stage.state)) {
+        // While it waits for its turn, trouble with what runs there comes first.
+        let untold = (self.is_held() && self.present_state().is_failing()).then_some(StageName::Released);
+        let mut stages = self.stages.iter().filter(|stage| !stage.state.is_over());
+        match stages.find(|stage| Some(stage.name) != untold).map(|stage| (stage.name, &stage.state)) {
             Some((_, StageState::Waiting(trouble) | StageState::Failed(trouble))) => told(trouble),
             Some((_, StageState::Running { message })) if !message.is_empty() => message.clone(),
             Some((name, _)) if name > StageName::Applied && !self.health.message.is_empty() => {

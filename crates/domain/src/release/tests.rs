@@ -383,3 +383,76 @@ fn a_list_that_is_not_the_stages_in_their_order_is_refused() {
     assert!(error.to_string().contains("not the stages in their order"));
     assert!(serde_json::from_value::<Stages>(Value::Array(Vec::new())).is_err());
 }
+
+fn turn() -> Trouble {
+    Trouble {
+        reason: "WaitingForWave".into(),
+        message: "Waits for wave 2 of 2 (rest).".into(),
+        ..Trouble::default()
+    }
+}
+
+/// Healthy with the first bundle, and held back from the second.
+fn held() -> Release {
+    let mut release = healthy();
+    assert!(!release.hold(2, Rendered::Bundle(bundle(2)), Policies::default(), turn(), at(5)));
+    release
+}
+
+#[test]
+fn a_cluster_that_waits_for_its_wave_keeps_what_it_has_and_says_so() {
+    let mut release = held();
+    assert!(release.is_held());
+    assert_eq!((release.state(), release.message()), (State::Pending, "Waits for wave 2 of 2 (rest).".into()));
+    assert_eq!((release.revision, release.released_revision), (Some(2), Some(1)));
+    let want = release.want("web").unwrap();
+    assert_eq!(want.generation, 1);
+    assert!(matches!(want.goal, Goal::Present { bundle: b, revision: 1, .. } if b == bundle(1)));
+    // What runs there is reported on, and its trouble is louder than the wait.
+    let report = with_health(operational(&release), HealthStatus::Degraded, "Deployment web: 0 of 2 pods are ready.");
+    release.record(&report, at(6)).unwrap();
+    assert_eq!(release.state(), State::Degraded);
+    assert_eq!(release.message(), "Deployment web: 0 of 2 pods are ready.");
+    assert!(release.is_held());
+}
+
+#[test]
+fn a_cluster_whose_wave_opens_is_told_to_run_what_was_rendered_for_it() {
+    let mut release = held();
+    let policies = Policies { drift: DriftPolicy::Notify, ..Policies::default() };
+    assert!(release.let_go(policies.clone(), at(9)));
+    assert_eq!((release.state(), release.generation), (State::Queued, 2));
+    assert_eq!((release.released, release.released_revision), (Some(bundle(2)), Some(2)));
+    assert_eq!(release.policies, policies);
+    let mut again = held();
+    again.let_go(Policies::default(), at(9));
+    assert!(!again.let_go(Policies::default(), at(10)), "once");
+}
+
+#[test]
+fn what_a_cluster_has_already_waits_for_no_wave() {
+    let mut release = healthy();
+    assert!(!release.hold(2, Rendered::Bundle(bundle(1)), Policies::default(), turn(), at(5)));
+    assert_eq!((release.state(), release.is_held(), release.released_revision), (State::Healthy, false, Some(2)));
+}
+
+#[test]
+fn a_cluster_of_an_ended_rollout_is_suspended_until_the_next_publish() {
+    let mut release = held();
+    let why = Trouble {
+        reason: ROLLOUT_ENDED.into(),
+        message: "The rollout of revision 2 was ended.".into(),
+        ..Trouble::default()
+    };
+    assert!(release.end_hold(why, at(7)));
+    assert_eq!((release.state(), release.message()), (State::Suspended, "The rollout of revision 2 was ended.".into()));
+    assert!(release.target(3, Rendered::Bundle(bundle(3)), Policies::default(), at(8)));
+    assert_eq!(release.state(), State::Queued);
+}
+
+#[test]
+fn a_removal_that_turns_into_a_wait_goes_back_to_what_ran() {
+    let mut release = removing();
+    assert!(release.hold(2, Rendered::Bundle(bundle(2)), Policies::default(), turn(), at(5)), "tell the cluster");
+    assert!(matches!(release.want("web").unwrap().goal, Goal::Present { bundle: b, .. } if b == bundle(1)));
+}

@@ -45,7 +45,7 @@ pub struct Expected {
     pub generation: i64,
     /// How often a person asked for a comparison.
     pub sync_nonce: i64,
-    /// The revision it should run.
+    /// The revision that it may run.
     pub revision: Option<u32>,
     /// What the cluster may apply.
     pub released: Option<Digest>,
@@ -84,9 +84,11 @@ impl Release {
             generation: 0,
             sync_nonce: 0,
             revision: None,
+            wave: None,
             policies: Policies::default(),
             desired: None,
             released: None,
+            released_revision: None,
             applied: None,
             stages: Stages::default(),
             sync: Sync::Pending,
@@ -105,6 +107,7 @@ impl Release {
             match rendered {
                 Rendered::Bundle(digest) if release.runs(&digest, &policies) => {
                     release.desired = Some(digest);
+                    release.released_revision = Some(revision);
                     release.pass_hub_stages(StageName::Notified, at);
                     false
                 }
@@ -116,6 +119,41 @@ impl Release {
                 Rendered::Waiting(trouble) => release.stall(StageState::Waiting(trouble), at),
             }
         })
+    }
+
+    /// The same for a cluster that its rollout has not let through yet: it is told which wave it waits for, and keeps what
+    /// it has until [`Release::let_go`]. One that has the bundle already has nothing to wait for.
+    pub fn hold(
+        &mut self,
+        revision: u32,
+        rendered: Rendered,
+        policies: Policies,
+        turn: Trouble,
+        at: Timestamp,
+    ) -> bool {
+        match rendered {
+            Rendered::Bundle(digest) if !self.runs(&digest, &policies) => self.changing(at, |release| {
+                release.revision = Some(revision);
+                release.wait(StageName::Released, StageState::Waiting(turn), Some(digest), at)
+            }),
+            other => self.target(revision, other, policies, at),
+        }
+    }
+
+    /// Its wave is open: what is rendered for it may be applied now. Returns whether it was held.
+    pub fn let_go(&mut self, policies: Policies, at: Timestamp) -> bool {
+        let Some(digest) = self.desired.clone().filter(|_| self.is_held()) else { return false };
+        self.changing(at, |release| release.start(digest, policies, at));
+        true
+    }
+
+    /// Its rollout ended before its turn: it keeps what it has until the next publish. Returns whether it was held.
+    pub fn end_hold(&mut self, why: Trouble, at: Timestamp) -> bool {
+        let held = self.is_held();
+        if held {
+            self.changing(at, |release| release.stages.set(StageName::Released, StageState::Waiting(why), at));
+        }
+        held
     }
 
     /// Whether the cluster was already told to run this bundle in this way.
@@ -134,16 +172,22 @@ impl Release {
         self.policies = policies;
         self.desired = Some(digest.clone());
         self.released = Some(digest);
+        self.released_revision = self.revision;
         self.sync = self.sync_at_start();
         self.stages.reset_from(StageName::Accepted);
         self.pass_hub_stages(StageName::Notified, at);
     }
 
-    /// There is no bundle. What runs stays as it is: `released` still points at the last good one, and what the agent
-    /// says of that stays too, so that nothing has to be sent again once rendering works.
+    /// There is no bundle.
     fn stall(&mut self, state: StageState, at: Timestamp) -> bool {
+        self.wait(StageName::Rendered, state, None, at)
+    }
+
+    /// The hub's own stage `until` is not over. What runs stays as it is: `released` still points at the last good bundle, and
+    /// what the agent says of that stays too, so that nothing has to be sent again if that is wanted after all.
+    fn wait(&mut self, until: StageName, state: StageState, desired: Option<Digest>, at: Timestamp) -> bool {
         let was = std::mem::replace(&mut self.goal, ReleaseGoal::Present);
-        self.desired = None;
+        self.desired = desired;
         match &was {
             ReleaseGoal::Present => {}
             // Halfway through a removal that nobody wants any more: back to what ran.
@@ -151,12 +195,13 @@ impl Release {
             // What ran long ago does not come back because something new could not be rendered.
             ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => {
                 self.released = None;
+                self.released_revision = None;
                 self.return_to_present();
             }
         }
-        self.pass_hub_stages(StageName::Rendered, at);
-        self.stages.set(StageName::Rendered, state, at);
+        self.pass_hub_stages(until, at);
         self.stages.set(StageName::Released, StageState::Pending, at);
+        self.stages.set(until, state, at);
         matches!(was, ReleaseGoal::Removing { .. }) && self.released.is_some()
     }
 
@@ -171,8 +216,7 @@ impl Release {
         if self.applied.is_some() { Sync::Stale } else { Sync::Pending }
     }
 
-    /// Marks the hub's own stages before `until` as over. There is no approval and no wave on this path yet: the first
-    /// is skipped with its reason, the second is done as soon as the bundle is there.
+    /// Marks the hub's own stages before `until` as over. Approvals are asked per wave, not per cluster.
     fn pass_hub_stages(&mut self, until: StageName, at: Timestamp) {
         for name in StageName::ALL.into_iter().take_while(|name| *name < until) {
             let state = match name {
@@ -189,6 +233,7 @@ impl Release {
     pub fn remove(&mut self, deletion: DeletionPolicy, why: &str, at: Timestamp) -> bool {
         self.changing(at, |release| match &release.goal {
             ReleaseGoal::Present => {
+                release.wave = None;
                 release.generation += 1;
                 release.goal = ReleaseGoal::Removing { deletion, why: why.to_owned(), since: at };
                 release.sync = Sync::Removing;
@@ -306,7 +351,7 @@ impl Release {
             goal: self.goal.clone(),
             generation: self.generation,
             sync_nonce: self.sync_nonce,
-            revision: self.revision,
+            revision: self.released_revision,
             released: self.released.clone(),
             policies: self.policies.clone(),
         };
