@@ -25,6 +25,7 @@ pub mod placement;
 pub mod plan;
 pub mod registration;
 pub mod release;
+pub mod rollout;
 pub mod token;
 pub mod watch;
 pub mod workload;
@@ -76,6 +77,8 @@ fn table(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(workload::unpublish::handler))
         .routes(routes!(workload::sync::handler))
         .routes(routes!(workload::keep::handler))
+        .routes(routes!(rollout::get::handler))
+        .routes(routes!(rollout::steer::handler))
         .routes(routes!(workload::status::handler))
         .routes(routes!(workload::revisions::handler))
         .routes(routes!(workload::revision::handler))

@@ -11,8 +11,23 @@ use axum::http::uri::PathAndQuery;
 const INSIDE: &str = "/-/";
 
 /// The verbs that follow a name. Others stay part of the name, which then is not found.
-const VERBS: [&str; 10] =
-    ["plan", "publish", "restore", "unpublish", "sync", "keep", "accept", "reject", "revoke", "install"];
+const VERBS: [&str; 15] = [
+    "plan",
+    "publish",
+    "restore",
+    "unpublish",
+    "sync",
+    "keep",
+    "accept",
+    "reject",
+    "revoke",
+    "install",
+    "pause",
+    "resume",
+    "approve",
+    "promote",
+    "abort",
+];
 
 /// `/x/name:verb` becomes `/x/name/-/verb`.
 pub fn split_verb<B>(mut request: Request<B>) -> Request<B> {

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
     apply, cluster, completion, context, delete, diagnose, events, explain, get, group, history, keep, login,
-    plan, publish, rollback, status, sync, unpublish, validate, version,
+    plan, publish, rollback, rollout, status, sync, unpublish, validate, version,
 };
 
 const AFTER_HELP: &str = "\
@@ -99,6 +99,9 @@ pub enum Command {
     Delete(delete::Delete),
     History(history::History),
     Rollback(rollback::Rollback),
+    /// Look at a publish on its way through waves, and say how it goes on
+    #[command(subcommand)]
+    Rollout(rollout::Rollout),
     Events(events::Events),
     /// Look at clusters, label them, and close them to new workloads
     #[command(subcommand)]
@@ -139,6 +142,7 @@ mod tests {
             "sync",
             "keep",
             "status",
+            "rollout",
             "history",
             "events",
             "group",

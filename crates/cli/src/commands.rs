@@ -23,6 +23,7 @@ pub mod login;
 pub mod plan;
 pub mod publish;
 pub mod rollback;
+pub mod rollout;
 pub mod status;
 pub mod sync;
 pub mod unpublish;
@@ -82,6 +83,7 @@ async fn remotely(command: Command, remote: &Remote, out: &mut Out) -> Result<Ex
         Command::Delete(command) => command.run(remote, out).await,
         Command::History(command) => command.run(remote, out).await,
         Command::Rollback(command) => command.run(remote, out).await,
+        Command::Rollout(command) => command.run(remote, out).await,
         Command::Events(command) => command.run(remote, out).await,
         Command::Cluster(command) => command.run(remote, out).await,
         Command::Group(command) => command.run(remote, out).await,
@@ -108,6 +110,7 @@ fn subject(command: &Command) -> Subject {
         Command::Delete(command) => workload(&command.workload),
         Command::History(command) => workload(&command.workload),
         Command::Rollback(command) => workload(command.workload()),
+        Command::Rollout(command) => workload(command.workload()),
         Command::Explain(explain::Explain::Placement(command)) => workload(&command.workload),
         Command::Get(command) => command.subject(),
         Command::Diagnose(command) => command.subject(),

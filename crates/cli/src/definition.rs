@@ -9,12 +9,17 @@
 //! policies:
 //!   deletion: selectivelyOrphan
 //!   orphan: [{kind: PersistentVolumeClaim}]
+//! rollout:
+//!   waves:
+//!   - {name: canary, take: 1, soak: 10m}
+//!   - {name: rest, maxConcurrency: 25%}
 //! ```
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use domain::rollout::RolloutStrategy;
 use serde::Deserialize;
 
 use crate::failure::Failure;
@@ -39,6 +44,8 @@ pub struct Definition {
     payload: Names,
     /// Whether it is an addon.
     pub addon: Option<bool>,
+    /// How a publish spreads over the clusters; left out, as it was.
+    pub rollout: Option<RolloutStrategy>,
     /// How it is kept, policy by policy; those not named stay as they are.
     #[serde(default)]
     pub policies: serde_json::Map<String, serde_json::Value>,
@@ -80,7 +87,7 @@ impl Definition {
             let why = error.without_snippet().to_string();
             Failure::new(
                 format!("{} is not a workload definition: {}.", path.display(), why.trim_end_matches('.')),
-                "It has name, namespace, type, clusters or selector, exclude, policies, and payload (a file or folder).",
+                "It has name, namespace, type, clusters or selector, exclude, rollout, policies, and payload (a file or folder).",
             )
         })?;
         read.checked(path).map(Some)
@@ -163,6 +170,15 @@ mod tests {
         let policies = domain::policy::Policies::default().with(&read.policies).unwrap();
         assert!(!policies.prune);
         assert_eq!(policies.ignore[0].paths, ["$.spec.replicas"]);
+    }
+
+    #[test]
+    fn a_definition_names_the_waves_of_its_rollout() {
+        let text = "payload: x\nrollout:\n  failAfter: 30s\n  waves:\n  - {name: canary, take: 1, soak: 10m}\n  - name: rest\n    maxConcurrency: 25%\n";
+        let rollout = read(text).unwrap().unwrap().rollout.unwrap();
+        assert_eq!((rollout.waves.len(), rollout.fail_after_millis()), (2, 30_000));
+        let slip = read("payload: x\nrollout:\n  waves:\n  - {name: canary, soaks: 10m}\n").unwrap_err();
+        assert!(slip.contains("soaks"), "{slip}");
     }
 
     #[test]

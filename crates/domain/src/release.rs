@@ -15,6 +15,7 @@ use crate::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::report::ResourceStatus;
 use crate::time::Timestamp;
 use crate::workload::{DeletionPolicy, Policies};
+use stage::Trouble;
 
 #[cfg(test)]
 mod laws;
@@ -154,10 +155,19 @@ pub struct Release {
 }
 
 impl Release {
-    /// Whether it is rendered, and waits until its rollout lets it through.
+    /// What it waits for, if it is rendered and not let through.
+    pub fn turn(&self) -> Option<&Trouble> {
+        match &self.stages.get(StageName::Released).state {
+            StageState::Waiting(turn) if self.goal == ReleaseGoal::Present && self.desired.is_some() => {
+                Some(turn)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it waits until its rollout lets it through.
     pub fn is_held(&self) -> bool {
-        let waits = matches!(self.stages.get(StageName::Released).state, StageState::Waiting(_));
-        self.goal == ReleaseGoal::Present && waits && self.desired.is_some()
+        self.turn().is_some_and(|turn| turn.reason != ROLLOUT_ENDED)
     }
 
     /// What holds it: a release that the cluster may hold a record of is not forgotten before the cluster has said that

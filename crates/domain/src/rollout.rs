@@ -24,7 +24,7 @@ mod tests;
 mod window;
 
 pub use amount::{Amount, Span};
-pub use assign::assign;
+pub use assign::{WaveOutlook, assign, outlook};
 pub use check::{MAX_WAVES, check, check_fleet};
 pub use steer::RolloutVerb;
 pub use step::{LetGo, Step, WaveTally};
@@ -33,7 +33,7 @@ pub use window::{Weekday, Window};
 /// How a publish spreads over its clusters. Without waves every cluster gets it at once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RolloutStrategy {
     /// One after another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +69,7 @@ impl RolloutStrategy {
 /// Clusters that get it together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Wave {
     /// Its name, unique in the rollout.
     pub name: String,
@@ -305,6 +305,18 @@ impl Rollout {
                 format!("Ended by {by} at {wave}; clusters it had not reached keep what they have.")
             }
             RolloutState::Superseded => "Something newer was published before it was over.".to_owned(),
+        }
+    }
+
+    /// How far one of its waves is, in a word or two.
+    pub fn wave_word(&self, at: usize) -> &'static str {
+        match at.cmp(&(self.wave as usize)) {
+            std::cmp::Ordering::Less => "Done",
+            std::cmp::Ordering::Greater => "Waiting",
+            std::cmp::Ordering::Equal => match self.state {
+                RolloutState::Completed => "Done",
+                _ => self.state.word(),
+            },
         }
     }
 

@@ -8,7 +8,7 @@ use crate::labels::Labels;
 use crate::name;
 use crate::overrides::Override;
 use crate::placement::Placement;
-use crate::rollout::RolloutStrategy;
+use crate::rollout::{Rollout, RolloutStrategy};
 use crate::rollup::Counts;
 use crate::time::Timestamp;
 
@@ -297,4 +297,7 @@ pub struct WorkloadView {
     /// The published revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_revision: Option<Revision>,
+    /// How it goes through its waves, if it does not go everywhere at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
 }

@@ -90,7 +90,7 @@ impl Hub {
             // Two servers on one database.
             Some(current) => return Err(Error::Changed { current }),
         }
-        store::workload::mark_all_published_dirty(&mut tx, self.clock().now()).await?;
+        store::queue::PLACER.mark_everything(&mut tx, self.clock().now()).await?;
         let message = format!("Cluster group {} was saved.", group.name);
         let event = NewEvent::new(EventKind::ClusterEdited, &actor.name, message);
         let status = if old.is_none() { 201 } else { 200 };

@@ -1,9 +1,10 @@
 //! The hub itself: store, clock, randomness and live notices in one cheap handle.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::event::NewEvent;
-use domain::{ClusterId, ProjectId};
+use domain::{ClusterId, ProjectId, WorkloadId};
 use rand::Rng;
 use serde::Serialize;
 use store::idempotency::Answer;
@@ -69,7 +70,8 @@ impl Hub {
         let last_seq = store::event::last_seq(&mut tx).await?;
         if !store.is_postgres() {
             // One server at a time: whoever claimed something before this start is gone.
-            store::workload::end_claims(&mut tx).await?;
+            store::queue::PLACER.end_claims(&mut tx).await?;
+            store::queue::ROLLOUTS.end_claims(&mut tx).await?;
         }
         tx.commit().await?;
         Ok(Self(Arc::new(Inner {
@@ -144,6 +146,12 @@ impl Hub {
             // In the same transaction: a client that never saw the answer asks again and gets this one (P2).
             store::idempotency::put(&mut tx, key, actor, answer, now).await?;
         }
+        let rollouts = done.every_rollout || !done.rollouts.is_empty();
+        if done.every_rollout {
+            store::queue::ROLLOUTS.mark_everything(&mut tx, now).await?;
+        }
+        let some: Vec<WorkloadId> = done.rollouts.iter().copied().collect();
+        store::queue::ROLLOUTS.mark(&mut tx, &some, now).await?;
         store::event::append(&mut tx, &done.events, now).await?;
         store::cluster::bump_wants(&mut tx, &done.wants_of).await?;
         tx.notify();
@@ -154,6 +162,9 @@ impl Hub {
         self.live().wants(&done.wants_of);
         if done.dirty {
             self.activators().placer.notify_one();
+        }
+        if rollouts {
+            self.activators().rollouts.notify_one();
         }
         Ok(())
     }
@@ -175,6 +186,10 @@ pub(crate) struct Done {
     pub wants_of: Vec<ClusterId>,
     /// Whether workloads were marked dirty.
     pub dirty: bool,
+    /// Workloads whose rollouts may go on.
+    pub rollouts: BTreeSet<WorkloadId>,
+    /// Whether every rollout may: clusters went silent or came back.
+    pub every_rollout: bool,
     /// The answer to keep: who asked, under which key, what they are told.
     pub answer: Option<(String, String, Answer)>,
 }

@@ -24,6 +24,7 @@ mod plan;
 mod release;
 mod render;
 mod report;
+mod rollout;
 mod sign_in;
 mod workload;
 

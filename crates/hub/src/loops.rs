@@ -11,6 +11,7 @@ use crate::Hub;
 
 mod placer;
 mod retention;
+mod rollouts;
 mod staleness;
 mod tail;
 
@@ -19,6 +20,8 @@ mod tail;
 pub(crate) struct Activators {
     /// Workloads were marked dirty.
     pub placer: Notify,
+    /// Rollouts may go on.
+    pub rollouts: Notify,
 }
 
 /// The running loops; dropping it does not stop them, [`Loops::stop`] does.
@@ -28,10 +31,11 @@ pub struct Loops {
 }
 
 impl Hub {
-    /// Starts placer, staleness, retention and, on PostgreSQL, the tail of what other servers write.
+    /// Starts placer, rollouts, staleness, retention and, on PostgreSQL, the tail of what other servers write.
     pub fn spawn_loops(&self) -> Loops {
         let loops = Loops { cancel: CancellationToken::new(), tasks: TaskTracker::new() };
         loops.tasks.spawn(placer::run(self.clone(), loops.cancel.clone()));
+        loops.tasks.spawn(rollouts::run(self.clone(), loops.cancel.clone()));
         loops.tasks.spawn(staleness::run(self.clone(), loops.cancel.clone()));
         loops.tasks.spawn(retention::run(self.clone(), loops.cancel.clone()));
         loops.tasks.spawn(tail::run(self.clone(), loops.cancel.clone()));
@@ -54,7 +58,7 @@ impl Loops {
 }
 
 /// How many loops there are.
-const LOOPS: usize = 4;
+const LOOPS: usize = 5;
 
 /// `base` plus or minus a fifth, so that servers do not march in step.
 fn jittered(base: Duration) -> Duration {

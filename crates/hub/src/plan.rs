@@ -49,6 +49,7 @@ impl Hub {
             expires_at: now.plus_millis(LASTS_MILLIS),
             findings: outlook.findings(&workload),
             blast_radius: outlook.blast_radius(),
+            waves: outlook.checked.waves.clone(),
             targets: Vec::new(),
             effects: BTreeMap::new(),
             decision: outlook.checked.decision.clone(),

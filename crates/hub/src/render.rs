@@ -1,5 +1,7 @@
 //! What every chosen cluster would get: the same for the plan and for the placer that carries it out.
 
+use std::collections::HashMap;
+
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
 use domain::exposure::of_objects;
@@ -7,9 +9,11 @@ use domain::placement::{ClusterGroup, Decision};
 use domain::release::Rendered;
 use domain::release::stage::Trouble;
 use domain::render::{Rendering, Unrendered};
+use domain::rollout::RolloutStrategy;
 use domain::workload::{Policies, Revision};
-use domain::{ClusterId, Digest, Finding};
+use domain::{ClusterId, Digest, Finding, rollout};
 
+use crate::workload::in_order;
 use crate::{Error, Hub};
 
 /// One cluster that should have it.
@@ -19,6 +23,8 @@ pub(crate) struct Target {
     pub name: String,
     pub reach: domain::cluster::Reach,
     pub revision: u32,
+    /// Its wave, if the revision goes in waves.
+    pub wave: Option<u32>,
     pub policies: Policies,
     pub rendered: Rendered,
     /// The bundle's bytes, to be stored under its digest.
@@ -27,13 +33,14 @@ pub(crate) struct Target {
     pub exposures: Option<Vec<store::exposure::Row>>,
 }
 
-/// Renders the revision for every chosen cluster, off the async threads.
+/// Renders the revision for every chosen cluster, off the async threads. Clusters that have a wave already keep it.
 pub(crate) async fn targets(
     hub: &Hub,
     workload: &str,
     revision: Revision,
     decision: &Decision,
     groups: Vec<ClusterGroup>,
+    waves: HashMap<ClusterId, u32>,
 ) -> Result<Vec<Target>, Error> {
     let chosen: Vec<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
     let mut tx = hub.read().await?;
@@ -52,12 +59,29 @@ pub(crate) async fn targets(
             groups: &groups,
             targets: &targets,
         };
-        clusters.iter().map(|cluster| target(&rendering, cluster)).collect()
+        let clusters = in_order(&chosen, &clusters);
+        let waves = waves_of(&rendering.spec.rollout, &clusters, &groups, &waves);
+        clusters.iter().zip(waves).map(|(cluster, wave)| target(&rendering, cluster, wave)).collect()
     };
     tokio::task::spawn_blocking(render_all).await.map_err(|error| Error::Internal(Box::new(error)))
 }
 
-fn target(rendering: &Rendering<'_>, cluster: &Cluster) -> Target {
+/// The waves of these clusters. A cluster that joined since the publish and is in none goes with the last.
+fn waves_of(
+    strategy: &RolloutStrategy,
+    clusters: &[&Cluster],
+    groups: &[ClusterGroup],
+    kept: &HashMap<ClusterId, u32>,
+) -> Vec<Option<u32>> {
+    if strategy.is_at_once() {
+        return vec![None; clusters.len()];
+    }
+    let last = u32::try_from(strategy.waves.len() - 1).unwrap_or(u32::MAX);
+    let waves = rollout::assign(strategy, clusters, groups, kept);
+    waves.into_iter().map(|wave| wave.or(Some(last))).collect()
+}
+
+fn target(rendering: &Rendering<'_>, cluster: &Cluster, wave: Option<u32>) -> Target {
     let (rendered, bytes, exposures) = match rendered(rendering, cluster) {
         Ok(bundle) => {
             let bytes = bundle.to_bytes();
@@ -71,6 +95,7 @@ fn target(rendering: &Rendering<'_>, cluster: &Cluster) -> Target {
         name: cluster.name.clone(),
         reach: cluster.reach,
         revision: rendering.revision,
+        wave,
         policies: rendering.spec.policies.clone(),
         rendered,
         bytes,

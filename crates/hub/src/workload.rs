@@ -6,6 +6,7 @@ use domain::cluster::Reach;
 use domain::guard::Exposures;
 use domain::labels::Labels;
 use domain::placement::Decision;
+use domain::rollout::WaveOutlook;
 use domain::workload::{DeletionPolicy, Workload, WorkloadSpec};
 use domain::{Digest, Finding};
 use store::Tx;
@@ -26,7 +27,7 @@ mod sync;
 mod unpublish;
 mod view;
 
-pub(crate) use check::parse;
+pub(crate) use check::{in_order, parse};
 
 /// What an edit changes; parts left out stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -76,6 +77,9 @@ pub struct CheckResult {
     /// Of the clusters it would go to, those that are not heard from as they should be.
     #[serde(skip)]
     pub away: BTreeMap<String, Reach>,
+    /// The waves it would go in; none if it would go everywhere at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waves: Vec<WaveOutlook>,
     /// What it would expose there.
     #[serde(skip)]
     pub exposures: Exposures,

@@ -29,6 +29,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, text: include_str!("../../../migrations/0006_exposures.sql") },
     Migration { version: 7, text: include_str!("../../../migrations/0007_cluster_schema.sql") },
     Migration { version: 8, text: include_str!("../../../migrations/0008_group_revision.sql") },
+    Migration { version: 9, text: include_str!("../../../migrations/0009_rollouts.sql") },
 ];
 
 /// Any number that no other program on the same PostgreSQL database is likely to take.

@@ -15,7 +15,7 @@ mod counts;
 mod fleet;
 mod list;
 mod reach;
-mod row;
+pub(crate) mod row;
 mod save;
 
 pub(crate) use counts::flush as flush_counts;
@@ -70,13 +70,13 @@ pub async fn all_of_workload(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<Re
 
 /// What is expected of this cluster, by release. Read at every publish, so it reads no more than it tells.
 pub async fn wants_of_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<Want>, Error> {
-    let rows = sql(
-        "SELECT id, workload_name, goal, generation, sync_nonce, revision, released, policies FROM release \
-                    WHERE cluster_id = $1 AND wanted = 1 ORDER BY id",
-    )
-    .text(cluster)
-    .rows(tx)
-    .await?;
+    let rows =
+        sql("SELECT id, workload_name, goal, generation, sync_nonce, released_revision, released, policies \
+         FROM release \
+                    WHERE cluster_id = $1 AND wanted = 1 ORDER BY id")
+        .text(cluster)
+        .rows(tx)
+        .await?;
     Ok(all(&rows, "release", row::expected).into_iter().filter_map(Expected::want).collect())
 }
 

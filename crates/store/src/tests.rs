@@ -16,5 +16,6 @@ mod people;
 mod placer_queue;
 mod releases;
 mod repeated_requests;
+mod rollouts;
 mod tally;
 mod workloads;

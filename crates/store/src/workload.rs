@@ -1,20 +1,16 @@
-//! Workloads with their drafts, and the queue of those the placer has to look at.
+//! Workloads with their drafts.
 
 use domain::workload::{Workload, WorkloadSpec};
 use domain::{ProjectId, WorkloadId};
 
 use crate::label::{self, Owner};
+use crate::queue::PLACER;
 use crate::record::{Record, Why, all, one};
 use crate::sql::{containing, json, sql};
 use crate::{Error, Tx};
 
-mod dirty;
 mod list;
 
-pub use dirty::{
-    claim as claim_dirty, end_claims, mark as mark_dirty, mark_all_published as mark_all_published_dirty,
-    settle as settle_dirty,
-};
 pub use list::{Order, list};
 
 const SELECT: &str = "SELECT id, project_id, name, labels, intent, published, draft_changed, created_by, created_at, \
@@ -40,7 +36,7 @@ pub async fn insert(tx: &mut Tx, workload: &Workload) -> Result<(), Error> {
     .bind(json(&workload.draft)?)
     .run(tx)
     .await?;
-    dirty::begin(tx, workload.id, workload.created_at).await?;
+    PLACER.begin(tx, workload.id, workload.created_at).await?;
     label::save(tx, Owner::Workload, &workload.id.to_string(), &workload.labels).await
 }
 

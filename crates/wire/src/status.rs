@@ -4,6 +4,7 @@ use domain::cluster::Reach;
 use domain::condition::Condition;
 use domain::health::Health;
 use domain::release::{ReleaseView, Stages, State, Sync};
+use domain::rollout::Rollout;
 use domain::rollup::Counts;
 use domain::{ClusterId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -17,12 +18,16 @@ pub struct Status {
     pub counts: Counts,
     /// One entry per cluster, worst first.
     pub target_clusters: Vec<TargetCluster>,
+    /// How it goes through its waves, if it does not go everywhere at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
 }
 
 impl Status {
     /// The status made of these releases.
-    pub fn of(releases: Vec<ReleaseView>) -> Self {
+    pub fn of(releases: Vec<ReleaseView>, rollout: Option<Rollout>) -> Self {
         Self {
+            rollout,
             counts: releases.iter().map(|release| release.state).collect(),
             target_clusters: releases.into_iter().map(TargetCluster::from).collect(),
         }
@@ -31,6 +36,12 @@ impl Status {
     /// Whether nothing is on its way any more; what is left needs time, a person, or nothing.
     pub fn is_settled(&self) -> bool {
         self.counts.moving() == 0
+            || (self.rollout_waits() && self.counts.moving() == self.counts.of(State::Pending))
+    }
+
+    /// Whether clusters wait for a rollout that goes on only if a person says so.
+    pub fn rollout_waits(&self) -> bool {
+        self.rollout.as_ref().is_some_and(|rollout| rollout.state.needs_a_person())
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use domain::manifest;
 use domain::placement::Decision;
+use domain::rollout::RolloutStrategy;
 use domain::workload::{NewWorkload, Source, Workload, WorkloadSpec, WorkloadView};
 use serde::Serialize;
 use serde_json::Value;
@@ -43,6 +44,9 @@ pub struct Apply {
     /// How it is kept, as in deletion=orphan or ttlSecondsAfterFinished=60; lists are JSON [default: what the workload has]
     #[arg(long = "policy", value_name = "NAME=VALUE", value_parser = policy)]
     policies: Vec<(String, Value)>,
+    /// How a publish spreads; said in the definition file alone.
+    #[arg(skip)]
+    rollout: Option<RolloutStrategy>,
     /// Only say what would be found and where it would go; store nothing
     #[arg(long)]
     dry_run: bool,
@@ -107,6 +111,7 @@ impl Apply {
         self.name = self.name.take().or_else(|| definition.name.clone());
         self.namespace = self.namespace.take().or(definition.namespace);
         self.addon = self.addon.or(definition.addon);
+        self.rollout = definition.rollout;
         // Flags win: what comes later replaces.
         self.policies.splice(0..0, definition.policies);
         source::collect(&paths)
@@ -154,6 +159,7 @@ impl Apply {
         spec.source = Source::Yaml { files: collected.files.clone() };
         spec.placement = self.placement.on(spec.placement)?;
         spec.addon = self.addon.unwrap_or(spec.addon);
+        spec.rollout = self.rollout.clone().unwrap_or(spec.rollout);
         let policies = self.policies.iter().cloned().collect();
         spec.policies = spec.policies.with(&policies).map_err(|why| {
             Failure::usage(

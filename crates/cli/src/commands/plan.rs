@@ -5,6 +5,7 @@ use domain::plan::{
     Effect, EffectGroup, FieldChange, ObjectEffect, Outcome, Plan as Planned, Tally, TargetChange,
     TargetState,
 };
+use domain::rollout::WaveOutlook;
 use serde_json::Value;
 
 use crate::exit::Exit;
@@ -115,7 +116,18 @@ fn head(plan: &Planned) -> String {
     if not_asked + open > 0 {
         text.push_str(&format!(", {} not tested", not_asked + open));
     }
-    text + "."
+    text.push('.');
+    let wave = |outlook: &WaveOutlook| {
+        let soak = outlook.wave.soak.as_ref().map(|soak| format!(", soaks {soak}")).unwrap_or_default();
+        let asks = if outlook.wave.approval { ", asks for approval" } else { "" };
+        let clusters = plural(outlook.clusters as usize, "cluster");
+        format!("{} ({} {clusters}{soak}{asks})", outlook.wave.name, outlook.clusters)
+    };
+    let waves: Vec<String> = plan.waves.iter().map(wave).collect();
+    if !waves.is_empty() {
+        text.push_str(&format!("\nIn waves: {}.", clean(&waves.join(" → "))));
+    }
+    text
 }
 
 fn tell(plan: &Planned, out: &Out) -> Result<(), Failure> {

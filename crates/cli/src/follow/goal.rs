@@ -1,9 +1,11 @@
 //! Where a wait should get, and how far a status is from it. Judging is pure; only what a status can't tell is asked for.
 
 use domain::release::{State, Sync};
+use domain::rollout::RolloutState;
 use domain::workload::Intent;
 use wire::{Client, Status, TargetCluster};
 
+use crate::clock;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -89,8 +91,20 @@ impl Goal {
 
 fn runs(revision: u32, clusters: &[String], status: &Status) -> Verdict {
     let targets = &status.target_clusters;
-    if targets.iter().any(|target| target.state.is_moving()) {
+    let waits = status.rollout_waits();
+    let moves =
+        |target: &TargetCluster| target.state.is_moving() && !(waits && target.state == State::Pending);
+    if targets.iter().any(moves) {
         return Verdict::Moving;
+    }
+    match status.rollout.as_ref().filter(|rollout| rollout.revision == revision) {
+        Some(rollout)
+            if matches!(rollout.state, RolloutState::AutoPaused { .. } | RolloutState::Aborted { .. }) =>
+        {
+            return Verdict::Failing;
+        }
+        Some(rollout) if waits => return Verdict::Stuck(rollout.sentence(clock::now())),
+        _ => {}
     }
     let has_it = |name: &String| {
         targets.iter().any(|target| {
@@ -181,7 +195,7 @@ mod tests {
         let goal = Goal::Runs { revision: 2, clusters: vec!["a".into(), "b".into()] };
         let targets: Vec<TargetCluster> = targets.iter().map(|(n, s, r)| target(n, *s, *r)).collect();
         let counts = targets.iter().map(|target| target.state).collect();
-        goal.judge(&Status { counts, target_clusters: targets })
+        goal.judge(&Status { counts, target_clusters: targets, rollout: None })
     }
 
     #[test]
@@ -216,7 +230,7 @@ mod tests {
     #[test]
     fn a_removal_is_not_judged_before_it_begins() {
         let broken = target("a", State::Degraded, 1);
-        let mut status = Status { counts: Default::default(), target_clusters: vec![broken] };
+        let mut status = Status { target_clusters: vec![broken], ..Status::default() };
         assert_eq!(Goal::RunsNowhere.judge(&status), Verdict::Moving);
         status.target_clusters[0].sync = Sync::Removing;
         assert_eq!(Goal::RunsNowhere.judge(&status), Verdict::Failing);

@@ -15,6 +15,7 @@ use crate::id::{ClusterId, PlanId, ReleaseId, WorkloadId};
 use crate::manifest::Manifest;
 use crate::placement::Decision;
 use crate::report::Goal;
+use crate::rollout::WaveOutlook;
 use crate::time::Timestamp;
 
 /// A question to a cluster's agent: what would this do? Nothing is written.
@@ -97,6 +98,9 @@ pub struct BasisTarget {
     pub bundle: Option<Digest>,
     /// What it may apply now: another publish in between changes this.
     pub released: Option<Digest>,
+    /// Its wave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wave: Option<u32>,
 }
 
 /// What a plan depends on: if any of this changes, it is stale.
@@ -143,6 +147,9 @@ pub struct Plan {
     pub findings: Vec<Finding>,
     /// What it takes away.
     pub blast_radius: BlastRadius,
+    /// The waves it would go in; none if it would go everywhere at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waves: Vec<WaveOutlook>,
     /// Every cluster, by name.
     pub targets: Vec<PlanTarget>,
     /// What would happen, by digest; many clusters share one.
@@ -284,6 +291,7 @@ mod tests {
             change: TargetChange::Get,
             bundle: Some(Digest::of(bundle.as_bytes())),
             released: released.map(|text| Digest::of(text.as_bytes())),
+            wave: None,
         };
         Basis { workload: WorkloadId::from_parts(1, 1), draft: 1, targets: vec![target(1), target(2)] }
     }
@@ -312,6 +320,7 @@ mod tests {
             created_at: Timestamp::from_millis(0),
             expires_at: Timestamp::from_millis(1),
             findings: Vec::new(),
+            waves: Vec::new(),
             blast_radius: BlastRadius::default(),
             targets: Vec::new(),
             effects: BTreeMap::new(),

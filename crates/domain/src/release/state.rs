@@ -256,7 +256,8 @@ impl Release {
             _ => {}
         }
         // While it waits for its turn, trouble with what runs there comes first.
-        let untold = (self.is_held() && self.present_state().is_failing()).then_some(StageName::Released);
+        let untold =
+            (self.turn().is_some() && self.present_state().is_failing()).then_some(StageName::Released);
         let mut stages = self.stages.iter().filter(|stage| !stage.state.is_over());
         match stages.find(|stage| Some(stage.name) != untold).map(|stage| (stage.name, &stage.state)) {
             Some((_, StageState::Waiting(trouble) | StageState::Failed(trouble))) => told(trouble),

@@ -403,13 +403,17 @@ fn held() -> Release {
 fn a_cluster_that_waits_for_its_wave_keeps_what_it_has_and_says_so() {
     let mut release = held();
     assert!(release.is_held());
-    assert_eq!((release.state(), release.message()), (State::Pending, "Waits for wave 2 of 2 (rest).".into()));
+    assert_eq!(
+        (release.state(), release.message()),
+        (State::Pending, "Waits for wave 2 of 2 (rest).".into())
+    );
     assert_eq!((release.revision, release.released_revision), (Some(2), Some(1)));
     let want = release.want("web").unwrap();
     assert_eq!(want.generation, 1);
     assert!(matches!(want.goal, Goal::Present { bundle: b, revision: 1, .. } if b == bundle(1)));
     // What runs there is reported on, and its trouble is louder than the wait.
-    let report = with_health(operational(&release), HealthStatus::Degraded, "Deployment web: 0 of 2 pods are ready.");
+    let report =
+        with_health(operational(&release), HealthStatus::Degraded, "Deployment web: 0 of 2 pods are ready.");
     release.record(&report, at(6)).unwrap();
     assert_eq!(release.state(), State::Degraded);
     assert_eq!(release.message(), "Deployment web: 0 of 2 pods are ready.");
@@ -433,7 +437,10 @@ fn a_cluster_whose_wave_opens_is_told_to_run_what_was_rendered_for_it() {
 fn what_a_cluster_has_already_waits_for_no_wave() {
     let mut release = healthy();
     assert!(!release.hold(2, Rendered::Bundle(bundle(1)), Policies::default(), turn(), at(5)));
-    assert_eq!((release.state(), release.is_held(), release.released_revision), (State::Healthy, false, Some(2)));
+    assert_eq!(
+        (release.state(), release.is_held(), release.released_revision),
+        (State::Healthy, false, Some(2))
+    );
 }
 
 #[test]
@@ -445,7 +452,10 @@ fn a_cluster_of_an_ended_rollout_is_suspended_until_the_next_publish() {
         ..Trouble::default()
     };
     assert!(release.end_hold(why, at(7)));
-    assert_eq!((release.state(), release.message()), (State::Suspended, "The rollout of revision 2 was ended.".into()));
+    assert_eq!(
+        (release.state(), release.message()),
+        (State::Suspended, "The rollout of revision 2 was ended.".into())
+    );
     assert!(release.target(3, Rendered::Bundle(bundle(3)), Policies::default(), at(8)));
     assert_eq!(release.state(), State::Queued);
 }
@@ -453,6 +463,9 @@ fn a_cluster_of_an_ended_rollout_is_suspended_until_the_next_publish() {
 #[test]
 fn a_removal_that_turns_into_a_wait_goes_back_to_what_ran() {
     let mut release = removing();
-    assert!(release.hold(2, Rendered::Bundle(bundle(2)), Policies::default(), turn(), at(5)), "tell the cluster");
+    assert!(
+        release.hold(2, Rendered::Bundle(bundle(2)), Policies::default(), turn(), at(5)),
+        "tell the cluster"
+    );
     assert!(matches!(release.want("web").unwrap().goal, Goal::Present { bundle: b, .. } if b == bundle(1)));
 }

@@ -121,7 +121,7 @@ impl Release {
         })
     }
 
-    /// The same for a cluster that its rollout has not let through yet: it is told which wave it waits for, and keeps what
+    /// The same for a cluster of a wave that its rollout has not let through yet: it is told which wave it waits for, and keeps what
     /// it has until [`Release::let_go`]. One that has the bundle already has nothing to wait for.
     pub fn hold(
         &mut self,
@@ -132,6 +132,14 @@ impl Release {
         at: Timestamp,
     ) -> bool {
         match rendered {
+            // It waits for this already, or will never be let through.
+            Rendered::Bundle(digest)
+                if self.turn().is_some()
+                    && self.revision == Some(revision)
+                    && self.desired.as_ref() == Some(&digest) =>
+            {
+                false
+            }
             Rendered::Bundle(digest) if !self.runs(&digest, &policies) => self.changing(at, |release| {
                 release.revision = Some(revision);
                 release.wait(StageName::Released, StageState::Waiting(turn), Some(digest), at)
@@ -151,7 +159,9 @@ impl Release {
     pub fn end_hold(&mut self, why: Trouble, at: Timestamp) -> bool {
         let held = self.is_held();
         if held {
-            self.changing(at, |release| release.stages.set(StageName::Released, StageState::Waiting(why), at));
+            self.changing(at, |release| {
+                release.stages.set(StageName::Released, StageState::Waiting(why), at)
+            });
         }
         held
     }

@@ -11,7 +11,6 @@ const KEPT_CHARS: usize = 60;
 
 /// A number of clusters, or a percentage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String, example = "25%"))]
 pub enum Amount {
     /// So many.
     Count(u32),
@@ -83,7 +82,6 @@ impl<'de> Deserialize<'de> for Amount {
 
 /// A time span such as `90s`, `10m`, `1h30m` or `2d`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String, example = "10m"))]
 pub struct Span {
     text: String,
     millis: Option<i64>,
@@ -152,6 +150,35 @@ impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         read(deserializer, "a time span such as 10m")
     }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for Amount {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        text("A number of clusters, or a percentage.", "25%")
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for Amount {}
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for Span {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        text("A time span: numbers with units, the larger first.", "1h30m")
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for Span {}
+
+#[cfg(feature = "openapi")]
+fn text(about: &str, example: &str) -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+    let text = utoipa::openapi::schema::Object::with_type(utoipa::openapi::schema::Type::String);
+    utoipa::openapi::schema::ObjectBuilder::from(text)
+        .description(Some(about))
+        .examples([serde_json::json!(example)])
+        .into()
 }
 
 /// Reads a text, or a number for its own text: in YAML nobody quotes `3`.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{RolloutStrategy, Wave};
 use crate::cluster::Cluster;
 use crate::id::ClusterId;
@@ -37,6 +39,36 @@ pub fn assign(
         u32::try_from(at).ok()
     };
     chosen.iter().map(|cluster| wave_of(cluster)).collect()
+}
+
+/// A wave, and what it would be made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WaveOutlook {
+    /// The wave.
+    pub wave: Wave,
+    /// How many clusters it has.
+    pub clusters: u32,
+    /// The names of the first of them.
+    pub first: Vec<String>,
+}
+
+/// Names told of a wave.
+const TOLD: usize = 12;
+
+/// What every wave would be made of, for these clusters in the order of the decision.
+pub fn outlook(strategy: &RolloutStrategy, chosen: &[&Cluster], groups: &[ClusterGroup]) -> Vec<WaveOutlook> {
+    let empty = |wave: &Wave| WaveOutlook { wave: wave.clone(), clusters: 0, first: Vec::new() };
+    let mut waves: Vec<WaveOutlook> = strategy.waves.iter().map(empty).collect();
+    for (cluster, wave) in chosen.iter().zip(assign(strategy, chosen, groups, &HashMap::new())) {
+        let Some(wave) = wave.and_then(|wave| waves.get_mut(wave as usize)) else { continue };
+        wave.clusters += 1;
+        if wave.first.len() < TOLD {
+            wave.first.push(cluster.name.clone());
+        }
+    }
+    waves
 }
 
 impl Wave {

@@ -62,8 +62,11 @@ fn check_name(before: &[Wave], wave: &Wave) -> Option<(&'static str, Finding)> {
 }
 
 fn check_wave(wave: &Wave) -> Vec<(&'static str, Finding)> {
-    let amounts =
-        [("take", &wave.take, 1), ("maxConcurrency", &wave.max_concurrency, 1), ("maxFailures", &wave.max_failures, 0)];
+    let amounts = [
+        ("take", &wave.take, 1),
+        ("maxConcurrency", &wave.max_concurrency, 1),
+        ("maxFailures", &wave.max_failures, 0),
+    ];
     let mut findings: Vec<(&'static str, Finding)> = amounts
         .into_iter()
         .filter_map(|(field, amount, least)| Some((field, bad_amount(wave, field, amount.as_ref()?, least)?)))
@@ -113,8 +116,11 @@ fn after_the_rest(waves: &[Wave]) -> Option<Finding> {
         waves[rest].name, after.name
     );
     Some(
-        error(message, "Say which clusters the earlier wave is for, or how many it takes; or move it to the end.")
-            .at(format!("/rollout/waves/{rest}/target")),
+        error(
+            message,
+            "Say which clusters the earlier wave is for, or how many it takes; or move it to the end.",
+        )
+        .at(format!("/rollout/waves/{rest}/target")),
     )
 }
 
@@ -149,7 +155,10 @@ pub fn check_fleet(strategy: &RolloutStrategy, chosen: &[&Cluster], groups: &[Cl
         }
         let taken = chosen.iter().any(|cluster| wave.is_for(cluster, groups));
         let (why, hint) = if taken {
-            (": earlier waves have all its clusters", "Take clusters from the waves before it, or take it away.")
+            (
+                ": earlier waves have all its clusters",
+                "Take clusters from the waves before it, or take it away.",
+            )
         } else {
             ("", "Correct its clusters, groups or labels, or take it away.")
         };

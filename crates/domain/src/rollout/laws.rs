@@ -20,16 +20,20 @@ fn any_strategy() -> impl Strategy<Value = RolloutStrategy> {
     let wave = (0..3_u32, prop::option::of(1..4_u32), 0..2_u32, 0..3_i64, any::<bool>());
     prop::collection::vec(wave, 1..4).prop_map(|waves| {
         let last = waves.len() - 1;
-        let wave = |(n, (take, most, failures, soak, approval)): (usize, (u32, Option<u32>, u32, i64, bool))| Wave {
-            name: format!("w-{n}"),
-            take: (n < last).then_some(Amount::Count(take + 1)),
-            max_concurrency: most.map(Amount::Count),
-            max_failures: Some(Amount::Count(failures)),
-            soak: format!("{soak}m").parse().ok(),
-            approval,
-            ..Wave::default()
-        };
-        RolloutStrategy { waves: waves.into_iter().enumerate().map(wave).collect(), ..RolloutStrategy::default() }
+        let wave =
+            |(n, (take, most, failures, soak, approval)): (usize, (u32, Option<u32>, u32, i64, bool))| Wave {
+                name: format!("w-{n}"),
+                take: (n < last).then_some(Amount::Count(take + 1)),
+                max_concurrency: most.map(Amount::Count),
+                max_failures: Some(Amount::Count(failures)),
+                soak: format!("{soak}m").parse().ok(),
+                approval,
+                ..Wave::default()
+            };
+        RolloutStrategy {
+            waves: waves.into_iter().enumerate().map(wave).collect(),
+            ..RolloutStrategy::default()
+        }
     })
 }
 

@@ -77,7 +77,9 @@ impl Rollout {
             return Ok(());
         }
         let why = match (verb, self.state.is_active()) {
-            (_, false) => format!("the rollout of revision {} is {}", self.revision, lower(self.state.word())),
+            (_, false) => {
+                format!("the rollout of revision {} is {}", self.revision, lower(self.state.word()))
+            }
             (RolloutVerb::Resume, _) => "it is not paused".to_owned(),
             (RolloutVerb::Approve, _) => "no wave of it waits for an approval".to_owned(),
             (RolloutVerb::Promote, _) => "no wave of it is soaking".to_owned(),

@@ -75,23 +75,23 @@ impl Rollout {
     /// Takes in what became of its waves and goes on as far as they allow.
     pub fn step(&mut self, workload: &str, tallies: &[WaveTally], now: Timestamp) -> Step {
         let mut step = Step::default();
+        if matches!(self.state, RolloutState::Aborted { .. } | RolloutState::Superseded) {
+            // What it had reached stays told; those that still wait learn that it is over.
+            step.end_held = self.state != RolloutState::Superseded;
+            return step;
+        }
         for (at, progress) in self.waves.iter_mut().enumerate() {
             progress.take(&tallies.get(at).cloned().unwrap_or_default());
         }
         match self.state {
-            RolloutState::Superseded => return step,
-            RolloutState::Aborted { .. } => {
-                step.end_held = true;
-                return step;
-            }
             // Who joins after the end gets it at once.
             RolloutState::Completed => {
                 let held = tallies.iter().any(|tally| tally.held > 0);
                 step.let_go = held.then_some(LetGo { wave: self.wave, most: u32::MAX });
                 return step;
             }
-            RolloutState::Paused { .. } | RolloutState::AutoPaused { .. } => return step,
             RolloutState::AwaitingApproval | RolloutState::Running | RolloutState::Soaking { .. } => {}
+            _ => return step,
         }
         let before = (self.state.clone(), self.wave);
         self.advance(tallies, now);
@@ -176,7 +176,9 @@ impl Rollout {
             self.opens_at = Some(opens);
             return;
         }
-        if most > 0 && let Some(progress) = self.waves.get_mut(at) {
+        if most > 0
+            && let Some(progress) = self.waves.get_mut(at)
+        {
             progress.opened_at = progress.opened_at.or(Some(now));
         }
         step.let_go = Some(LetGo { wave, most });

@@ -76,7 +76,8 @@ fn a_cluster_that_joins_moves_no_other_to_another_wave() {
     let fleet: Vec<Cluster> = (1..=4).map(|n| cluster(n, &[])).collect();
     let before = waves_of(&canary(), &fleet[1..], &[]);
     assert_eq!(before, [Some(0), Some(1), Some(1)]);
-    let kept: HashMap<_, _> = fleet[1..].iter().zip(&before).map(|(one, wave)| (one.id, wave.unwrap())).collect();
+    let kept: HashMap<_, _> =
+        fleet[1..].iter().zip(&before).map(|(one, wave)| (one.id, wave.unwrap())).collect();
     // The new one comes first in the decision, and would be the canary of a rollout that begins now.
     let chosen: Vec<&Cluster> = fleet.iter().collect();
     assert_eq!(assign(&canary(), &chosen, &[], &kept), [Some(1), Some(0), Some(1), Some(1)]);
@@ -136,7 +137,11 @@ fn g511_names_the_wave_without_clusters_and_the_clusters_without_a_wave() {
     assert_eq!(
         messages(&findings),
         [
-            ("G511", "/rollout/waves", "These clusters are in no wave, so they would never get this revision."),
+            (
+                "G511",
+                "/rollout/waves",
+                "These clusters are in no wave, so they would never get this revision."
+            ),
             ("G511", "/rollout/waves/0/target", "The wave \"canary\" has none of the chosen clusters."),
             (
                 "G511",
@@ -207,7 +212,10 @@ fn a_wave_begins_when_the_one_before_was_operational_for_its_soak_time() {
     let step = rollout.step("web", &[tally(0, 0, 1), tally(4, 0, 0)], minutes(2));
     assert_eq!(rollout.state, RolloutState::Soaking { until: minutes(12) });
     assert_eq!((step.let_go, step.again_at), (None, Some(minutes(12))));
-    assert_eq!(words(&step), ["web revision 4: Wave 1 of 2 (canary) is operational and is watched for 10 min."]);
+    assert_eq!(
+        words(&step),
+        ["web revision 4: Wave 1 of 2 (canary) is operational and is watched for 10 min."]
+    );
 
     // It restarts while it is watched: its time begins anew.
     rollout.step("web", &[tally(0, 1, 0), tally(4, 0, 0)], minutes(5));
@@ -249,7 +257,10 @@ fn p29_too_many_failures_pause_it_before_the_next_wave_and_only_after_their_time
 
     let failing = WaveTally { failing: 1, ..WaveTally::default() };
     let step = rollout.step("web", &[failing.clone(), tally(4, 0, 0)], minutes(2));
-    assert_eq!(rollout.state, RolloutState::AutoPaused { why: "1 of 1 cluster fails in canary, 0 may.".into() });
+    assert_eq!(
+        rollout.state,
+        RolloutState::AutoPaused { why: "1 of 1 cluster fails in canary, 0 may.".into() }
+    );
     assert_eq!((step.let_go, step.news[0].severity), (None, Severity::Error));
     // Nothing goes on by itself, also if it heals.
     assert_eq!(rollout.step("web", &[tally(0, 0, 1), tally(4, 0, 0)], minutes(3)).let_go, None);
@@ -326,7 +337,10 @@ fn outside_its_window_nothing_is_let_through() {
     let held = [tally(1, 0, 0), tally(4, 0, 0)];
     let step = rollout.step("web", &held, noon);
     assert_eq!((step.let_go, step.again_at), (None, Some(night)));
-    assert_eq!(rollout.sentence(noon), "Wave 1 of 2 (canary) waits: outside the window, which opens in 10 h.");
+    assert_eq!(
+        rollout.sentence(noon),
+        "Wave 1 of 2 (canary) waits: outside the window, which opens in 10 h."
+    );
     assert_eq!(rollout.step("web", &held, night).let_go, Some(LetGo { wave: 0, most: 1 }));
 }
 

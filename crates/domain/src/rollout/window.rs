@@ -34,8 +34,7 @@ pub enum Weekday {
 
 impl Weekday {
     /// All of them, Monday first.
-    pub const ALL: [Self; 7] =
-        [Self::Mon, Self::Tue, Self::Wed, Self::Thu, Self::Fri, Self::Sat, Self::Sun];
+    pub const ALL: [Self; 7] = [Self::Mon, Self::Tue, Self::Wed, Self::Thu, Self::Fri, Self::Sat, Self::Sun];
 
     /// The word in JSON and in forms.
     pub const fn word(self) -> &'static str {
@@ -60,7 +59,7 @@ impl Weekday {
 /// which it opens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Window {
     /// The days on which it opens; empty for every day.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -118,7 +117,11 @@ impl Window {
         if !self.utc_offset.is_empty() && offset(&self.utc_offset).is_none() {
             let message =
                 format!("The window's utcOffset is {:?}, which is no offset from UTC.", self.utc_offset);
-            findings.push(error("utcOffset", message, "Write it as +01:00 or -05:30, or leave it out for UTC."));
+            findings.push(error(
+                "utcOffset",
+                message,
+                "Write it as +01:00 or -05:30, or leave it out for UTC.",
+            ));
         }
         if findings.is_empty() && self.hours().is_none() {
             let message = format!(

@@ -26,8 +26,8 @@ impl Hub {
         let now = self.clock().now();
         let workloads = store::release::delete_of_cluster(&mut tx, cluster.id).await?;
         store::cluster::delete(&mut tx, cluster.id).await?;
-        store::workload::mark_all_published_dirty(&mut tx, now).await?;
-        store::workload::mark_dirty(&mut tx, &workloads, now).await?;
+        store::queue::PLACER.mark_everything(&mut tx, now).await?;
+        store::queue::PLACER.mark(&mut tx, &workloads, now).await?;
         let left =
             if held > 0 { format!("; {held} of its workloads are left as they are") } else { String::new() };
         let event = NewEvent::new(
@@ -37,7 +37,14 @@ impl Hub {
         )
         .cluster(cluster.id, name)
         .weighing(if held > 0 { Severity::Warning } else { Severity::Note });
-        let done = Done { events: vec![event], wants_of: vec![cluster.id], dirty: true, answer: None };
+        let done = Done {
+            events: vec![event],
+            wants_of: vec![cluster.id],
+            dirty: true,
+            every_rollout: true,
+            answer: None,
+            ..Done::default()
+        };
         self.commit(tx, done).await
     }
 }

@@ -34,7 +34,7 @@ impl Hub {
         if !store::cluster::update(&mut tx, &cluster, before.revision).await? {
             return Err(Error::Changed { current: cluster.revision });
         }
-        store::workload::mark_all_published_dirty(&mut tx, self.clock().now()).await?;
+        store::queue::PLACER.mark_everything(&mut tx, self.clock().now()).await?;
         let message = format!("Cluster {name} was changed: {}.", changes(&before, &cluster));
         let event = NewEvent::new(EventKind::ClusterEdited, &actor.name, message).cluster(cluster.id, name);
         self.commit(tx, Done::dirty_with(event)).await?;

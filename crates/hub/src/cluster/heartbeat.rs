@@ -27,6 +27,7 @@ impl Hub {
         let now = self.clock().now();
         for (id, before) in store::cluster::touch(tx, &[cluster], now).await? {
             store::release::reach_of_cluster(tx, id, Reach::Online, now).await?;
+            done.every_rollout |= before == Reach::Offline;
             let Some(found) = store::cluster::by_id(tx, id).await? else { continue };
             let word = if before == Reach::Offline { "online" } else { "online again" };
             let message = format!("Cluster {} is {word}.", found.name);

@@ -28,7 +28,7 @@ impl Hub {
             ..Cluster::new(self.ids().make(ClusterId::from_parts), new.name, new.kind, now)
         };
         store::cluster::insert(&mut tx, &cluster).await?;
-        store::workload::mark_all_published_dirty(&mut tx, now).await?;
+        store::queue::PLACER.mark_everything(&mut tx, now).await?;
         let message = format!("Cluster {} was registered.", cluster.name);
         let event = NewEvent::new(EventKind::ClusterRegistered, &actor.name, message)
             .cluster(cluster.id, &cluster.name);

@@ -88,7 +88,7 @@ impl Hub {
             )
         };
         store::cluster::insert(tx, &cluster).await?;
-        store::workload::mark_all_published_dirty(tx, now).await?;
+        store::queue::PLACER.mark_everything(tx, now).await?;
         done.dirty = true;
         Ok(cluster)
     }

@@ -55,7 +55,7 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
 
 async fn mark_everything(hub: &Hub) -> Result<(), Error> {
     let mut tx = hub.write().await?;
-    store::workload::mark_all_published_dirty(&mut tx, hub.clock().now()).await?;
+    store::queue::PLACER.mark_everything(&mut tx, hub.clock().now()).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -64,7 +64,7 @@ async fn mark_everything(hub: &Hub) -> Result<(), Error> {
 async fn pass(hub: &Hub) -> Result<usize, Error> {
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
-    let due = store::workload::claim_dirty(&mut tx, BATCH, now, now.plus_millis(CLAIM_MILLIS)).await?;
+    let due = store::queue::PLACER.claim(&mut tx, BATCH, now, now.plus_millis(CLAIM_MILLIS)).await?;
     if due.is_empty() {
         return Ok(0);
     }

@@ -59,5 +59,6 @@ async fn mark_silent(hub: &Hub, id: ClusterId, started: Timestamp) -> Result<(),
     let event = NewEvent::new(EventKind::ClusterReach, "flotilla", message)
         .cluster(id, name)
         .weighing(Severity::Warning);
-    hub.commit(tx, Done::with(event)).await
+    // Who can't be asked holds no rollout up (E-5).
+    hub.commit(tx, Done { every_rollout: reach == Reach::Offline, ..Done::with(event) }).await
 }

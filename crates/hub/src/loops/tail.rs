@@ -50,6 +50,7 @@ async fn look(hub: &Hub) {
     hub.live().all_wants();
     hub.live().plan();
     hub.activators().placer.notify_one();
+    hub.activators().rollouts.notify_one();
 }
 
 async fn newest(hub: &Hub) -> Result<i64, Error> {

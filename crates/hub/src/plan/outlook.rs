@@ -49,12 +49,14 @@ impl Outlook {
             change: TargetChange::Get,
             bundle: bundle_of(target).cloned(),
             released: released(target.cluster),
+            wave: target.wave,
         });
         let lose = self.leaving.iter().map(|(_, release)| BasisTarget {
             cluster: release.cluster,
             change: TargetChange::Lose,
             bundle: None,
             released: release.released.clone(),
+            wave: None,
         });
         Basis { workload: workload.id, draft: workload.revision, targets: get.chain(lose).collect() }.hash()
     }
@@ -94,7 +96,8 @@ impl Hub {
             message: String::new(),
             created_at: self.clock().now(),
         };
-        let targets = targets(self, &workload.name, revision, &checked.decision, groups).await?;
+        let targets =
+            targets(self, &workload.name, revision, &checked.decision, groups, HashMap::new()).await?;
         Ok(Outlook { checked, targets, present, leaving, revision: number })
     }
 }

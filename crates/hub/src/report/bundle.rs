@@ -34,7 +34,7 @@ impl Hub {
     /// Bytes that were lost come back by rendering again: the same revision gives the same digest (S4-8, P32).
     async fn render_again(&self, release: &Release) -> Result<(), Error> {
         let mut tx = self.write().await?;
-        store::workload::mark_dirty(&mut tx, &[release.workload], self.clock().now()).await?;
+        store::queue::PLACER.mark(&mut tx, &[release.workload], self.clock().now()).await?;
         self.commit(tx, Done { dirty: true, ..Done::default() }).await
     }
 }

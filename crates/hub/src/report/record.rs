@@ -62,7 +62,7 @@ impl Hub {
                 .push(NewEvent::new(EventKind::ClusterFacts, "flotilla", message).cluster(id, &cluster.name));
         }
         if !cluster.facts.render_alike(facts) {
-            store::workload::mark_all_published_dirty(tx, self.clock().now()).await?;
+            store::queue::PLACER.mark_everything(tx, self.clock().now()).await?;
             done.dirty = true;
         }
         Ok(())
@@ -88,10 +88,14 @@ impl Hub {
         store::release::update(tx, &release).await?;
         store::release::set_resources(tx, release.id, &report.resources).await?;
         done.events.extend(news(tx, &release, before, &report.drift).await?);
+        let moved = release.state() != before && release.wave.is_some();
+        if moved && store::rollout::is_active(tx, release.workload).await? {
+            done.rollouts.insert(release.workload);
+        }
         if release.state().is_gone() {
             // The agent may forget it, and the placer forgets a deleted workload once nothing of it is left.
             done.wants_of.push(cluster);
-            store::workload::mark_dirty(tx, &[release.workload], self.clock().now()).await?;
+            store::queue::PLACER.mark(tx, &[release.workload], self.clock().now()).await?;
             done.dirty = true;
         }
         Ok(())

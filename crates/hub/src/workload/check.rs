@@ -12,7 +12,7 @@ use domain::placement::{ClusterGroup, Decision, outlook};
 use domain::render::Rendering;
 use domain::schema::{Schema, kubernetes};
 use domain::workload::{Source, WorkloadSpec};
-use domain::{ClusterId, Digest, Finding, guard};
+use domain::{ClusterId, Digest, Finding, guard, rollout};
 
 use super::CheckResult;
 use crate::placement::Preview;
@@ -31,6 +31,9 @@ impl Hub {
         let away = away.map(|cluster| (cluster.name.clone(), cluster.reach)).collect();
         let mut about_places = outlook(&spec.placement, &decision, &clusters);
         about_places.extend(check_targets(&spec.overrides, &clusters, &chosen, &groups));
+        let in_order = in_order(&chosen, &targets);
+        about_places.extend(rollout::check_fleet(&spec.rollout, &in_order, &groups));
+        let waves = rollout::outlook(&spec.rollout, &in_order, &groups);
         let parsed = parse(spec.source.clone()).await?;
         let (mut findings, exposures) =
             check_with(name.to_owned(), spec.clone(), parsed, Targets { clusters: targets, told }, groups)
@@ -42,7 +45,7 @@ impl Hub {
         }
         findings.extend(about_places);
         finding::sort(&mut findings);
-        Ok(CheckResult { findings, decision: without_unneeded_detail(decision), away, exposures })
+        Ok(CheckResult { findings, decision: without_unneeded_detail(decision), away, waves, exposures })
     }
 
     /// What other workloads expose already where this one would (G303, G305).
@@ -57,6 +60,12 @@ impl Hub {
         let itself = itself.map(|workload| workload.id);
         Ok(exposures.clashes(&store::exposure::held_by_others(&mut tx, itself, &wanted).await?))
     }
+}
+
+/// These clusters in the order of the decision, which is the order of waves.
+pub(crate) fn in_order<'a>(chosen: &[ClusterId], clusters: &'a [Cluster]) -> Vec<&'a Cluster> {
+    let by_id: HashMap<ClusterId, &Cluster> = clusters.iter().map(|cluster| (cluster.id, cluster)).collect();
+    chosen.iter().filter_map(|id| by_id.get(id).copied()).collect()
 }
 
 /// Reads the manifests off the async threads: the text is a stranger's and may be expensive.

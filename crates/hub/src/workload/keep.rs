@@ -39,7 +39,7 @@ impl Hub {
         if !kept.is_empty() {
             decision.at = Some(now);
             store::decision::insert(&mut tx, workload.id, &decision).await?;
-            store::workload::mark_dirty(&mut tx, &[workload.id], now).await?;
+            store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;
             let message = format!("{name} is kept on {} until the next publish.", kept.join(", "));
             done.events.push(
                 NewEvent::new(EventKind::PlacementDecided, &actor.name, message).workload(workload.id, name),

@@ -9,6 +9,7 @@ use domain::can::{self, WhyNot};
 use domain::event::{EventKind, NewEvent};
 use domain::plan::BlastRadius;
 use domain::release::ReleaseGoal;
+use domain::rollout::Rollout;
 use domain::workload::{Intent, Published, Revision, Workload};
 
 use super::{CheckResult, Terms, check_match};
@@ -131,9 +132,15 @@ impl Hub {
             created_at: now,
         };
         store::revision::insert(tx, &revision).await?;
+        self.end_rollout(tx, workload.id).await?;
+        if !revision.spec.rollout.is_at_once() {
+            let numbers = (workload.published, number);
+            let rollout = Rollout::new(workload.id, numbers, revision.spec.rollout.clone(), now);
+            store::rollout::insert(tx, &rollout).await?;
+        }
         workload.intent = Intent::Published;
         workload.published = Some(number);
-        store::workload::mark_dirty(tx, &[workload.id], now).await?;
+        store::queue::PLACER.mark(tx, &[workload.id], now).await?;
         Ok(revision)
     }
 }

@@ -26,7 +26,7 @@ impl Hub {
             }
         }
         let count = u32::try_from(asked.len()).unwrap_or(u32::MAX);
-        store::workload::mark_dirty(&mut tx, &[workload.id], self.clock().now()).await?;
+        store::queue::PLACER.mark(&mut tx, &[workload.id], self.clock().now()).await?;
         let message = format!("{count} clusters were asked to compare {name} now.");
         let event =
             NewEvent::new(EventKind::WorkloadSynced, &actor.name, message).workload(workload.id, name);

@@ -45,6 +45,7 @@ impl Hub {
     ) -> Result<Workload, Error> {
         let now = self.clock().now();
         self.store_workload(&mut tx, actor, &mut workload).await?;
+        self.end_rollout(&mut tx, workload.id).await?;
         let mut done = Done::dirty_with(event);
         let why = format!("{} was taken back from every cluster.", workload.name);
         for mut release in store::release::all_of_workload(&mut tx, workload.id).await? {
@@ -58,7 +59,7 @@ impl Hub {
                 done.wants_of.push(release.cluster);
             }
         }
-        store::workload::mark_dirty(&mut tx, &[workload.id], now).await?;
+        store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;
         self.commit(tx, done.answering(actor, 202, &workload)).await?;
         Ok(workload)
     }

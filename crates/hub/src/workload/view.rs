@@ -15,7 +15,11 @@ impl Hub {
             Some(number) => store::revision::get(&mut tx, workload.id, number).await?,
             None => None,
         };
+        let rollout = match workload.published {
+            Some(number) => store::rollout::get(&mut tx, workload.id, number).await?,
+            None => None,
+        };
         let phase = Phase::of(workload.intent, &counts);
-        Ok(WorkloadView { workload, phase, counts, published_revision })
+        Ok(WorkloadView { workload, phase, counts, published_revision, rollout })
     }
 }

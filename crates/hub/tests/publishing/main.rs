@@ -15,6 +15,7 @@ mod facts;
 mod house;
 mod plan;
 mod reports;
+mod rollouts;
 mod targets;
 mod work;
 

@@ -6,8 +6,8 @@ use domain::release::{Expected, Release, State};
 use crate::record::{Record, Why};
 
 /// What every statement that gives releases begins with; the table is `r`.
-pub(super) const SELECT: &str = "SELECT r.id, r.workload_id, r.cluster_id, r.workload_name, r.cluster_name, \
-     r.revision, r.generation, r.sync_nonce, r.desired, r.released, r.applied, r.sync, r.reach, r.state, \
+pub(crate) const SELECT: &str = "SELECT r.id, r.workload_id, r.cluster_id, r.workload_name, r.cluster_name, \
+     r.revision, r.wave, r.generation, r.sync_nonce, r.desired, r.released, r.released_revision, r.applied, r.sync, r.reach, r.state, \
      r.state_rank, r.state_since, r.reported_at, r.goal, r.policies, r.health_detail, r.stages";
 
 /// The place of a state in the order from quiet to loud, as the database keeps it.
@@ -21,11 +21,11 @@ pub(super) fn gone_words() -> impl Iterator<Item = &'static str> {
 }
 
 /// A column with the word of a state.
-pub(super) fn state(row: &Record<'_>, column: &str) -> Result<State, Why> {
+pub(crate) fn state(row: &Record<'_>, column: &str) -> Result<State, Why> {
     State::from_word(&row.text(column)?).ok_or_else(|| format!("{column}: no such state"))
 }
 
-pub(super) fn read(row: &Record<'_>) -> Result<Release, Why> {
+pub(crate) fn read(row: &Record<'_>) -> Result<Release, Why> {
     Ok(Release {
         id: row.parse("id")?,
         workload: row.parse("workload_id")?,
@@ -34,9 +34,11 @@ pub(super) fn read(row: &Record<'_>) -> Result<Release, Why> {
         generation: row.int("generation")?,
         sync_nonce: row.int("sync_nonce")?,
         revision: row.opt_count("revision")?,
+        wave: row.opt_count("wave")?,
         policies: row.json("policies")?,
         desired: row.opt_parse("desired")?,
         released: row.opt_parse("released")?,
+        released_revision: row.opt_count("released_revision")?,
         applied: row.opt_parse("applied")?,
         stages: row.json("stages")?,
         sync: row.word("sync")?,
@@ -54,7 +56,7 @@ pub(super) fn expected(row: &Record<'_>) -> Result<Expected, Why> {
         goal: row.json("goal")?,
         generation: row.int("generation")?,
         sync_nonce: row.int("sync_nonce")?,
-        revision: row.opt_count("revision")?,
+        revision: row.opt_count("released_revision")?,
         released: row.opt_parse("released")?,
         policies: row.json("policies")?,
     })

@@ -4,7 +4,8 @@ use domain::event::{EventKind, NewEvent};
 
 use super::both::for_both;
 use super::fixtures::{at, cluster_id, full_fleet, release_id, workload_id};
-use crate::{Error, Store, cluster, event, release, workload};
+use crate::queue::PLACER;
+use crate::{Error, Store, cluster, event, release};
 
 #[tokio::test]
 async fn writers_that_touch_the_same_in_opposite_orders_do_not_deadlock() {
@@ -31,7 +32,7 @@ async fn writers_that_touch_the_same_in_opposite_orders_do_not_deadlock() {
                     cluster::bump_wants(&mut tx, &[*id]).await?;
                 }
                 event::append(&mut tx, &[NewEvent::new(EventKind::ReleaseChanged, "x", "y")], at(0)).await?;
-                workload::mark_dirty(&mut tx, &workloads, at(n as i64)).await?;
+                PLACER.mark(&mut tx, &workloads, at(n as i64)).await?;
                 tx.commit().await?;
             }
             Ok::<(), Error>(())

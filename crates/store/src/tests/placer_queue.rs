@@ -7,24 +7,25 @@ use domain::workload::Intent;
 
 use super::both::for_both;
 use super::fixtures::{at, fleet, some_workload, workload_id};
+use crate::queue::PLACER;
 use crate::{Error, Store, workload};
 
 async fn mark(store: &Store, ids: &[WorkloadId], millis: i64) {
     let mut tx = store.write().await.unwrap();
-    workload::mark_dirty(&mut tx, ids, at(millis)).await.unwrap();
+    PLACER.mark(&mut tx, ids, at(millis)).await.unwrap();
     tx.commit().await.unwrap();
 }
 
 async fn claim(store: &Store, limit: u32, now: i64) -> Vec<(WorkloadId, i64)> {
     let mut tx = store.write().await.unwrap();
-    let claimed = workload::claim_dirty(&mut tx, limit, at(now), at(now + 1_000)).await.unwrap();
+    let claimed = PLACER.claim(&mut tx, limit, at(now), at(now + 1_000)).await.unwrap();
     tx.commit().await.unwrap();
     claimed
 }
 
 async fn settle(store: &Store, claim: (WorkloadId, i64)) -> Result<bool, Error> {
     let mut tx = store.write().await.unwrap();
-    let settled = workload::settle_dirty(&mut tx, claim.0, claim.1).await?;
+    let settled = PLACER.settle(&mut tx, claim.0, claim.1).await?;
     tx.commit().await.unwrap();
     Ok(settled)
 }
@@ -86,7 +87,7 @@ async fn p1_what_a_server_had_claimed_when_it_died_is_due_at_once_when_it_starts
         mark(&store, &[workload_id(1), workload_id(2)], 5).await;
         let claimed = claim(&store, 1, 10).await;
         let mut tx = store.write().await.unwrap();
-        assert_eq!(workload::end_claims(&mut tx).await.unwrap(), 1);
+        assert_eq!(PLACER.end_claims(&mut tx).await.unwrap(), 1);
         tx.commit().await.unwrap();
         assert!(matches!(settle(&store, claimed[0]).await, Err(Error::LeaseLost { .. })));
         assert_eq!(claim(&store, 10, 10).await.len(), 2);
@@ -102,7 +103,7 @@ async fn a_change_of_the_fleet_marks_what_is_published() {
         let mut draft = some_workload(3, "draft");
         draft.intent = Intent::Draft;
         workload::insert(&mut tx, &draft).await.unwrap();
-        assert_eq!(workload::mark_all_published_dirty(&mut tx, at(1)).await.unwrap(), 2);
+        assert_eq!(PLACER.mark_everything(&mut tx, at(1)).await.unwrap(), 2);
         tx.commit().await.unwrap();
         let claimed: Vec<_> = claim(&store, 10, 5).await.into_iter().map(|(id, _)| id).collect();
         assert_eq!(claimed, [workload_id(1), workload_id(2)]);
@@ -146,7 +147,7 @@ async fn a_claim_passes_over_what_another_transaction_is_claiming() {
         fleet(&store, 0, 2).await;
         mark(&store, &[workload_id(1), workload_id(2)], 0).await;
         let mut first = store.write().await.unwrap();
-        let one = workload::claim_dirty(&mut first, 1, at(1), at(1_000)).await.unwrap();
+        let one = PLACER.claim(&mut first, 1, at(1), at(1_000)).await.unwrap();
         let two = claim(&store, 10, 1).await;
         assert_eq!((one[0].0, two.len(), two[0].0), (workload_id(1), 1, workload_id(2)));
         first.rollback().await.unwrap();

@@ -3,6 +3,7 @@
 use domain::page::{ListQuery, Page};
 use domain::plan::{Plan, RevisionView};
 use domain::release::ReleaseView;
+use domain::rollout::{Rollout, RolloutVerb};
 use domain::workload::{NewWorkload, Published, Revision, Workload, WorkloadSummary, WorkloadView};
 use http::{HeaderName, HeaderValue, Method};
 
@@ -140,6 +141,22 @@ impl Client {
         let prefer = wait.and_then(|seconds| HeaderValue::from_str(&format!("wait={seconds}")).ok());
         let prefer = prefer.map(|value| (HeaderName::from_static("prefer"), value));
         self.project(Method::GET, &["workloads", name, "status"]).header(prefer).json().await
+    }
+
+    /// How a revision goes through its waves, the published one if none is named.
+    pub async fn rollout_get(&self, name: &str, revision: Option<u32>) -> Result<Rollout, Error> {
+        let call = self.project(Method::GET, &["workloads", name, "rollout"]);
+        let revision = revision.map(|number| [("revision", number)]);
+        match revision {
+            Some(revision) => call.query(&revision).json().await,
+            None => call.json().await,
+        }
+    }
+
+    /// Says something to the rollout of the published revision.
+    pub async fn rollout_steer(&self, name: &str, verb: RolloutVerb) -> Result<Rollout, Error> {
+        let path = format!("rollout:{}", verb.word());
+        self.project(Method::POST, &["workloads", name, &path]).json().await
     }
 
     /// One page of its revisions, newest first.

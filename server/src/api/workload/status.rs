@@ -63,7 +63,7 @@ async fn status(hub: &Hub, workload: &str) -> Result<Status, Refusal> {
         releases.extend(page.items);
         query.cursor = page.next;
         if query.cursor.is_none() {
-            return Ok(Status::of(releases));
+            return Ok(Status::of(releases, hub.rollout_view(workload, None).await?));
         }
     }
 }

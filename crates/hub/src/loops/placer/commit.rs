@@ -3,7 +3,9 @@
 
 use domain::event::{EventKind, NewEvent};
 use domain::placement::Leaving;
+use domain::release::stage::Trouble;
 use domain::release::{Release, ReleaseGoal};
+use domain::rollout::wave_words;
 use domain::workload::Intent;
 use domain::{ClusterId, ReleaseId, Severity};
 use store::Tx;
@@ -49,7 +51,7 @@ pub(super) async fn commit_together(hub: &Hub, all: &[(Claim, Outcome)]) -> Resu
         let kept = kept(&mut tx, outcome).await?;
         write_leavers(hub, &mut tx, outcome, &kept, &mut done).await?;
         write_decision(&mut tx, outcome, &kept, &mut done).await?;
-        done.dirty |= !store::workload::settle_dirty(&mut tx, claim.workload, claim.epoch).await?;
+        done.dirty |= !store::queue::PLACER.settle(&mut tx, claim.workload, claim.epoch).await?;
         forget_if_over(&mut tx, outcome, &mut done).await?;
     }
     failpoint("placer.before_commit");
@@ -102,8 +104,18 @@ async fn write_target(
     });
     let before = release.clone();
     release.reached(target.reach, now);
-    if release.target(target.revision, target.rendered.clone(), target.policies.clone(), now) {
+    let let_through = release.released_revision == Some(target.revision);
+    release.wave = target.wave;
+    let (revision, rendered, policies) = (target.revision, target.rendered.clone(), target.policies.clone());
+    let news = match target.wave {
+        Some(wave) if !let_through => release.hold(revision, rendered, policies, turn(outcome, wave), now),
+        _ => release.target(revision, rendered, policies, now),
+    };
+    if news {
         done.wants_of.push(target.cluster);
+    }
+    if release.is_held() || release.state() != before.state() {
+        done.rollouts.extend(target.wave.map(|_| workload.id));
     }
     if is_new {
         store::release::insert(tx, &release).await?;
@@ -111,6 +123,16 @@ async fn write_target(
         store::release::update(tx, &release).await?;
     }
     Ok(())
+}
+
+/// What a cluster of this wave waits for.
+fn turn(outcome: &Outcome, wave: u32) -> Trouble {
+    let name = outcome.waves.get(wave as usize).map_or("", String::as_str);
+    Trouble {
+        reason: "WaitingForWave".to_owned(),
+        message: format!("Waits for its turn: {}.", wave_words(wave, outcome.waves.len(), name)),
+        ..Trouble::default()
+    }
 }
 
 /// Where a person keeps the revision that runs although it no longer matches: read again, because that may have been said

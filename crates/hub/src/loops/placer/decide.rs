@@ -20,6 +20,8 @@ pub(super) struct Outcome {
     pub revision: Option<u32>,
     /// The decision, if it says something new.
     pub decision: Option<Decision>,
+    /// Names of the waves it goes in; none if it goes everywhere at once.
+    pub waves: Vec<String>,
     /// Clusters that should have it.
     pub targets: Vec<Target>,
     /// Clusters that should not have it any more, and why.
@@ -78,7 +80,10 @@ pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>,
     let mut decision = decide_for(hub, &revision, &fleet, &current, latest.as_ref());
     let (leavers, held) = leavers(hub, &revision, &releases, &decision);
     let number = Some(revision.number);
-    let targets = targets(hub, &workload.name, revision, &decision, fleet.groups).await?;
+    let waves = releases.iter().filter(|release| release.revision == number);
+    let waves = waves.filter_map(|release| Some((release.cluster, release.wave?))).collect();
+    let names = revision.spec.rollout.waves.iter().map(|wave| wave.name.clone()).collect();
+    let targets = targets(hub, &workload.name, revision, &decision, fleet.groups, waves).await?;
     if held > 0 {
         // Nothing goes now; when fewer are left, their notice begins then. What a person keeps stays kept.
         decision.leaving.retain(|one| one.kept_by.is_some());
@@ -87,7 +92,17 @@ pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>,
     let exposed = exposed(known, &releases, &targets);
     let news = latest.is_none_or(|latest| !says_the_same(&latest, &decision));
     let decision = news.then_some(decision);
-    Ok(Some(Outcome { workload, revision: number, decision, targets, leavers, held, noticed, exposed }))
+    Ok(Some(Outcome {
+        workload,
+        revision: number,
+        decision,
+        waves: names,
+        targets,
+        leavers,
+        held,
+        noticed,
+        exposed,
+    }))
 }
 
 fn exposed(held: Held, releases: &[Release], targets: &[Target]) -> Exposed {
@@ -114,8 +129,17 @@ fn taken_back(workload: Workload, releases: &[Release]) -> Outcome {
         why: why.clone(),
     };
     let leavers = present(releases).map(leave).collect();
-    let (targets, noticed, exposed) = (Vec::new(), Vec::new(), Exposed::default());
-    Outcome { workload, revision: None, decision: None, targets, leavers, held: 0, noticed, exposed }
+    Outcome {
+        workload,
+        revision: None,
+        decision: None,
+        waves: Vec::new(),
+        targets: Vec::new(),
+        leavers,
+        held: 0,
+        noticed: Vec::new(),
+        exposed: Exposed::default(),
+    }
 }
 
 fn decide_for(

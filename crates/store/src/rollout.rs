@@ -1,0 +1,124 @@
+//! Rollouts, and what became of the releases of their waves.
+
+use domain::release::Release;
+use domain::rollout::{Rollout, WaveTally};
+use domain::{Timestamp, WorkloadId};
+
+use crate::queue::ROLLOUTS;
+use crate::record::{Record, Why, all, one};
+use crate::release::row;
+use crate::sql::{json, sql};
+use crate::{Error, Tx};
+
+/// Adds the rollout of a revision. [`Error::Unique`] if the revision has one.
+pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
+    sql("INSERT INTO rollout (workload_id, revision, state, active, body) VALUES ($1, $2, $3, $4, $5)")
+        .text(rollout.workload)
+        .bind(i64::from(rollout.revision))
+        .text(rollout.state.word())
+        .bind(i64::from(rollout.state.is_active()))
+        .bind(json(rollout)?)
+        .run(tx)
+        .await?;
+    ROLLOUTS.begin(tx, rollout.workload, rollout.started_at).await
+}
+
+/// Writes a rollout; says whether it was there.
+pub async fn update(tx: &mut Tx, rollout: &Rollout) -> Result<bool, Error> {
+    let changed =
+        sql("UPDATE rollout SET state = $1, active = $2, body = $3 WHERE workload_id = $4 AND revision = $5")
+            .text(rollout.state.word())
+            .bind(i64::from(rollout.state.is_active()))
+            .bind(json(rollout)?)
+            .text(rollout.workload)
+            .bind(i64::from(rollout.revision))
+            .run(tx)
+            .await?;
+    Ok(changed == 1)
+}
+
+const SELECT: &str = "SELECT workload_id, body FROM rollout WHERE workload_id = $1";
+
+/// The rollout of one revision, kept for this transaction; `None` if the revision went everywhere at once.
+pub async fn get(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<Option<Rollout>, Error> {
+    let statement = sql(SELECT).push(" AND revision = $2").text(workload).bind(i64::from(revision));
+    one(statement.locking(tx).row(tx).await?, "rollout", read)
+}
+
+/// The rollout of a workload that can still go on, kept for this transaction.
+pub async fn active(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>, Error> {
+    let statement = sql(SELECT).push(" AND active = 1").text(workload);
+    one(statement.locking(tx).row(tx).await?, "rollout", read)
+}
+
+/// Whether a workload has a rollout that can still go on.
+pub async fn is_active(tx: &mut Tx, workload: WorkloadId) -> Result<bool, Error> {
+    let found = sql("SELECT COUNT(*) FROM rollout WHERE workload_id = $1 AND active = 1").text(workload);
+    Ok(found.number(tx).await? > 0)
+}
+
+fn read(row: &Record<'_>) -> Result<Rollout, Why> {
+    row.json("body")
+}
+
+/// The releases of a workload by wave and by what became of them; those that broke after `cutoff` do not count as failures
+/// yet. There are as many as `waves`.
+pub async fn tallies(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    waves: usize,
+    cutoff: Timestamp,
+) -> Result<Vec<WaveTally>, Error> {
+    let rows = sql("SELECT wave, held, state, COUNT(*) AS n, \
+                    CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS settled, \
+                    MIN(CASE WHEN state_since > $1 THEN state_since END) AS since \
+                    FROM release WHERE workload_id = $2 AND wave IS NOT NULL GROUP BY wave, held, state")
+    .bind(cutoff.millis())
+    .text(workload)
+    .rows(tx)
+    .await?;
+    let mut tallies = vec![WaveTally::default(); waves];
+    let read = all(&rows, "release", |row| {
+        let counts = (row.count("n")?, row.count("settled")?, row.opt_at("since")?);
+        Ok((row.count("wave")?, row.flag("held")?, row::state(row, "state")?, counts))
+    });
+    for (wave, held, state, (n, settled, since)) in read {
+        if let Some(tally) = tallies.get_mut(wave as usize) {
+            tally.add(held, state, n, settled, since);
+        }
+    }
+    Ok(tallies)
+}
+
+/// Releases that are held: of waves before `wave` first, then of it at most `most`, by the names of their clusters; at most
+/// `limit` in all.
+pub async fn held(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    wave: u32,
+    most: u32,
+    limit: u32,
+) -> Result<Vec<Release>, Error> {
+    let of = |compared: &str, most: u32| {
+        sql(row::SELECT)
+            .push(" FROM release r WHERE r.workload_id = $1 AND r.held = 1 AND r.wave ")
+            .push(compared)
+            .push(" $2 ORDER BY r.wave, r.cluster_name LIMIT $3")
+            .text(workload)
+            .bind(i64::from(wave))
+            .bind(i64::from(most))
+    };
+    let mut found = all(&of("<", limit).locking(tx).rows(tx).await?, "release", row::read);
+    let most = most.min(limit.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX)));
+    if most > 0 {
+        found.extend(all(&of("=", most).locking(tx).rows(tx).await?, "release", row::read));
+    }
+    // In the order of ids, as everybody locks them.
+    found.sort_by_key(|release| release.id);
+    Ok(found)
+}
+
+/// Every held release of a workload, at most `limit`.
+pub async fn held_anywhere(tx: &mut Tx, workload: WorkloadId, limit: u32) -> Result<Vec<Release>, Error> {
+    held(tx, workload, u32::MAX, 0, limit).await
+}

@@ -1,0 +1,119 @@
+//! Rollouts as rows, and the releases of their waves.
+
+use domain::Digest;
+use domain::health::{Health, HealthStatus};
+use domain::release::stage::Trouble;
+use domain::release::{Release, Rendered};
+use domain::rollout::{Rollout, RolloutState, RolloutStrategy, Wave, WaveTally};
+use domain::workload::Policies;
+
+use super::both::for_both;
+use super::fixtures::{at, fleet, report, some_release, workload_id};
+use crate::queue::{PLACER, ROLLOUTS};
+use crate::{Error, release, rollout};
+
+fn some_rollout(revision: u32) -> Rollout {
+    let wave = |name: &str| Wave { name: name.to_owned(), ..Wave::default() };
+    let strategy = RolloutStrategy { waves: vec![wave("one"), wave("two")], ..RolloutStrategy::default() };
+    Rollout::new(workload_id(1), (None, revision), strategy, at(0))
+}
+
+/// A release of this wave that is held.
+fn held(n: u128, wave: u32) -> Release {
+    let mut release = some_release(n, 1, n);
+    release.wave = Some(wave);
+    let next = Rendered::Bundle(Digest::of(b"next"));
+    release.hold(2, next, Policies::default(), Trouble::default(), at(1));
+    release
+}
+
+#[tokio::test]
+async fn a_rollout_reads_back_as_it_was_written_and_one_is_active() {
+    for_both(|store| async move {
+        fleet(&store, 1, 2).await;
+        let mut tx = store.write().await.unwrap();
+        let mut one = some_rollout(1);
+        rollout::insert(&mut tx, &one).await.unwrap();
+        assert_eq!(rollout::get(&mut tx, workload_id(1), 1).await.unwrap().as_ref(), Some(&one));
+        assert_eq!(rollout::active(&mut tx, workload_id(1)).await.unwrap().as_ref(), Some(&one));
+        assert!(rollout::is_active(&mut tx, workload_id(1)).await.unwrap());
+        one.supersede(at(2));
+        assert!(rollout::update(&mut tx, &one).await.unwrap());
+        assert_eq!(rollout::active(&mut tx, workload_id(1)).await.unwrap(), None);
+        rollout::insert(&mut tx, &some_rollout(2)).await.unwrap();
+        let old = rollout::get(&mut tx, workload_id(1), 1).await.unwrap().unwrap();
+        assert_eq!(old.state, RolloutState::Superseded);
+        assert_eq!(rollout::get(&mut tx, workload_id(2), 1).await.unwrap(), None);
+        assert!(!rollout::update(&mut tx, &some_rollout(7)).await.unwrap(), "was never there");
+        // The last statement: PostgreSQL takes no more after an error.
+        let twice = rollout::insert(&mut tx, &some_rollout(2)).await.unwrap_err();
+        assert!(matches!(&twice, Error::Unique { what } if what == "rollout"), "{twice:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn releases_are_counted_by_wave_and_by_what_became_of_them() {
+    for_both(|store| async move {
+        fleet(&store, 6, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let mut broken = some_release(1, 1, 1);
+        broken.wave = Some(0);
+        let bad = Health::new(HealthStatus::Degraded, "Bad", "It is bad.");
+        broken.record(&report(&broken, bad), at(500)).unwrap();
+        let mut good = some_release(2, 1, 2);
+        good.wave = Some(0);
+        good.record(&report(&good, Health::healthy()), at(600)).unwrap();
+        let sent = Release { wave: Some(1), ..some_release(3, 1, 3) };
+        let elsewhere = some_release(6, 1, 6);
+        let all = [broken, good, sent, held(4, 1), held(5, 1), elsewhere];
+        release::insert_many(&mut tx, &all).await.unwrap();
+        let early = rollout::tallies(&mut tx, workload_id(1), 2, at(499)).await.unwrap();
+        let first =
+            WaveTally { operational: 1, wavering: 1, wavering_since: Some(at(500)), ..WaveTally::default() };
+        assert_eq!(early, [first, WaveTally { held: 2, moving: 1, ..WaveTally::default() }]);
+        let later = rollout::tallies(&mut tx, workload_id(1), 2, at(500)).await.unwrap();
+        assert_eq!((later[0].failing, later[0].wavering_since), (1, None));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn held_releases_are_given_by_wave_and_name_and_no_more_than_asked_for() {
+    for_both(|store| async move {
+        fleet(&store, 5, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let all = [held(1, 2), held(2, 1), held(3, 1), held(4, 0), some_release(5, 1, 5)];
+        release::insert_many(&mut tx, &all).await.unwrap();
+        let ids = |found: Vec<Release>| found.into_iter().map(|one| one.id).collect::<Vec<_>>();
+        let w = workload_id(1);
+        let some = ids(rollout::held(&mut tx, w, 1, 1, 100).await.unwrap());
+        assert_eq!(some, [all[1].id, all[3].id], "every earlier one, and one of this wave");
+        assert_eq!(ids(rollout::held(&mut tx, w, 1, 9, 2).await.unwrap()), [all[1].id, all[3].id]);
+        assert_eq!(ids(rollout::held_anywhere(&mut tx, w, 100).await.unwrap()).len(), 4);
+        let read = release::get(&mut tx, all[0].id).await.unwrap().unwrap();
+        assert_eq!((read.wave, read.released_revision, read.revision), (Some(2), Some(1), Some(2)));
+        assert_eq!(read, all[0]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_queues_know_nothing_of_each_other() {
+    for_both(|store| async move {
+        fleet(&store, 1, 2).await;
+        let mut tx = store.write().await.unwrap();
+        let ids = [workload_id(1), workload_id(2)];
+        rollout::insert(&mut tx, &some_rollout(1)).await.unwrap();
+        ROLLOUTS.mark(&mut tx, &ids, at(5)).await.unwrap();
+        PLACER.mark(&mut tx, &ids[1..], at(5)).await.unwrap();
+        assert!(!ROLLOUTS.is_due(&mut tx, at(4)).await.unwrap(), "it is marked for later");
+        assert!(ROLLOUTS.is_due(&mut tx, at(5)).await.unwrap());
+        let claimed = ROLLOUTS.claim(&mut tx, 9, at(5), at(99)).await.unwrap();
+        assert_eq!(claimed.len(), 1, "a workload that never had a rollout has no row");
+        assert_eq!(PLACER.claim(&mut tx, 9, at(5), at(99)).await.unwrap()[0].0, ids[1]);
+        assert!(ROLLOUTS.settle(&mut tx, ids[0], claimed[0].1).await.unwrap());
+        assert_eq!(ROLLOUTS.mark_everything(&mut tx, at(6)).await.unwrap(), 1);
+    })
+    .await;
+}

@@ -1,0 +1,32 @@
+-- Rollouts: a publish on its way through waves.
+
+-- `state` is the word of its state; `active` is 1 while it can still go on.
+CREATE TABLE rollout (
+    workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
+    revision BIGINT NOT NULL,
+    state TEXT NOT NULL,
+    active BIGINT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (workload_id, revision)
+);
+CREATE INDEX rollout_active ON rollout (workload_id) WHERE active = 1;
+
+-- The queue of the loop that lets clusters through, one row per workload; the columns are those of `workload_work`.
+CREATE TABLE rollout_work (
+    workload_id TEXT PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
+    dirty_epoch BIGINT NOT NULL,
+    marked_at BIGINT NOT NULL,
+    due_at BIGINT,
+    leased BIGINT NOT NULL,
+    claim_epoch BIGINT NOT NULL,
+    claimed_dirty BIGINT NOT NULL
+);
+CREATE INDEX rollout_work_due ON rollout_work (due_at, workload_id) WHERE due_at IS NOT NULL;
+
+-- `wave` is NULL for a release whose revision goes everywhere at once, `held` is 1 while its rollout has not let it through.
+ALTER TABLE release ADD COLUMN wave BIGINT;
+ALTER TABLE release ADD COLUMN held BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE release ADD COLUMN released_revision BIGINT;
+UPDATE release SET released_revision = revision WHERE released IS NOT NULL;
+CREATE INDEX release_of_wave ON release (workload_id, wave, held, state, state_since) WHERE wave IS NOT NULL;
+CREATE INDEX release_held ON release (workload_id, wave, cluster_name) WHERE held = 1;

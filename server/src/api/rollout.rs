@@ -1,0 +1,4 @@
+//! Operations on rollouts.
+
+pub mod get;
+pub mod steer;
