@@ -9,7 +9,7 @@ use leptos_router::path;
 use crate::clusters::ClustersPage;
 use crate::fleet::FleetPage;
 use crate::frame::Framed;
-use crate::late::{self, AroundView, Late, Part, WizardView};
+use crate::late::{self, AroundView, Late, Part, PlacementView, WizardView};
 use crate::live;
 use crate::not_found::NotFoundPage;
 use crate::sign_in::{SetupPage, SignInPage};
@@ -30,8 +30,9 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("workloads/new") view=Late(Part::Wizard, || late::wizard(WizardView::New)) ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name/edit") view=Late(Part::Source, || late::source(None)) ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name/edit/source") view=Late(Part::Source, || late::source(None)) ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name/edit/placement") view=Late(Part::Placement, || late::placement(None)) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit/placement") view=Late(Part::Placement, || late::placement(PlacementView::Step)) ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name/edit/overrides") view=Late(Part::Overrides, || late::overrides(None)) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit/rollout") view=Late(Part::Placement, || late::placement(PlacementView::Rollout)) ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name/edit/policies") view=Late(Part::Wizard, || late::wizard(WizardView::Policies)) ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name/publish") view=Late(Part::Review, late::review) ssr=SsrMode::Async />
                 </ParentRoute>

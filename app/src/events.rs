@@ -180,7 +180,7 @@ fn look(event: &Event) -> Look {
             EventKind::DriftFound => quiet("drifted", "hue-drifted"),
             EventKind::DriftHealed => quiet("synced", "hue-healthy"),
             EventKind::ClusterReach => quiet("online", "hue-healthy"),
-            EventKind::ReleaseChanged => quiet("progressing", "hue-progressing"),
+            EventKind::ReleaseChanged | EventKind::RolloutChanged => quiet("progressing", "hue-progressing"),
             EventKind::WorkloadCreated
             | EventKind::ClusterRegistered
             | EventKind::ClusterAccepted

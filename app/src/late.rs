@@ -20,7 +20,7 @@ use crate::events::EventsPage;
 use crate::settings::SettingsPage;
 use crate::workloads::{
     ConfigTab, NewPage, OverridesPage, OverridesTab, PlacementPage, PlacementTab, PoliciesPage, PublishPage,
-    RevisionPage, SourcePage, WizardFramed,
+    RevisionPage, RolloutPage, SourcePage, WizardFramed,
 };
 
 /// What comes of showing a part.
@@ -36,7 +36,7 @@ pub enum Part {
     Wizard,
     /// The editor of files.
     Source,
-    /// The editor of a placement.
+    /// The editors of a placement and of a rollout.
     Placement,
     /// The editor of overrides.
     Overrides,
@@ -196,6 +196,17 @@ pub enum WizardView {
     Policies,
 }
 
+/// The pages of [`Part::Placement`].
+#[derive(Debug, Clone, Copy)]
+pub enum PlacementView {
+    /// The tab of the workload of this name.
+    Tab(Memo<String>),
+    /// The wizard's step for where it belongs.
+    Step,
+    /// The wizard's step for the waves in which it goes there.
+    Rollout,
+}
+
 /// The pages of [`Part::Around`].
 #[derive(Debug, Clone, Copy)]
 pub enum AroundView {
@@ -237,12 +248,13 @@ pub fn source(tab: Option<Memo<String>>) -> Shown {
     })
 }
 
-/// The placement: the tab of the workload of this name, or the wizard's step.
+/// What decides over the fleet in the browser: the placement, and the rollout's waves.
 #[wasm_split(placement, fallible, preload(fetch_placement))]
-pub fn placement(tab: Option<Memo<String>>) -> Shown {
-    Ok(match tab {
-        Some(name) => view! { <PlacementTab name=name /> }.into_any(),
-        None => view! { <PlacementPage /> }.into_any(),
+pub fn placement(view: PlacementView) -> Shown {
+    Ok(match view {
+        PlacementView::Tab(name) => view! { <PlacementTab name=name /> }.into_any(),
+        PlacementView::Step => view! { <PlacementPage /> }.into_any(),
+        PlacementView::Rollout => view! { <RolloutPage /> }.into_any(),
     })
 }
 

@@ -21,6 +21,7 @@ mod clusters_tab;
 mod config_tab;
 mod containers;
 mod dialogs;
+mod field;
 mod files;
 mod form;
 mod history_tab;
@@ -36,6 +37,8 @@ mod policy_fields;
 mod publish;
 mod release;
 mod revision;
+mod rollout;
+mod rollout_form;
 mod skeleton;
 #[cfg(feature = "ssr")]
 mod source;
@@ -50,7 +53,7 @@ pub use placement_form::effect_word;
 pub use placement_tab::PlacementTab;
 pub use publish::PublishPage;
 pub use revision::RevisionPage;
-pub use wizard::{OverridesPage, PlacementPage, PoliciesPage, SourcePage, WizardFramed};
+pub use wizard::{OverridesPage, PlacementPage, PoliciesPage, RolloutPage, SourcePage, WizardFramed};
 
 /// One page of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

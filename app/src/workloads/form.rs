@@ -2,21 +2,17 @@
 //!
 //! Which part of a set shows follows from its checked radio in CSS, so it works without script.
 
-use std::collections::BTreeMap;
-
-use domain::Finding;
 use domain::placement::ScoreName;
 use leptos::prelude::*;
 
 use super::candidates::Fleet;
+use super::field::{self, Input, Wrong, message};
 use super::placement_form::{By, PlacementForm, SetForm, SpreadForm};
 use crate::components::{icon, words};
 
 mod names;
-mod part;
 
 pub use super::verdicts::Verdicts;
-use part::{Input, input, message};
 
 /// Rows for spreads and for scores: those that are there and a spare one, at least so many.
 const SPREADS: usize = 1;
@@ -72,7 +68,24 @@ pub fn PlacementFields(
     .into_any()
 }
 
-type Wrong = Memo<BTreeMap<String, Finding>>;
+/// A field of the placement. It begins with what the form says; another form makes other fields.
+fn input(
+    form: RwSignal<PlacementForm>,
+    wrong: Wrong,
+    of: Input,
+    part: impl Fn(&mut PlacementForm) -> Option<&mut String> + Send + Sync + Clone + 'static,
+) -> AnyView {
+    let reading = part.clone();
+    let read = move || reading(&mut form.get_untracked()).cloned().unwrap_or_default();
+    let write = move |text: String| {
+        form.update(|form| {
+            if let Some(kept) = part(form) {
+                *kept = text;
+            }
+        });
+    };
+    field::input(wrong, Input { root: "placement", ..of }, read, write)
+}
 
 fn set(form: RwSignal<PlacementForm>, fleet: StoredValue<Fleet>, wrong: Wrong, at: usize) -> AnyView {
     let begin = form.with_untracked(|form| form.sets.get(at).cloned().unwrap_or_default());

@@ -11,9 +11,10 @@ use super::clusters_tab::ClustersTab;
 use super::dialogs::Dialogs;
 use super::history_tab::{EventsTab, HistoryTab};
 use super::leaving::LeavingSoon;
+use super::rollout::RolloutPanel;
 use super::wizard::Step;
 use crate::components::{Age, CountLine, Refusal, Strip, count_of, loaded};
-use crate::late::{self, Part, late};
+use crate::late::{self, Part, PlacementView, late};
 use crate::live::{self, Topic};
 use crate::paths::{self, Tab};
 
@@ -36,7 +37,7 @@ pub fn WorkloadPage() -> impl IntoView {
             {move || match tab.get() {
                 Tab::Clusters => view! { <ClustersTab name=name group=group version=version /> }.into_any(),
                 Tab::Config => late(Part::Source, late::source(Some(name))),
-                Tab::Placement => late(Part::Placement, late::placement(Some(name))),
+                Tab::Placement => late(Part::Placement, late::placement(PlacementView::Tab(name))),
                 Tab::Overrides => late(Part::Overrides, late::overrides(Some(name))),
                 Tab::History => view! { <HistoryTab name=name version=version /> }.into_any(),
                 Tab::Events => view! { <EventsTab name=name version=version /> }.into_any(),
@@ -65,6 +66,7 @@ fn show(head: Head, tab: Memo<Tab>, group: Memo<String>) -> AnyView {
             <NameLine view=view.clone() at=at />
             <Facts view=view.clone() />
             <LeavingSoon name=name.clone() leaving=leaving at=at />
+            <RolloutPanel name=name.clone() rollout=view.rollout.clone() at=at />
             {(targeted > 0).then(|| view! { <Strip counts=counts.clone() /> })}
             {(counts.total() > 0).then_some(count_line)}
             <Tabs name=name.clone() clusters=targeted tab=tab />

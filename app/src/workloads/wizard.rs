@@ -31,6 +31,7 @@ mod overrides;
 mod placement;
 mod policies;
 mod rail;
+mod rollout;
 mod source;
 mod standing;
 mod step;
@@ -40,6 +41,7 @@ pub use frame::WizardFramed;
 pub use overrides::OverridesPage;
 pub use placement::PlacementPage;
 pub use policies::PoliciesPage;
+pub use rollout::RolloutPage;
 pub use source::SourcePage;
 pub use step::Step;
 

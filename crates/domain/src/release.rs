@@ -27,7 +27,7 @@ pub mod transition;
 
 pub use stage::{Stage, StageName, StageState, Stages};
 pub use state::{ROLLOUT_ENDED, State};
-pub use transition::{Dropped, Expected, Rendered};
+pub use transition::{Dropped, Expected, Next, Rendered};
 
 /// Whether the objects on the cluster are the ones wanted: the first axis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -27,7 +27,7 @@ pub use amount::{Amount, Span};
 pub use assign::{WaveOutlook, assign, outlook};
 pub use check::{MAX_WAVES, check, check_fleet};
 pub use steer::RolloutVerb;
-pub use step::{LetGo, Step, WaveTally};
+pub use step::{Alike, LetGo, Step, WaveTally};
 pub use window::{Weekday, Window};
 
 /// How a publish spreads over its clusters. Without waves every cluster gets it at once.

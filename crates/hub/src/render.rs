@@ -33,14 +33,22 @@ pub(crate) struct Target {
     pub exposures: Option<Vec<store::exposure::Row>>,
 }
 
+/// What stands already.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    /// Every cluster group.
+    pub groups: Vec<ClusterGroup>,
+    /// The waves of clusters that have one in the rollout of this revision.
+    pub waves: HashMap<ClusterId, u32>,
+}
+
 /// Renders the revision for every chosen cluster, off the async threads. Clusters that have a wave already keep it.
 pub(crate) async fn targets(
     hub: &Hub,
     workload: &str,
     revision: Revision,
     decision: &Decision,
-    groups: Vec<ClusterGroup>,
-    waves: HashMap<ClusterId, u32>,
+    Standing { groups, waves }: Standing,
 ) -> Result<Vec<Target>, Error> {
     let chosen: Vec<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
     let mut tx = hub.read().await?;

@@ -22,7 +22,23 @@ impl Hub {
         if revision.is_some() && store::revision::get(&mut tx, workload.id, number).await?.is_none() {
             return Err(Error::not_found("revision", format!("{number} of {name}")));
         }
-        Ok(store::rollout::get(&mut tx, workload.id, number).await?)
+        self.rollout_of(&mut tx, workload.id, number).await
+    }
+
+    /// The rollout of a revision with its counts of now: what the loop wrote may be older than what clusters have said.
+    pub(crate) async fn rollout_of(
+        &self,
+        tx: &mut Tx,
+        workload: WorkloadId,
+        number: u32,
+    ) -> Result<Option<Rollout>, Error> {
+        let mut found = store::rollout::get(tx, workload, number).await?;
+        if let Some(rollout) = found.as_mut().filter(|rollout| rollout.state.is_active()) {
+            let now = self.clock().now();
+            let tallies = store::rollout::tallies(tx, workload, rollout.waves.len(), now).await?;
+            rollout.take(&tallies);
+        }
+        Ok(found)
     }
 
     /// Takes a person's word about the rollout of the published revision.

@@ -1,7 +1,7 @@
 //! Rollouts, and what became of the releases of their waves.
 
 use domain::release::Release;
-use domain::rollout::{Rollout, WaveTally};
+use domain::rollout::{Alike, Rollout, WaveTally};
 use domain::{Timestamp, WorkloadId};
 
 use crate::queue::ROLLOUTS;
@@ -79,12 +79,12 @@ pub async fn tallies(
     .await?;
     let mut tallies = vec![WaveTally::default(); waves];
     let read = all(&rows, "release", |row| {
-        let counts = (row.count("n")?, row.count("settled")?, row.opt_at("since")?);
-        Ok((row.count("wave")?, row.flag("held")?, row::state(row, "state")?, counts))
+        let alike = Alike { n: row.count("n")?, settled: row.count("settled")?, since: row.opt_at("since")? };
+        Ok((row.count("wave")?, row.flag("held")?, row::state(row, "state")?, alike))
     });
-    for (wave, held, state, (n, settled, since)) in read {
+    for (wave, held, state, alike) in read {
         if let Some(tally) = tallies.get_mut(wave as usize) {
-            tally.add(held, state, n, settled, since);
+            tally.add(held, state, &alike);
         }
     }
     Ok(tallies)

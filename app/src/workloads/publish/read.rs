@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use domain::cluster::Reach;
 use domain::placement::Decision;
 use domain::plan::{BlastRadius, Effect, EffectGroup};
+use domain::rollout::WaveOutlook;
 use domain::workload::WorkloadView;
 use domain::{Digest, Finding, Timestamp};
 use leptos::prelude::*;
@@ -23,6 +24,8 @@ pub struct Review {
     pub decision: Decision,
     /// Of the clusters it would go to, those that are not heard from as they should be.
     pub away: BTreeMap<String, Reach>,
+    /// The waves it would go in; none if it would go everywhere at once.
+    pub waves: Vec<WaveOutlook>,
     /// Objects per cluster, before overrides.
     pub objects: u32,
     /// Why it can't be published now, whatever it says.
@@ -127,6 +130,7 @@ pub async fn review_read(name: String, plan: Option<String>) -> Answer<Review> {
         checked: checked.findings,
         decision: checked.decision,
         away: checked.away,
+        waves: checked.waves,
         objects: u32::try_from(objects).unwrap_or(u32::MAX),
         refusal,
         gone: plan.as_ref().is_some_and(Option::is_none),

@@ -10,6 +10,8 @@ use super::send::{PlanMake, WorkloadPublish};
 use crate::components::findings::worst;
 use crate::components::{Age, CopyLine, Look, Reason, Said, count_of, icon, joined};
 use crate::paths::{self, Tab};
+use crate::workloads::rollout::WaveList;
+use crate::workloads::wizard::Step;
 
 /// The column.
 #[component]
@@ -23,6 +25,7 @@ pub fn Side(
         <aside class="stack-md" aria-label="Publish">
             {plan}
             <Consequences review=review.clone() />
+            <Waves review=review.clone() />
             <PublishForm review=review publish=publish />
         </aside>
     }
@@ -95,6 +98,29 @@ fn Consequences(review: Review) -> impl IntoView {
         </section>
     }
     .into_any()
+}
+
+/// In which waves it goes; nothing if it goes everywhere at once.
+#[component]
+fn Waves(review: Review) -> impl IntoView {
+    let href = Step::Rollout.path(&review.view.workload.name);
+    let waves = review.waves;
+    let n = u32::try_from(waves.len()).unwrap_or(u32::MAX);
+    (n > 0).then(|| {
+        view! {
+            <section class="stack-sm" aria-labelledby="waves">
+                <div class="flex items-center justify-between">
+                    <h2 class="section" id="waves">
+                        {count_of(n, "wave")}
+                    </h2>
+                    <a class="link" href=href>
+                        "Change"
+                    </a>
+                </div>
+                <WaveList waves=Signal::stored(waves) />
+            </section>
+        }
+    })
 }
 
 /// The box about clusters that lose it; with a field when the number has to be typed.

@@ -13,6 +13,8 @@ pub enum Step {
     Placement,
     /// What differs per cluster.
     Overrides,
+    /// In which waves a publish reaches them.
+    Rollout,
     /// How it is kept.
     Policies,
     /// What publishing would do.
@@ -21,7 +23,8 @@ pub enum Step {
 
 impl Step {
     /// All of them, in order.
-    pub const ALL: [Self; 5] = [Self::Source, Self::Placement, Self::Overrides, Self::Policies, Self::Review];
+    pub const ALL: [Self; 6] =
+        [Self::Source, Self::Placement, Self::Overrides, Self::Rollout, Self::Policies, Self::Review];
 
     /// The word in the address.
     pub const fn slug(self) -> &'static str {
@@ -29,6 +32,7 @@ impl Step {
             Self::Source => "source",
             Self::Placement => "placement",
             Self::Overrides => "overrides",
+            Self::Rollout => "rollout",
             Self::Policies => "policies",
             Self::Review => "review",
         }
@@ -40,6 +44,7 @@ impl Step {
             Self::Source => "Source",
             Self::Placement => "Placement",
             Self::Overrides => "Overrides",
+            Self::Rollout => "Rollout",
             Self::Policies => "Policies",
             Self::Review => "Review",
         }
@@ -51,6 +56,7 @@ impl Step {
             Self::Source => "What runs, as a form or as YAML",
             Self::Placement => "On which clusters",
             Self::Overrides => "What differs on some of them",
+            Self::Rollout => "In which waves",
             Self::Policies => "How it is kept",
             Self::Review => "What publishing would do",
         }
@@ -112,6 +118,8 @@ impl Step {
             Self::Placement
         } else if in_part("/overrides") {
             Self::Overrides
+        } else if in_part("/rollout") {
+            Self::Rollout
         } else if in_part("/policies") {
             Self::Policies
         } else {
@@ -151,6 +159,7 @@ mod tests {
         let step = |path: &str| Step::of(&Finding::warning("G501", "m", "h").at(path));
         assert_eq!(step("/placement/predicates"), Step::Placement);
         assert_eq!(step("/overrides/0/values"), Step::Overrides);
+        assert_eq!(step("/rollout/waves/0/name"), Step::Rollout);
         assert_eq!(step("/policies/deletion"), Step::Policies);
         assert_eq!(step("/spec/replicas"), Step::Source);
         assert_eq!(step(""), Step::Source);

@@ -392,10 +392,15 @@ fn turn() -> Trouble {
     }
 }
 
+/// The second revision, rendered as this bundle.
+fn next(n: u8) -> Next {
+    Next { revision: 2, rendered: Rendered::Bundle(bundle(n)), policies: Policies::default() }
+}
+
 /// Healthy with the first bundle, and held back from the second.
 fn held() -> Release {
     let mut release = healthy();
-    assert!(!release.hold(2, Rendered::Bundle(bundle(2)), Policies::default(), turn(), at(5)));
+    assert!(!release.hold(next(2), turn(), at(5)));
     release
 }
 
@@ -436,7 +441,7 @@ fn a_cluster_whose_wave_opens_is_told_to_run_what_was_rendered_for_it() {
 #[test]
 fn what_a_cluster_has_already_waits_for_no_wave() {
     let mut release = healthy();
-    assert!(!release.hold(2, Rendered::Bundle(bundle(1)), Policies::default(), turn(), at(5)));
+    assert!(!release.hold(next(1), turn(), at(5)));
     assert_eq!(
         (release.state(), release.is_held(), release.released_revision),
         (State::Healthy, false, Some(2))
@@ -463,9 +468,6 @@ fn a_cluster_of_an_ended_rollout_is_suspended_until_the_next_publish() {
 #[test]
 fn a_removal_that_turns_into_a_wait_goes_back_to_what_ran() {
     let mut release = removing();
-    assert!(
-        release.hold(2, Rendered::Bundle(bundle(2)), Policies::default(), turn(), at(5)),
-        "tell the cluster"
-    );
+    assert!(release.hold(next(2), turn(), at(5)), "tell the cluster");
     assert!(matches!(release.want("web").unwrap().goal, Goal::Present { bundle: b, .. } if b == bundle(1)));
 }

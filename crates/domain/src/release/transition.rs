@@ -32,6 +32,17 @@ pub enum Rendered {
     Waiting(Trouble),
 }
 
+/// What a cluster should run next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Next {
+    /// Number of the revision.
+    pub revision: u32,
+    /// What rendering gave.
+    pub rendered: Rendered,
+    /// How it is kept.
+    pub policies: Policies,
+}
+
 /// The part of a release that says what is expected of its cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
@@ -123,14 +134,8 @@ impl Release {
 
     /// The same for a cluster of a wave that its rollout has not let through yet: it is told which wave it waits for, and keeps what
     /// it has until [`Release::let_go`]. One that has the bundle already has nothing to wait for.
-    pub fn hold(
-        &mut self,
-        revision: u32,
-        rendered: Rendered,
-        policies: Policies,
-        turn: Trouble,
-        at: Timestamp,
-    ) -> bool {
+    pub fn hold(&mut self, next: Next, turn: Trouble, at: Timestamp) -> bool {
+        let Next { revision, rendered, policies } = next;
         match rendered {
             // It waits for this already, or will never be let through.
             Rendered::Bundle(digest)

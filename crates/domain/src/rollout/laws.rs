@@ -42,7 +42,8 @@ fn tallies(rollout: &Rollout, fleet: &[Toy], now: Timestamp) -> Vec<WaveTally> {
     let grace = rollout.strategy.fail_after_millis();
     for toy in fleet {
         let settled = now.since(toy.since) >= grace;
-        all[toy.wave].add(toy.held, toy.state, 1, u32::from(settled), (!settled).then_some(toy.since));
+        let since = (!settled).then_some(toy.since);
+        all[toy.wave].add(toy.held, toy.state, &Alike { n: 1, settled: u32::from(settled), since });
     }
     all
 }

@@ -27,10 +27,21 @@ pub struct WaveTally {
     pub wavering_since: Option<Timestamp>,
 }
 
+/// Clusters of one wave in one state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Alike {
+    /// How many.
+    pub n: u32,
+    /// How many of them have been so for longer than a failure takes to count.
+    pub settled: u32,
+    /// Since when the first of the others is so.
+    pub since: Option<Timestamp>,
+}
+
 impl WaveTally {
-    /// Adds `n` clusters that are in `state` since some time; `held` if they were not let through. Of broken ones `settled`
-    /// have been so for longer than it takes to count, and the first of the others since `since`.
-    pub fn add(&mut self, held: bool, state: State, n: u32, settled: u32, since: Option<Timestamp>) {
+    /// Adds clusters that are in `state`; `held` if they were not let through.
+    pub fn add(&mut self, held: bool, state: State, alike: &Alike) {
+        let Alike { n, settled, since } = *alike;
         match state {
             _ if held => self.held += n,
             State::Unknown | State::Pending => self.deferred += n,
@@ -72,6 +83,13 @@ pub struct Step {
 }
 
 impl Rollout {
+    /// Takes in what became of its waves, without going on.
+    pub fn take(&mut self, tallies: &[WaveTally]) {
+        for (progress, tally) in self.waves.iter_mut().zip(tallies) {
+            progress.take(tally);
+        }
+    }
+
     /// Takes in what became of its waves and goes on as far as they allow.
     pub fn step(&mut self, workload: &str, tallies: &[WaveTally], now: Timestamp) -> Step {
         let mut step = Step::default();
@@ -80,9 +98,7 @@ impl Rollout {
             step.end_held = self.state != RolloutState::Superseded;
             return step;
         }
-        for (at, progress) in self.waves.iter_mut().enumerate() {
-            progress.take(&tallies.get(at).cloned().unwrap_or_default());
-        }
+        self.take(tallies);
         match self.state {
             // Who joins after the end gets it at once.
             RolloutState::Completed => {

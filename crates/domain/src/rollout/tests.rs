@@ -14,7 +14,7 @@ const NOW: Timestamp = Timestamp::from_millis(1_000_000_000_000);
 
 pub(super) fn cluster(n: u32, labels: &[(&str, &str)]) -> Cluster {
     let id = crate::id::ClusterId::from_parts(1, u128::from(n));
-    let mut cluster = Cluster::new(id, &format!("c-{n}"), ClusterKind::Agent, NOW);
+    let mut cluster = Cluster::new(id, format!("c-{n}"), ClusterKind::Agent, NOW);
     cluster.labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     cluster
 }
@@ -347,14 +347,15 @@ fn outside_its_window_nothing_is_let_through() {
 #[test]
 fn clusters_are_counted_by_what_became_of_them() {
     let mut tally = WaveTally::default();
-    tally.add(true, State::Healthy, 1, 0, None);
-    tally.add(true, State::Unknown, 1, 0, None);
-    tally.add(false, State::Unknown, 1, 0, None);
-    tally.add(false, State::Pending, 1, 0, None);
-    tally.add(false, State::Drifted, 1, 0, None);
-    tally.add(false, State::Progressing, 1, 0, None);
-    tally.add(false, State::Failed, 3, 1, Some(minutes(2)));
-    tally.add(false, State::Degraded, 1, 0, Some(minutes(1)));
+    let one = Alike { n: 1, ..Alike::default() };
+    tally.add(true, State::Healthy, &one);
+    tally.add(true, State::Unknown, &one);
+    tally.add(false, State::Unknown, &one);
+    tally.add(false, State::Pending, &one);
+    tally.add(false, State::Drifted, &one);
+    tally.add(false, State::Progressing, &one);
+    tally.add(false, State::Failed, &Alike { n: 3, settled: 1, since: Some(minutes(2)) });
+    tally.add(false, State::Degraded, &Alike { n: 1, settled: 0, since: Some(minutes(1)) });
     let all = WaveTally {
         held: 2,
         moving: 1,

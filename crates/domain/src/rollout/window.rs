@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(never.len(), 1);
         assert_eq!((never[0].code.as_str(), never[0].path.as_str()), ("G513", "/rollout/window/to"));
         assert!(never[0].blocks() && never[0].message.contains("opens at 22:00 and closes at 22:00"));
-        assert_eq!(opens(&window(&[], "22:00", "22:00", ""), "2026-11-22T22:00:00Z").is_some(), true);
+        assert!(opens(&window(&[], "22:00", "22:00", ""), "2026-11-22T22:00:00Z").is_some());
     }
 
     #[test]

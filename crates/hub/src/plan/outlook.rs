@@ -8,7 +8,7 @@ use domain::release::{Release, ReleaseGoal, Rendered};
 use domain::workload::{Revision, Workload};
 use domain::{ClusterId, Digest};
 
-use crate::render::{Target, targets};
+use crate::render::{Standing, Target, targets};
 use crate::workload::CheckResult;
 use crate::{Error, Hub};
 
@@ -96,8 +96,14 @@ impl Hub {
             message: String::new(),
             created_at: self.clock().now(),
         };
-        let targets =
-            targets(self, &workload.name, revision, &checked.decision, groups, HashMap::new()).await?;
+        let targets = targets(
+            self,
+            &workload.name,
+            revision,
+            &checked.decision,
+            Standing { groups, ..Standing::default() },
+        )
+        .await?;
         Ok(Outlook { checked, targets, present, leaving, revision: number })
     }
 }

@@ -16,7 +16,7 @@ impl Hub {
             None => None,
         };
         let rollout = match workload.published {
-            Some(number) => store::rollout::get(&mut tx, workload.id, number).await?,
+            Some(number) => self.rollout_of(&mut tx, workload.id, number).await?,
             None => None,
         };
         let phase = Phase::of(workload.intent, &counts);

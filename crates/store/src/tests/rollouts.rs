@@ -3,7 +3,7 @@
 use domain::Digest;
 use domain::health::{Health, HealthStatus};
 use domain::release::stage::Trouble;
-use domain::release::{Release, Rendered};
+use domain::release::{Next, Release, Rendered};
 use domain::rollout::{Rollout, RolloutState, RolloutStrategy, Wave, WaveTally};
 use domain::workload::Policies;
 
@@ -22,8 +22,8 @@ fn some_rollout(revision: u32) -> Rollout {
 fn held(n: u128, wave: u32) -> Release {
     let mut release = some_release(n, 1, n);
     release.wave = Some(wave);
-    let next = Rendered::Bundle(Digest::of(b"next"));
-    release.hold(2, next, Policies::default(), Trouble::default(), at(1));
+    let rendered = Rendered::Bundle(Digest::of(b"next"));
+    release.hold(Next { revision: 2, rendered, policies: Policies::default() }, Trouble::default(), at(1));
     release
 }
 

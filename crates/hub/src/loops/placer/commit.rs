@@ -4,7 +4,7 @@
 use domain::event::{EventKind, NewEvent};
 use domain::placement::Leaving;
 use domain::release::stage::Trouble;
-use domain::release::{Release, ReleaseGoal};
+use domain::release::{Next, Release, ReleaseGoal};
 use domain::rollout::wave_words;
 use domain::workload::Intent;
 use domain::{ClusterId, ReleaseId, Severity};
@@ -108,7 +108,9 @@ async fn write_target(
     release.wave = target.wave;
     let (revision, rendered, policies) = (target.revision, target.rendered.clone(), target.policies.clone());
     let news = match target.wave {
-        Some(wave) if !let_through => release.hold(revision, rendered, policies, turn(outcome, wave), now),
+        Some(wave) if !let_through => {
+            release.hold(Next { revision, rendered, policies }, turn(outcome, wave), now)
+        }
         _ => release.target(revision, rendered, policies, now),
     };
     if news {

@@ -10,7 +10,7 @@ use domain::workload::{DeletionPolicy, Intent, Revision, Workload};
 use domain::{ClusterId, WorkloadId};
 use store::exposure::Held;
 
-use crate::render::{Target, targets};
+use crate::render::{Standing, Target, targets};
 use crate::{Error, Hub};
 
 /// What should be, for the writer.
@@ -83,7 +83,8 @@ pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>,
     let waves = releases.iter().filter(|release| release.revision == number);
     let waves = waves.filter_map(|release| Some((release.cluster, release.wave?))).collect();
     let names = revision.spec.rollout.waves.iter().map(|wave| wave.name.clone()).collect();
-    let targets = targets(hub, &workload.name, revision, &decision, fleet.groups, waves).await?;
+    let targets =
+        targets(hub, &workload.name, revision, &decision, Standing { groups: fleet.groups, waves }).await?;
     if held > 0 {
         // Nothing goes now; when fewer are left, their notice begins then. What a person keeps stays kept.
         decision.leaving.retain(|one| one.kept_by.is_some());
