@@ -8,6 +8,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["the source of a draft", "/workloads/lighthouse/edit/source"],
   ["the placement of a draft", "/workloads/lighthouse/edit/placement"],
   ["the overrides of a draft", "/workloads/lighthouse/edit/overrides"],
+  ["the rollout of a draft", "/workloads/lighthouse/edit/rollout"],
   ["the policies of a draft", "/workloads/lighthouse/edit/policies"],
   ["a workload", "/workloads/lighthouse"],
   ["an open release", "/workloads/lighthouse?open=eu-west-1"],

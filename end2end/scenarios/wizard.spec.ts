@@ -64,6 +64,9 @@ test("s0_14 two containers with a Service and an Ingress go to three of five clu
   await page.getByLabel("Clusters", { exact: true }).fill("us-east-1");
   await expect(page.getByRole("heading", { name: "On us-east-1" }), "what is typed is shown where it goes").toBeVisible();
   await page.getByLabel("Deployment pair replicas").fill("4");
+  await page.getByRole("button", { name: "Continue to Rollout" }).click();
+  await step(page, "Rollout");
+  await expect(page.getByRole("heading", { name: "3 clusters at once" })).toBeVisible();
   await page.getByRole("button", { name: "Continue to Policies" }).click();
   await step(page, "Policies");
   await page.getByRole("button", { name: "Continue to Review" }).click();

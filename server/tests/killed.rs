@@ -144,7 +144,8 @@ fn web() -> Value {
         "spec": {
             "namespace": "apps",
             "source": { "type": "yaml", "files": [{ "name": "web.yaml", "text": MANIFESTS }] },
-            "placement": { "predicates": [{ "names": CLUSTERS }] }
+            "placement": { "predicates": [{ "names": CLUSTERS }] },
+            "rollout": { "waves": [{ "name": "canary", "take": 1 }, { "name": "rest" }] }
         }
     })
 }

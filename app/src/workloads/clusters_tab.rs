@@ -114,7 +114,10 @@ fn line(row: ReleaseView, open: Option<ReleaseView>, here: &str, at: Timestamp) 
     let release = &row.release;
     let wanted = match (&release.goal, release.revision) {
         (ReleaseGoal::Present, Some(number)) => {
-            view! { <span class="tag">{format!("r{number}")}</span> }.into_any()
+            // While it waits for its turn it runs another.
+            let runs = release.released_revision.filter(|runs| *runs != number);
+            let runs = runs.map(|runs| view! { <span class="text-3">{format!("r{runs} → ")}</span> });
+            view! { {runs} <span class="tag">{format!("r{number}")}</span> }.into_any()
         }
         _ => view! { <span class="text-3">"nothing"</span> }.into_any(),
     };

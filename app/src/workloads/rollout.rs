@@ -23,7 +23,7 @@ pub fn WaveList(#[prop(into)] waves: Signal<Vec<WaveOutlook>>) -> impl IntoView 
                 <p>
                     <span class="name">{wave.name}</span>
                     {format!(" {}", count_of(outlook.clusters, "cluster"))}
-                    {wave.approval.then(|| view! { <span class="tag ml-2">"asks"</span> })}
+                    {wave.approval.then(|| view! { <span class="tag ml-2">"needs approval"</span> })}
                 </p>
                 <p class="meta">{names}</p>
                 {(!rules.is_empty()).then(|| view! { <p class="meta">{rules.join(", ")}</p> })}

@@ -55,7 +55,7 @@ impl WaveForm {
     }
 
     /// Whether nothing is typed.
-    fn is_blank(&self) -> bool {
+    pub fn is_blank(&self) -> bool {
         *self == Self::default()
     }
 
@@ -129,7 +129,6 @@ impl RolloutForm {
             wave("canary", "1", "", "10m"),
             wave("early", "25%", "", "10m"),
             wave("rest", "", "25%", ""),
-            WaveForm::default(),
         ];
         Self { waves, ..Self::default() }
     }

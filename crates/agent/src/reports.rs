@@ -1,13 +1,11 @@
 //! Reports: what the engine has to say and what was found out about the cluster, each batch until the hub has it.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use domain::Digest;
 use domain::cluster::ClusterFacts;
 use domain::report::{ReleaseReport, ReportAck, ReportBatch};
-use domain::schema::Written;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::connect::{self, Backoff};
 use crate::link::{Link, LinkError};
@@ -26,7 +24,14 @@ struct Part {
 
 /// Hands over the engine's reports. While the hub is away the engine keeps only the newest report of each release, so
 /// waiting costs no memory; a batch that was taken although its answer was lost is sent again and dropped by its number.
+///
+/// The text of a schema goes its own way: a hub that can't take it just now still hears of releases.
 pub(crate) async fn run<L: Link>(agent: &Agent<L>) {
+    let wanted = Notify::new();
+    tokio::join!(hand_over_all(agent, &wanted), give_schemas(agent, &wanted));
+}
+
+async fn hand_over_all<L: Link>(agent: &Agent<L>, schema_wanted: &Notify) {
     let incarnation = connect::begin(&agent.link, &agent.options).await;
     let mut facts_changed = agent.engine.facts_changed();
     facts_changed.mark_changed();
@@ -49,25 +54,28 @@ pub(crate) async fn run<L: Link>(agent: &Agent<L>) {
             seq += 1;
             let ack = hand_over(agent, ReportBatch { incarnation, seq, facts, schema, releases }).await;
             if ack.schema_wanted {
-                let written = schemas.borrow().clone();
-                give_schema(agent, written).await;
+                schema_wanted.notify_one();
             }
         }
     }
 }
 
-/// Gives the hub the schema that it does not have. If another one was read meanwhile, a report names that one next.
-async fn give_schema<L: Link>(agent: &Agent<L>, written: Option<Arc<Written>>) {
-    let Some(written) = written else { return };
-    let mut backoff = Backoff::new(&agent.options);
+/// Gives the hub the schema that it does not have, whenever it says so; always the one that was read last.
+async fn give_schemas<L: Link>(agent: &Agent<L>, wanted: &Notify) {
+    let schemas = agent.engine.schema();
     loop {
-        match agent.link.schema(&written).await {
-            Ok(()) => return,
-            Err(LinkError::Refused(why)) => {
-                tracing::debug!(why, "the hub does not take the schema");
-                return;
+        wanted.notified().await;
+        let mut backoff = Backoff::new(&agent.options);
+        loop {
+            let Some(written) = schemas.borrow().clone() else { break };
+            match agent.link.schema(&written).await {
+                Ok(()) => break,
+                Err(LinkError::Refused(why)) => {
+                    tracing::debug!(why, "the hub does not take the schema");
+                    break;
+                }
+                Err(error) => backoff.wait_for(&agent.link, "the schema waits for the hub", &error).await,
             }
-            Err(error) => backoff.wait_for(&agent.link, "the schema waits for the hub", &error).await,
         }
     }
 }

@@ -18,13 +18,16 @@ pub fn failpoint(name: &str) {
 }
 
 /// Every place between the call to publish and the stored confirmation of the last cluster.
-pub const FAILPOINTS: [&str; 10] = [
+pub const FAILPOINTS: [&str; 13] = [
     "publish.before_commit",
     "publish.after_commit",
     "placer.claimed",
     "placer.before_commit",
     "placer.after_commit",
     "placer.settled",
+    "rollouts.claimed",
+    "rollouts.before_settle",
+    "rollouts.after_commit",
     "wants.served",
     "bundle.served",
     "report.before_commit",

@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::house::{House, Member};
+use crate::house::{House, Member, until};
 
 #[derive(Default)]
 struct Counted {
@@ -24,10 +24,14 @@ struct Counted {
     lost: AtomicU64,
 }
 
-/// A link on which three of ten messages are lost: half of them before the hub has them, half of them as its answers.
+/// A link on which messages are lost: half of them before the hub has them, half of them as its answers.
 struct Lossy {
     inner: HttpLink,
     counted: Arc<Counted>,
+    /// How many of a hundred.
+    loses: u32,
+    /// Whether a schema ever gets through.
+    schemas: bool,
 }
 
 impl Lossy {
@@ -38,11 +42,11 @@ impl Lossy {
             self.counted.lost.fetch_add(1, Relaxed);
             Err(LinkError::Unreachable("lost".to_owned()))
         };
-        if fate < 15 {
+        if fate < self.loses / 2 {
             return lost();
         }
         let answer = call.await;
-        if fate < 30 { lost() } else { answer }
+        if fate < self.loses { lost() } else { answer }
     }
 }
 
@@ -72,6 +76,10 @@ impl Link for Lossy {
     }
 
     async fn schema(&self, schema: &Written) -> Result<(), LinkError> {
+        if !self.schemas {
+            self.counted.lost.fetch_add(1, Relaxed);
+            return Err(LinkError::Unreachable("lost".to_owned()));
+        }
         self.pass(self.inner.schema(schema)).await
     }
 
@@ -114,12 +122,32 @@ async fn p6_with_three_of_ten_messages_lost_everything_still_arrives_and_counts_
     let member = Member::new("eu-1");
     let counted = Arc::<Counted>::default();
     let counts = counted.clone();
-    member.start_over(Some(house.invitation("eu-1", &token)), |inner| Lossy { inner, counted });
+    member.start_over(Some(house.invitation("eu-1", &token)), |inner| Lossy {
+        inner,
+        counted,
+        loses: 30,
+        schemas: true,
+    });
     house.until_condition("eu-1", "AgentCame").await;
     converges(&house, &member).await;
     member.stop().await;
     let (sent, lost) = (counts.sent.load(Relaxed), counts.lost.load(Relaxed));
     assert!(lost >= 3, "of {sent} messages {lost} were lost");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_that_never_gets_through_holds_no_report_up() {
+    let house = House::open().await;
+    let token = house.open_token().await;
+    let member = Member::new("eu-1");
+    let counted = Arc::<Counted>::default();
+    let counts = counted.clone();
+    let link = |inner| Lossy { inner, counted, loses: 0, schemas: false };
+    member.start_over(Some(house.invitation("eu-1", &token)), link);
+    house.until_condition("eu-1", "AgentCame").await;
+    until("the hub has asked for the schema in vain", async || counts.lost.load(Relaxed) > 0).await;
+    converges(&house, &member).await;
+    member.stop().await;
 }
 
 /// Passes bytes on in both directions, and breaks each connection after some.

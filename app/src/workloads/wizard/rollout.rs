@@ -86,6 +86,11 @@ fn show(data: PlacementData, action: ServerAction<RolloutSave>) -> AnyView {
     let clusters = order.iter().filter_map(|id| by_id.get(id).cloned()).collect();
     let chosen = StoredValue::new(Chosen { clusters, groups: fleet.groups });
     let form = RwSignal::new(RolloutForm::of(&workload.draft.rollout));
+    let alive = RwSignal::new(false);
+    Effect::new(move |_| {
+        form.update(|form| form.waves.retain(|row| !row.is_blank()));
+        alive.set(true);
+    });
     let judged = Memo::new(move |_| form.with(|form| chosen.with_value(|chosen| judge(form, chosen))));
     let wrong: Wrong = Memo::new(move |_| judged.with(|(findings, _)| by_field(findings)));
     let findings = Signal::derive(move || judged.with(|(findings, _)| findings.clone()));
@@ -98,7 +103,7 @@ fn show(data: PlacementData, action: ServerAction<RolloutSave>) -> AnyView {
             <div class="grid gap-10 lg:grid-cols-[minmax(0,1fr)_344px]">
                 <div class="fields">
                     {presets(form)}
-                    {waves(form, wrong)}
+                    {waves(form, wrong, alive)}
                     {rest(form, wrong)}
                 </div>
                 {live(judged, chosen)}
@@ -128,7 +133,6 @@ fn presets(form: RwSignal<RolloutForm>) -> AnyView {
             </button>
         }
     };
-    let at_once = || RolloutForm { waves: vec![WaveForm::default()], ..RolloutForm::default() };
     view! {
         <div class="stack-sm">
             <p class="text-2">
@@ -137,17 +141,17 @@ fn presets(form: RwSignal<RolloutForm>) -> AnyView {
             <div class="flex flex-wrap items-center gap-2">
                 <span class="text-2">"Begin with"</span>
                 {preset("canary", "Canary first", RolloutForm::canary)}
-                {preset("at-once", "All at once", at_once)}
+                {preset("at-once", "All at once", RolloutForm::default)}
             </div>
         </div>
     }
     .into_any()
 }
 
-fn waves(form: RwSignal<RolloutForm>, wrong: Wrong) -> AnyView {
+fn waves(form: RwSignal<RolloutForm>, wrong: Wrong, alive: RwSignal<bool>) -> AnyView {
     let count = Memo::new(move |_| form.with(|form| form.waves.len()));
     view! {
-        <For each=move || 0..count.get() key=|at| *at children=move |at| wave(form, wrong, count, at) />
+        <For each=move || 0..count.get() key=|at| *at children=move |at| wave(Row { form, wrong, count, alive, at }) />
         <p class="field-help">{message(wrong, "/rollout/waves".to_owned(), "")}</p>
         <div>
             <button
@@ -230,7 +234,20 @@ const HOW: [Part; 4] = [
     },
 ];
 
-fn wave(form: RwSignal<RolloutForm>, wrong: Wrong, count: Memo<usize>, at: usize) -> AnyView {
+/// One wave of the form.
+#[derive(Clone, Copy)]
+struct Row {
+    form: RwSignal<RolloutForm>,
+    wrong: Wrong,
+    /// How many there are.
+    count: Memo<usize>,
+    /// Whether script runs.
+    alive: RwSignal<bool>,
+    at: usize,
+}
+
+fn wave(row: Row) -> AnyView {
+    let Row { form, wrong, count, alive, at } = row;
     let field = move |part: &Part| {
         let Part { key, label, placeholder, help, of } = *part;
         let read = move || {
@@ -260,12 +277,20 @@ fn wave(form: RwSignal<RolloutForm>, wrong: Wrong, count: Memo<usize>, at: usize
             form.with(|form| form.waves.get(at).map(|row| row.name.trim().to_owned())).unwrap_or_default();
         if name.is_empty() { format!("Wave {}", at + 1) } else { format!("Wave {}: {name}", at + 1) }
     };
+    let (id, name) = (format!("wave-{at}"), format!("wave-{at}"));
+    // Nobody with script needs the spare row.
+    let spare = move || {
+        let blank = form.with(|form| form.waves.get(at).is_some_and(WaveForm::is_blank));
+        !alive.get() && blank && at + 1 == count.get()
+    };
     view! {
-        <fieldset class="wave">
-            <legend class="field-label flex items-center gap-1">
-                {title}
+        <div role="group" class="wave" class:wave-spare=spare aria-labelledby=name>
+            <div class="flex items-center gap-1">
+                <h3 class="field-label" id=id>
+                    {title}
+                </h3>
                 {tools(form, count, at)}
-            </legend>
+            </div>
             <div class="grid gap-x-3 gap-y-2 sm:grid-cols-2 xl:grid-cols-4">{WHO.iter().map(field).collect_view()}</div>
             <div class="grid grid-cols-2 gap-x-3 gap-y-2 xl:grid-cols-4">{HOW.iter().map(field).collect_view()}</div>
             <label class="choice">
@@ -287,7 +312,7 @@ fn wave(form: RwSignal<RolloutForm>, wrong: Wrong, count: Memo<usize>, at: usize
                 />
                 "Somebody has to approve it before it begins"
             </label>
-        </fieldset>
+        </div>
     }
     .into_any()
 }

@@ -62,6 +62,7 @@ async fn pass(hub: &Hub) -> Result<usize, Error> {
     let mut tx = hub.write().await?;
     let due = ROLLOUTS.claim(&mut tx, BATCH, now, now.plus_millis(CLAIM_MILLIS)).await?;
     tx.commit().await?;
+    failpoint("rollouts.claimed");
     for (workload, epoch) in &due {
         if let Err(error) = go_on(hub, *workload, *epoch).await {
             let error = &error as &dyn std::error::Error;
