@@ -1,15 +1,17 @@
 -- Rollouts: a publish on its way through waves.
 
--- `state` is the word of its state; `active` is 1 while it can still go on.
+-- `state` is the word of its state; `active` is 1 while it can still go on, `needs_person` while that takes a person.
 CREATE TABLE rollout (
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
     revision BIGINT NOT NULL,
     state TEXT NOT NULL,
     active BIGINT NOT NULL,
+    needs_person BIGINT NOT NULL,
     body TEXT NOT NULL,
     PRIMARY KEY (workload_id, revision)
 );
 CREATE INDEX rollout_active ON rollout (workload_id) WHERE active = 1;
+CREATE INDEX rollout_waiting ON rollout (workload_id) WHERE needs_person = 1;
 
 -- The queue of the loop that lets clusters through, one row per workload; the columns are those of `workload_work`.
 CREATE TABLE rollout_work (

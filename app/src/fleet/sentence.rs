@@ -35,6 +35,9 @@ fn lead(fleet: &Fleet, now: domain::Timestamp) -> String {
     if blocked > 0 {
         return format!("{} waiting for a person{since}.", count_of(blocked, "release"));
     }
+    if fleet.rollouts_waiting > 0 {
+        return format!("{} waiting for a person.", count_of(fleet.rollouts_waiting, "rollout"));
+    }
     let (moving, drifted) = (Group::Moving.count(&fleet.counts), Group::Drifted.count(&fleet.counts));
     if drifted > 0 {
         return format!("{} drifted.", count_of(drifted, "release"));
@@ -95,6 +98,12 @@ mod tests {
     fn what_is_failing_is_said_before_anything_else() {
         let fleet = fleet(&[State::Healthy, State::Failed, State::Degraded, State::Drifted, State::Pending]);
         assert_eq!(lead(&fleet, fleet.at), "2 releases failing.");
+    }
+
+    #[test]
+    fn a_rollout_that_waits_for_a_person_is_said_before_what_goes_by_itself() {
+        let fleet = Fleet { rollouts_waiting: 1, ..fleet(&[State::Healthy, State::Pending]) };
+        assert_eq!(lead(&fleet, fleet.at), "1 rollout waiting for a person.");
     }
 
     #[test]

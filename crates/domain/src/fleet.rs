@@ -26,7 +26,10 @@ pub struct Fleet {
     pub columns: Vec<FleetColumn>,
     /// The rows shown, worst first.
     pub rows: Vec<FleetRow>,
-    /// What needs a person, worst and oldest first.
+    /// Number of rollouts that go on only if a person says so.
+    #[serde(default)]
+    pub rollouts_waiting: u32,
+    /// What needs a person: rollouts that wait for one, then releases, worst and oldest first.
     pub attention: Vec<Attention>,
     /// The last events.
     pub recent: Vec<Event>,

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use domain::event::{Event, EventKind};
-use domain::fleet::{Fleet, FleetColumn, FleetRow};
+use domain::fleet::{Attention, Fleet, FleetColumn, FleetRow};
 use domain::page::ListQuery;
-use domain::{ClusterId, Severity};
+use domain::release::State;
+use domain::rollout::Rollout;
+use domain::{ClusterId, Severity, Timestamp};
 use store::workload::Order;
 
 use crate::{Error, EventQuery, Hub};
@@ -24,6 +26,19 @@ const LOOKED_AT: u32 = 200;
 /// Whether an event is only a step of a delivery on its way: the release's own timeline shows those.
 fn is_a_step(event: &Event) -> bool {
     event.kind == EventKind::ReleaseChanged && event.severity == Severity::Note
+}
+
+/// A rollout that waits for a person, as a line of what needs one.
+fn waiting(workload: &str, rollout: &Rollout, now: Timestamp) -> Attention {
+    Attention {
+        workload: rollout.workload,
+        workload_name: workload.to_owned(),
+        state: State::Blocked,
+        message: rollout.sentence(now),
+        clusters: Vec::new(),
+        count: rollout.waves.iter().map(|wave| wave.held).sum(),
+        since: rollout.since,
+    }
 }
 
 impl Hub {
@@ -54,6 +69,10 @@ impl Hub {
         let cells = store::release::cells(&mut tx, &workloads, &clusters).await?;
         let mut cells: HashMap<_, _> =
             cells.into_iter().map(|cell| ((cell.workload, cell.cluster), cell.cell)).collect();
+        let rollouts = store::rollout::needing_a_person(&mut tx, ATTENTION).await?;
+        let mut attention: Vec<Attention> =
+            rollouts.iter().map(|(name, rollout)| waiting(name, rollout, self.clock().now())).collect();
+        attention.extend(store::release::attention(&mut tx, ATTENTION).await?);
         let rows_total = store::workload::count(&mut tx, self.project()).await?;
         let rows = rows.items.into_iter().map(|row| FleetRow {
             cells: clusters.iter().map(|cluster| cells.remove(&(row.id, *cluster))).collect(),
@@ -68,7 +87,8 @@ impl Hub {
             clusters_silent: store::cluster::count_silent(&mut tx).await?,
             rows: rows.collect(),
             columns: shown,
-            attention: store::release::attention(&mut tx, ATTENTION).await?,
+            rollouts_waiting: u32::try_from(rollouts.len()).unwrap_or(u32::MAX),
+            attention,
             recent,
             at: self.clock().now(),
         })

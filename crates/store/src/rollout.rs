@@ -12,11 +12,12 @@ use crate::{Error, Tx};
 
 /// Adds the rollout of a revision. [`Error::Unique`] if the revision has one.
 pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
-    sql("INSERT INTO rollout (workload_id, revision, state, active, body) VALUES ($1, $2, $3, $4, $5)")
+    sql("INSERT INTO rollout (workload_id, revision, state, active, needs_person, body) VALUES ($1, $2, $3, $4, $5, $6)")
         .text(rollout.workload)
         .bind(i64::from(rollout.revision))
         .text(rollout.state.word())
         .bind(i64::from(rollout.state.is_active()))
+        .bind(i64::from(rollout.state.needs_a_person()))
         .bind(json(rollout)?)
         .run(tx)
         .await?;
@@ -55,6 +56,17 @@ pub async fn active(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>
 pub async fn is_active(tx: &mut Tx, workload: WorkloadId) -> Result<bool, Error> {
     let found = sql("SELECT COUNT(*) FROM rollout WHERE workload_id = $1 AND active = 1").text(workload);
     Ok(found.number(tx).await? > 0)
+}
+
+/// The rollouts that go on only if a person says so, with the names of their workloads; at most `limit`.
+pub async fn needing_a_person(tx: &mut Tx, limit: u32) -> Result<Vec<(String, Rollout)>, Error> {
+    let rows =
+        sql("SELECT r.workload_id, w.name, r.body FROM rollout r JOIN workload w ON w.id = r.workload_id \
+                    WHERE r.needs_person = 1 ORDER BY r.workload_id LIMIT $1")
+        .bind(i64::from(limit))
+        .rows(tx)
+        .await?;
+    Ok(all(&rows, "rollout", |row| Ok((row.text("name")?, read(row)?))))
 }
 
 fn read(row: &Record<'_>) -> Result<Rollout, Why> {

@@ -285,3 +285,54 @@ fn s1_2_a_group_is_set_listed_and_deleted() {
     assert_eq!((gone.code, &*gone.out), (0, "group/eu deleted\n"), "{gone}");
     assert_eq!(house.run(&["group", "delete", "eu"]).code, 1);
 }
+
+#[test]
+fn f4b_a_rollout_is_described_in_a_file_watched_and_steered() {
+    let house = House::open();
+    let folder = house.folder();
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n";
+    std::fs::write(folder.join("settings.yaml"), map).unwrap();
+    let workload = folder.join("workload.yaml");
+    let define = |waves: &str| {
+        let text = format!(
+            "name: web\nnamespace: shop\nclusters: [eu-west-1, eu-west-2]\npayload: settings.yaml\nrollout:\n  waves: {waves}\n"
+        );
+        std::fs::write(&workload, text).unwrap();
+        house.run(&["apply", "-f", &workload.display().to_string()])
+    };
+    let applied = define("[{name: canary, take: 1, soak: soon}, {name: rest}]");
+    assert_eq!(applied.code, 0, "a draft may be wrong: {applied}");
+    let refused = house.run(&["publish", "web"]);
+    assert_eq!(refused.code, 3, "{refused}");
+    assert!(refused.err.contains("G511") && refused.err.contains("no time span"), "{refused}");
+
+    define("[{name: canary, take: 1}, {name: rest, approval: true}]");
+    let plan = house.run(&["plan", "web"]);
+    assert!(
+        plan.out.contains("In waves: canary (1 cluster) → rest (1 cluster, asks for approval)."),
+        "{plan}"
+    );
+    assert_eq!(house.run(&["publish", "web"]).code, 0);
+    let waited = house.run(&["publish", "web", "--wait", "--timeout", "20s"]);
+    assert_eq!(waited.code, 5, "nobody has approved it: {waited}");
+    assert!(waited.err.contains("waits for somebody to approve it"), "{waited}");
+    let status = house.run(&["rollout", "status", "web"]);
+    assert!(status.out.contains("Wave 2 of 2 (rest) waits for somebody to approve it."), "{status}");
+    assert!(status.out.contains("Awaiting approval"), "{status}");
+    let promoted = house.run(&["rollout", "promote", "web"]);
+    assert_eq!(promoted.code, 1, "{promoted}");
+    assert!(promoted.err.contains("no wave of it is soaking"), "{promoted}");
+    let approved = house.run(&["rollout", "approve", "web"]);
+    assert_eq!(approved.code, 0, "{approved}");
+    for _ in 0..600 {
+        if house.json(&["rollout", "status", "web", "-o", "json"])["state"]["type"] == "completed" {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let status = house.json(&["status", "web", "-o", "json"]);
+    assert_eq!(
+        (&status["counts"]["Healthy"], &status["rollout"]["state"]["type"]),
+        (&2.into(), &"completed".into())
+    );
+}

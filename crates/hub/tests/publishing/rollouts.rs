@@ -230,6 +230,10 @@ async fn a_paused_rollout_lets_nobody_through_until_it_is_resumed() {
     assert_eq!(rollout(&house).await.state, RolloutState::Paused { by: house.actor.name.clone() });
     house.hub.rollout_steer(&house.actor, "web", RolloutVerb::Resume).await.unwrap();
     until(&house, "it asks", |rollout| rollout.state == RolloutState::AwaitingApproval).await;
+    let fleet = house.hub.fleet(&Default::default()).await.unwrap();
+    let line = &fleet.attention[0];
+    assert_eq!((fleet.rollouts_waiting, line.workload_name.as_str(), line.count), (1, "web", 2));
+    assert_eq!(line.message, "Wave 2 of 2 (rest) waits for somebody to approve it.");
     house.hub.rollout_steer(&house.actor, "web", RolloutVerb::Approve).await.unwrap();
     told(&mut b, 2).await;
     house.close().await;

@@ -4,7 +4,7 @@ use domain::Digest;
 use domain::health::{Health, HealthStatus};
 use domain::release::stage::Trouble;
 use domain::release::{Next, Release, Rendered};
-use domain::rollout::{Rollout, RolloutState, RolloutStrategy, Wave, WaveTally};
+use domain::rollout::{Rollout, RolloutState, RolloutStrategy, RolloutVerb, Wave, WaveTally};
 use domain::workload::Policies;
 
 use super::both::for_both;
@@ -37,6 +37,10 @@ async fn a_rollout_reads_back_as_it_was_written_and_one_is_active() {
         assert_eq!(rollout::get(&mut tx, workload_id(1), 1).await.unwrap().as_ref(), Some(&one));
         assert_eq!(rollout::active(&mut tx, workload_id(1)).await.unwrap().as_ref(), Some(&one));
         assert!(rollout::is_active(&mut tx, workload_id(1)).await.unwrap());
+        assert_eq!(rollout::needing_a_person(&mut tx, 9).await.unwrap(), []);
+        one.steer(RolloutVerb::Pause, "ana", at(1)).unwrap();
+        rollout::update(&mut tx, &one).await.unwrap();
+        assert_eq!(rollout::needing_a_person(&mut tx, 9).await.unwrap(), [("w-001".to_owned(), one.clone())]);
         one.supersede(at(2));
         assert!(rollout::update(&mut tx, &one).await.unwrap());
         assert_eq!(rollout::active(&mut tx, workload_id(1)).await.unwrap(), None);
