@@ -2,10 +2,9 @@
 
 import AxeBuilder from "@axe-core/playwright";
 import { type Page } from "@playwright/test";
-import { atRest, expect, open, test } from "./kit.js";
+import { TAGS, atRest, expect, open, test } from "./kit.js";
 import { PAGES } from "./pages.js";
 
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const GROUND = { light: "rgb(255, 255, 255)", dark: "rgb(15, 20, 25)" };
 const SIZES = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
 

@@ -1,5 +1,6 @@
 // What every scenario uses: a page whose faults fail the scenario, a person who is signed in, and the words of the console.
 
+import AxeBuilder from "@axe-core/playwright";
 import { test as base, expect, type Browser, type Locator, type Page } from "@playwright/test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -197,4 +198,18 @@ export async function remove(page: Page, workload: string): Promise<void> {
   await question.getByRole("button", { name: "Delete" }).click();
   await expect(page).toHaveURL(/\/workloads$/);
   await expect(page.getByRole("rowheader", { name: workload, exact: true })).toHaveCount(0);
+}
+
+/** The rules that every page keeps. */
+export const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+/** No accessibility fault on this step, in either theme. */
+export async function accessible(page: Page, what: string): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await atRest(page);
+    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
+    const faults = violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
+    expect.soft(faults, `${what}, ${colorScheme}`).toEqual([]);
+  }
 }

@@ -1,10 +1,8 @@
 // Where a workload belongs and what differs there: every refusal has its remedy, every value its origin.
 
-import AxeBuilder from "@axe-core/playwright";
 import { type Page } from "@playwright/test";
-import { atRest, expect, open, paste, row, test } from "./kit.js";
+import { accessible, expect, open, paste, row, test } from "./kit.js";
 
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const NAME = "placed";
 const YAML = `apiVersion: apps/v1
 kind: Deployment
@@ -35,17 +33,6 @@ async function draft(page: Page): Promise<void> {
   await expect(page.getByRole("heading", { name: /clusters chosen/ })).toBeVisible();
 }
 
-/** Nothing that a screen reader or a weak eye stumbles over, in either theme. */
-async function accessible(page: Page): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await atRest(page);
-    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
-    const faults = violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
-    expect.soft(faults, colorScheme).toEqual([]);
-  }
-}
-
 test("three of five clusters are chosen by name, then by label, and every refused one says what would change that", async ({ page }) => {
   await draft(page);
   for (const cluster of ["eu-west-1", "eu-west-2", "us-east-1"]) {
@@ -74,7 +61,7 @@ test("three of five clusters are chosen by name, then by label, and every refuse
   await expect(page.getByText("The spread over region changes nothing")).toBeVisible();
   await page.getByLabel("Spread over", { exact: true }).first().fill("");
   await page.getByLabel("Never on").fill("");
-  await accessible(page);
+  await accessible(page, "a filled editor");
   await page.getByRole("button", { name: "Continue to Overrides" }).click();
   await expect(page).toHaveURL(/\/edit\/overrides$/);
 });
@@ -116,7 +103,7 @@ test("a cluster gets other replicas by the form, and the value says who set it",
   await page.getByLabel("Clusters", { exact: true }).fill("eu-wset-1");
   await page.getByLabel("Name", { exact: true }).fill("typo");
   await expect(page.getByText(/Did you mean "eu-west-1"/)).toBeVisible();
-  await accessible(page);
+  await accessible(page, "a filled editor");
 
   await page.getByRole("button", { name: "Remove override eu-west-1" }).click();
   await expect(page.getByText("Override eu-west-1 removed.")).toBeVisible();

@@ -1,6 +1,6 @@
 // A publish that goes in waves: described in the wizard, watched and steered on the workload's page (F.4b, P29).
 
-import { expect, fixture, describe as draft, open, publish, remove, row, step, test, toStep } from "./kit.js";
+import { accessible, expect, fixture, describe as draft, open, publish, remove, row, step, test, toStep } from "./kit.js";
 import { type Page } from "@playwright/test";
 
 const YAML = fixture("three-tier", "web.yaml");
@@ -33,6 +33,7 @@ test("f4b a publish goes in waves, each after somebody or the clock has let it",
   await rest.getByLabel("Somebody has to approve").check();
   await page.getByRole("group", { name: "Wave 2: early" }).getByLabel("Soak time").fill("");
   await expect(page.getByText("No findings")).toBeVisible();
+  await accessible(page, "the rollout");
 
   await toStep(page, "Review");
   const side = page.getByRole("complementary", { name: "Publish" });
@@ -44,6 +45,7 @@ test("f4b a publish goes in waves, each after somebody or the clock has let it",
   await expect(panel.getByRole("status")).toContainText("Wave 1 of 3 (canary) is operational", { timeout: 40_000 });
   await expect(row(page, "us-east-1")).toContainText("Healthy");
   await expect(row(page, "eu-west-2")).toContainText("Pending");
+  await accessible(page, "a rollout on its way");
   await panel.getByRole("button", { name: "Pause" }).click();
   await expect(panel.getByRole("status")).toContainText("Paused by demo at wave 1 of 3 (canary).");
   await panel.getByRole("button", { name: "Resume" }).click();

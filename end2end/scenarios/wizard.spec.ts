@@ -1,21 +1,6 @@
 // A workload described in the form, step by step, without touching YAML; and what the form does to text that is there.
 
-import AxeBuilder from "@axe-core/playwright";
-import { type Page } from "@playwright/test";
-import { alive, atRest, expect, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
-
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-
-/** No accessibility fault on this step, in either theme. */
-async function accessible(page: Page, what: string): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await atRest(page);
-    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
-    const faults = violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
-    expect.soft(faults, `${what}, ${colorScheme}`).toEqual([]);
-  }
-}
+import { accessible, alive, expect, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
 
 test("s0_14 two containers with a Service and an Ingress go to three of five clusters without a line of YAML", async ({ page }) => {
   // The empty steps are looked at in accessible.spec.ts; here it is those that hold something.
@@ -107,7 +92,7 @@ test("the form follows the text, the text follows the form, and what the form do
   await toStep(page, "Policies");
   await step(page, "Policies");
   await page.getByRole("button", { name: "Back" }).click();
-  await step(page, "Overrides");
+  await step(page, "Rollout");
   await toStep(page, "Source");
   await step(page, "Source");
   await expect(form.getByLabel("Memory limit")).toHaveValue("512Mi");

@@ -161,7 +161,7 @@ fn waves(form: RwSignal<RolloutForm>, wrong: Wrong, alive: RwSignal<bool>) -> An
                 on:click=move |_| form.update(|form| form.waves.push(WaveForm::default()))
             >
                 {icon("plus")}
-                "Another wave"
+                {move || if count.get() == 0 { "Add a wave" } else { "Another wave" }}
             </button>
         </div>
     }
@@ -286,9 +286,9 @@ fn wave(row: Row) -> AnyView {
     view! {
         <div role="group" class="wave" class:wave-spare=spare aria-labelledby=name>
             <div class="flex items-center gap-1">
-                <h3 class="field-label" id=id>
+                <h2 class="field-label" id=id>
                     {title}
-                </h3>
+                </h2>
                 {tools(form, count, at)}
             </div>
             <div class="grid gap-x-3 gap-y-2 sm:grid-cols-2 xl:grid-cols-4">{WHO.iter().map(field).collect_view()}</div>
