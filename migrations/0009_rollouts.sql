@@ -13,7 +13,8 @@ CREATE TABLE rollout (
 CREATE INDEX rollout_active ON rollout (workload_id) WHERE active = 1;
 CREATE INDEX rollout_waiting ON rollout (workload_id) WHERE needs_person = 1;
 
--- The queue of the loop that lets clusters through, one row per workload; the columns are those of `workload_work`.
+-- The queue of the loop that lets clusters through, one row per workload; the columns are those of `workload_work`, and the
+-- number of the revision that the placer has written to every cluster: before that there is nothing to count.
 CREATE TABLE rollout_work (
     workload_id TEXT PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
     dirty_epoch BIGINT NOT NULL,
@@ -21,7 +22,8 @@ CREATE TABLE rollout_work (
     due_at BIGINT,
     leased BIGINT NOT NULL,
     claim_epoch BIGINT NOT NULL,
-    claimed_dirty BIGINT NOT NULL
+    claimed_dirty BIGINT NOT NULL,
+    placed BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX rollout_work_due ON rollout_work (due_at, workload_id) WHERE due_at IS NOT NULL;
 
@@ -30,5 +32,5 @@ ALTER TABLE release ADD COLUMN wave BIGINT;
 ALTER TABLE release ADD COLUMN held BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE release ADD COLUMN released_revision BIGINT;
 UPDATE release SET released_revision = revision WHERE released IS NOT NULL;
-CREATE INDEX release_of_wave ON release (workload_id, wave, held, state, state_since) WHERE wave IS NOT NULL;
-CREATE INDEX release_held ON release (workload_id, wave, cluster_name) WHERE held = 1;
+CREATE INDEX release_of_wave ON release (workload_id, revision, wave, held, state, state_since) WHERE wave IS NOT NULL;
+CREATE INDEX release_held ON release (workload_id, revision, wave, cluster_name) WHERE held = 1;

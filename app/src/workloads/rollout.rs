@@ -89,8 +89,12 @@ fn panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
                 <h2 class="section" id="rollout">
                     {title}
                 </h2>
-                <p class="flex gap-2 grow" role="status">
+                <p class="flex gap-2 grow">
                     {look.mark()} <span>{sentence}</span>
+                </p>
+                // Without the times, which count down: they would be read out again and again.
+                <p class="sr-only" role="status">
+                    {format!("{}, {}", rollout.state.word(), rollout.at_wave())}
                 </p>
                 <ActionForm action=action attr:class="flex flex-wrap gap-2">
                     <input type="hidden" name="name" value=name />

@@ -149,12 +149,14 @@ impl RolloutForm {
                 }
             }
         }
-        let windowed = [&self.from, &self.to].iter().any(|text| !text.trim().is_empty());
+        let all_day = self.from.trim().is_empty() && self.to.trim().is_empty();
+        let (from, to) = if all_day { ("00:00", "24:00") } else { (self.from.trim(), self.to.trim()) };
+        let windowed = !all_day || !self.days.is_empty();
         let day = |day: &Weekday| self.days.iter().any(|one| one == day.word());
         let window = windowed.then(|| Window {
             days: Weekday::ALL.into_iter().filter(day).collect(),
-            from: self.from.trim().to_owned(),
-            to: self.to.trim().to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
             utc_offset: self.offset.trim().to_owned(),
         });
         let fail_after: Option<Span> = given(&self.fail_after);
@@ -233,6 +235,13 @@ mod tests {
         assert_eq!((read, rows), (strategy, vec![0, 1, 2]));
         let nothing = RolloutForm::of(&RolloutStrategy::default());
         assert_eq!(nothing.strategy().unwrap().0, RolloutStrategy::default());
+    }
+
+    #[test]
+    fn days_without_times_are_whole_days() {
+        let form = RolloutForm { days: vec!["mon".to_owned()], ..RolloutForm::canary() };
+        let window = form.strategy().unwrap().0.window.unwrap();
+        assert_eq!((window.from.as_str(), window.to.as_str(), window.days.len()), ("00:00", "24:00", 1));
     }
 
     #[test]

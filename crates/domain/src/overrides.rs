@@ -61,7 +61,7 @@ fn default_priority() -> u32 {
 /// The clusters an override is for: all that are named, in a group, or match. An empty target is for none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Target {
     /// By name.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -227,6 +227,8 @@ pub struct Rollout {
     pub state: RolloutState,
     /// Since when.
     pub since: Timestamp,
+    /// Whether the first step was taken: the revision stood on every cluster then.
+    pub begun: bool,
     /// Position of the wave it is at.
     pub wave: u32,
     /// What became of each wave.
@@ -265,6 +267,7 @@ impl Rollout {
             from,
             state,
             since: at,
+            begun: false,
             wave: 0,
             waves,
             strategy,

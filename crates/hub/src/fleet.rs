@@ -18,6 +18,8 @@ const ROWS: u32 = 50;
 const COLUMNS: u32 = 60;
 /// Faults listed.
 const ATTENTION: u32 = 20;
+/// Rollouts that wait for a person looked at for them; the oldest are listed.
+const ROLLOUTS: u32 = 200;
 /// Recent events listed.
 const RECENT: usize = 12;
 /// Events looked at for them.
@@ -69,9 +71,11 @@ impl Hub {
         let cells = store::release::cells(&mut tx, &workloads, &clusters).await?;
         let mut cells: HashMap<_, _> =
             cells.into_iter().map(|cell| ((cell.workload, cell.cluster), cell.cell)).collect();
-        let rollouts = store::rollout::needing_a_person(&mut tx, ATTENTION).await?;
+        let rollouts = store::rollout::needing_a_person(&mut tx, ROLLOUTS).await?;
         let mut attention: Vec<Attention> =
             rollouts.iter().map(|(name, rollout)| waiting(name, rollout, self.clock().now())).collect();
+        attention.sort_by_key(|one| one.since);
+        attention.truncate(ATTENTION as usize);
         attention.extend(store::release::attention(&mut tx, ATTENTION).await?);
         let rows_total = store::workload::count(&mut tx, self.project()).await?;
         let rows = rows.items.into_iter().map(|row| FleetRow {
@@ -87,7 +91,7 @@ impl Hub {
             clusters_silent: store::cluster::count_silent(&mut tx).await?,
             rows: rows.collect(),
             columns: shown,
-            rollouts_waiting: u32::try_from(rollouts.len()).unwrap_or(u32::MAX),
+            rollouts_waiting: store::rollout::count_waiting(&mut tx).await?,
             attention,
             recent,
             at: self.clock().now(),

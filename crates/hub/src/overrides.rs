@@ -129,6 +129,7 @@ impl Hub {
         let Some(published) = published else {
             return Err(Error::not_found("revision", number.to_string()));
         };
+        self.check_rollout_over(tx, &workload.name, (workload.id, number)).await?;
         let mut spec = published.spec;
         edit(&mut spec);
         let draft = std::mem::replace(&mut workload.draft, spec);

@@ -4,7 +4,7 @@ use domain::Severity;
 use domain::can::WhyNot;
 use domain::event::{EventKind, NewEvent};
 use domain::id::WorkloadId;
-use domain::rollout::{Rollout, RolloutVerb};
+use domain::rollout::{Rollout, RolloutState, RolloutVerb};
 use store::Tx;
 
 use crate::hub::Done;
@@ -35,7 +35,7 @@ impl Hub {
         let mut found = store::rollout::get(tx, workload, number).await?;
         if let Some(rollout) = found.as_mut().filter(|rollout| rollout.state.is_active()) {
             let now = self.clock().now();
-            let tallies = store::rollout::tallies(tx, workload, rollout.waves.len(), now).await?;
+            let tallies = store::rollout::tallies(tx, rollout, now).await?;
             rollout.take(&tallies);
         }
         Ok(found)
@@ -72,6 +72,28 @@ impl Hub {
         done.rollouts.insert(workload.id);
         self.commit(tx, done).await?;
         Ok(rollout)
+    }
+
+    /// Refuses what would overtake a rollout that a person or its failures stopped: whoever publishes by the way would begin
+    /// it anew.
+    ///
+    /// # Errors
+    /// The published revision has a rollout that is not completed.
+    pub(crate) async fn check_rollout_over(
+        &self,
+        tx: &mut Tx,
+        name: &str,
+        published: (WorkloadId, u32),
+    ) -> Result<(), Error> {
+        let (workload, number) = published;
+        match store::rollout::get(tx, workload, number).await? {
+            Some(rollout) if rollout.state != RolloutState::Completed => Err(WhyNot(format!(
+                "The rollout of {name} revision {number} is {}. Save this in the draft and publish it, or let the rollout be completed first.",
+                rollout.state.word().to_lowercase()
+            ))
+            .into()),
+            _ => Ok(()),
+        }
     }
 
     /// Something newer was published, or the workload is taken back: nothing more is let through.

@@ -1,12 +1,12 @@
 //! Rollouts, and what became of the releases of their waves.
 
 use domain::release::Release;
-use domain::rollout::{Alike, Rollout, WaveTally};
-use domain::{Timestamp, WorkloadId};
+use domain::rollout::{Alike, LetGo, Rollout, WaveTally};
+use domain::{ReleaseId, Timestamp, WorkloadId};
 
 use crate::queue::ROLLOUTS;
 use crate::record::{Record, Why, all, one};
-use crate::release::row;
+use crate::release::{self, row};
 use crate::sql::{json, sql};
 use crate::{Error, Tx};
 
@@ -26,15 +26,16 @@ pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
 
 /// Writes a rollout; says whether it was there.
 pub async fn update(tx: &mut Tx, rollout: &Rollout) -> Result<bool, Error> {
-    let changed =
-        sql("UPDATE rollout SET state = $1, active = $2, body = $3 WHERE workload_id = $4 AND revision = $5")
-            .text(rollout.state.word())
-            .bind(i64::from(rollout.state.is_active()))
-            .bind(json(rollout)?)
-            .text(rollout.workload)
-            .bind(i64::from(rollout.revision))
-            .run(tx)
-            .await?;
+    let changed = sql("UPDATE rollout SET state = $1, active = $2, needs_person = $3, body = $4 \
+                       WHERE workload_id = $5 AND revision = $6")
+    .text(rollout.state.word())
+    .bind(i64::from(rollout.state.is_active()))
+    .bind(i64::from(rollout.state.needs_a_person()))
+    .bind(json(rollout)?)
+    .text(rollout.workload)
+    .bind(i64::from(rollout.revision))
+    .run(tx)
+    .await?;
     Ok(changed == 1)
 }
 
@@ -58,6 +59,12 @@ pub async fn is_active(tx: &mut Tx, workload: WorkloadId) -> Result<bool, Error>
     Ok(found.number(tx).await? > 0)
 }
 
+/// How many rollouts go on only if a person says so.
+pub async fn count_waiting(tx: &mut Tx) -> Result<u32, Error> {
+    let n = sql("SELECT COUNT(*) FROM rollout WHERE needs_person = 1").number(tx).await?;
+    Ok(u32::try_from(n).unwrap_or(u32::MAX))
+}
+
 /// The rollouts that go on only if a person says so, with the names of their workloads; at most `limit`.
 pub async fn needing_a_person(tx: &mut Tx, limit: u32) -> Result<Vec<(String, Rollout)>, Error> {
     let rows =
@@ -73,23 +80,33 @@ fn read(row: &Record<'_>) -> Result<Rollout, Why> {
     row.json("body")
 }
 
-/// The releases of a workload by wave and by what became of them; those that broke after `cutoff` do not count as failures
-/// yet. There are as many as `waves`.
-pub async fn tallies(
-    tx: &mut Tx,
-    workload: WorkloadId,
-    waves: usize,
-    cutoff: Timestamp,
-) -> Result<Vec<WaveTally>, Error> {
+/// The placer has written this revision to every cluster that it chose.
+pub async fn set_placed(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<(), Error> {
+    let update = sql("UPDATE rollout_work SET placed = $1 WHERE workload_id = $2");
+    update.bind(i64::from(revision)).text(workload).run(tx).await.map(drop)
+}
+
+/// Whether the placer has written this revision to every cluster.
+pub async fn is_placed(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<bool, Error> {
+    let placed =
+        sql("SELECT placed FROM rollout_work WHERE workload_id = $1").text(workload).number(tx).await?;
+    Ok(placed == i64::from(revision))
+}
+
+/// The releases of a revision by wave and by what became of them; those that broke after `cutoff` do not count as failures
+/// yet.
+pub async fn tallies(tx: &mut Tx, rollout: &Rollout, cutoff: Timestamp) -> Result<Vec<WaveTally>, Error> {
     let rows = sql("SELECT wave, held, state, COUNT(*) AS n, \
                     CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS settled, \
                     MIN(CASE WHEN state_since > $1 THEN state_since END) AS since \
-                    FROM release WHERE workload_id = $2 AND wave IS NOT NULL GROUP BY wave, held, state")
+                    FROM release WHERE workload_id = $2 AND revision = $3 AND wave IS NOT NULL \
+                    GROUP BY wave, held, state")
     .bind(cutoff.millis())
-    .text(workload)
+    .text(rollout.workload)
+    .bind(i64::from(rollout.revision))
     .rows(tx)
     .await?;
-    let mut tallies = vec![WaveTally::default(); waves];
+    let mut tallies = vec![WaveTally::default(); rollout.waves.len()];
     let read = all(&rows, "release", |row| {
         let alike = Alike { n: row.count("n")?, settled: row.count("settled")?, since: row.opt_at("since")? };
         Ok((row.count("wave")?, row.flag("held")?, row::state(row, "state")?, alike))
@@ -102,35 +119,24 @@ pub async fn tallies(
     Ok(tallies)
 }
 
-/// Releases that are held: of waves before `wave` first, then of it at most `most`, by the names of their clusters; at most
-/// `limit` in all.
-pub async fn held(
-    tx: &mut Tx,
-    workload: WorkloadId,
-    wave: u32,
-    most: u32,
-    limit: u32,
-) -> Result<Vec<Release>, Error> {
+/// Releases of a revision that are held: of waves before that of `let_go` first, then of it at most so many, by the names of
+/// their clusters; at most `limit` in all. They are kept for this transaction in the order of ids, as everybody locks them;
+/// one that was let through meanwhile is among them.
+pub async fn held(tx: &mut Tx, rollout: &Rollout, let_go: LetGo, limit: u32) -> Result<Vec<Release>, Error> {
     let of = |compared: &str, most: u32| {
-        sql(row::SELECT)
-            .push(" FROM release r WHERE r.workload_id = $1 AND r.held = 1 AND r.wave ")
+        sql("SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.held = 1 AND r.wave ")
             .push(compared)
-            .push(" $2 ORDER BY r.wave, r.cluster_name LIMIT $3")
-            .text(workload)
-            .bind(i64::from(wave))
+            .push(" $3 ORDER BY r.wave, r.cluster_name LIMIT $4")
+            .text(rollout.workload)
+            .bind(i64::from(rollout.revision))
+            .bind(i64::from(let_go.wave))
             .bind(i64::from(most))
     };
-    let mut found = all(&of("<", limit).locking(tx).rows(tx).await?, "release", row::read);
-    let most = most.min(limit.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX)));
+    let id = |row: &Record<'_>| row.parse::<ReleaseId>("id");
+    let mut ids = all(&of("<", limit).rows(tx).await?, "release", id);
+    let most = let_go.most.min(limit.saturating_sub(u32::try_from(ids.len()).unwrap_or(u32::MAX)));
     if most > 0 {
-        found.extend(all(&of("=", most).locking(tx).rows(tx).await?, "release", row::read));
+        ids.extend(all(&of("=", most).rows(tx).await?, "release", id));
     }
-    // In the order of ids, as everybody locks them.
-    found.sort_by_key(|release| release.id);
-    Ok(found)
-}
-
-/// Every held release of a workload, at most `limit`.
-pub async fn held_anywhere(tx: &mut Tx, workload: WorkloadId, limit: u32) -> Result<Vec<Release>, Error> {
-    held(tx, workload, u32::MAX, 0, limit).await
+    release::many(tx, &ids).await
 }

@@ -35,8 +35,12 @@ impl Status {
 
     /// Whether nothing is on its way any more; what is left needs time, a person, or nothing.
     pub fn is_settled(&self) -> bool {
-        self.counts.moving() == 0
-            || (self.rollout_waits() && self.counts.moving() == self.counts.of(State::Pending))
+        let moving = self.counts.moving();
+        match self.rollout.as_ref().filter(|rollout| rollout.state.is_active()) {
+            None => moving == 0,
+            // What clusters that wait for their turn show is what runs there until then.
+            Some(rollout) => rollout.state.needs_a_person() && moving == self.counts.of(State::Pending),
+        }
     }
 
     /// Whether clusters wait for a rollout that goes on only if a person says so.

@@ -31,10 +31,6 @@ pub fn WizardFoot(
             </span>
             <span class="flex flex-wrap items-center gap-2">
                 {state.run()}
-                // Enter in a field stores and stays: the first submit button of a form is the one that Enter presses.
-                <button class="sr-only" type="submit" form=FORM name="then" value="stay" tabindex="-1">
-                    "Save draft"
-                </button>
                 <button class="btn" type="submit" form=FORM name="then" value="back" formnovalidate=true>
                     "Back"
                 </button>

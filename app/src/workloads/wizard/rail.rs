@@ -65,6 +65,10 @@ fn leave(at: Option<(String, Step)>, editable: bool) -> AnyView {
     };
     if has_form(at.as_ref(), editable) {
         return view! {
+            // Enter in a field stores and stays: the first submit button of a form is the one that Enter presses.
+            <button class="sr-only" type="submit" form=FORM name="then" value="stay" tabindex="-1">
+                "Save draft"
+            </button>
             <button class="rail-item w-full" type="submit" form=FORM name="then" value="leave" formnovalidate=true title="Leave, keep draft">
                 {inside()}
             </button>

@@ -366,7 +366,9 @@ fn rest(form: RwSignal<RolloutForm>, wrong: Wrong) -> AnyView {
         let of = Input { root: "rollout", key: key.to_owned(), label, placeholder, help, ..Input::default() };
         input(wrong, of, read, write)
     };
-    let open = untrack(move || form.with(|form| !form.from.is_empty() || !form.fail_after.is_empty()));
+    let open = untrack(move || {
+        form.with(|form| !form.from.is_empty() || !form.days.is_empty() || !form.fail_after.is_empty())
+    });
     let day = move |day: Weekday| {
         let on = move || form.with(|form| form.days.iter().any(|one| one == day.word()));
         view! {

@@ -103,6 +103,8 @@ fn runs(revision: u32, clusters: &[String], status: &Status) -> Verdict {
         {
             return Verdict::Failing;
         }
+        // What clusters that still wait for their turn show is what runs there until then.
+        Some(rollout) if rollout.state.is_active() && !waits => return Verdict::Moving,
         Some(rollout) if waits => return Verdict::Stuck(rollout.sentence(clock::now())),
         _ => {}
     }

@@ -110,6 +110,9 @@ impl Rollout {
             _ => return step,
         }
         let before = (self.state.clone(), self.wave);
+        if !self.begun {
+            self.begin(workload, &mut step);
+        }
         self.advance(tallies, now);
         self.tell(workload, &before, now, &mut step);
         self.let_go(tallies, now, &mut step);
@@ -122,6 +125,20 @@ impl Rollout {
         };
         step.again_at = [breaks, soaked, self.opens_at].into_iter().flatten().min();
         step
+    }
+
+    /// What is broken already is not this revision's doing: a cluster for which it changes nothing may have been so for days.
+    fn begin(&mut self, workload: &str, step: &mut Step) {
+        self.begun = true;
+        for progress in &mut self.waves {
+            progress.forgiven = progress.failing;
+        }
+        if self.state == RolloutState::AwaitingApproval {
+            let wave = upper(&self.at_wave());
+            let message =
+                format!("{workload} revision {}: {wave} waits for somebody to approve it.", self.revision);
+            step.news.push(News { message, severity: Severity::Warning });
+        }
     }
 
     /// Moves on wave by wave until one is not over.

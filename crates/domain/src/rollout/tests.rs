@@ -32,6 +32,11 @@ fn canary() -> RolloutStrategy {
 }
 
 fn rollout(strategy: RolloutStrategy) -> Rollout {
+    Rollout { begun: true, ..fresh(strategy) }
+}
+
+/// One that no step was taken of.
+fn fresh(strategy: RolloutStrategy) -> Rollout {
     Rollout::new(WorkloadId::from_parts(1, 1), (Some(3), 4), strategy, NOW)
 }
 
@@ -366,4 +371,23 @@ fn clusters_are_counted_by_what_became_of_them() {
         wavering_since: Some(minutes(1)),
     };
     assert_eq!(tally, all);
+}
+
+#[test]
+fn what_was_broken_before_is_not_the_revisions_doing() {
+    let mut rollout = fresh(canary());
+    let broken = WaveTally { failing: 1, held: 1, ..WaveTally::default() };
+    let step = rollout.step("web", &[broken, tally(4, 0, 0)], NOW);
+    assert_eq!(step.let_go, Some(LetGo { wave: 0, most: 1 }));
+    let both = WaveTally { failing: 2, ..WaveTally::default() };
+    rollout.step("web", &[both, tally(4, 0, 0)], minutes(2));
+    assert!(matches!(rollout.state, RolloutState::AutoPaused { .. }), "one more is");
+}
+
+#[test]
+fn a_first_wave_that_waits_for_a_yes_says_so_once() {
+    let mut rollout = fresh(strategy(json!([{ "name": "prod", "approval": true }])));
+    let step = rollout.step("web", &[tally(2, 0, 0)], NOW);
+    assert_eq!(words(&step), ["web revision 4: Wave 1 of 1 (prod) waits for somebody to approve it."]);
+    assert_eq!(words(&rollout.step("web", &[tally(2, 0, 0)], NOW)).len(), 0);
 }

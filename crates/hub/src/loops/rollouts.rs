@@ -1,22 +1,22 @@
 //! Rollouts: lets clusters through, wave by wave (`product.md` F.4b).
 //!
 //! The placer renders a bundle for every cluster and holds it; this loop looks at what became of those that were let
-//! through, asks the domain what may go on, and does that. It reads counts, and of releases only those that it writes, so
-//! a step costs what it lets through and not what the fleet is large.
+//! through, asks the domain what may go on, and does that. Of releases it reads only those that it writes; the counts are one
+//! look along an index. However many clusters report, it looks ten times a second at most.
 
 use std::time::Duration;
 
 use domain::event::{EventKind, NewEvent};
 use domain::release::stage::Trouble;
 use domain::release::{ROLLOUT_ENDED, Release};
-use domain::rollout::{Rollout, Step};
+use domain::rollout::{LetGo, Rollout, Step};
 use domain::workload::{Intent, Workload};
 use domain::{Timestamp, WorkloadId};
 use store::Tx;
 use store::queue::ROLLOUTS;
 use tokio_util::sync::CancellationToken;
 
-use super::jittered;
+use super::{jittered, pause};
 use crate::failpoint::failpoint;
 use crate::hub::Done;
 use crate::{Error, Hub};
@@ -25,8 +25,12 @@ use crate::{Error, Hub};
 const BATCH: u32 = 16;
 /// How long a claim holds, in milliseconds.
 const CLAIM_MILLIS: i64 = 30_000;
+/// Of every wave.
+const EVERY_WAVE: LetGo = LetGo { wave: u32::MAX, most: 0 };
 /// Releases let through in one transaction.
 const CHUNK: u32 = 200;
+/// How long it rests between two looks: what is reported meanwhile is one step.
+const PACE: Duration = Duration::from_millis(100);
 /// How often the queue is looked at when nothing wakes the loop: soak times and windows end by the clock.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -34,7 +38,10 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
     while !cancel.is_cancelled() {
         match pass(&hub).await {
             Ok(0) => {}
-            Ok(_) => continue,
+            Ok(_) => {
+                pause(PACE, &cancel).await;
+                continue;
+            }
             Err(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
@@ -43,7 +50,7 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
             }
         }
         tokio::select! {
-            () = hub.activators().rollouts.notified() => {}
+            () = hub.activators().rollouts.notified() => drop(pause(PACE, &cancel).await),
             () = tokio::time::sleep(jittered(LOOK_EVERY)) => {}
             () = cancel.cancelled() => return,
         }
@@ -80,7 +87,7 @@ async fn go_on(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Error> {
     if let Some((workload, mut rollout)) = load(&mut tx, id).await? {
         let before = rollout.clone();
         let cutoff = now.plus_millis(-rollout.strategy.fail_after_millis());
-        let tallies = store::rollout::tallies(&mut tx, id, rollout.waves.len(), cutoff).await?;
+        let tallies = store::rollout::tallies(&mut tx, &rollout, cutoff).await?;
         let step = rollout.step(&workload.name, &tallies, now);
         let wrote = carry_out(&mut tx, &rollout, &step, now, &mut done).await?;
         if rollout != before {
@@ -108,6 +115,10 @@ async fn go_on(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Error> {
 async fn load(tx: &mut Tx, id: WorkloadId) -> Result<Option<(Workload, Rollout)>, Error> {
     let Some(workload) = store::workload::by_id(tx, id).await? else { return Ok(None) };
     let (Intent::Published, Some(number)) = (workload.intent, workload.published) else { return Ok(None) };
+    if !store::rollout::is_placed(tx, id, number).await? {
+        // The placer is still at it: what is counted now are other revisions, or a part. It marks the rollout at its end.
+        return Ok(None);
+    }
     let rollout = store::rollout::get(tx, id, number).await?;
     Ok(rollout.map(|rollout| (workload, rollout)))
 }
@@ -122,7 +133,7 @@ async fn carry_out(
 ) -> Result<bool, Error> {
     let mut changed: Vec<Release> = Vec::new();
     if let Some(let_go) = step.let_go {
-        let held = store::rollout::held(tx, rollout.workload, let_go.wave, let_go.most, CHUNK).await?;
+        let held = store::rollout::held(tx, rollout, let_go, CHUNK).await?;
         let revision = store::revision::get(tx, rollout.workload, rollout.revision).await?;
         let policies = revision.map(|revision| revision.spec.policies).unwrap_or_default();
         for mut release in held {
@@ -141,7 +152,7 @@ async fn carry_out(
             ),
             ..Trouble::default()
         };
-        for mut release in store::rollout::held_anywhere(tx, rollout.workload, CHUNK).await? {
+        for mut release in store::rollout::held(tx, rollout, EVERY_WAVE, CHUNK).await? {
             if release.end_hold(why.clone(), now) {
                 changed.push(release);
             }

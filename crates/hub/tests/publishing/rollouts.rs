@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use domain::OverrideId;
 use domain::cluster::Reach;
 use domain::health::{Health, HealthStatus};
+use domain::overrides::{Override, Target};
 use domain::release::State;
 use domain::report::{Goal, ReleaseReport, Want};
 use domain::rollout::{Rollout, RolloutState, RolloutStrategy, RolloutVerb};
@@ -278,5 +280,73 @@ async fn a_cluster_that_joins_during_a_rollout_waits_for_its_wave_and_after_it_g
     until(&house, "it is completed", |rollout| rollout.state == RolloutState::Completed).await;
     let mut d = house.cluster("d", &[]).await;
     told(&mut d, 1).await;
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p29_no_wave_is_counted_before_every_cluster_is_written() {
+    let house = House::open().await;
+    // More than the placer writes at once, and the canary comes last.
+    for n in 0..230 {
+        house.cluster(&format!("c-{n:03}"), &[]).await;
+    }
+    let mut canary = house.cluster("z", &[]).await;
+    house.draft("web", everywhere()).await;
+    let strategy = waves(json!([{ "name": "canary", "target": { "clusters": ["z"] } }, { "name": "rest" }]));
+    with(&house, strategy, "green").await;
+    house.publish("web").await;
+    let want = told(&mut canary, 1).await;
+    let waiting = until(&house, "all wait", |rollout| rollout.waves[1].held == 230).await;
+    assert_eq!((waiting.wave, waiting.waves[1].opened_at), (0, None));
+    assert_eq!(state(&house, "web", "c-000").await, State::Pending);
+    canary.obey(&want).await;
+    until(&house, "the rest goes", |rollout| rollout.wave == 1 && rollout.waves[1].held == 0).await;
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revision_that_changes_nothing_goes_through_its_waves_at_once() {
+    let house = House::open().await;
+    let mut agents = published(&house, RolloutStrategy::default()).await;
+    for agent in &mut agents {
+        let want = told(agent, 2).await;
+        agent.obey(&want).await;
+    }
+    // The same objects as before, and only now waves.
+    with(&house, waves(json!([{ "name": "canary", "take": 1 }, { "name": "rest" }])), "green").await;
+    house.publish("web").await;
+    until(&house, "it is completed", |rollout| rollout.state == RolloutState::Completed).await;
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_leaves_takes_its_wave_along() {
+    let house = House::open().await;
+    let [mut a, _b, _c] = published(&house, waves(json!([{ "name": "all" }]))).await;
+    let want = told(&mut a, 2).await;
+    a.obey(&want).await;
+    until(&house, "two are left", |rollout| rollout.waves[0].operational == 1).await;
+    for cluster in ["b", "c"] {
+        house.hub.cluster_delete(&house.actor, cluster, true).await.unwrap();
+    }
+    until(&house, "it is completed", |rollout| rollout.state == RolloutState::Completed).await;
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_override_saved_at_once_does_not_begin_an_ended_rollout_anew() {
+    let house = House::open().await;
+    let [mut a, _b, _c] = published(&house, canary()).await;
+    told(&mut a, 2).await;
+    house.hub.rollout_steer(&house.actor, "web", RolloutVerb::Abort).await.unwrap();
+    let change = Override {
+        id: OverrideId::from_parts(1, 1),
+        name: "b".into(),
+        target: Target { clusters: vec!["b".into()], ..Target::default() },
+        priority: 500,
+        patches: Vec::new(),
+    };
+    let refused = house.hub.override_save(&house.actor, "web", change, true).await.unwrap_err();
+    assert!(refused.to_string().contains("The rollout of web revision 2 is aborted."), "{refused}");
     house.close().await;
 }

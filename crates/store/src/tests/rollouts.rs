@@ -4,13 +4,13 @@ use domain::Digest;
 use domain::health::{Health, HealthStatus};
 use domain::release::stage::Trouble;
 use domain::release::{Next, Release, Rendered};
-use domain::rollout::{Rollout, RolloutState, RolloutStrategy, RolloutVerb, Wave, WaveTally};
+use domain::rollout::{LetGo, Rollout, RolloutState, RolloutStrategy, RolloutVerb, Wave, WaveTally};
 use domain::workload::Policies;
 
 use super::both::for_both;
 use super::fixtures::{at, fleet, report, some_release, workload_id};
 use crate::queue::{PLACER, ROLLOUTS};
-use crate::{Error, release, rollout};
+use crate::{Error, Tx, release, rollout};
 
 fn some_rollout(revision: u32) -> Rollout {
     let wave = |name: &str| Wave { name: name.to_owned(), ..Wave::default() };
@@ -35,11 +35,15 @@ async fn a_rollout_reads_back_as_it_was_written_and_one_is_active() {
         let mut one = some_rollout(1);
         rollout::insert(&mut tx, &one).await.unwrap();
         assert_eq!(rollout::get(&mut tx, workload_id(1), 1).await.unwrap().as_ref(), Some(&one));
+        assert!(!rollout::is_placed(&mut tx, workload_id(1), 1).await.unwrap());
+        rollout::set_placed(&mut tx, workload_id(1), 1).await.unwrap();
+        assert!(rollout::is_placed(&mut tx, workload_id(1), 1).await.unwrap());
         assert_eq!(rollout::active(&mut tx, workload_id(1)).await.unwrap().as_ref(), Some(&one));
         assert!(rollout::is_active(&mut tx, workload_id(1)).await.unwrap());
         assert_eq!(rollout::needing_a_person(&mut tx, 9).await.unwrap(), []);
         one.steer(RolloutVerb::Pause, "ana", at(1)).unwrap();
         rollout::update(&mut tx, &one).await.unwrap();
+        assert_eq!(rollout::count_waiting(&mut tx).await.unwrap(), 1);
         assert_eq!(rollout::needing_a_person(&mut tx, 9).await.unwrap(), [("w-001".to_owned(), one.clone())]);
         one.supersede(at(2));
         assert!(rollout::update(&mut tx, &one).await.unwrap());
@@ -59,7 +63,7 @@ async fn a_rollout_reads_back_as_it_was_written_and_one_is_active() {
 #[tokio::test]
 async fn releases_are_counted_by_wave_and_by_what_became_of_them() {
     for_both(|store| async move {
-        fleet(&store, 6, 1).await;
+        fleet(&store, 7, 1).await;
         let mut tx = store.write().await.unwrap();
         let mut broken = some_release(1, 1, 1);
         broken.wave = Some(0);
@@ -69,14 +73,16 @@ async fn releases_are_counted_by_wave_and_by_what_became_of_them() {
         good.wave = Some(0);
         good.record(&report(&good, Health::healthy()), at(600)).unwrap();
         let sent = Release { wave: Some(1), ..some_release(3, 1, 3) };
-        let elsewhere = some_release(6, 1, 6);
-        let all = [broken, good, sent, held(4, 1), held(5, 1), elsewhere];
+        let elsewhere = some_release(7, 1, 7);
+        let other = |n| Release { revision: Some(1), ..held(n, 1) };
+        let of_another = Release { revision: Some(2), wave: Some(0), ..some_release(6, 1, 6) };
+        let all = [broken, good, sent, other(4), other(5), of_another, elsewhere];
         release::insert_many(&mut tx, &all).await.unwrap();
-        let early = rollout::tallies(&mut tx, workload_id(1), 2, at(499)).await.unwrap();
+        let early = rollout::tallies(&mut tx, &some_rollout(1), at(499)).await.unwrap();
         let first =
             WaveTally { operational: 1, wavering: 1, wavering_since: Some(at(500)), ..WaveTally::default() };
         assert_eq!(early, [first, WaveTally { held: 2, moving: 1, ..WaveTally::default() }]);
-        let later = rollout::tallies(&mut tx, workload_id(1), 2, at(500)).await.unwrap();
+        let later = rollout::tallies(&mut tx, &some_rollout(1), at(500)).await.unwrap();
         assert_eq!((later[0].failing, later[0].wavering_since), (1, None));
     })
     .await;
@@ -90,11 +96,16 @@ async fn held_releases_are_given_by_wave_and_name_and_no_more_than_asked_for() {
         let all = [held(1, 2), held(2, 1), held(3, 1), held(4, 0), some_release(5, 1, 5)];
         release::insert_many(&mut tx, &all).await.unwrap();
         let ids = |found: Vec<Release>| found.into_iter().map(|one| one.id).collect::<Vec<_>>();
-        let w = workload_id(1);
-        let some = ids(rollout::held(&mut tx, w, 1, 1, 100).await.unwrap());
+        let of = some_rollout(2);
+        let held = async |tx: &mut Tx, wave, most, limit| {
+            rollout::held(tx, &of, LetGo { wave, most }, limit).await.unwrap()
+        };
+        let some = ids(held(&mut tx, 1, 1, 100).await);
         assert_eq!(some, [all[1].id, all[3].id], "every earlier one, and one of this wave");
-        assert_eq!(ids(rollout::held(&mut tx, w, 1, 9, 2).await.unwrap()), [all[1].id, all[3].id]);
-        assert_eq!(ids(rollout::held_anywhere(&mut tx, w, 100).await.unwrap()).len(), 4);
+        assert_eq!(ids(held(&mut tx, 1, 9, 2).await), [all[1].id, all[3].id]);
+        assert_eq!(held(&mut tx, u32::MAX, 0, 100).await.len(), 4);
+        let other = rollout::held(&mut tx, &some_rollout(1), LetGo { wave: 9, most: 9 }, 9).await.unwrap();
+        assert_eq!(other, [], "of another revision");
         let read = release::get(&mut tx, all[0].id).await.unwrap().unwrap();
         assert_eq!((read.wave, read.released_revision, read.revision), (Some(2), Some(1), Some(2)));
         assert_eq!(read, all[0]);

@@ -50,6 +50,7 @@ pub(super) async fn commit_together(hub: &Hub, all: &[(Claim, Outcome)]) -> Resu
         write_targets(hub, &mut tx, outcome, &outcome.targets, &mut done).await?;
         let kept = kept(&mut tx, outcome).await?;
         write_leavers(hub, &mut tx, outcome, &kept, &mut done).await?;
+        write_waves(&mut tx, outcome, &mut done).await?;
         write_decision(&mut tx, outcome, &kept, &mut done).await?;
         done.dirty |= !store::queue::PLACER.settle(&mut tx, claim.workload, claim.epoch).await?;
         forget_if_over(&mut tx, outcome, &mut done).await?;
@@ -116,14 +117,24 @@ async fn write_target(
     if news {
         done.wants_of.push(target.cluster);
     }
-    if release.is_held() || release.state() != before.state() {
-        done.rollouts.extend(target.wave.map(|_| workload.id));
-    }
     if is_new {
         store::release::insert(tx, &release).await?;
     } else if release != before {
         store::release::update(tx, &release).await?;
     }
+    Ok(())
+}
+
+/// From here on the waves can be counted; also of those that have nothing to do, and of those that lost a cluster.
+async fn write_waves(tx: &mut Tx, outcome: &Outcome, done: &mut Done) -> Result<(), Error> {
+    let (Some(revision), false) = (outcome.revision, outcome.waves.is_empty()) else { return Ok(()) };
+    // Not chosen any more, and still there for a while: nobody's wave brings them the revision.
+    for mut release in store::release::many(tx, &outcome.strays).await? {
+        release.wave = None;
+        store::release::update(tx, &release).await?;
+    }
+    store::rollout::set_placed(tx, outcome.workload.id, revision).await?;
+    done.rollouts.insert(outcome.workload.id);
     Ok(())
 }
 

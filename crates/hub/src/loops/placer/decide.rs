@@ -7,7 +7,7 @@ use domain::placement::{self, ClusterGroup, Decision, Trigger, Verdict};
 use domain::plan::removal_limit;
 use domain::release::{Release, ReleaseGoal};
 use domain::workload::{DeletionPolicy, Intent, Revision, Workload};
-use domain::{ClusterId, WorkloadId};
+use domain::{ClusterId, ReleaseId, WorkloadId};
 use store::exposure::Held;
 
 use crate::render::{Standing, Target, targets};
@@ -22,6 +22,8 @@ pub(super) struct Outcome {
     pub decision: Option<Decision>,
     /// Names of the waves it goes in; none if it goes everywhere at once.
     pub waves: Vec<String>,
+    /// Releases that have a wave and are not chosen any more.
+    pub strays: Vec<ReleaseId>,
     /// Clusters that should have it.
     pub targets: Vec<Target>,
     /// Clusters that should not have it any more, and why.
@@ -85,6 +87,10 @@ pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>,
     let names = revision.spec.rollout.waves.iter().map(|wave| wave.name.clone()).collect();
     let targets =
         targets(hub, &workload.name, revision, &decision, Standing { groups: fleet.groups, waves }).await?;
+    let chosen: HashSet<ClusterId> = targets.iter().map(|target| target.cluster).collect();
+    let strays =
+        releases.iter().filter(|release| release.wave.is_some() && !chosen.contains(&release.cluster));
+    let strays = strays.map(|release| release.id).collect();
     if held > 0 {
         // Nothing goes now; when fewer are left, their notice begins then. What a person keeps stays kept.
         decision.leaving.retain(|one| one.kept_by.is_some());
@@ -98,6 +104,7 @@ pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>,
         revision: number,
         decision,
         waves: names,
+        strays,
         targets,
         leavers,
         held,
@@ -135,6 +142,7 @@ fn taken_back(workload: Workload, releases: &[Release]) -> Outcome {
         revision: None,
         decision: None,
         waves: Vec::new(),
+        strays: Vec::new(),
         targets: Vec::new(),
         leavers,
         held: 0,
