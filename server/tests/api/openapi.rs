@@ -53,6 +53,8 @@ async fn the_api_has_these_operations() {
     /api/v1/projects/{project}/workloads/{workload}/releases/{cluster} GET releaseGet
     /api/v1/projects/{project}/workloads/{workload}/revisions GET workloadRevisions
     /api/v1/projects/{project}/workloads/{workload}/revisions/{revision} GET workloadRevision
+    /api/v1/projects/{project}/workloads/{workload}/rollout GET rolloutGet
+    /api/v1/projects/{project}/workloads/{workload}/rollout:{verb} POST rolloutSteer
     /api/v1/projects/{project}/workloads/{workload}/status GET workloadStatus
     /api/v1/projects/{project}/workloads/{workload}:keep POST workloadKeep
     /api/v1/projects/{project}/workloads/{workload}:plan POST workloadPlan

@@ -29,7 +29,7 @@ pub struct Said {
     params(
         ("project" = String, Path, description = "`default`"),
         ("workload" = String, Path),
-        ("verb" = RolloutVerb, Path),
+        ("verb" = inline(RolloutVerb), Path),
         ("Idempotency-Key" = Option<String>, Header, description = "The request is carried out once per key")
     ),
     responses(
