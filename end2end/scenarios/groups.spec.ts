@@ -1,6 +1,6 @@
 // Cluster groups: made, asked for by a placement, changed, forgotten (S1-1, S1-2).
 
-import { expect, open, row, test } from "./kit.js";
+import { accessible, expect, open, row, test } from "./kit.js";
 
 test("a group is made, used, changed only by who has seen it, and forgotten when nobody asks for it", async ({ page, context, faults }) => {
   faults.expect(/412|409|422/);
@@ -21,6 +21,7 @@ test("a group is made, used, changed only by who has seen it, and forgotten when
   await expect(page.getByText("Not here yet, or misspelt: not-here.")).toBeVisible();
   await expect(page.getByText("2 clusters match region=us-east now.")).toBeVisible();
   await expect(page.getByText("No workload asks for this group.")).toBeVisible();
+  await accessible(page, "a group");
 
   // Somebody else changes it meanwhile.
   const other = await context.newPage();

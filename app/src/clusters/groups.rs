@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::components::editor::TextArea;
 use crate::components::{Empty, Refusal, Said, count_of, joined, loaded};
 use crate::errors::Answer;
+use crate::live::{self, Topic};
 use crate::paths::{self, Tab};
 
 /// A group as a person types it.
@@ -80,7 +81,9 @@ fn group(form: GroupForm) -> Result<ClusterGroup, domain::Finding> {
 #[component]
 pub fn GroupsPage() -> impl IntoView {
     let save = ServerAction::<GroupSave>::new();
-    let data = Resource::new(move || save.version().get(), |_| groups_read());
+    // Whoever changes a group says so in the log, which every page of the fleet follows.
+    let version = live::version(|| Some(Topic::Fleet));
+    let data = Resource::new(move || (save.version().get(), version.get()), |_| groups_read());
     view! {
         <Title text="Cluster groups" />
         <div class="stack">

@@ -3,6 +3,7 @@
 
 use domain::Timestamp;
 use domain::plan::RevisionView;
+use domain::rollout::Rollout;
 use domain::workload::{Intent, WorkloadView};
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::history_tab::{WorkloadRestore, take_back};
 use super::publish::objects;
-use crate::components::{Age, CopyBlock, CountLine, Said, Strip, loaded};
+use crate::components::{Age, CopyBlock, CountLine, Said, Strip, count_of, loaded};
 use crate::errors::Answer;
 use crate::live::{self, Topic};
 use crate::paths::{self, Tab};
@@ -23,6 +24,8 @@ pub struct RevisionData {
     pub view: RevisionView,
     /// The workload as it is now, without texts.
     pub workload: WorkloadView,
+    /// How it went through its waves, if it did.
+    pub rollout: Option<Rollout>,
     /// When this was read.
     pub at: Timestamp,
 }
@@ -37,7 +40,8 @@ pub async fn revision_read(name: String, number: u32) -> Answer<RevisionData> {
     let mut workload = host::answer(hub.workload_view(&name).await)?;
     without_texts(&mut workload.workload.draft.source);
     workload.published_revision = None;
-    Ok(RevisionData { view, workload, at: hub.clock().now() })
+    let rollout = host::answer(hub.rollout_view(&name, Some(number)).await)?;
+    Ok(RevisionData { view, workload, rollout, at: hub.clock().now() })
 }
 
 /// The page.
@@ -66,7 +70,7 @@ pub fn RevisionPage() -> impl IntoView {
 }
 
 fn show(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> AnyView {
-    let RevisionData { view, workload, at } = data;
+    let RevisionData { view, workload, rollout, at } = data;
     let name = workload.workload.name.clone();
     let RevisionView { revision, before, effect, also } = view;
     let against = match before {
@@ -105,6 +109,7 @@ fn show(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> AnyView {
             </div>
             {(!revision.message.is_empty()).then(|| view! { <p>{format!("“{}”", revision.message)}</p> })}
             {standing(&workload, revision.number)}
+            {rollout.map(|rollout| waves(&rollout, at))}
             <section class="stack-sm" aria-labelledby="changed">
                 <h2 class="section" id="changed">
                     {against}
@@ -152,6 +157,13 @@ fn standing(view: &WorkloadView, number: u32) -> AnyView {
         _ => view! { <p class="text-2">"The workload was taken back; nothing of it should run."</p> }
             .into_any(),
     }
+}
+
+/// How it went through its waves, in a sentence.
+fn waves(rollout: &Rollout, at: Timestamp) -> impl IntoView + use<> {
+    let n = u32::try_from(rollout.waves.len()).unwrap_or(u32::MAX);
+    let text = format!("Rollout in {}: {}", count_of(n, "wave"), rollout.sentence(at));
+    view! { <p class="text-2">{text}</p> }
 }
 
 /// The way back to it, for what is not what runs.

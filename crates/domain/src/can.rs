@@ -63,10 +63,10 @@ pub fn delete_group(group: &str, asking: &[String]) -> Can {
     match asking {
         [] => Ok(()),
         [only] => no(format!(
-            "{only} asks for the group {group}: take it out of its placement and overrides first."
+            "{only} asks for the group {group}: take it out of its placement, overrides and rollout first."
         )),
         [first, rest @ ..] => no(format!(
-            "{first} and {} more workloads ask for the group {group}: take it out of their placements and overrides first.",
+            "{first} and {} more workloads ask for the group {group}: take it out of their placements, overrides and rollouts first.",
             rest.len()
         )),
     }

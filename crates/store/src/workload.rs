@@ -86,7 +86,8 @@ pub async fn delete(tx: &mut Tx, id: WorkloadId) -> Result<bool, Error> {
     Ok(sql("DELETE FROM workload WHERE id = $1").text(id).run(tx).await? == 1)
 }
 
-/// Names of the workloads whose draft or published revision ask for this cluster group, in a placement or an override.
+/// Names of the workloads whose draft or published revision ask for this cluster group, in a placement, an override or
+/// a rollout.
 pub async fn asking_for_group(tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
     // The text of a group's name only narrows the rows down; what it stands for is read below.
     let rows = sql("SELECT w.name, w.draft AS spec FROM workload w WHERE w.draft LIKE $1 ESCAPE '\\' UNION ALL \
@@ -106,6 +107,7 @@ fn asks_for(spec: &WorkloadSpec, group: &str) -> bool {
     let named = |groups: &[String]| groups.iter().any(|one| one == group);
     spec.placement.predicates.iter().any(|predicate| named(&predicate.groups))
         || spec.overrides.iter().any(|over| named(&over.target.groups))
+        || spec.rollout.waves.iter().any(|wave| named(&wave.target.groups))
 }
 
 /// How many workloads a project has.

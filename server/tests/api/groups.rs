@@ -73,6 +73,19 @@ async fn a_group_that_a_workload_asks_for_is_not_forgotten() {
     assert_eq!(refused.problem().0, 409, "{}", refused.text);
     assert!(refused.text.contains("web asks for the group edge"), "{}", refused.text);
     assert_eq!(house.delete(web).await.status, StatusCode::OK);
+    // A wave of a rollout asks for it too.
+    let web = "/api/v1/projects/default/workloads/web";
+    let put = async |waves: serde_json::Value| {
+        let now = house.get(web).await;
+        let mut spec = now.json()["draft"].clone();
+        spec["rollout"] = json!({ "waves": waves });
+        let seen = [("if-match", now.header("etag"))];
+        let saved = house.json(Method::PUT, web, &seen, &json!({ "spec": spec })).await;
+        assert_eq!(saved.status, StatusCode::OK, "{}", saved.text);
+    };
+    put(json!([{ "name": "edge", "target": { "groups": ["edge"] } }])).await;
+    assert_eq!(house.delete(&path("edge")).await.problem().0, 409);
+    put(json!([])).await;
     assert_eq!(house.delete(&path("edge")).await.status, StatusCode::NO_CONTENT);
 }
 

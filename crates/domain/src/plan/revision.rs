@@ -19,7 +19,7 @@ pub struct RevisionView {
     pub before: Option<u32>,
     /// What its manifests change, as they are written: without overrides, templates not filled in.
     pub effect: Effect,
-    /// What else differs from the one before: `placement`, `overrides`, `policies`, `namespace`.
+    /// What else differs from the one before: `placement`, `overrides`, `rollout`, `policies`, `namespace`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
 }
@@ -41,6 +41,7 @@ fn also(before: &Revision, after: &Revision) -> Vec<String> {
     let parts = [
         ("placement", before.placement != after.placement),
         ("overrides", before.overrides != after.overrides),
+        ("rollout", before.rollout != after.rollout),
         ("policies", before.policies != after.policies),
         ("namespace", before.namespace != after.namespace),
     ];
@@ -78,11 +79,13 @@ mod tests {
                 "apiVersion: v1\nkind: Secret\nmetadata: {{name: key}}\nstringData: {{password: {value}}}\n"
             )
         };
+        let mut second = revision(2, "shop");
+        second.spec.rollout.fail_after = "90s".parse().ok();
         let view = RevisionView::of(
-            (revision(2, "shop"), &parsed(&secret("second"))),
+            (second, &parsed(&secret("second"))),
             Some((&revision(1, "web"), &parsed(&secret("first")))),
         );
-        assert_eq!((view.before, &view.also[..]), (Some(1), &["namespace".to_owned()][..]));
+        assert_eq!((view.before, view.also.join(" ").as_str()), (Some(1), "rollout namespace"));
         assert!(matches!(view.effect.objects[0].outcome, Outcome::Change { .. }), "{:#?}", view.effect);
         let told = serde_json::to_string(&view.effect).unwrap();
         assert!(!told.contains("first") && !told.contains("second"), "{told}");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::cluster::{ClusterKind, Reach};
 use domain::event::EventKind;
 use domain::placement::{Placement, Predicate};
+use domain::rollout::{RolloutStrategy, Wave};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use hub::{Actor, Clock, Config, Error, Hub, NewCluster, Terms};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, PgConnection};
@@ -50,6 +51,10 @@ async fn until(what: &str, ok: impl AsyncFn() -> bool) {
     }
 }
 
+fn everything() -> Wave {
+    Wave { name: "all".to_owned(), ..Wave::default() }
+}
+
 fn workload(name: &str) -> NewWorkload {
     let text = format!(
         "apiVersion: v1\nkind: Service\nmetadata:\n  name: {name}\nspec:\n  type: NodePort\n  \
@@ -61,6 +66,8 @@ fn workload(name: &str) -> NewWorkload {
             namespace: "shop".to_owned(),
             source: Source::Yaml { files: vec![SourceFile { name: "app.yaml".to_owned(), text }] },
             placement: Placement { predicates: vec![Predicate::default()], ..Placement::default() },
+            // The loop that lets clusters through shares the database too.
+            rollout: RolloutStrategy { waves: vec![everything()], ..RolloutStrategy::default() },
             ..WorkloadSpec::default()
         },
         ..NewWorkload::default()
