@@ -1,10 +1,9 @@
 -- Rollouts: a publish on its way through waves.
 
--- `state` is the word of its state; `active` is 1 while it can still go on, `needs_person` while that takes a person.
+-- `active` is 1 while it can still go on, `needs_person` while that takes a person.
 CREATE TABLE rollout (
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
     revision BIGINT NOT NULL,
-    state TEXT NOT NULL,
     active BIGINT NOT NULL,
     needs_person BIGINT NOT NULL,
     body TEXT NOT NULL,

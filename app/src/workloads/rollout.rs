@@ -66,9 +66,8 @@ fn panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
         move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> });
     let verbs = RolloutVerb::ALL.into_iter().filter(|verb| rollout.can(*verb).is_ok());
     let verbs = verbs.map(|verb| {
-        let class = if is_main(verb, &rollout) { "btn btn-sm btn-primary" } else { "btn btn-sm" };
         view! {
-            <button class=class type="submit" name="verb" value=verb.word()>
+            <button class="btn btn-sm" type="submit" name="verb" value=verb.word()>
                 {word(verb)}
             </button>
         }
@@ -132,15 +131,6 @@ fn wave(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl IntoView 
             <div class="strip strip-row" aria-hidden="true">{strip.collect_view()}</div>
             <p class="meta">{words.clone()}</p>
         </li>
-    }
-}
-
-/// The verb that the state asks for.
-fn is_main(verb: RolloutVerb, rollout: &Rollout) -> bool {
-    match rollout.state {
-        RolloutState::AwaitingApproval => verb == RolloutVerb::Approve,
-        RolloutState::Paused { .. } => verb == RolloutVerb::Resume,
-        _ => false,
     }
 }
 

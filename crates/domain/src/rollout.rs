@@ -146,7 +146,7 @@ pub enum RolloutState {
 }
 
 impl RolloutState {
-    /// The word people read and the database keeps.
+    /// The word people read.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Running => "Running",

@@ -12,23 +12,23 @@ use crate::{Error, Tx};
 
 /// Adds the rollout of a revision. [`Error::Unique`] if the revision has one.
 pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
-    sql("INSERT INTO rollout (workload_id, revision, state, active, needs_person, body) VALUES ($1, $2, $3, $4, $5, $6)")
-        .text(rollout.workload)
-        .bind(i64::from(rollout.revision))
-        .text(rollout.state.word())
-        .bind(i64::from(rollout.state.is_active()))
-        .bind(i64::from(rollout.state.needs_a_person()))
-        .bind(json(rollout)?)
-        .run(tx)
-        .await?;
+    sql(
+        "INSERT INTO rollout (workload_id, revision, active, needs_person, body) VALUES ($1, $2, $3, $4, $5)",
+    )
+    .text(rollout.workload)
+    .bind(i64::from(rollout.revision))
+    .bind(i64::from(rollout.state.is_active()))
+    .bind(i64::from(rollout.state.needs_a_person()))
+    .bind(json(rollout)?)
+    .run(tx)
+    .await?;
     ROLLOUTS.begin(tx, rollout.workload, rollout.started_at).await
 }
 
 /// Writes a rollout; says whether it was there.
 pub async fn update(tx: &mut Tx, rollout: &Rollout) -> Result<bool, Error> {
-    let changed = sql("UPDATE rollout SET state = $1, active = $2, needs_person = $3, body = $4 \
-                       WHERE workload_id = $5 AND revision = $6")
-    .text(rollout.state.word())
+    let changed = sql("UPDATE rollout SET active = $1, needs_person = $2, body = $3 \
+                       WHERE workload_id = $4 AND revision = $5")
     .bind(i64::from(rollout.state.is_active()))
     .bind(i64::from(rollout.state.needs_a_person()))
     .bind(json(rollout)?)

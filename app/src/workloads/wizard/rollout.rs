@@ -58,7 +58,6 @@ pub fn RolloutPage() -> impl IntoView {
 }
 
 /// The clusters it would go to, in the order of the decision.
-#[derive(Clone, Default)]
 struct Chosen {
     clusters: Vec<Cluster>,
     groups: Vec<ClusterGroup>,

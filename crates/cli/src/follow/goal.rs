@@ -5,7 +5,6 @@ use domain::rollout::RolloutState;
 use domain::workload::Intent;
 use wire::{Client, Status, TargetCluster};
 
-use crate::clock;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -105,7 +104,8 @@ fn runs(revision: u32, clusters: &[String], status: &Status) -> Verdict {
         }
         // What clusters that still wait for their turn show is what runs there until then.
         Some(rollout) if rollout.state.is_active() && !waits => return Verdict::Moving,
-        Some(rollout) if waits => return Verdict::Stuck(rollout.sentence(clock::now())),
+        // One that waits for a person says nothing that changes with the time.
+        Some(rollout) if waits => return Verdict::Stuck(rollout.sentence(rollout.since)),
         _ => {}
     }
     let has_it = |name: &String| {

@@ -132,8 +132,8 @@ impl Release {
         })
     }
 
-    /// The same for a cluster of a wave that its rollout has not let through yet: it is told which wave it waits for, and keeps what
-    /// it has until [`Release::let_go`]. One that has the bundle already has nothing to wait for.
+    /// The same for a cluster that its rollout has not let through yet: it is told which wave it waits for, and keeps what it
+    /// has until [`Release::let_go`]. One that has the bundle already has nothing to wait for.
     pub fn hold(&mut self, next: Next, turn: Trouble, at: Timestamp) -> bool {
         let Next { revision, rendered, policies } = next;
         match rendered {

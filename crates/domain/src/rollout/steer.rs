@@ -48,11 +48,6 @@ impl RolloutVerb {
             Self::Abort => "ended",
         }
     }
-
-    /// The verb with this word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|verb| verb.word() == word)
-    }
 }
 
 impl Rollout {

@@ -37,14 +37,7 @@ impl Hub {
         )
         .cluster(cluster.id, name)
         .weighing(if held > 0 { Severity::Warning } else { Severity::Note });
-        let done = Done {
-            events: vec![event],
-            wants_of: vec![cluster.id],
-            dirty: true,
-            every_rollout: true,
-            answer: None,
-            ..Done::default()
-        };
+        let done = Done { events: vec![event], wants_of: vec![cluster.id], dirty: true, ..Done::default() };
         self.commit(tx, done).await
     }
 }
