@@ -1,4 +1,4 @@
-//! The packer takes the module apart by its relocations, so the linker has to leave them in.
+//! `xtask/pack` splits the module by its relocations, so the linker has to emit them.
 
 fn main() {
     println!("cargo::rustc-link-arg-cdylib=--emit-relocs");

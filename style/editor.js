@@ -9,7 +9,7 @@
 //        <textarea class="editor-source" name="yaml" aria-label="deploy.yaml">…</textarea>
 //      </flotilla-editor>
 //
-//    Properties  findings   list of findings (below); replaces what was shown
+//    Properties  findings   list of findings (below); replaces the previous list
 //                value      the text; setting it replaces the document as one undoable edit and fires nothing
 //    Attributes  label      accessible name, if the textarea has none
 //                readonly   shows without editing
@@ -18,7 +18,7 @@
 //                `editor-cursor` {line, column}; `editor-tab` {leaves: bool}; `editor-fix` {code, finding} after a fix
 //
 //    The editor's own nodes live in a shadow root, so the page's markup is the same on the server, before and
-//    after this module arrives: hydration never sees it.
+//    after this module is loaded, and hydration is not affected.
 //
 // 2. As a function: mount(textarea, { onChange(text), findings, label, readOnly, parent, root })
 //    returns { view, setFindings(list), setValue(text), goTo(line, column), destroy() }.
@@ -28,7 +28,7 @@
 // `fix.insert` replaces the marked text.
 //
 // Keys: Tab leaves the editor until Ctrl+M (⇧⌥M on a Mac) lets it indent; Ctrl+F searches; F8 goes to the next finding.
-// Colours are the page's custom properties, so both themes and a change between them need nothing here.
+// Colours are the page's custom properties, so themes need no code here.
 
 import { autocompletion, closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
@@ -40,7 +40,7 @@ import { Annotation, EditorState, RangeSet, StateEffect, StateField } from "@cod
 import { Decoration, drawSelection, EditorView, gutterLineClass, GutterMarker, highlightActiveLineGutter, keymap, lineNumbers, ViewPlugin } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-// ── Look ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Theme ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const mono = "var(--font-mono, ui-monospace, monospace)";
 
@@ -91,7 +91,7 @@ const theme = EditorView.theme({
   "@media (width < 40rem)": { "&": { fontSize: "16px" }, ".cm-scroller": { lineHeight: "24px" } },
 });
 
-// Keys ink, strings accent, comments text-3; what is left (scalars) is coloured by `scalars`.
+// Keys ink, strings accent, comments text-3; plain scalars are coloured by `scalars`.
 const colours = HighlightStyle.define([
   { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: "var(--color-ink)" },
   { tag: tags.string, color: "var(--color-accent)" },
@@ -104,7 +104,7 @@ const NUMBER = /^(?:[-+]?(?:\d[\d_]*)(?:\.\d*)?(?:e[-+]?\d+)?|0x[\da-f]+|0o[0-7]
 const asNumber = Decoration.mark({ class: "yaml-number" });
 const asText = Decoration.mark({ class: "yaml-text" });
 
-// YAML's grammar tells a plain scalar from a quoted one, but not a number from a word.
+// The YAML grammar distinguishes plain from quoted scalars, but not numbers from words.
 const scalars = ViewPlugin.fromClass(
   class {
     constructor(view) {
@@ -150,7 +150,7 @@ const tints = Object.fromEntries(
   ["error", "warning"].map((severity) => [severity, { line: Decoration.line({ class: `finding-${severity}` }), gutter: new Tint(severity) }]),
 );
 
-// Tints the lines and their numbers; the mark, the underline and the tooltip are the lint package's.
+// Tints the lines and their numbers; marker, underline and tooltip come from the lint package.
 const tinted = StateField.define({
   create: () => ({ lines: Decoration.none, gutters: RangeSet.empty }),
   update({ lines, gutters }, transaction) {
@@ -176,7 +176,7 @@ function tint(doc, findings) {
   return { lines: Decoration.set(at("line")), gutters: RangeSet.of(at("gutter")) };
 }
 
-// A finding may be older than the text: positions are held inside the document.
+// A finding may be older than the text: positions are clamped to the document.
 function diagnostic(doc, finding, host) {
   const line = doc.line(Math.min(Math.max(finding.line | 0, 1), doc.lines));
   const at = (column) => Math.min(line.from + Math.max(column - 1, 0), line.to);
@@ -264,7 +264,7 @@ export function mount(textarea, options = {}) {
     }),
   });
   view.setTabFocusMode(true);
-  // Line heights were measured in whatever font was there first.
+  // Line heights may have been measured with the fallback font.
   document.fonts?.ready.then(() => view.requestMeasure());
 
   const api = {
@@ -277,7 +277,7 @@ export function mount(textarea, options = {}) {
     setValue(text) {
       const old = view.state.doc.toString();
       if (text === old) return;
-      // Only what differs: the cursor, the folds and the place on the screen stay.
+      // Replaces only what differs, so that cursor, folds and scroll position are retained.
       const most = Math.min(old.length, text.length);
       let from = 0;
       while (from < most && old[from] === text[from]) from += 1;
@@ -316,7 +316,7 @@ class FlotillaEditor extends HTMLElement {
   #waiting = { findings: [], value: null };
 
   connectedCallback() {
-    // A property set before this module arrived sits on the instance and hides the accessor.
+    // A property set before this module was loaded is on the instance and hides the accessor.
     for (const name of ["findings", "value"]) {
       if (Object.hasOwn(this, name)) {
         const early = this[name];

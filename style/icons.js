@@ -1,7 +1,7 @@
-// Writes the icon sprite: one <symbol> per status (drawn here, one shape each, so that status is read
-// without colour) and one per action (lucide, at our stroke). Pages use it as
+// Writes the icon sprite: one <symbol> per status (drawn here, each with its own shape, so that status does not
+// depend on colour) and one per action (lucide, with our stroke). Pages use it as
 //   <svg class="icon" aria-hidden="true"><use href="/icons.svg#healthy"/></svg>
-// Colour is `currentColor`; marks inside solid shapes are the canvas, which `<use>` inherits.
+// Colour is `currentColor`; marks inside solid shapes have the canvas colour, which `<use>` inherits.
 //
 //   node icons.js OUT.svg
 
@@ -86,7 +86,7 @@ const status = {
     '<path d="M1 11.6h14c-.4 1.9-1.5 3-3.1 3H4.1c-1.6 0-2.7-1.1-3.1-3z" fill="currentColor"/>',
 };
 
-// Ours on the left, lucide's on the right.
+// Our name: lucide's name.
 const actions = {
   fleet: "layout-grid", workload: "box", cluster: "server", group: "shapes", rollout: "git-commit-horizontal",
   drift: "triangle", incident: "octagon-alert", activity: "history", settings: "settings", help: "circle-question-mark",

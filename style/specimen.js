@@ -1,4 +1,4 @@
-// Shows every token and component on one page, for the eye: `npm run specimen`, then open the printed address.
+// Shows every token and component on one page, for visual checks: `npm run specimen`, then open the printed address.
 // `?theme=dark` picks a theme. Not shipped.
 
 import { execFileSync } from "node:child_process";

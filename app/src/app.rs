@@ -1,4 +1,4 @@
-//! The console's root: which address shows which page.
+//! The console's root: the routes.
 
 use leptos::prelude::*;
 use leptos_meta::{Title, provide_meta_context};
@@ -8,46 +8,46 @@ use leptos_router::path;
 
 use crate::clusters::ClustersPage;
 use crate::fleet::FleetPage;
-use crate::frame::Framed;
-use crate::late::{self, AroundView, Late, Part, PlacementView, WizardView};
+use crate::frame::FramedRoutes;
+use crate::lazy::{self, LazyPart, LazyRoute, PlacementView, SecondaryView, WizardView};
 use crate::live;
 use crate::not_found::NotFoundPage;
 use crate::sign_in::{SetupPage, SignInPage};
 use crate::workloads::{WorkloadPage, WorkloadsPage};
 
-/// The console. Pages are rendered whole before the first byte (`SsrMode::Async`): their status codes are right, and they
-/// are complete without script.
+/// The console. Pages are rendered completely before the first byte is sent (`SsrMode::Async`), so that their status codes
+/// are right and they work without script.
 #[component]
 pub fn App() -> impl IntoView {
     provide_meta_context();
     view! {
         <Title formatter=|title: String| if title.is_empty() { "Flotilla".to_owned() } else { format!("{title} · Flotilla") } />
         <Router>
-            <Browser />
+            <BrowserServices />
             <Routes fallback=NotFoundPage>
-                // Before the rooms: `new` is no workload's name.
-                <ParentRoute path=path!("") view=Late(Part::Wizard, || late::wizard(WizardView::Frame)) ssr=SsrMode::Async>
-                    <Route path=path!("workloads/new") view=Late(Part::Wizard, || late::wizard(WizardView::New)) ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name/edit") view=Late(Part::Source, || late::source(None)) ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name/edit/source") view=Late(Part::Source, || late::source(None)) ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name/edit/placement") view=Late(Part::Placement, || late::placement(PlacementView::Step)) ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name/edit/overrides") view=Late(Part::Overrides, || late::overrides(None)) ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name/edit/rollout") view=Late(Part::Placement, || late::placement(PlacementView::Rollout)) ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name/edit/policies") view=Late(Part::Wizard, || late::wizard(WizardView::Policies)) ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name/publish") view=Late(Part::Review, late::review) ssr=SsrMode::Async />
+                // Before the pages of a workload: `new` is not a valid workload name.
+                <ParentRoute path=path!("") view=LazyRoute(LazyPart::Wizard, || lazy::wizard(WizardView::Frame)) ssr=SsrMode::Async>
+                    <Route path=path!("workloads/new") view=LazyRoute(LazyPart::Wizard, || lazy::wizard(WizardView::New)) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit") view=LazyRoute(LazyPart::Source, || lazy::source(None)) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit/source") view=LazyRoute(LazyPart::Source, || lazy::source(None)) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit/placement") view=LazyRoute(LazyPart::Placement, || lazy::placement(PlacementView::Step)) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit/overrides") view=LazyRoute(LazyPart::Overrides, || lazy::overrides(None)) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit/rollout") view=LazyRoute(LazyPart::Placement, || lazy::placement(PlacementView::Rollout)) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/edit/policies") view=LazyRoute(LazyPart::Wizard, || lazy::wizard(WizardView::Policies)) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/publish") view=LazyRoute(LazyPart::Review, lazy::review) ssr=SsrMode::Async />
                 </ParentRoute>
-                <ParentRoute path=path!("") view=Framed ssr=SsrMode::Async>
+                <ParentRoute path=path!("") view=FramedRoutes ssr=SsrMode::Async>
                     <Route path=path!("") view=FleetPage ssr=SsrMode::Async />
                     <Route path=path!("workloads") view=WorkloadsPage ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name") view=WorkloadPage ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name/revisions/:number") view=Late(Part::Around, || late::around(AroundView::Revision)) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/revisions/:number") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Revision)) ssr=SsrMode::Async />
                     <Route path=path!("clusters") view=ClustersPage ssr=SsrMode::Async />
-                    <Route path=path!("clusters/:name") view=Late(Part::Around, || late::around(AroundView::Cluster)) ssr=SsrMode::Async />
-                    <Route path=path!("groups") view=Late(Part::Around, || late::around(AroundView::Groups)) ssr=SsrMode::Async />
-                    <Route path=path!("groups/:name") view=Late(Part::Around, || late::around(AroundView::Group)) ssr=SsrMode::Async />
-                    <Route path=path!("join") view=Late(Part::Around, || late::around(AroundView::Join)) ssr=SsrMode::Async />
-                    <Route path=path!("events") view=Late(Part::Around, || late::around(AroundView::Events)) ssr=SsrMode::Async />
-                    <Route path=path!("settings") view=Late(Part::Around, || late::around(AroundView::Settings)) ssr=SsrMode::Async />
+                    <Route path=path!("clusters/:name") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Cluster)) ssr=SsrMode::Async />
+                    <Route path=path!("groups") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Groups)) ssr=SsrMode::Async />
+                    <Route path=path!("groups/:name") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Group)) ssr=SsrMode::Async />
+                    <Route path=path!("join") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Join)) ssr=SsrMode::Async />
+                    <Route path=path!("events") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Events)) ssr=SsrMode::Async />
+                    <Route path=path!("settings") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Settings)) ssr=SsrMode::Async />
                 </ParentRoute>
                 <Route path=path!("sign-in") view=SignInPage ssr=SsrMode::Async />
                 <Route path=path!("setup") view=SetupPage ssr=SsrMode::Async />
@@ -57,8 +57,8 @@ pub fn App() -> impl IntoView {
     .into_any()
 }
 
-/// The live stream, the clock and the keys; inside the router, because keys go to rooms.
+/// The live stream, the clock and the keyboard shortcuts; inside the router, because shortcuts navigate.
 #[component]
-fn Browser() -> impl IntoView {
-    live::provide();
+fn BrowserServices() -> impl IntoView {
+    live::provide_live_updates();
 }

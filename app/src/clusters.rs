@@ -10,42 +10,42 @@ use leptos_router::components::Form;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use crate::components::counts::spoken;
-use crate::components::{Pager, Strip, loaded, reach_word, search_field};
-use crate::errors::Answer;
+use crate::components::counts::describe_counts;
+use crate::components::{Pager, StateStrip, connectivity_label, render_resource, search_field};
+use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
 
+mod cluster_resources;
 mod conditions;
 mod demo;
 mod groups;
 mod join;
 mod labels;
-mod land;
-mod one;
-mod pending;
+mod page;
+mod registrations;
 
-use pending::{Pending, Verdicts};
+use registrations::{PendingRegistrations, RegistrationActions};
 
 pub use demo::DemoAction;
 pub use groups::{GroupPage, GroupsPage};
 pub use join::JoinPage;
-pub use one::ClusterPage;
+pub use page::ClusterPage;
 
 /// One page of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClusterList {
     /// The clusters, by name.
     pub page: Page<ClusterSummary>,
-    /// Agents that wait for a person, oldest first.
-    pub waiting: Vec<Registration>,
+    /// Agents that wait for approval, oldest first.
+    pub pending: Vec<Registration>,
     /// When this was read.
     pub at: Timestamp,
 }
 
 /// The page's one query.
 #[server(prefix = "/api/fn", endpoint = "clusters_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) -> Answer<ClusterList> {
+pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) -> AppResult<ClusterList> {
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
@@ -55,8 +55,8 @@ pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) ->
         cursor,
         ..ListQuery::default()
     };
-    let page = host::answer(hub.cluster_list(&query).await)?;
-    Ok(ClusterList { page, waiting: pending::waiting(&hub).await?, at: hub.clock().now() })
+    let page = host::into_app_result(hub.list_clusters(&query).await)?;
+    Ok(ClusterList { page, pending: registrations::list_pending(&hub).await?, at: hub.clock().now() })
 }
 
 /// The page.
@@ -64,8 +64,8 @@ pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) ->
 pub fn ClustersPage() -> impl IntoView {
     let query = use_query_map();
     let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
-    let version = live::version(|| Some(Topic::Fleet));
-    let verdicts = Verdicts::new();
+    let version = live::watch_version(|| Some(Topic::Fleet));
+    let verdicts = RegistrationActions::new();
     let data = Resource::new(
         move || (part("q"), part("labels"), query.read().get("cursor"), version.get(), verdicts.version()),
         |(q, labels, cursor, ..)| clusters_read(q, labels, cursor),
@@ -105,19 +105,25 @@ pub fn ClustersPage() -> impl IntoView {
                     </button>
                 </div>
             </Form>
-            {loaded(data, move |list| show(list, verdicts, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
+            {render_resource(data, move |list| show_list(list, verdicts, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
         </div>
     }
     .into_any()
 }
 
-fn show(list: ClusterList, verdicts: Verdicts, q: &str, labels: &str, later: bool) -> AnyView {
+fn show_list(
+    list: ClusterList,
+    verdicts: RegistrationActions,
+    q: &str,
+    labels: &str,
+    later: bool,
+) -> AnyView {
     let (page, at) = (list.page, list.at);
-    let waiting = view! { <Pending waiting=list.waiting verdicts=verdicts at=at /> };
+    let pending = view! { <PendingRegistrations waiting=list.pending verdicts=verdicts at=at /> };
     if page.items.is_empty() {
         return view! {
-            {waiting}
-            {nothing(q.is_empty() && labels.is_empty())}
+            {pending}
+            {show_empty(q.is_empty() && labels.is_empty())}
         }
         .into_any();
     }
@@ -129,12 +135,12 @@ fn show(list: ClusterList, verdicts: Verdicts, q: &str, labels: &str, later: boo
         .map(|cursor| paths::query(paths::CLUSTERS, &[("q", q), ("labels", labels), ("cursor", cursor)]));
     let shown = page.items.len();
     view! {
-        {waiting}
+        {pending}
         <table class="table">
             <thead>
                 <tr>
                     <th scope="col">"Cluster"</th>
-                    <th scope="col">"Reach"</th>
+                    <th scope="col">"Connectivity"</th>
                     <th scope="col">"Region"</th>
                     <th scope="col">"Kubernetes"</th>
                     <th scope="col">"Releases"</th>
@@ -153,16 +159,16 @@ fn row(one: ClusterSummary, at: Timestamp) -> impl IntoView {
     let ClusterSummary { cluster, counts, .. } = one;
     let targeted = counts.targeted();
     let healthy = format!("{}/{targeted}", counts.healthy());
-    let spoken = spoken(&counts);
-    let strip = (targeted > 0).then(|| view! { <Strip counts=counts class="strip strip-row" /> });
+    let spoken = describe_counts(&counts);
+    let strip = (targeted > 0).then(|| view! { <StateStrip counts=counts class="strip strip-row" /> });
     let region = cluster.region().to_owned();
-    let labels = labels::chips(&cluster.labels);
+    let labels = labels::label_chips(&cluster.labels);
     view! {
         <tr>
             <th scope="row" class="cell-name name">
                 <a href=paths::cluster(&cluster.name)>{cluster.name.clone()}</a>
             </th>
-            <td class="cell-state">{reach_word(cluster.reach, cluster.last_seen, at)}</td>
+            <td class="cell-state">{connectivity_label(cluster.connectivity, cluster.last_seen, at)}</td>
             <td data-label="Region">{region}</td>
             <td class="mono" data-label="Kubernetes">
                 {cluster.facts.kubernetes_version.clone()}
@@ -178,9 +184,9 @@ fn row(one: ClusterSummary, at: Timestamp) -> impl IntoView {
     }
 }
 
-/// How the first cluster joins.
-fn nothing(none_at_all: bool) -> impl IntoView {
-    if !none_at_all {
+/// The empty list: no match, or how the first cluster joins.
+fn show_empty(is_unfiltered: bool) -> impl IntoView {
+    if !is_unfiltered {
         return view! {
             <section class="empty">
                 <h2>"No cluster matches"</h2>
@@ -197,11 +203,11 @@ fn nothing(none_at_all: bool) -> impl IntoView {
     view! {
         <section class="empty">
             <h2>"Add the first cluster"</h2>
-            <p>"An agent runs in the cluster and pulls. It needs to reach this server; nothing needs to reach the cluster."</p>
+            <p>"An agent runs in the cluster and connects to this server; the server never connects to the cluster."</p>
             <ol class="steps-how">
-                <li>"Say what the agent may do, and make its manifests."</li>
+                <li>"Choose what the agent may do, and generate its manifests."</li>
                 <li>"Apply them where kubectl points at the cluster."</li>
-                <li>"Accept it here: it shows up by itself. There is no time limit."</li>
+                <li>"Accept it here when it appears. There is no time limit."</li>
             </ol>
             <div class="empty-actions">
                 <a class="btn btn-primary" href=paths::JOIN>

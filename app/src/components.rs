@@ -1,4 +1,4 @@
-//! Parts that several pages share. They know the nouns of `domain` and nothing of where data comes from.
+//! Components that several pages share. They depend on types of `domain`, not on server functions.
 
 pub mod age;
 pub mod copy;
@@ -6,38 +6,38 @@ pub mod counts;
 pub mod dialog;
 pub mod editor;
 pub mod empty;
+pub mod error;
 pub mod field;
 pub mod findings;
-pub mod loaded;
 pub mod pager;
-pub mod problem;
+pub mod resource_view;
 pub mod status;
+pub mod text;
 pub mod timeline;
-pub mod words;
 
 pub use age::Age;
 pub use copy::{CopyBlock, CopyLine};
-pub use counts::{CountLine, Group, Strip};
-pub use dialog::Question;
+pub use counts::{StateCounts, StateGroup, StateStrip};
+pub use dialog::ConfirmDialog;
 pub use editor::Editor;
 pub use empty::Empty;
-pub use field::{Banner, Reason, Refusal, search_field};
+pub use error::{ErrorBanner, LoadError};
+pub use field::{Banner, DisabledButton, DisabledReason, search_field};
 pub use findings::FindingList;
-pub use loaded::{loaded, loaded_part};
 pub use pager::Pager;
-pub use problem::{Problem, Said};
-pub use status::{Look, StateWord, cell, health_word, reach_word, sync_word};
+pub use resource_view::{render_resource, render_resource_part};
+pub use status::{StateLabel, StatusStyle, cell_status, connectivity_label, health_label, sync_label};
+pub use text::{join_names, pluralize, split_words};
 pub use timeline::Timeline;
-pub use words::{count_of, joined, words};
 
 use leptos::prelude::*;
 
-/// An icon of the sprite, 16 px drawn at 14. The word stands beside it, so it is silent.
+/// An icon of the sprite, 16 px drawn at 14. A word stands beside it, so it is hidden from screen readers.
 pub fn icon(name: &'static str) -> impl IntoView {
     icon_sized(name, "icon")
 }
 
-/// The same at another size: `icon icon-16` in lists of faults, `icon icon-18` on a phone.
+/// The same at another size: `icon icon-16` in lists of errors, `icon icon-18` on a phone.
 pub fn icon_sized(name: &'static str, class: &'static str) -> impl IntoView {
     view! {
         <svg class=class aria-hidden="true">

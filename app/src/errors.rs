@@ -1,64 +1,66 @@
-//! What a page says when a query or verb gave nothing: `hub::Error`, one to one, in a form that may leave the server.
+//! Errors of queries and actions: `hub::Error`, one to one, in a form that may leave the server.
 //!
-//! Faults of ours carry no text out of the house; the log has it. The HTTP status is set where the error is made, so a
-//! page about a workload that is not there answers 404 and not 200 with a sad picture.
+//! Internal errors carry no text to the browser; the log has it. The HTTP status is set where the error is created, so that
+//! the page of a missing workload has status 404, not 200.
 
 use domain::Finding;
 use leptos::server_fn::codec::JsonEncoding;
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 use serde::{Deserialize, Serialize};
 
-/// What every server function gives.
-pub type Answer<T> = Result<T, AppError>;
+/// The result of every server function.
+pub type AppResult<T> = Result<T, AppError>;
 
-/// Why there is no answer.
+/// Why a server function failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 pub enum AppError {
-    /// The input is wrong; every finding says where and what to do.
-    #[error("{}", first(.0))]
+    /// The input is invalid; every finding has a location and a hint.
+    #[error("{}", summarize_findings(.0))]
     Invalid(Vec<Finding>),
-    /// There is no such thing.
+    /// The object does not exist.
     #[error("There is no {what} {name:?}.")]
     NotFound {
         /// The noun.
         what: String,
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
-    /// Something with this name is there already.
+    /// An object with this name exists already.
     #[error("{0}")]
-    Exists(String),
-    /// Somebody changed it in between.
+    AlreadyExists(String),
+    /// The object was changed since it was read.
     #[error(
-        "Not saved: somebody changed this meanwhile. Your text is kept here; open the page again in another tab and merge."
+        "Not saved: somebody else changed this in the meantime. Your text is still in the form; open the page in another tab and merge the changes."
     )]
-    Changed {
-        /// The revision it has now.
+    RevisionConflict {
+        /// Its current revision.
         current: i64,
     },
-    /// What the person saw before publishing is not what would be published now.
+    /// The reviewed plan differs from what would be published now.
     #[error("{0}")]
     PlanStale(String),
-    /// Not now, and why.
+    /// Not possible in the current state, with the reason.
     #[error("{0}")]
-    NotNow(String),
-    /// Nobody is signed in, or the credential is not valid.
+    FailedPrecondition(String),
+    /// No user is signed in, or the credential is invalid.
     #[error("{0}")]
     Unauthenticated(String),
-    /// The database does not answer; nothing was stored.
-    #[error("The database does not answer; nothing was stored. Try again in a moment.")]
-    Busy,
-    /// Our fault.
-    #[error("Something went wrong inside Flotilla; the server's log has the details.")]
+    /// The database does not respond; nothing was saved.
+    #[error("The database does not respond; nothing was saved. Try again in a moment.")]
+    DatabaseUnavailable,
+    /// An internal error of the server.
+    #[error("The server failed because of an internal error; its log has the details.")]
     Internal,
-    /// The browser did not reach the server, or did not understand it.
-    #[error("The server did not answer. Nothing is known to be stored; look again before you repeat it.")]
+    /// The browser did not reach the server, or could not decode its response.
+    #[error(
+        "The server did not respond. It is not known whether the change was saved; check before you repeat it."
+    )]
     Unreachable,
 }
 
 impl AppError {
-    /// The findings, when the input is wrong.
+    /// The findings of an invalid input.
     pub fn findings(&self) -> &[Finding] {
         match self {
             Self::Invalid(findings) => findings,
@@ -66,24 +68,24 @@ impl AppError {
         }
     }
 
-    /// The headline over the sentence.
+    /// The title over the message.
     pub fn title(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "Not valid",
-            Self::NotFound { .. } => "Not here",
-            Self::Exists(_) => "Taken",
-            Self::Changed { .. } => "Changed meanwhile",
+            Self::NotFound { .. } => "Not found",
+            Self::AlreadyExists(_) => "Already exists",
+            Self::RevisionConflict { .. } => "Changed in the meantime",
             Self::PlanStale(_) => "The plan is stale",
-            Self::NotNow(_) => "Not now",
+            Self::FailedPrecondition(_) => "Not possible now",
             Self::Unauthenticated(_) => "Not signed in",
-            Self::Busy => "The database does not answer",
-            Self::Internal => "Our fault",
-            Self::Unreachable => "No answer",
+            Self::DatabaseUnavailable => "The database does not respond",
+            Self::Internal => "Server error",
+            Self::Unreachable => "No response",
         }
     }
 
-    /// One finding as an error.
-    pub fn finding(finding: Finding) -> Self {
+    /// An error with one finding.
+    pub fn from_finding(finding: Finding) -> Self {
         Self::Invalid(vec![finding])
     }
 }
@@ -93,15 +95,15 @@ impl FromServerFnError for AppError {
 
     fn from_server_fn_error(error: ServerFnErrorErr) -> Self {
         match error {
-            ServerFnErrorErr::Args(_) | ServerFnErrorErr::MissingArg(_) => {
-                Self::finding(Finding::error("G100", "The form could not be read.", "Load the page again."))
-            }
+            ServerFnErrorErr::Args(_) | ServerFnErrorErr::MissingArg(_) => Self::from_finding(
+                Finding::error("G100", "The form could not be read.", "Load the page again."),
+            ),
             _ => Self::Unreachable,
         }
     }
 }
 
-fn first(findings: &[Finding]) -> String {
+fn summarize_findings(findings: &[Finding]) -> String {
     match findings {
         [] => "The input is not valid.".to_owned(),
         [only] => only.message.clone(),
@@ -115,14 +117,18 @@ impl From<hub::Error> for AppError {
         match error {
             hub::Error::Invalid(findings) => Self::Invalid(findings),
             hub::Error::NotFound { what, name } => Self::NotFound { what: what.to_owned(), name },
-            hub::Error::Exists(why) => Self::Exists(why),
-            hub::Error::Changed { current } => Self::Changed { current },
+            hub::Error::AlreadyExists(why) => Self::AlreadyExists(why),
+            hub::Error::RevisionConflict { current } => Self::RevisionConflict { current },
             hub::Error::PlanStale(why) => Self::PlanStale(why),
-            hub::Error::Taken(finding) | hub::Error::Unconfirmed(finding) => Self::Invalid(vec![*finding]),
-            hub::Error::NotNow(why) => Self::NotNow(why.to_string()),
-            hub::Error::KeyReused => Self::NotNow(hub::Error::KeyReused.to_string()),
+            hub::Error::NameTaken(finding) | hub::Error::ConfirmationRequired(finding) => {
+                Self::Invalid(vec![*finding])
+            }
+            hub::Error::FailedPrecondition(why) => Self::FailedPrecondition(why.to_string()),
+            hub::Error::IdempotencyKeyReused => {
+                Self::FailedPrecondition(hub::Error::IdempotencyKeyReused.to_string())
+            }
             hub::Error::Unauthenticated(why) => Self::Unauthenticated(why.to_owned()),
-            hub::Error::Busy(_) => Self::Busy,
+            hub::Error::DatabaseUnavailable(_) => Self::DatabaseUnavailable,
             hub::Error::Internal(_) => Self::Internal,
         }
     }
@@ -141,7 +147,7 @@ mod tests {
 
     #[cfg(feature = "ssr")]
     #[test]
-    fn a_fault_of_ours_carries_no_text_out_of_the_house() {
+    fn an_internal_error_carries_no_text_to_the_browser() {
         let error = AppError::from(hub::Error::Internal("secret path".into()));
         assert!(!format!("{error:?} {error}").contains("secret"));
     }

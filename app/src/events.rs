@@ -1,22 +1,22 @@
-//! The event log: what happened, newest first.
+//! The event log, newest first.
 
 use domain::Timestamp;
 use domain::event::{Event, EventKind};
 use domain::finding::Severity;
-use domain::release::State;
+use domain::release::ReleaseState;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::components::Form;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Age, Empty, Look, icon_sized, loaded, search_field};
-use crate::errors::Answer;
+use crate::components::{Age, Empty, StatusStyle, icon_sized, render_resource, search_field};
+use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
 
-/// Events on one page.
-const PAGE: u32 = 50;
+/// Number of events on one page.
+const PAGE_SIZE: u32 = 50;
 
 /// One page of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,12 +29,13 @@ pub struct EventList {
 
 /// The page's one query. `before` is a position; names may be empty.
 #[server(prefix = "/api/fn", endpoint = "events_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn events_read(workload: String, cluster: String, before: Option<i64>) -> Answer<EventList> {
+pub async fn events_read(workload: String, cluster: String, before: Option<i64>) -> AppResult<EventList> {
     use crate::host;
     let hub = host::hub_for_reader()?;
     let name = |text: String| (!text.is_empty()).then(|| text.chars().take(63).collect::<String>());
-    let query = hub::EventQuery { before, workload: name(workload), cluster: name(cluster), limit: PAGE };
-    let events = host::answer(hub.event_list(&query).await)?;
+    let query =
+        hub::EventQuery { before, workload: name(workload), cluster: name(cluster), limit: PAGE_SIZE };
+    let events = host::into_app_result(hub.list_events(&query).await)?;
     Ok(EventList { events, at: hub.clock().now() })
 }
 
@@ -44,7 +45,7 @@ pub fn EventsPage() -> impl IntoView {
     let query = use_query_map();
     let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
     let before = move || part("before").parse::<i64>().ok();
-    let version = live::version(|| Some(Topic::Fleet));
+    let version = live::watch_version(|| Some(Topic::Fleet));
     let data = Resource::new(
         move || (part("workload"), part("cluster"), before(), version.get()),
         |(workload, cluster, before, _)| events_read(workload, cluster, before),
@@ -56,7 +57,7 @@ pub fn EventsPage() -> impl IntoView {
             <Form method="GET" action=paths::EVENTS>
                 <div class="filter-bar">
                     {move || search_field("workload", "Workload", part("workload"))}
-                    {move || filter("cluster", "Cluster", part("cluster"))}
+                    {move || filter_field("cluster", "Cluster", part("cluster"))}
                     <button class="btn" type="submit">
                         "Filter"
                     </button>
@@ -66,19 +67,19 @@ pub fn EventsPage() -> impl IntoView {
                     }}
                 </div>
             </Form>
-            {loaded(data, move |list| show(list, &part("workload"), &part("cluster"), before().is_some()).into_any())}
+            {render_resource(data, move |list| show_events(list, &part("workload"), &part("cluster"), before().is_some()).into_any())}
         </div>
     }
     .into_any()
 }
 
-fn filter(name: &'static str, label: &'static str, value: String) -> impl IntoView {
+fn filter_field(name: &'static str, label: &'static str, value: String) -> impl IntoView {
     view! { <input class="input input-mono max-w-60" type="search" name=name value=value placeholder=label aria-label=label autocomplete="off" /> }
 }
 
-fn show(list: EventList, workload: &str, cluster: &str, later: bool) -> impl IntoView {
+fn show_events(list: EventList, workload: &str, cluster: &str, later: bool) -> impl IntoView {
     let at = list.at;
-    let full = list.events.len() >= PAGE as usize;
+    let full = list.events.len() >= PAGE_SIZE as usize;
     let last = list.events.last().map(|event| event.seq.to_string()).filter(|_| full).unwrap_or_default();
     let here = [("workload", workload), ("cluster", cluster)];
     let first = later.then(|| paths::query(paths::EVENTS, &here));
@@ -87,7 +88,7 @@ fn show(list: EventList, workload: &str, cluster: &str, later: bool) -> impl Int
     });
     if list.events.is_empty() {
         return view! {
-            <Empty title="Nothing here" text="No event matches. Publishing, healing, clusters that come and go: all of it is written here." command="flotilla events" />
+            <Empty title="No events" text="No event matches. The log has every publish, every change of a release, every drift repair and every change of a cluster." command="flotilla events" />
         }
         .into_any();
     }
@@ -106,7 +107,7 @@ fn show(list: EventList, workload: &str, cluster: &str, later: bool) -> impl Int
     .into_any()
 }
 
-/// One event: icon, sentence, who and where, age.
+/// One event: icon, message, names and actor, age.
 #[component]
 pub fn EventRow(
     /// The event.
@@ -114,9 +115,9 @@ pub fn EventRow(
     /// The server's time.
     at: Timestamp,
 ) -> impl IntoView {
-    let look = look(&event);
-    let href = address(&event);
-    let place = place(&event);
+    let look = event_style(&event);
+    let href = event_address(&event);
+    let place = format_location(&event);
     let by = if place.is_empty() { event.actor.clone() } else { format!(" · {}", event.actor) };
     view! {
         <a class=format!("list-row items-start py-2 {}", look.hue) href=href>
@@ -136,20 +137,20 @@ pub fn EventRow(
     .into_any()
 }
 
-/// Where it happened, unless the sentence says so itself.
-fn place(event: &Event) -> String {
-    let unsaid = |name: &str| (!event.message.contains(name)).then(|| name.to_owned());
-    let names = [unsaid(&event.workload_name), unsaid(&event.cluster_name)];
+/// The names of workload and cluster, without those that the message contains.
+fn format_location(event: &Event) -> String {
+    let unless_in_message = |name: &str| (!event.message.contains(name)).then(|| name.to_owned());
+    let names = [unless_in_message(&event.workload_name), unless_in_message(&event.cluster_name)];
     names.into_iter().flatten().collect::<Vec<_>>().join(" on ")
 }
 
-/// The state that a change of a release ended in, from its sentence: `web on east: Applying → Healthy.`
-fn ended_in(event: &Event) -> Option<State> {
+/// The last state in the message of a changed release: `web on east: ApplicableOverride → Healthy.`
+fn final_state(event: &Event) -> Option<ReleaseState> {
     let (_, after) = event.message.rsplit_once("→ ")?;
-    State::from_word(after.split('.').next()?)
+    ReleaseState::parse(after.split('.').next()?)
 }
 
-fn address(event: &Event) -> String {
+fn event_address(event: &Event) -> String {
     let gone = matches!(event.kind, EventKind::WorkloadDeleted | EventKind::ClusterDeleted);
     match (event.workload_name.as_str(), event.cluster_name.as_str()) {
         (workload, cluster) if !workload.is_empty() && !cluster.is_empty() && !gone => {
@@ -161,16 +162,16 @@ fn address(event: &Event) -> String {
     }
 }
 
-fn look(event: &Event) -> Look {
-    let quiet = |icon, hue| Look { icon, hue, loud: "state-quiet" };
-    if let (EventKind::ReleaseChanged, Some(state)) = (event.kind, ended_in(event)) {
-        return Look::of_state(state);
+fn event_style(event: &Event) -> StatusStyle {
+    let quiet = |icon, hue| StatusStyle { icon, hue, emphasis: "state-quiet" };
+    if let (EventKind::ReleaseChanged, Some(state)) = (event.kind, final_state(event)) {
+        return StatusStyle::from_state(state);
     }
     match (event.severity, event.kind) {
         (Severity::Error | Severity::Warning, EventKind::DriftFound) => quiet("drifted", "hue-drifted"),
-        (Severity::Error, _) => Look::of_severity(Severity::Error),
-        (Severity::Warning, EventKind::ClusterReach) => quiet("offline", "hue-unknown"),
-        (Severity::Warning, _) => Look::of_severity(Severity::Warning),
+        (Severity::Error, _) => StatusStyle::from_severity(Severity::Error),
+        (Severity::Warning, EventKind::ClusterConnectivity) => quiet("offline", "hue-unknown"),
+        (Severity::Warning, _) => StatusStyle::from_severity(Severity::Warning),
         (Severity::Note, kind) => match kind {
             EventKind::WorkloadPublished => quiet("pending", "hue-progressing"),
             EventKind::WorkloadUnpublished | EventKind::WorkloadDeleting => {
@@ -179,7 +180,7 @@ fn look(event: &Event) -> Look {
             EventKind::WorkloadDeleted => quiet("removed", "hue-unknown"),
             EventKind::DriftFound => quiet("drifted", "hue-drifted"),
             EventKind::DriftHealed => quiet("synced", "hue-healthy"),
-            EventKind::ClusterReach => quiet("online", "hue-healthy"),
+            EventKind::ClusterConnectivity => quiet("online", "hue-healthy"),
             EventKind::ReleaseChanged | EventKind::RolloutChanged => quiet("progressing", "hue-progressing"),
             EventKind::WorkloadCreated
             | EventKind::ClusterRegistered

@@ -7,24 +7,24 @@ use leptos_router::hooks::use_location;
 use serde::{Deserialize, Serialize};
 
 use crate::components::{icon, icon_sized};
-use crate::errors::Answer;
+use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
 
 mod help;
 mod top;
 
-pub use help::Help;
-pub use top::LiveWord;
+pub use help::ShortcutHelp;
+pub use top::LiveStatus;
 
 use top::TopBar;
 
-/// What the frame shows of the world.
+/// The data of the frame.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Around {
-    /// Name of the person.
-    pub person: String,
+pub struct FrameData {
+    /// Name of the signed-in user.
+    pub user_name: String,
     /// Number of workloads.
     pub workloads: u32,
     /// Number of clusters.
@@ -33,39 +33,40 @@ pub struct Around {
     pub at: Timestamp,
 }
 
-/// Person and numbers for the frame.
+/// The frame's query.
 #[server(prefix = "/api/fn", endpoint = "around_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn around_read() -> Answer<Around> {
+pub async fn around_read() -> AppResult<FrameData> {
     use crate::host;
     use domain::page::ListQuery;
-    let person = host::actor()?.name;
+    let user_name = host::actor()?.name;
     let hub = host::hub()?;
     let one = ListQuery { limit: Some(1), ..ListQuery::default() };
-    let workloads = host::answer(hub.workload_list(&one).await)?.total;
-    let clusters = host::answer(hub.cluster_list(&one).await)?.total;
-    Ok(Around { person, workloads, clusters, at: hub.clock().now() })
+    let workloads = host::into_app_result(hub.list_workloads(&one).await)?.total;
+    let clusters = host::into_app_result(hub.list_clusters(&one).await)?.total;
+    Ok(FrameData { user_name, workloads, clusters, at: hub.clock().now() })
 }
 
-/// The rooms: icon, word, address, and which addresses belong to them.
-const ROOMS: [(&str, &str, &str); 4] = [
+/// The sections of the console: icon, label, address.
+const NAV_ITEMS: [(&str, &str, &str); 4] = [
     ("fleet", "Fleet", paths::FLEET),
     ("workload", "Workloads", paths::WORKLOADS),
     ("cluster", "Clusters", paths::CLUSTERS),
     ("activity", "Events", paths::EVENTS),
 ];
 
-fn is_in(room: &str, path: &str) -> bool {
-    let below = |room: &str| path == room || path.starts_with(&format!("{room}/"));
-    match room {
+/// Whether the page at `path` belongs to the section with this address.
+fn is_current_page(section: &str, path: &str) -> bool {
+    let below = |section: &str| path == section || path.starts_with(&format!("{section}/"));
+    match section {
         paths::FLEET => path == "/",
         paths::CLUSTERS => [paths::CLUSTERS, paths::GROUPS, paths::JOIN].into_iter().any(below),
-        room => below(room),
+        section => below(section),
     }
 }
 
 /// The frame with the page of the route in it.
 #[component]
-pub fn Framed() -> impl IntoView {
+pub fn FramedRoutes() -> impl IntoView {
     view! {
         <Frame>
             <Outlet />
@@ -79,10 +80,10 @@ pub fn Frame(
     /// The page.
     children: Children,
 ) -> impl IntoView {
-    let version = live::version(|| Some(Topic::Fleet));
+    let version = live::watch_version(|| Some(Topic::Fleet));
     let around = Resource::new(move || version.get(), |_| around_read());
     view! {
-        // The router would only scroll there; the browser also moves the focus.
+        // `external`: the router would only scroll; the browser also moves the focus.
         <a class="skip" href="#content" rel="external">
             "Skip to content"
         </a>
@@ -96,13 +97,13 @@ pub fn Frame(
                 <BottomBar />
             </div>
         </div>
-        <Help />
+        <ShortcutHelp />
     }
     .into_any()
 }
 
 #[component]
-fn Rail(around: Resource<Answer<Around>>) -> impl IntoView {
+fn Rail(around: Resource<AppResult<FrameData>>) -> impl IntoView {
     let path = use_location().pathname;
     let count = move |address: &'static str| {
         let number = around.get().and_then(Result::ok).and_then(|around| match address {
@@ -118,7 +119,7 @@ fn Rail(around: Resource<Answer<Around>>) -> impl IntoView {
                 class="rail-item"
                 href=address
                 title=word
-                aria-current=move || is_in(address, &path.get()).then_some("page")
+                aria-current=move || is_current_page(address, &path.get()).then_some("page")
             >
                 {icon(name)}
                 <span class="rail-word">{word}</span>
@@ -127,19 +128,19 @@ fn Rail(around: Resource<Answer<Around>>) -> impl IntoView {
         }
     };
     view! {
-        <nav class="rail" id="rail" popover="manual" aria-label="Rooms">
+        <nav class="rail" id="rail" popover="manual" aria-label="Main">
             {rail_brand()}
-            {ROOMS.map(|(name, word, address)| item(name, word, address)).collect_view()}
+            {NAV_ITEMS.map(|(name, word, address)| item(name, word, address)).collect_view()}
             <div class="rail-foot">
                 {item("settings", "Settings", paths::SETTINGS)}
-                {rail_keys()}
+                {rail_shortcuts()}
             </div>
         </nav>
     }
     .into_any()
 }
 
-/// The head of every rail: the name of the house, and the way to its first room.
+/// The head of every rail: the product's name, linked to the fleet.
 pub fn rail_brand() -> AnyView {
     view! {
         <a class="rail-brand mb-3" href=paths::FLEET>
@@ -150,12 +151,12 @@ pub fn rail_brand() -> AnyView {
     .into_any()
 }
 
-/// In the foot of every rail: what opens the list of keys.
-pub fn rail_keys() -> AnyView {
+/// In the foot of every rail: opens the list of keyboard shortcuts.
+pub fn rail_shortcuts() -> AnyView {
     view! {
-        <button class="rail-item" type="button" title="Keys" command="show-modal" commandfor="help">
+        <button class="rail-item" type="button" title="Shortcuts" command="show-modal" commandfor="help">
             {icon("help")}
-            <span class="rail-word">"Keys"</span>
+            <span class="rail-word">"Shortcuts"</span>
             <span class="rail-count">
                 <kbd class="key">"?"</kbd>
             </span>
@@ -164,7 +165,7 @@ pub fn rail_keys() -> AnyView {
     .into_any()
 }
 
-/// On a phone: the same rooms at the bottom.
+/// On a phone: the same sections at the bottom.
 #[component]
 fn BottomBar() -> impl IntoView {
     let path = use_location().pathname;
@@ -173,7 +174,7 @@ fn BottomBar() -> impl IntoView {
             <a
                 class="bottombar-item"
                 href=address
-                aria-current=move || is_in(address, &path.get()).then_some("page")
+                aria-current=move || is_current_page(address, &path.get()).then_some("page")
             >
                 {icon(name)}
                 {word}
@@ -181,8 +182,8 @@ fn BottomBar() -> impl IntoView {
         }
     };
     view! {
-        <nav class="bottombar" aria-label="Rooms, at hand">
-            {ROOMS.map(item).collect_view()} {item(("settings", "Settings", paths::SETTINGS))}
+        <nav class="bottombar" aria-label="Main, bottom bar">
+            {NAV_ITEMS.map(item).collect_view()} {item(("settings", "Settings", paths::SETTINGS))}
         </nav>
     }
     .into_any()
@@ -193,9 +194,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_room_is_current_for_every_page_in_it_and_no_other() {
-        assert!(is_in(paths::FLEET, "/") && !is_in(paths::FLEET, "/workloads"));
-        assert!(is_in(paths::WORKLOADS, "/workloads/web/publish"));
-        assert!(!is_in(paths::WORKLOADS, "/workloadsx"));
+    fn a_section_is_current_exactly_for_its_pages() {
+        assert!(is_current_page(paths::FLEET, "/") && !is_current_page(paths::FLEET, "/workloads"));
+        assert!(is_current_page(paths::WORKLOADS, "/workloads/web/publish"));
+        assert!(!is_current_page(paths::WORKLOADS, "/workloadsx"));
     }
 }

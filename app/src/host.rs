@@ -1,7 +1,7 @@
-//! What the server that hosts the console provides through Leptos' context, and the first lines of every server function.
+//! What the server provides to server functions through Leptos' context, and accessors for it.
 //!
-//! `hub::Hub` and `Arc<dyn Door>` always; `hub::Actor` when somebody is signed in; `Arc<dyn Demo>` on a demo;
-//! `Arc<dyn Agents>` where agents may dial.
+//! `hub::Hub` and `Arc<dyn SessionActions>` always; `hub::Actor` if a user is signed in; `Arc<dyn DemoControls>` on a demo;
+//! `Arc<dyn AgentListenerInfo>` if agents are enabled.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,84 +12,88 @@ use leptos::prelude::use_context;
 use leptos_axum::ResponseOptions;
 
 use crate::clusters::DemoAction;
-use crate::errors::{Answer, AppError};
+use crate::errors::{AppError, AppResult};
 
 /// A future of a trait object.
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Sessions belong to the server; the console only says when one begins and ends.
-pub trait Door: Send + Sync {
-    /// Begins a session for this person with the answer being made: new id, new cookie.
-    fn let_in(&self, session: hub::Session) -> Later<'_, Result<(), String>>;
+/// Starts and ends sessions; implemented by the server.
+pub trait SessionActions: Send + Sync {
+    /// Starts a session with the current response: new id, new cookie.
+    fn start_session(&self, session: hub::Session) -> BoxFuture<'_, Result<(), String>>;
     /// Ends the session of this request.
-    fn let_out(&self) -> Later<'_, Result<(), String>>;
+    fn end_session(&self) -> BoxFuture<'_, Result<(), String>>;
 }
 
-/// What one can do to a demo's simulated clusters to see Flotilla put it right.
-pub trait Demo: Send + Sync {
-    /// Does it and says in a sentence what was done, or why not.
-    fn act<'a>(&'a self, cluster: &'a str, action: DemoAction) -> Later<'a, Result<String, String>>;
+/// Injects faults into a demo's simulated clusters; implemented by the server.
+pub trait DemoControls: Send + Sync {
+    /// Runs the action. Returns a sentence that says what was done, or why it was not possible.
+    fn run_action<'a>(
+        &'a self,
+        cluster: &'a str,
+        action: DemoAction,
+    ) -> BoxFuture<'a, Result<String, String>>;
 }
 
-/// How agents reach the server.
-pub trait Agents: Send + Sync {
-    /// The address they dial.
+/// How agents reach the server; implemented by the server.
+pub trait AgentListenerInfo: Send + Sync {
+    /// The address they connect to.
     fn url(&self) -> String;
-    /// The whole text of a join token, with what an agent knows its hub by.
-    fn token(&self, made: &hub::JoinSecret) -> String;
+    /// The complete text of a join token, with what the agent needs to verify the hub.
+    fn format_join_token(&self, secret: &hub::JoinTokenSecret) -> String;
 }
 
 /// The hub.
-pub fn hub() -> Answer<hub::Hub> {
-    use_context::<hub::Hub>().ok_or(AppError::Internal).map_err(refused)
+pub fn hub() -> AppResult<hub::Hub> {
+    use_context::<hub::Hub>().ok_or(AppError::Internal).map_err(with_status)
 }
 
-/// Who asks. Reading needs a person as much as writing does.
-pub fn actor() -> Answer<hub::Actor> {
+/// The signed-in user. Reading requires one too.
+pub fn actor() -> AppResult<hub::Actor> {
     use_context::<hub::Actor>()
         .ok_or_else(|| AppError::Unauthenticated("Sign in to see this.".to_owned()))
-        .map_err(refused)
+        .map_err(with_status)
 }
 
-/// The hub, for somebody who is signed in.
-pub fn hub_for_reader() -> Answer<hub::Hub> {
+/// The hub, if a user is signed in.
+pub fn hub_for_reader() -> AppResult<hub::Hub> {
     actor()?;
     hub()
 }
 
 /// The server's sessions.
-pub fn door() -> Answer<Arc<dyn Door>> {
-    use_context::<Arc<dyn Door>>().ok_or(AppError::Internal).map_err(refused)
+pub fn session_actions() -> AppResult<Arc<dyn SessionActions>> {
+    use_context::<Arc<dyn SessionActions>>().ok_or(AppError::Internal).map_err(with_status)
 }
 
 /// The demo, if this is one.
-pub fn demo() -> Option<Arc<dyn Demo>> {
-    use_context::<Arc<dyn Demo>>()
+pub fn demo_controls() -> Option<Arc<dyn DemoControls>> {
+    use_context::<Arc<dyn DemoControls>>()
 }
 
-/// How agents reach the server; `None` if it takes none.
-pub fn agents() -> Option<Arc<dyn Agents>> {
-    use_context::<Arc<dyn Agents>>()
+/// How agents reach the server; `None` if agents are not enabled.
+pub fn agent_endpoint() -> Option<Arc<dyn AgentListenerInfo>> {
+    use_context::<Arc<dyn AgentListenerInfo>>()
 }
 
-/// Turns the hub's answer into the console's and sets the HTTP status.
-pub fn answer<T>(result: Result<T, hub::Error>) -> Answer<T> {
-    result.map_err(|error| refused(error.into()))
+/// Converts the hub's error into the console's and sets the HTTP status.
+pub fn into_app_result<T>(result: Result<T, hub::Error>) -> AppResult<T> {
+    result.map_err(|error| with_status(error.into()))
 }
 
-/// Sets the HTTP status that belongs to an error and gives the error back.
+/// Sets the HTTP status of an error and returns the error.
 ///
-/// A plain form post is left alone: it is answered with a redirect back to the form, and the error rides in the address.
-pub fn refused(error: AppError) -> AppError {
+/// Not for a plain form post: its response is a redirect to the form, with the error in the address.
+pub fn with_status(error: AppError) -> AppError {
     if let Some(response) = use_context::<ResponseOptions>()
         && !is_plain_form_post()
     {
-        response.set_status(status(&error));
+        response.set_status(status_code(&error));
     }
     error
 }
 
-/// Whether a browser without script sent this: it wants to be led to a page.
+/// Whether a browser without script sent this request: the response must be a redirect to a page.
 pub fn is_plain_form_post() -> bool {
     use_context::<http::request::Parts>().is_some_and(|parts| {
         let accept = parts.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
@@ -97,20 +101,20 @@ pub fn is_plain_form_post() -> bool {
     })
 }
 
-fn status(error: &AppError) -> StatusCode {
+fn status_code(error: &AppError) -> StatusCode {
     match error {
         AppError::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
         AppError::NotFound { .. } => StatusCode::NOT_FOUND,
-        AppError::Exists(_) | AppError::NotNow(_) => StatusCode::CONFLICT,
-        AppError::Changed { .. } | AppError::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
+        AppError::AlreadyExists(_) | AppError::FailedPrecondition(_) => StatusCode::CONFLICT,
+        AppError::RevisionConflict { .. } | AppError::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         AppError::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-        AppError::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        AppError::DatabaseUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         AppError::Internal | AppError::Unreachable => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
-/// Where to go after signing in: only a path of ours, never another host (`//evil`, `/\evil`).
-pub fn safe_next(next: &str) -> &str {
+/// The redirect target after signing in: only a path of the console, never another host (`//evil`, `/\evil`).
+pub fn sanitize_next(next: &str) -> &str {
     let bytes = next.as_bytes();
     let inside = bytes.first() == Some(&b'/')
         && !matches!(bytes.get(1), Some(b'/' | b'\\'))
@@ -124,16 +128,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_sign_in_nobody_is_sent_to_another_host() {
-        assert_eq!(safe_next("/workloads/web?tab=config"), "/workloads/web?tab=config");
+    fn sign_in_never_redirects_to_another_host() {
+        assert_eq!(sanitize_next("/workloads/web?tab=config"), "/workloads/web?tab=config");
         for evil in ["//evil", "/\\evil", "https://evil", "javascript:alert(1)", "", "/a\r\nSet-Cookie: x"] {
-            assert_eq!(safe_next(evil), "/", "{evil:?}");
+            assert_eq!(sanitize_next(evil), "/", "{evil:?}");
         }
     }
 
     #[test]
-    fn what_is_not_there_answers_404() {
+    fn not_found_has_status_404() {
         let error = AppError::NotFound { what: "workload".into(), name: "web".into() };
-        assert_eq!(status(&error), StatusCode::NOT_FOUND);
+        assert_eq!(status_code(&error), StatusCode::NOT_FOUND);
     }
 }

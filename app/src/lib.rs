@@ -1,11 +1,11 @@
 //! The console: pages, components and server functions.
 //!
-//! A page file holds its component and its server functions, nothing else. A server function takes the `Hub` and the
-//! actor from context, makes one call, and is done; it never sees SQL or Kubernetes. What can be said without asking
-//! (guard rails, placement, "can I?") comes from `domain` and runs in the browser as on the server, so a preview can't
-//! disagree with a publish. Every page is complete and usable before any script has arrived.
+//! A page file holds its component and its server functions, nothing else. A server function reads the `Hub` and the
+//! actor from context and makes one call; it never sees SQL or Kubernetes. What needs no query (guard rails, placement,
+//! "can I?") is computed by `domain`, in the browser as on the server, so a preview can't disagree with a publish. Every
+//! page is complete and usable before any script is loaded.
 //!
-//! The server mounts [`shell`] and provides what the `host` room lists; `frontend` hydrates [`App`].
+//! The server mounts [`shell`] and provides what the `host` module lists; `frontend` hydrates [`App`].
 
 #![recursion_limit = "512"]
 
@@ -18,12 +18,12 @@ mod fleet;
 mod frame;
 #[cfg(feature = "ssr")]
 mod host;
-mod late;
+mod lazy;
 mod live;
 mod not_found;
 pub mod paths;
 #[cfg(all(test, feature = "ssr"))]
-mod rendered;
+mod render_tests;
 mod settings;
 mod shell;
 mod sign_in;
@@ -34,7 +34,7 @@ pub use app::App;
 pub use clusters::DemoAction;
 pub use errors::AppError;
 #[cfg(feature = "ssr")]
-pub use host::{Agents, Demo, Door, Later};
+pub use host::{AgentListenerInfo, BoxFuture, DemoControls, SessionActions};
 #[cfg(feature = "hydrate")]
-pub use late::arrive;
+pub use lazy::fetch_rendered_parts;
 pub use shell::{Assets, shell};

@@ -1,8 +1,7 @@
-//! The only room that knows it is in a browser: live notices, the ticking clock, keys, the editor module, the DOM.
+//! The only module that uses browser APIs: live notices, the clock, keyboard shortcuts, the editor module, the DOM.
 //!
-//! A notice says "release R changed, position n" and nothing more; the page asks its one query again (DESIGN 3.11). On
-//! the server everything here stands still, and nothing here runs before hydration is over, so the markup of both sides
-//! is the same.
+//! A notice contains "release R changed, position n" and no data; the page runs its query again. On the server everything
+//! here is inactive, and nothing here runs before hydration is complete, so that the markup of both sides is the same.
 
 use domain::{ClusterId, ReleaseId, Timestamp, WorkloadId};
 use leptos::prelude::*;
@@ -21,7 +20,7 @@ mod stream;
 /// One notice of the stream.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Change {
+pub struct LiveNotice {
     /// Position in the log.
     pub seq: i64,
     /// The workload concerned.
@@ -35,18 +34,18 @@ pub struct Change {
     pub release: Option<ReleaseId>,
 }
 
-/// Notices since the last look, at most four batches a second.
+/// Notices since the previous batch; at most four batches a second.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Batch {
-    /// Grows with every batch.
+pub struct NoticeBatch {
+    /// Incremented with every batch.
     pub number: u32,
-    /// Something may have been missed: everybody looks again.
-    pub everything: bool,
+    /// Notices may have been missed: every page runs its query again.
+    pub resync: bool,
     /// What changed.
-    pub changes: Vec<Change>,
+    pub changes: Vec<LiveNotice>,
 }
 
-/// What a page wants to hear about.
+/// Which notices concern a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
     /// Everything.
@@ -58,80 +57,83 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// Whether a page with this topic looks again after this batch.
-    pub fn hears(self, batch: &Batch) -> bool {
-        let concerns = |change: &Change| match self {
+    /// Whether a page with this topic has to run its query again after this batch.
+    pub fn matches(self, batch: &NoticeBatch) -> bool {
+        let concerns = |change: &LiveNotice| match self {
             Self::Fleet => true,
             Self::Workload(id) => change.workload == Some(id),
             Self::Cluster(id) => change.cluster == Some(id),
         };
-        batch.everything || batch.changes.iter().any(concerns)
+        batch.resync || batch.changes.iter().any(concerns)
     }
 }
 
-/// The word in the top bar.
+/// The live status in the top bar.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(not(feature = "hydrate"), expect(dead_code, reason = "only a browser has a stream"))]
-pub enum Word {
+pub enum LiveMessage {
     /// Without script, or before the stream is open.
     #[default]
-    Still,
+    Inactive,
     /// Notices arrive.
     Live,
-    /// The stream broke and is opened again.
+    /// The stream failed and is being opened again.
     Reconnecting,
-    /// It has been broken for a while; what is shown is from then.
+    /// The stream has failed for a while; the page's data is from this time.
     Stale(Timestamp),
 }
 
-/// What pages can follow.
+/// The signals that pages subscribe to.
 #[derive(Debug, Clone, Copy)]
-pub struct Live {
-    /// The word in the top bar.
-    pub word: RwSignal<Word>,
-    /// The last notices.
-    pub batch: RwSignal<Batch>,
-    /// The server's time as the browser reckons it; `None` before hydration.
+pub struct LiveUpdates {
+    /// The live status in the top bar.
+    pub message: RwSignal<LiveMessage>,
+    /// The last batch.
+    pub batch: RwSignal<NoticeBatch>,
+    /// The server's time, estimated in the browser; `None` before hydration.
     pub clock: RwSignal<Option<Timestamp>>,
 }
 
-/// Puts the stream, the clock and the keys in place, once, at the root of the app.
-pub fn provide() {
-    let live = Live { word: RwSignal::default(), batch: RwSignal::default(), clock: RwSignal::default() };
+/// Starts the stream, the clock and the shortcuts, once, at the root of the app.
+pub fn provide_live_updates() {
+    let live =
+        LiveUpdates { message: RwSignal::default(), batch: RwSignal::default(), clock: RwSignal::default() };
     provide_context(live);
     let path = use_location().pathname;
-    // A stranger gets no stream: it begins on the first page that is not for signing in.
-    Effect::new(move |begun: Option<bool>| {
-        let begin = begun != Some(true) && path.with(|path| path != paths::SIGN_IN && path != paths::SETUP);
-        if begin {
+    // No stream without a session: it is opened on the first page other than sign-in and set-up.
+    Effect::new(move |opened: Option<bool>| {
+        let open_now =
+            opened != Some(true) && path.with(|path| path != paths::SIGN_IN && path != paths::SETUP);
+        if open_now {
             stream::open(live);
         }
-        begin || begun == Some(true)
+        open_now || opened == Some(true)
     });
     Effect::new(move |_| {
-        page::tick(live.clock);
+        page::start_clock(live.clock);
         keys::listen();
-        page::follow_places();
+        page::follow_finding_links();
     });
 }
 
-/// What pages can follow; still for who stands outside the app, as tests do.
-pub fn live() -> Live {
-    use_context::<Live>().unwrap_or_else(|| Live {
-        word: RwSignal::default(),
+/// The signals from the context; inactive ones outside the app, as in tests.
+pub fn use_live_updates() -> LiveUpdates {
+    use_context::<LiveUpdates>().unwrap_or_else(|| LiveUpdates {
+        message: RwSignal::default(),
         batch: RwSignal::default(),
         clock: RwSignal::default(),
     })
 }
 
-/// A number that grows when a page with this topic should look again. `None` waits until the page knows its topic.
-pub fn version(topic: impl Fn() -> Option<Topic> + Send + Sync + 'static) -> RwSignal<u32> {
+/// A number that grows when a page with this topic has to run its query again. While `topic` returns `None`, every batch
+/// counts.
+pub fn watch_version(topic: impl Fn() -> Option<Topic> + Send + Sync + 'static) -> RwSignal<u32> {
     let version = RwSignal::new(0);
-    let batch = live().batch;
-    Effect::new(move |seen: Option<u32>| {
+    let batch = use_live_updates().batch;
+    Effect::new(move |previous: Option<u32>| {
         batch.with(|batch| {
-            let fresh = seen.is_some_and(|seen| batch.number > seen);
-            if fresh && untrack(&topic).is_none_or(|topic| topic.hears(batch)) {
+            let fresh = previous.is_some_and(|previous| batch.number > previous);
+            if fresh && untrack(&topic).is_none_or(|topic| topic.matches(batch)) {
                 version.update(|n| *n += 1);
             }
             batch.number
@@ -140,9 +142,9 @@ pub fn version(topic: impl Fn() -> Option<Topic> + Send + Sync + 'static) -> RwS
     version
 }
 
-/// The server's time: what the page was made with, then as the browser's clock goes on.
-pub fn now(at: Timestamp) -> Signal<Timestamp> {
-    let clock = live().clock;
+/// The server's time: from the page's rendering, then advanced with the browser's clock.
+pub fn server_now(at: Timestamp) -> Signal<Timestamp> {
+    let clock = use_live_updates().clock;
     Signal::derive(move || clock.get().map_or(at, |ticked| ticked.max(at)))
 }
 
@@ -151,19 +153,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_looks_again_only_for_what_concerns_it() {
+    fn a_page_is_refreshed_only_by_notices_of_its_topic() {
         let (mine, other) = (WorkloadId::from_parts(1, 1), WorkloadId::from_parts(1, 2));
-        let change = Change { seq: 4, workload: Some(mine), cluster: None, release: None };
-        let batch = Batch { number: 1, everything: false, changes: vec![change] };
-        assert!(Topic::Workload(mine).hears(&batch));
-        assert!(!Topic::Workload(other).hears(&batch));
-        assert!(Topic::Fleet.hears(&batch));
-        assert!(Topic::Workload(other).hears(&Batch { everything: true, ..batch }));
+        let change = LiveNotice { seq: 4, workload: Some(mine), cluster: None, release: None };
+        let batch = NoticeBatch { number: 1, resync: false, changes: vec![change] };
+        assert!(Topic::Workload(mine).matches(&batch));
+        assert!(!Topic::Workload(other).matches(&batch));
+        assert!(Topic::Fleet.matches(&batch));
+        assert!(Topic::Workload(other).matches(&NoticeBatch { resync: true, ..batch }));
     }
 
     #[test]
-    fn a_notice_is_read_as_the_stream_writes_it() {
-        let change: Change =
+    fn a_notice_is_parsed_as_the_stream_writes_it() {
+        let change: LiveNotice =
             serde_json::from_str(r#"{"seq":7,"workload":null,"cluster":null,"kind":"releaseChanged"}"#)
                 .unwrap();
         assert_eq!(change.seq, 7);

@@ -1,4 +1,4 @@
-//! An address that leads nowhere, and where to go instead.
+//! The page for an unknown address.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -14,12 +14,12 @@ pub fn NotFoundPage() -> impl IntoView {
         response.set_status(http::StatusCode::NOT_FOUND);
     }
     view! {
-        <Title text="Not here" />
+        <Title text="Not found" />
         <Frame>
             <section class="empty">
                 <h1>"There is no page at this address"</h1>
                 <p>
-                    "It may have been a workload or cluster that is gone, or a mistyped name. Names are lower-case letters, digits and dashes."
+                    "The workload or cluster may have been deleted, or its name is misspelt. Names consist of lower-case letters, digits and dashes."
                 </p>
                 <div class="empty-actions">
                     <a class="btn btn-primary" href=paths::FLEET>

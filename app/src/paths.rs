@@ -1,4 +1,4 @@
-//! Every address of the console, made in this one file. Pages, redirects and links ask here; nobody writes a path by hand.
+//! Every address of the console. Pages, redirects and links use these functions; no path is written by hand.
 
 /// The fleet at a glance.
 pub const FLEET: &str = "/";
@@ -10,7 +10,7 @@ pub const WORKLOAD_NEW: &str = "/workloads/new";
 pub const CLUSTERS: &str = "/clusters";
 /// Named sets of clusters.
 pub const GROUPS: &str = "/groups";
-/// A cluster joins. Not below [`CLUSTERS`], where every word may be a cluster's name.
+/// Join a cluster. Not below [`CLUSTERS`], where every segment may be a cluster's name.
 pub const JOIN: &str = "/join";
 /// The event log.
 pub const EVENTS: &str = "/events";
@@ -18,33 +18,33 @@ pub const EVENTS: &str = "/events";
 pub const SETTINGS: &str = "/settings";
 /// Sign in.
 pub const SIGN_IN: &str = "/sign-in";
-/// The first person signs up.
+/// The first user signs up.
 pub const SETUP: &str = "/setup";
 
 /// The tabs of a workload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Tab {
+pub enum WorkloadTab {
     /// Its releases.
     #[default]
     Clusters,
     /// Its manifests and policies.
     Config,
-    /// Where it belongs.
+    /// Its placement.
     Placement,
-    /// What differs on some clusters.
+    /// Its overrides.
     Overrides,
     /// Its revisions.
     History,
-    /// What happened to it.
+    /// Its events.
     Events,
 }
 
-impl Tab {
+impl WorkloadTab {
     /// All of them, in the order shown.
     pub const ALL: [Self; 6] =
         [Self::Clusters, Self::Config, Self::Placement, Self::Overrides, Self::History, Self::Events];
 
-    /// The word in the address.
+    /// Its name in addresses.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Clusters => "clusters",
@@ -56,8 +56,8 @@ impl Tab {
         }
     }
 
-    /// The word people read.
-    pub const fn word(self) -> &'static str {
+    /// Its name on pages.
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Clusters => "Clusters",
             Self::Config => "Config",
@@ -76,18 +76,18 @@ impl Tab {
 
 /// A workload.
 pub fn workload(name: &str) -> String {
-    format!("{WORKLOADS}/{}", escaped(name))
+    format!("{WORKLOADS}/{}", percent_encode(name))
 }
 
 /// The review of a workload with this plan.
-pub fn planned(name: &str, plan: &str) -> String {
+pub fn review_of_plan(name: &str, plan: &str) -> String {
     query(&publish(name), &[("plan", plan)])
 }
 
 /// A tab of a workload.
-pub fn workload_tab(name: &str, tab: Tab) -> String {
+pub fn workload_tab(name: &str, tab: WorkloadTab) -> String {
     match tab {
-        Tab::Clusters => workload(name),
+        WorkloadTab::Clusters => workload(name),
         tab => query(&workload(name), &[("tab", tab.slug())]),
     }
 }
@@ -97,8 +97,8 @@ pub fn release(workload_name: &str, cluster: &str) -> String {
     query(&workload(workload_name), &[("open", cluster)])
 }
 
-/// A workload with a question open: `unpublish`, `sync` or `delete`.
-pub fn workload_ask(name: &str, question: &str) -> String {
+/// A workload with a confirmation dialog open: `unpublish`, `sync` or `delete`.
+pub fn workload_dialog(name: &str, question: &str) -> String {
     query(&workload(name), &[("ask", question)])
 }
 
@@ -114,17 +114,17 @@ pub fn revision(name: &str, number: u32) -> String {
 
 /// A step of the wizard by its slug: `source`, `placement`, `overrides`, `policies`.
 pub fn edit(name: &str, step: &str) -> String {
-    format!("{}/edit/{}", workload(name), escaped(step))
+    format!("{}/edit/{}", workload(name), percent_encode(step))
 }
 
 /// A cluster.
 pub fn cluster(name: &str) -> String {
-    format!("{CLUSTERS}/{}", escaped(name))
+    format!("{CLUSTERS}/{}", percent_encode(name))
 }
 
 /// A cluster group.
 pub fn group(name: &str) -> String {
-    format!("{GROUPS}/{}", escaped(name))
+    format!("{GROUPS}/{}", percent_encode(name))
 }
 
 /// Sign in, then go on to `next`.
@@ -132,19 +132,19 @@ pub fn sign_in(next: &str) -> String {
     query(SIGN_IN, &[("next", next)])
 }
 
-/// A path with the given query; empty values are left out.
+/// A path with the given query; empty values are omitted.
 pub fn query(path: &str, pairs: &[(&str, &str)]) -> String {
     let mut url = path.to_owned();
     for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
         url.push(if url.contains('?') { '&' } else { '?' });
-        url.push_str(&escaped(key));
+        url.push_str(&percent_encode(key));
         url.push('=');
-        url.push_str(&escaped(value));
+        url.push_str(&percent_encode(value));
     }
     url
 }
 
-fn escaped(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     use std::fmt::Write as _;
     text.bytes().fold(String::with_capacity(text.len()), |mut out, b| {
         match b {
@@ -160,19 +160,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_map_of_addresses_is_this() {
+    fn every_address_is_stable() {
         let map = [
             FLEET.to_owned(),
             WORKLOADS.to_owned(),
             WORKLOAD_NEW.to_owned(),
             workload("web"),
-            workload_tab("web", Tab::Config),
-            workload_tab("web", Tab::Placement),
-            workload_tab("web", Tab::Overrides),
-            workload_tab("web", Tab::History),
-            workload_tab("web", Tab::Events),
+            workload_tab("web", WorkloadTab::Config),
+            workload_tab("web", WorkloadTab::Placement),
+            workload_tab("web", WorkloadTab::Overrides),
+            workload_tab("web", WorkloadTab::History),
+            workload_tab("web", WorkloadTab::Events),
             release("web", "edge-1"),
-            workload_ask("web", "delete"),
+            workload_dialog("web", "delete"),
             publish("web"),
             revision("web", 3),
             edit("web", "source"),
@@ -212,15 +212,15 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_leave_its_place_in_the_path() {
+    fn a_name_cannot_leave_its_path_segment() {
         assert_eq!(workload("../x?y"), "/workloads/..%2Fx%3Fy");
     }
 
     #[test]
-    fn a_tab_reads_back_as_it_was_written() {
-        for tab in Tab::ALL {
-            assert_eq!(Tab::from_slug(tab.slug()), tab);
+    fn a_tab_is_parsed_from_its_slug() {
+        for tab in WorkloadTab::ALL {
+            assert_eq!(WorkloadTab::from_slug(tab.slug()), tab);
         }
-        assert_eq!(Tab::from_slug("nonsense"), Tab::Clusters);
+        assert_eq!(WorkloadTab::from_slug("nonsense"), WorkloadTab::Clusters);
     }
 }

@@ -1,4 +1,4 @@
-//! Settings: API tokens, for the command line, CI and agents. A secret is shown once.
+//! Settings: API tokens, for the command line, CI and agents. A secret is displayed once.
 
 use domain::Timestamp;
 use domain::TokenId;
@@ -6,38 +6,38 @@ use leptos::prelude::*;
 use leptos_meta::Title;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Age, Banner, CopyLine, Empty, Look, Said, icon, loaded};
-use crate::errors::Answer;
+use crate::components::{Age, Banner, CopyLine, Empty, ErrorBanner, StatusStyle, icon, render_resource};
+use crate::errors::AppResult;
 
 /// A token as the list shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Token {
+pub struct TokenSummary {
     /// Its id.
     pub id: TokenId,
     /// Its name.
     pub name: String,
     /// When it was last used.
     pub last_used_at: Option<Timestamp>,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Option<Timestamp>,
 }
 
-/// The person's tokens.
+/// The user's tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenList {
     /// The tokens.
-    pub tokens: Vec<Token>,
+    pub tokens: Vec<TokenSummary>,
     /// When this was read.
     pub at: Timestamp,
 }
 
 /// The page's query.
 #[server(prefix = "/api/fn", endpoint = "tokens_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn tokens_read() -> Answer<TokenList> {
+pub async fn tokens_read() -> AppResult<TokenList> {
     use crate::host;
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let tokens = host::answer(hub.token_list(&actor).await)?;
-    let tokens = tokens.into_iter().map(|t| Token {
+    let tokens = host::into_app_result(hub.list_tokens(&actor).await)?;
+    let tokens = tokens.into_iter().map(|t| TokenSummary {
         id: t.id,
         name: t.name,
         last_used_at: t.last_used_at,
@@ -46,18 +46,18 @@ pub async fn tokens_read() -> Answer<TokenList> {
     Ok(TokenList { tokens: tokens.collect(), at: hub.clock().now() })
 }
 
-/// Makes a token and gives its secret, this once.
+/// Creates a token and returns its secret, which can't be read again.
 #[server(prefix = "/api/fn", endpoint = "token_create")]
-pub async fn token_create(name: String, days: u32) -> Answer<String> {
+pub async fn token_create(name: String, days: u32) -> AppResult<String> {
     use crate::host;
-    Ok(host::answer(host::hub()?.token_create(&host::actor()?, &name, days).await)?.secret)
+    Ok(host::into_app_result(host::hub()?.create_token(&host::actor()?, &name, days).await)?.secret)
 }
 
-/// Ends a token.
+/// Revokes a token.
 #[server(prefix = "/api/fn", endpoint = "token_delete")]
-pub async fn token_delete(id: TokenId) -> Answer<()> {
+pub async fn token_delete(id: TokenId) -> AppResult<()> {
     use crate::host;
-    host::answer(host::hub()?.token_delete(&host::actor()?, id).await)
+    host::into_app_result(host::hub()?.delete_token(&host::actor()?, id).await)
 }
 
 /// The page.
@@ -72,34 +72,34 @@ pub fn SettingsPage() -> impl IntoView {
             <div class="stack-sm">
                 <h1 class="title">"Settings"</h1>
                 <p class="text-2">
-                    "API tokens act as you: for the command line, for CI, and for agents that sign their cluster in."
+                    "API tokens have your rights: for the command line, for CI, and for agents that register their cluster."
                 </p>
             </div>
             {move || match create.value().get() {
-                Some(Ok(secret)) => fresh(secret).into_any(),
-                Some(Err(error)) => view! { <Said error=error /> }.into_any(),
+                Some(Ok(secret)) => show_secret(secret).into_any(),
+                Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
                 None => ().into_any(),
             }}
-            {move || delete.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
-            <NewToken action=create />
+            {move || delete.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
+            <CreateTokenForm action=create />
             <section class="stack-sm" aria-labelledby="tokens">
                 <h2 class="section" id="tokens">
                     "API tokens"
                 </h2>
-                {loaded(data, move |list| show(list, delete))}
+                {render_resource(data, move |list| show_tokens(list, delete))}
             </section>
         </div>
     }
     .into_any()
 }
 
-fn fresh(secret: String) -> impl IntoView {
+fn show_secret(secret: String) -> impl IntoView {
     view! {
-        <Banner look=Look { icon: "token", hue: "hue-healthy", loud: "state-quiet" }>
+        <Banner look=StatusStyle { icon: "token", hue: "hue-healthy", emphasis: "state-quiet" }>
             <div class="stack-sm">
                 <p>
                     <b>"Copy the token now."</b>
-                    " It is kept as a hash and can't be shown again."
+                    " Only its hash is stored, so it can't be shown again."
                 </p>
                 <CopyLine line=secret />
             </div>
@@ -108,7 +108,7 @@ fn fresh(secret: String) -> impl IntoView {
 }
 
 #[component]
-fn NewToken(action: ServerAction<TokenCreate>) -> impl IntoView {
+fn CreateTokenForm(action: ServerAction<TokenCreate>) -> impl IntoView {
     view! {
         <section class="stack-sm" aria-labelledby="new-token">
             <h2 class="section" id="new-token">
@@ -123,7 +123,7 @@ fn NewToken(action: ServerAction<TokenCreate>) -> impl IntoView {
                 </div>
                 <div class="field">
                     <label class="field-label" for="token-days">
-                        "Ends after"
+                        "Expires after"
                     </label>
                     <select class="select" id="token-days" name="days">
                         <option value="7">"7 days"</option>
@@ -133,7 +133,7 @@ fn NewToken(action: ServerAction<TokenCreate>) -> impl IntoView {
                     </select>
                 </div>
                 <button class="btn btn-primary" type="submit">
-                    "Make token"
+                    "Create token"
                 </button>
             </ActionForm>
             <noscript>
@@ -144,30 +144,30 @@ fn NewToken(action: ServerAction<TokenCreate>) -> impl IntoView {
     .into_any()
 }
 
-fn show(list: TokenList, delete: ServerAction<TokenDelete>) -> AnyView {
+fn show_tokens(list: TokenList, delete: ServerAction<TokenDelete>) -> AnyView {
     let at = list.at;
     if list.tokens.is_empty() {
         return view! { <Empty title="No tokens" text="The command line and agents need one." command="flotilla login" /> }.into_any();
     }
-    let row = move |token: Token| {
+    let row = move |token: TokenSummary| {
         let used = match token.last_used_at {
             Some(used) => view! { <Age since=used at=at suffix=" ago" /> }.into_any(),
             None => "never".into_any(),
         };
-        let label = format!("End it: {}", token.name);
+        let label = format!("Revoke {}", token.name);
         view! {
             <tr>
                 <th scope="row" class="cell-name">
                     {token.name}
                 </th>
                 <td data-label="Last used">{used}</td>
-                <td data-label="Ends">{ends(token.expires_at, at)}</td>
+                <td data-label="Expires">{format_expiry(token.expires_at, at)}</td>
                 <td class="right cell-state">
                     <ActionForm action=delete>
                         <input type="hidden" name="id" value=token.id.to_string() />
                         <button class="btn btn-sm btn-danger" type="submit" aria-label=label>
                             {icon("trash")}
-                            "End it"
+                            "Revoke"
                         </button>
                     </ActionForm>
                 </td>
@@ -180,8 +180,8 @@ fn show(list: TokenList, delete: ServerAction<TokenDelete>) -> AnyView {
                 <tr>
                     <th scope="col">"Name"</th>
                     <th scope="col">"Last used"</th>
-                    <th scope="col">"Ends"</th>
-                    <th scope="col" class="right"><span class="sr-only">"What can be done"</span></th>
+                    <th scope="col">"Expires"</th>
+                    <th scope="col" class="right"><span class="sr-only">"Actions"</span></th>
                 </tr>
             </thead>
             <tbody>{list.tokens.into_iter().map(row).collect_view()}</tbody>
@@ -190,10 +190,10 @@ fn show(list: TokenList, delete: ServerAction<TokenDelete>) -> AnyView {
     .into_any()
 }
 
-fn ends(at: Option<Timestamp>, now: Timestamp) -> String {
+fn format_expiry(at: Option<Timestamp>, now: Timestamp) -> String {
     match at {
         None => "never".to_owned(),
-        Some(at) if at <= now => "ended".to_owned(),
-        Some(at) => format!("in {}", domain::time::short_duration(at.since(now))),
+        Some(at) if at <= now => "expired".to_owned(),
+        Some(at) => format!("in {}", domain::time::format_duration(at.millis_since(now))),
     }
 }

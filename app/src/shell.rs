@@ -10,13 +10,13 @@ use serde::Deserialize;
 use crate::app::App;
 use crate::theme;
 
-/// Where the build put each file: logical name to address, as in `target/site/assets.json`.
+/// The address of each built file by its logical name, as in `target/site/assets.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Assets(pub BTreeMap<String, String>);
 
 impl Assets {
-    /// The address of a file; its logical name under `/pkg` when the build did not hash it.
+    /// The address of a file; its logical name under `/pkg` if the build did not hash it.
     pub fn address(&self, name: &str) -> String {
         match self.0.get(name) {
             Some(address) if address.starts_with('/') => address.clone(),
@@ -25,9 +25,9 @@ impl Assets {
         }
     }
 
-    /// The addresses of the files that a part of the program is in: each file is named after the parts that need it.
+    /// The addresses of the files that contain code of a part: each file is named after the parts that need it.
     #[cfg(feature = "ssr")]
-    pub fn of_part(&self, part: &str) -> impl Iterator<Item = String> {
+    pub fn part_addresses(&self, part: &str) -> impl Iterator<Item = String> {
         let needed = move |name: &str| {
             let parts = name.strip_prefix("part-").and_then(|rest| rest.split_once('.'));
             parts.is_some_and(|(parts, _)| parts.split('-').any(|one| one == part))
@@ -36,10 +36,10 @@ impl Assets {
     }
 }
 
-/// The whole document. The theme stands on `<html>` before anything is painted, read from the cookie, so no script has
-/// to run for it; the one inline script starts the module and carries the nonce.
+/// The whole document. The theme is an attribute of `<html>`, read from the cookie, so it needs no script; the one inline
+/// script starts the module and carries the nonce.
 pub fn shell(assets: Assets) -> impl IntoView {
-    let theme = theme::of_request();
+    let theme = theme::request_theme();
     let font = |name: &str| {
         let href = assets.address(name);
         view! { <link rel="preload" r#as="font" r#type="font/woff2" crossorigin="anonymous" href=href /> }
@@ -47,10 +47,10 @@ pub fn shell(assets: Assets) -> impl IntoView {
     let (js, wasm) = (assets.address("frontend.js"), assets.address("frontend_bg.wasm"));
     let start = format!(
         "import({}).then(m=>m.default({{module_or_path:{}}}).then(()=>m.hydrate()))",
-        quoted(&js),
-        quoted(&wasm)
+        js_string(&js),
+        js_string(&wasm)
     );
-    protect();
+    set_content_security_policy();
     view! {
         <!DOCTYPE html>
         <html lang="en" data-theme=theme.attribute() data-editor=assets.address("editor.js") data-schema=assets.address("kubernetes.json")>
@@ -59,7 +59,7 @@ pub fn shell(assets: Assets) -> impl IntoView {
                 <meta name="viewport" content="width=device-width, initial-scale=1" />
                 <meta name="color-scheme" content="light dark" />
                 <meta name="description" content="Flotilla publishes workloads to many clusters and keeps them there." />
-                {made_at().map(|(millis, position)| view! {
+                {read_position().map(|(millis, position)| view! {
                     <meta name="server-time" content=millis.to_string() />
                     <meta name="log-position" content=position.to_string() />
                 })}
@@ -82,28 +82,29 @@ pub fn shell(assets: Assets) -> impl IntoView {
     }
 }
 
-/// When the page was begun: by the server's clock, for ages that go on while it is open, and by the event log, so that the
-/// stream goes on from there and nothing is missed that happens while the program is on its way.
+/// When rendering started: by the server's clock, from which the page computes ages, and by the event log, so that the
+/// stream continues there and misses nothing that happens while the module is loading.
 #[cfg(feature = "ssr")]
-fn made_at() -> Option<(i64, i64)> {
+fn read_position() -> Option<(i64, i64)> {
     let hub = use_context::<hub::Hub>()?;
-    let position = *hub.notices().borrow();
+    let position = *hub.subscribe_events().borrow();
     Some((hub.clock().now().millis(), position))
 }
 
 #[cfg(not(feature = "ssr"))]
-fn made_at() -> Option<(i64, i64)> {
+fn read_position() -> Option<(i64, i64)> {
     None
 }
 
 /// A JavaScript string literal that can't end the script it stands in.
-fn quoted(text: &str) -> String {
+fn js_string(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default().replace('<', "\\u003c")
 }
 
-/// Only our own files, the one inline script with its nonce, and WASM. Styles may be inline: the strip's proportions are.
+/// Sets the content security policy: only files of this server, the one inline script with its nonce, and WASM. Style
+/// attributes are allowed, because the strip's proportions need them.
 #[cfg(feature = "ssr")]
-fn protect() {
+fn set_content_security_policy() {
     use http::header::{CONTENT_SECURITY_POLICY, HeaderValue};
     let (Some(nonce), Some(response)) = (use_nonce(), use_context::<leptos_axum::ResponseOptions>()) else {
         return;
@@ -118,7 +119,7 @@ fn protect() {
 }
 
 #[cfg(not(feature = "ssr"))]
-fn protect() {}
+fn set_content_security_policy() {}
 
 #[cfg(test)]
 mod tests {
@@ -142,13 +143,13 @@ mod tests {
             "source.wasm",
         ];
         let assets = Assets(names.map(|name| (name.to_owned(), format!("/pkg/{name}"))).into());
-        let of = |part| assets.of_part(part).collect::<Vec<_>>();
+        let of = |part| assets.part_addresses(part).collect::<Vec<_>>();
         assert_eq!(of("source"), ["/pkg/part-review-source.bin", "/pkg/part-source.wasm"]);
         assert_eq!(of("review"), ["/pkg/part-review-source.bin", "/pkg/part-review.wasm"]);
     }
 
     #[test]
     fn a_script_literal_cannot_end_its_script() {
-        assert_eq!(quoted("</script>"), "\"\\u003c/script>\"");
+        assert_eq!(js_string("</script>"), "\"\\u003c/script>\"");
     }
 }

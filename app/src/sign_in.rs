@@ -1,57 +1,63 @@
-//! Sign in, sign out, and the first person with the set-up token.
+//! Sign in, sign out, and the sign-up of the first user with the set-up token.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::components::Redirect;
 use leptos_router::hooks::use_query_map;
 
-use crate::components::{Said, icon_sized};
-use crate::errors::Answer;
+use crate::components::{ErrorBanner, icon_sized};
+use crate::errors::AppResult;
 use crate::paths;
 
-/// Signs a person in and goes on to `next`.
+/// Signs a user in and redirects to `next`.
 #[server(prefix = "/api/fn", endpoint = "sign_in")]
-pub async fn sign_in(name: String, password: String, next: String) -> Answer<()> {
+pub async fn sign_in(name: String, password: String, next: String) -> AppResult<()> {
     use crate::host;
-    let session = host::answer(host::hub()?.sign_in(&name, &password).await)?;
-    let_in(session).await?;
-    leptos_axum::redirect(host::safe_next(&next));
+    let session = host::into_app_result(host::hub()?.sign_in(&name, &password).await)?;
+    start_session(session).await?;
+    leptos_axum::redirect(host::sanitize_next(&next));
     Ok(())
 }
 
-/// The first person signs up with the set-up token and is signed in.
+/// Signs the first user up with the set-up token, and in.
 #[server(prefix = "/api/fn", endpoint = "sign_up")]
-pub async fn sign_up(token: String, name: String, password: String) -> Answer<()> {
+pub async fn sign_up(token: String, name: String, password: String) -> AppResult<()> {
     use crate::host;
-    let session = host::answer(host::hub()?.sign_up_first(&token, &name, &password).await)?;
-    let_in(session).await?;
+    let session = host::into_app_result(host::hub()?.sign_up_first_user(&token, &name, &password).await)?;
+    start_session(session).await?;
     leptos_axum::redirect(paths::FLEET);
     Ok(())
 }
 
 /// Ends the session.
 #[server(prefix = "/api/fn", endpoint = "sign_out")]
-pub async fn sign_out() -> Answer<()> {
+pub async fn sign_out() -> AppResult<()> {
     use crate::{errors::AppError, host};
-    host::door()?.let_out().await.map_err(|_| host::refused(AppError::Busy))?;
+    host::session_actions()?
+        .end_session()
+        .await
+        .map_err(|_| host::with_status(AppError::DatabaseUnavailable))?;
     leptos_axum::redirect(paths::SIGN_IN);
     Ok(())
 }
 
 #[cfg(feature = "ssr")]
-async fn let_in(session: hub::Session) -> Answer<()> {
+async fn start_session(session: hub::Session) -> AppResult<()> {
     use crate::{errors::AppError, host};
-    host::door()?.let_in(session).await.map_err(|_| host::refused(AppError::Busy))
+    host::session_actions()?
+        .start_session(session)
+        .await
+        .map_err(|_| host::with_status(AppError::DatabaseUnavailable))
 }
 
-/// Whether the first person is still to come.
+/// Whether no user has signed up yet.
 #[server(prefix = "/api/fn", endpoint = "needs_setup", input = leptos::server_fn::codec::GetUrl)]
-pub async fn needs_setup() -> Answer<bool> {
+pub async fn needs_setup() -> AppResult<bool> {
     use crate::host;
-    host::answer(host::hub()?.needs_setup().await)
+    host::into_app_result(host::hub()?.needs_setup().await)
 }
 
-/// Sign in.
+/// The sign-in page.
 #[component]
 pub fn SignInPage() -> impl IntoView {
     let action = ServerAction::<SignIn>::new();
@@ -63,9 +69,9 @@ pub fn SignInPage() -> impl IntoView {
         <Transition>
             {move || first.get().and_then(Result::ok).filter(|first| *first).map(|_| view! { <Redirect path=paths::SETUP /> })}
         </Transition>
-        <Card title="Sign in to Flotilla">
+        <SignInCard title="Sign in to Flotilla">
             <ActionForm action=action attr:class="fields">
-                {move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
+                {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
                 <input type="hidden" name="next" value=next />
                 {text_field("name", "Name", "username", String::new())}
                 {password_field("Password", "current-password")}
@@ -73,24 +79,24 @@ pub fn SignInPage() -> impl IntoView {
                     "Sign in"
                 </button>
             </ActionForm>
-        </Card>
+        </SignInCard>
     }
     .into_any()
 }
 
-/// The first person.
+/// The set-up page: the first user signs up.
 #[component]
 pub fn SetupPage() -> impl IntoView {
     let action = ServerAction::<SignUp>::new();
     let token = use_query_map().get_untracked().get("token").unwrap_or_default();
     view! {
         <Title text="Set up" />
-        <Card title="Set up Flotilla">
+        <SignInCard title="Set up Flotilla">
             <p class="text-2">
-                "You are the first person here. The set-up token was printed where the server was started; it works once."
+                "Nobody has signed up yet. The server printed the set-up token when it started; the token works once."
             </p>
             <ActionForm action=action attr:class="fields">
-                {move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
+                {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
                 {text_field("token", "Set-up token", "one-time-code", token)}
                 {text_field("name", "Your name", "username", String::new())}
                 {password_field("Password, at least 12 characters", "new-password")}
@@ -103,13 +109,13 @@ pub fn SetupPage() -> impl IntoView {
                     "Sign in"
                 </a>
             </p>
-        </Card>
+        </SignInCard>
     }
     .into_any()
 }
 
 #[component]
-fn Card(title: &'static str, children: Children) -> impl IntoView {
+fn SignInCard(title: &'static str, children: Children) -> impl IntoView {
     view! {
         <main class="content" id="content">
             <div class="stack-md mx-auto max-w-90 pt-14">

@@ -1,17 +1,17 @@
-//! Light, dark, or as the system says. Kept in a cookie, so that the server paints it right the first time.
+//! Light, dark, or the system's theme. Stored in a cookie, so that the server renders the first page with it.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::components::icon;
-use crate::errors::Answer;
+use crate::errors::AppResult;
 use crate::live;
 
-/// The theme a person chose.
+/// The selected theme.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Theme {
-    /// As the system says.
+    /// The system's theme.
     #[default]
     Auto,
     /// Light.
@@ -23,7 +23,7 @@ pub enum Theme {
 impl Theme {
     const ALL: [Self; 3] = [Self::Auto, Self::Light, Self::Dark];
 
-    /// The word in cookie and form.
+    /// Its name in cookie and form.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -40,9 +40,9 @@ impl Theme {
         }
     }
 
-    const fn face(self) -> (&'static str, &'static str) {
+    const fn icon_and_label(self) -> (&'static str, &'static str) {
         match self {
-            Self::Auto => ("theme", "As the system"),
+            Self::Auto => ("theme", "System"),
             Self::Light => ("sun", "Light"),
             Self::Dark => ("moon", "Dark"),
         }
@@ -55,7 +55,7 @@ impl Theme {
 
 /// The theme in this request's cookie.
 #[cfg(feature = "ssr")]
-pub fn of_request() -> Theme {
+pub fn request_theme() -> Theme {
     let parts = use_context::<http::request::Parts>();
     let cookies = parts.as_ref().and_then(|parts| parts.headers.get(http::header::COOKIE)?.to_str().ok());
     let chosen =
@@ -63,15 +63,15 @@ pub fn of_request() -> Theme {
     Theme::from_slug(chosen.unwrap_or_default())
 }
 
-/// The document is only made on the server; elsewhere the question does not come up.
+/// Not used in the browser: the document is only rendered on the server.
 #[cfg(not(feature = "ssr"))]
-pub fn of_request() -> Theme {
+pub fn request_theme() -> Theme {
     Theme::from_slug("")
 }
 
-/// Keeps the theme for a year.
+/// Stores the theme in a cookie for a year.
 #[server(prefix = "/api/fn", endpoint = "set_theme")]
-pub async fn set_theme(theme: Theme) -> Answer<Theme> {
+pub async fn set_theme(theme: Theme) -> AppResult<Theme> {
     use http::header::{HeaderValue, SET_COOKIE};
     let cookie = format!("theme={}; Path=/; Max-Age=31536000; SameSite=Lax", theme.slug());
     if let (Some(response), Ok(cookie)) =
@@ -82,7 +82,7 @@ pub async fn set_theme(theme: Theme) -> Answer<Theme> {
     Ok(theme)
 }
 
-/// The switch in the top bar: a native popover with three submit buttons, so it needs no script.
+/// The switch in the top bar: a native popover with three submit buttons; needs no script.
 #[component]
 pub fn ThemeSwitch() -> impl IntoView {
     let action = ServerAction::<SetTheme>::new();
@@ -93,7 +93,7 @@ pub fn ThemeSwitch() -> impl IntoView {
         }
     });
     let choice = |theme: Theme| {
-        let (name, word) = theme.face();
+        let (name, word) = theme.icon_and_label();
         view! {
             <button class="menu-item" name="theme" value=theme.slug()>
                 {icon(name)}

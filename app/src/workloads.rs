@@ -1,4 +1,4 @@
-//! Workloads: the list. Filters, text and page stand in the address.
+//! The list of workloads. Filter, search text and page are query parameters.
 
 use domain::Timestamp;
 use domain::page::Page;
@@ -9,83 +9,83 @@ use leptos_router::components::Form;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use crate::components::counts::spoken;
-use crate::components::{Age, Empty, Group, Pager, Strip, icon, loaded, search_field};
-use crate::errors::Answer;
+use crate::components::counts::describe_counts;
+use crate::components::{Age, Empty, Pager, StateGroup, StateStrip, icon, render_resource, search_field};
+use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
 
-mod calls;
 mod candidates;
 mod clusters_tab;
 mod config_tab;
 mod containers;
 mod dialogs;
-mod field;
+mod evaluations;
 mod files;
-mod form;
 mod history_tab;
-mod leaving;
 mod new;
-mod one;
 mod override_fields;
 mod override_form;
 mod overrides_tab;
+mod page;
+mod pending_removals;
+mod placement_fields;
 mod placement_form;
 mod placement_tab;
 mod policy_fields;
 mod publish;
+mod queries;
 mod release;
 mod revision;
 mod rollout;
 mod rollout_form;
-mod skeleton;
 #[cfg(feature = "ssr")]
 mod source;
-mod verdicts;
+mod starter;
+mod text_field;
 mod wizard;
 
 pub use config_tab::ConfigTab;
 pub use new::NewPage;
-pub use one::WorkloadPage;
 pub use overrides_tab::OverridesTab;
-pub use placement_form::effect_word;
+pub use page::WorkloadPage;
+pub use placement_form::effect_label;
 pub use placement_tab::PlacementTab;
 pub use publish::PublishPage;
 pub use revision::RevisionPage;
-pub use wizard::{OverridesPage, PlacementPage, PoliciesPage, RolloutPage, SourcePage, WizardFramed};
+pub use wizard::{OverridesPage, PlacementPage, PoliciesPage, RolloutPage, SourcePage, WizardFrame};
 
 /// One page of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadList {
     /// The workloads.
     pub page: Page<WorkloadSummary>,
-    /// When this was read.
-    pub at: Timestamp,
+    /// When this was read, by the server's clock.
+    pub read_at: Timestamp,
 }
 
-/// The page's one query. `group` is a group's slug.
+/// Reads one page of the list. `group` is the slug of a state group, or empty.
 #[server(prefix = "/api/fn", endpoint = "workloads_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn workloads_read(q: String, group: String, cursor: Option<String>) -> Answer<WorkloadList> {
+pub async fn workloads_read(q: String, group: String, cursor: Option<String>) -> AppResult<WorkloadList> {
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
     let query = ListQuery {
         q: q.chars().take(100).collect(),
-        state: Group::states_of(&group),
+        state: StateGroup::state_filter(&group),
         cursor,
         ..ListQuery::default()
     };
-    let page = host::answer(hub.workload_list(&query).await)?;
-    Ok(WorkloadList { page, at: hub.clock().now() })
+    let page = host::into_app_result(hub.list_workloads(&query).await)?;
+    Ok(WorkloadList { page, read_at: hub.clock().now() })
 }
 
-/// The page.
+/// The page with the list of workloads.
 #[component]
 pub fn WorkloadsPage() -> impl IntoView {
     let query = use_query_map();
     let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
-    let version = live::version(|| Some(Topic::Fleet));
+    let version = live::watch_version(|| Some(Topic::Fleet));
     let data = Resource::new(
         move || (part("q"), part("state"), query.read().get("cursor"), version.get()),
         |(q, group, cursor, _)| workloads_read(q, group, cursor),
@@ -111,7 +111,7 @@ pub fn WorkloadsPage() -> impl IntoView {
                     </button>
                 </div>
             </Form>
-            {loaded(data, move |list| show(list, &part("q"), &part("state"), query.read().get("cursor").is_some()))}
+            {render_resource(data, move |list| show_list(list, &part("q"), &part("state"), query.read().get("cursor").is_some()))}
         </div>
     }
     .into_any()
@@ -119,26 +119,26 @@ pub fn WorkloadsPage() -> impl IntoView {
 
 fn state_select(active: &str) -> impl IntoView + use<> {
     let active = active.to_owned();
-    let option = move |group: Group| {
+    let option = move |group: StateGroup| {
         let chosen = active == group.slug();
         view! {
             <option value=group.slug() selected=chosen>
-                {group.word()}
+                {group.label()}
             </option>
         }
     };
     view! {
         <select class="select max-w-44" name="state" aria-label="State">
             <option value="">"Any state"</option>
-            {Group::ALL.map(option).collect_view()}
+            {StateGroup::ALL.map(option).collect_view()}
         </select>
     }
 }
 
-fn show(list: WorkloadList, q: &str, group: &str, later: bool) -> AnyView {
-    let (page, at) = (list.page, list.at);
+fn show_list(list: WorkloadList, q: &str, group: &str, later: bool) -> AnyView {
+    let (page, at) = (list.page, list.read_at);
     if page.items.is_empty() {
-        return nothing(q, group).into_any();
+        return show_empty(q, group).into_any();
     }
     let here = [("q", q), ("state", group)];
     let first = later.then(|| paths::query(paths::WORKLOADS, &here));
@@ -160,33 +160,36 @@ fn show(list: WorkloadList, q: &str, group: &str, later: bool) -> AnyView {
                     <th scope="col">"Changed"</th>
                 </tr>
             </thead>
-            <tbody>{page.items.into_iter().map(|one| row(one, at)).collect_view()}</tbody>
+            <tbody>{page.items.into_iter().map(|one| workload_row(one, at)).collect_view()}</tbody>
         </table>
         <Pager shown=shown total=page.total noun="workloads" first=first next=next />
     }
     .into_any()
 }
 
-fn row(one: WorkloadSummary, at: Timestamp) -> impl IntoView {
+fn workload_row(one: WorkloadSummary, at: Timestamp) -> impl IntoView {
     let href = paths::workload(&one.name);
     let targeted = one.counts.targeted();
-    let worst =
-        one.counts.worst().map(|state| Group::of(state).look().with_word(one.phase.word()).into_any());
-    let phase = worst.unwrap_or_else(|| view! { <span class="text-2">{one.phase.word()}</span> }.into_any());
+    let worst = one
+        .counts
+        .worst()
+        .map(|state| StateGroup::from_state(state).style().with_label(one.phase.label()).into_any());
+    let phase = worst.unwrap_or_else(|| view! { <span class="text-2">{one.phase.label()}</span> }.into_any());
     let revision = match one.published {
         Some(number) => view! { <span class="tag">{format!("r{number}")}</span> }.into_any(),
         None => view! { <span class="text-3">"none"</span> }.into_any(),
     };
     let draft = (one.draft_changed && one.published.is_some())
         .then(|| view! { <span class="meta">" + draft"</span> });
-    let strip = (targeted > 0).then(|| view! { <Strip counts=one.counts.clone() class="strip strip-row" /> });
+    let strip =
+        (targeted > 0).then(|| view! { <StateStrip counts=one.counts.clone() class="strip strip-row" /> });
     view! {
         <tr>
             <th scope="row" class="cell-name name">
                 <a href=href>{one.name.clone()}</a>
             </th>
             <td class="cell-state">{phase}</td>
-            <td class="max-sm:hidden" style="min-width:120px" title=spoken(&one.counts)>
+            <td class="max-sm:hidden" style="min-width:120px" title=describe_counts(&one.counts)>
                 {strip}
             </td>
             <td class="right" data-label="Healthy">
@@ -204,12 +207,12 @@ fn row(one: WorkloadSummary, at: Timestamp) -> impl IntoView {
     }
 }
 
-fn nothing(q: &str, group: &str) -> impl IntoView {
+fn show_empty(q: &str, group: &str) -> impl IntoView {
     if q.is_empty() && group.is_empty() {
         return view! {
             <Empty
                 title="No workloads yet"
-                text="Describe a workload once and say where it belongs; Flotilla keeps it there. Paste your YAML, or drop the files."
+                text="Describe a workload once and select its clusters; Flotilla deploys it there and corrects drift. Paste YAML or upload files."
                 command="flotilla apply -f deploy.yaml"
             >
                 <a class="btn" href=paths::WORKLOAD_NEW>

@@ -1,5 +1,4 @@
-// The server that scenarios look at: the demo as a person starts it. Every worker has its own, so that what one story does
-// to its fleet disturbs no other.
+// The server under test: the demo as a user starts it. Every worker has its own, so that scenarios do not disturb each other.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -12,10 +11,10 @@ const SERVER = process.env.FLOTILLA_SERVER ?? join(target, "debug/flotilla-serve
 const SITE = process.env.FLOTILLA_SITE ?? join(target, "site");
 const DATA = process.env.FLOTILLA_DATA!;
 
-/** A minute to start, also while the machine does something else. */
+/** A minute to start, because the machine may be busy. */
 const START_MILLIS = 60_000;
 
-/** A server that runs. */
+/** A running server. */
 export class Demo {
   private constructor(
     readonly address: string,
@@ -23,44 +22,44 @@ export class Demo {
     private readonly child: ChildProcess,
   ) {}
 
-  /** Starts one with a folder of this name; what it says goes to a file beside the folder. */
+  /** Starts a server with a folder of this name; its output goes to a file beside the folder. */
   static async start(name: string): Promise<Demo> {
     const folder = join(DATA, name);
     mkdirSync(folder, { recursive: true });
     const port = await freePort();
-    const said = openSync(`${folder}.log`, "w");
+    const log = openSync(`${folder}.log`, "w");
     const args = ["demo", "--steady", "--listen", `127.0.0.1:${port}`, "--data", folder, "--site", SITE];
-    const child = spawn(SERVER, args, { stdio: ["ignore", said, said] });
-    closeSync(said);
+    const child = spawn(SERVER, args, { stdio: ["ignore", log, log] });
+    closeSync(log);
     const demo = new Demo(`http://127.0.0.1:${port}`, folder, child);
     await demo.ready();
     return demo;
   }
 
-  /** The demo keeps the password of its person in its folder. */
+  /** The password of the demo's user, which the server stores in its folder. */
   password(): string {
     return readFileSync(join(this.folder, "password"), "utf8").trim();
   }
 
-  /** Asks it to end, and waits until it has. */
+  /** Sends SIGTERM and waits for the end; SIGKILL after five seconds. */
   async stop(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     const ended = once(this.child, "exit");
     this.child.kill("SIGTERM");
-    const late = setTimeout(() => this.child.kill("SIGKILL"), 5_000);
+    const killer = setTimeout(() => this.child.kill("SIGKILL"), 5_000);
     await ended;
-    clearTimeout(late);
+    clearTimeout(killer);
   }
 
   private async ready(): Promise<void> {
     for (const deadline = Date.now() + START_MILLIS; Date.now() < deadline; ) {
       if (this.child.exitCode !== null) break;
-      const answer = await fetch(`${this.address}/readyz`).catch(() => undefined);
-      if (answer?.ok) return;
+      const response = await fetch(`${this.address}/readyz`).catch(() => undefined);
+      if (response?.ok) return;
       await new Promise((done) => setTimeout(done, 100));
     }
     await this.stop();
-    throw new Error(`the demo server did not start; ${this.folder}.log says why`);
+    throw new Error(`the demo server did not start; see ${this.folder}.log`);
   }
 }
 

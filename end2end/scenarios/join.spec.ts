@@ -1,15 +1,15 @@
-// A cluster joins: what its agent may do is said first, and what installs it is shown once.
+// Joining a cluster: the form grants the agent's rights, and the install manifests are displayed once.
 
 import { expect, open, test } from "./kit.js";
 
-test("manifests for an agent are made with just the rights that were asked for", async ({ page }) => {
+test("manifests for an agent contain only the requested rights", async ({ page }) => {
   await open(page, "/clusters");
   await page.getByRole("link", { name: "Join a cluster" }).click();
   await expect(page.getByRole("heading", { name: "Join a cluster" })).toBeVisible();
   await page.getByLabel("Name", { exact: true }).fill("edge-9");
   await page.getByLabel("Namespaces it may write to").fill("shop, blog");
   await page.getByLabel("Labels").fill("env=prod,region=eu");
-  await page.getByRole("button", { name: "Make manifests" }).click();
+  await page.getByRole("button", { name: "Generate manifests" }).click();
 
   const manifests = page.getByRole("region", { name: "Manifests for edge-9" });
   await expect(manifests).toContainText("kind: ClusterRole");
@@ -22,12 +22,12 @@ test("manifests for an agent are made with just the rights that were asked for",
   await expect(manifests).toHaveCount(0);
 });
 
-test("what can't be installed is said at once and nothing typed is lost", async ({ page, faults }) => {
+test("invalid input is rejected with the reason, and the input is retained", async ({ page, faults }) => {
   faults.expect(/422/);
   await open(page, "/join");
   await page.getByLabel("Name", { exact: true }).fill("Edge_9");
   await page.getByLabel("Kinds it may write").fill("Deploymnt");
-  await page.getByRole("button", { name: "Make manifests" }).click();
+  await page.getByRole("button", { name: "Generate manifests" }).click();
   await expect(page.getByRole("alert")).toContainText("edge-9");
   await expect(page.getByRole("alert")).toContainText("Deploymnt");
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Edge_9");

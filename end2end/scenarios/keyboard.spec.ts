@@ -1,8 +1,8 @@
-// The console without a mouse.
+// Keyboard operation.
 
 import { alive, cell, expect, open, test } from "./kit.js";
 
-test("single keys lead to rooms, to the search and to the list of keys, and rest while one types", async ({ page }) => {
+test("shortcuts lead to pages, to the search and to the list of shortcuts, and are off while the user types", async ({ page }) => {
   await open(page, "/");
   await page.keyboard.press("g");
   await page.keyboard.press("w");
@@ -12,16 +12,16 @@ test("single keys lead to rooms, to the search and to the list of keys, and rest
   await expect(search).toBeFocused();
   await page.keyboard.type("gc?");
   await expect(search).toHaveValue("gc?");
-  await expect(page.getByRole("dialog", { name: "Keys" })).toBeHidden();
+  await expect(page.getByRole("dialog", { name: "Shortcuts" })).toBeHidden();
   await search.fill("light");
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/\/workloads\?q=light/);
 
   await page.getByRole("heading", { level: 1 }).click();
   await page.keyboard.press("?");
-  await expect(page.getByRole("dialog", { name: "Keys" })).toBeVisible();
+  await expect(page.getByRole("dialog", { name: "Shortcuts" })).toBeVisible();
   await page.keyboard.press("Escape");
-  await expect(page.getByRole("dialog", { name: "Keys" })).toBeHidden();
+  await expect(page.getByRole("dialog", { name: "Shortcuts" })).toBeHidden();
   for (const [key, path] of [["c", "/clusters"], ["e", "/events"], ["f", "/"]] as const) {
     await page.keyboard.press("g");
     await page.keyboard.press(key);
@@ -29,7 +29,7 @@ test("single keys lead to rooms, to the search and to the list of keys, and rest
   }
 });
 
-test("the first Tab offers to skip to the content, and the focus can be seen", async ({ page }) => {
+test("the first Tab focuses the skip link, and the focus is visible", async ({ page }) => {
   await open(page, "/workloads");
   await page.keyboard.press("Tab");
   const skip = page.getByRole("link", { name: "Skip to content" });
@@ -47,13 +47,13 @@ test("the first Tab offers to skip to the content, and the focus can be seen", a
   expect(outline.width).toBeGreaterThanOrEqual(2);
 });
 
-test("the matrix is walked with the arrows and told in its caption", async ({ page }) => {
+test("arrow keys move in the matrix, and the caption shows the focused cell", async ({ page }) => {
   await open(page, "/");
   await cell(page, "lighthouse", "eu-west-1").focus();
   await expect(page.getByText("lighthouse on eu-west-1: Healthy", { exact: true })).toBeVisible();
   await page.keyboard.press("ArrowRight");
   await expect(cell(page, "lighthouse", "eu-west-2")).toBeFocused();
-  // The empty cell is passed over.
+  // The empty cell is skipped.
   await page.keyboard.press("ArrowRight");
   await expect(cell(page, "lighthouse", "us-east-1")).toBeFocused();
   await page.keyboard.press("Enter");
@@ -61,21 +61,21 @@ test("the matrix is walked with the arrows and told in its caption", async ({ pa
   await alive(page);
 });
 
-test("the theme is chosen, painted at once and kept", async ({ page }) => {
+test("a selected theme is applied and stored", async ({ page }) => {
   await open(page, "/settings");
-  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   await page.getByRole("button", { name: "Theme" }).click();
   await page.getByRole("button", { name: "Dark" }).click();
-  await expect.poll(ground).toBe("rgb(15, 20, 25)");
+  await expect.poll(background).toBe("rgb(15, 20, 25)");
   await page.reload();
-  expect(await ground(), "painted before any script").toBe("rgb(15, 20, 25)");
+  expect(await background(), "painted before any script").toBe("rgb(15, 20, 25)");
   await alive(page);
   await page.getByRole("button", { name: "Theme" }).click();
-  await page.getByRole("button", { name: "As the system" }).click();
-  await expect.poll(ground).toBe("rgb(255, 255, 255)");
+  await page.getByRole("button", { name: "System" }).click();
+  await expect.poll(background).toBe("rgb(255, 255, 255)");
 });
 
-test("a menu opens at its button, within the window, and closes when something was chosen or Esc was pressed", async ({ page }) => {
+test("a menu opens at its button, within the window, and closes with Esc", async ({ page }) => {
   await open(page, "/clusters/eu-west-1");
   for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) {
     await page.setViewportSize(viewport);

@@ -1,4 +1,4 @@
-// What every scenario uses: a page whose faults fail the scenario, a person who is signed in, and the words of the console.
+// Fixtures and helpers of all scenarios: unexpected page errors fail a scenario, the user is signed in.
 
 import AxeBuilder from "@axe-core/playwright";
 import { test as base, expect, type Browser, type Locator, type Page } from "@playwright/test";
@@ -8,7 +8,7 @@ import { Demo } from "./demo.js";
 
 export { expect };
 
-/** The demo's person. */
+/** The demo's user. */
 export const PERSON = "demo";
 
 /** The clusters of the demo, in the order of their names. */
@@ -19,7 +19,7 @@ export function fixture(...path: string[]): string {
   return readFileSync(join(import.meta.dirname, "../fixtures", ...path), "utf8");
 }
 
-/** What went wrong on a page although nobody looked: console, exceptions, requests. */
+/** Collects the errors of pages: console messages, exceptions, failed requests. */
 export class Faults {
   private readonly found: string[] = [];
   private readonly expected: RegExp[] = [];
@@ -36,38 +36,38 @@ export class Faults {
       if (answer.status() >= 400) this.found.push(`status ${answer.status()}: ${answer.url()}`);
     });
     page.on("requestfailed", (request) => {
-      // A page that is left gives up what it was still asking for.
+      // Navigation aborts pending requests.
       const why = request.failure()?.errorText ?? "";
       if (why !== "net::ERR_ABORTED") this.found.push(`${why}: ${request.url()}`);
     });
   }
 
-  /** This is part of the story: the server is meant to refuse. */
+  /** Marks matching errors as expected, because the scenario provokes them. */
   expect(pattern: RegExp): void {
     this.expected.push(pattern);
   }
 
-  /** What nobody expected. */
-  left(): string[] {
+  /** The errors that were not expected. */
+  unexpected(): string[] {
     return this.found.filter((fault) => !this.expected.some((pattern) => pattern.test(fault)));
   }
 }
 
 type State = Awaited<ReturnType<Awaited<ReturnType<Browser["newContext"]>>["storageState"]>>;
 
-interface Given {
-  /** Nothing may go wrong unseen, in any scenario. */
+interface TestFixtures {
+  /** Fails every scenario with unexpected errors. */
   faults: Faults;
 }
 
-interface GivenOnce {
+interface WorkerFixtures {
   /** The server of this worker. */
   demo: Demo;
-  /** The cookies of somebody who has signed in. */
+  /** The cookies of a signed-in user. */
   signedIn: State;
 }
 
-export const test = base.extend<Given, GivenOnce>({
+export const test = base.extend<TestFixtures, WorkerFixtures>({
   demo: [
     async ({}, use, info) => {
       const demo = await Demo.start(`worker-${info.workerIndex}`);
@@ -92,17 +92,17 @@ export const test = base.extend<Given, GivenOnce>({
   faults: [
     async ({ context, javaScriptEnabled }, use) => {
       const faults = new Faults();
-      // Without script the browser leaves what only scripts need, and says so.
+      // Without script the browser does not use the preloaded scripts and logs a warning.
       if (javaScriptEnabled === false) faults.expect(/^csp: .*\.js$|was preloaded using link preload but not used/);
       context.on("page", (page) => faults.watch(page));
       await use(faults);
-      expect(faults.left(), "nothing went wrong unseen").toEqual([]);
+      expect(faults.unexpected(), "no unexpected errors").toEqual([]);
     },
     { auto: true },
   ],
 });
 
-/** Signs the demo's person in, as a person does. */
+/** Signs the demo's user in with the form. */
 export async function signIn(page: Page, password: string): Promise<void> {
   await page.goto("/sign-in");
   await page.getByLabel("Name").fill(PERSON);
@@ -111,46 +111,46 @@ export async function signIn(page: Page, password: string): Promise<void> {
   await expect(page).not.toHaveURL(/sign-in/);
 }
 
-/** Opens a page and waits until it is alive: what is clicked before does what it does without script. */
+/** Opens a page and waits until it is live: before hydration, clicks act as without script. */
 export async function open(page: Page, path: string): Promise<void> {
   await page.goto(path);
   await alive(page);
 }
 
-/** The page follows what happens. */
+/** Waits until the page receives live updates. */
 export async function alive(page: Page): Promise<void> {
   await expect(page.getByRole("status").filter({ hasText: /^Live$/ })).toBeAttached();
 }
 
-/** Waits until what moves has come to rest. What moves for ever, such as a blinking caret, is left out. */
+/** Waits until animations have ended. Endless ones, such as a blinking caret, are ignored. */
 export async function atRest(page: Page): Promise<void> {
   await page.evaluate(() => {
     const ends = (one: Animation): boolean => one.playState === "running" && one.effect?.getComputedTiming().endTime !== Infinity;
     const all = Promise.all(document.getAnimations().filter(ends).map((one) => one.finished.catch(() => one)));
-    // Bounded: what is looked at next does not depend on it.
+    // Bounded: the next check does not depend on it.
     return Promise.race([all, new Promise((done) => setTimeout(done, 2_000))]);
   });
 }
 
-/** The row of a table whose head says this name. */
+/** The row of a table with this row header. */
 export function row(where: Page | Locator, name: string): Locator {
   const page = "goto" in where ? where : where.page();
-  // A row that is open has a table in the row below it; that one is not meant.
+  // An open row is followed by a detail row that contains a table; that row is excluded.
   const head = page.getByRole("rowheader", { name, exact: true });
   return where.getByRole("row").filter({ has: head }).filter({ hasNot: page.getByRole("table") });
 }
 
-/** The cell of a workload on a cluster, in the fleet's matrix. Its name says the state. */
+/** The cell of a workload on a cluster, in the fleet's matrix. Its accessible name contains the state. */
 export function cell(page: Page, workload: string, cluster: string): Locator {
   return page.getByRole("table").getByRole("link", { name: new RegExp(`^${workload} on ${cluster}: `) });
 }
 
-/** Puts text into the editor that stands under this file name, as a paste does. */
+/** Replaces the text of the editor of this file with a paste event. */
 export async function paste(page: Page, file: string, text: string): Promise<void> {
-  // Not the plain field that the editor is about to cover.
+  // The editor's content, not the plain textarea that it covers.
   const editor = page.getByRole("textbox", { name: file, exact: true }).and(page.locator(".cm-content"));
   await editor.focus();
-  // Everything, also the lines that are out of sight and therefore not in the page.
+  // Selects everything, also lines outside the viewport, which are not in the DOM.
   await page.keyboard.press("ControlOrMeta+a");
   await editor.evaluate((node, text) => {
     const data = new DataTransfer();
@@ -170,46 +170,46 @@ export async function describe(page: Page, name: string, namespace: string, yaml
   await paste(page, "deploy.yaml", yaml);
 }
 
-/** Waits until a step of the wizard stands there. */
+/** Waits until a step of the wizard is displayed. */
 export async function step(page: Page, word: string): Promise<void> {
   await expect(page.getByRole("heading", { level: 1 })).toHaveText(word);
 }
 
-/** From a step of the wizard to another, by the rail; what stands in the form is stored on the way. */
+/** Goes to another step of the wizard with the rail, which also saves the form. */
 export async function toStep(page: Page, word: string): Promise<void> {
   await page.getByRole("navigation", { name: "Steps" }).getByRole("button", { name: word }).click();
 }
 
-/** From the review on: presses the button, and the workload's page stands there. */
+/** Publishes from the review and waits for the workload's page. */
 export async function publish(page: Page, workload: string, message = ""): Promise<void> {
   await expect(page).toHaveURL(new RegExp(`/workloads/${workload}/publish(\\?plan=\\w+)?$`));
   if (message !== "") await page.getByLabel("Message").fill(message);
   const button = page.getByRole("button", { name: /^Publish to \d+ clusters?$/ });
-  await expect(button, "every cluster was asked").not.toHaveAttribute("aria-disabled", "true", { timeout: 25_000 });
+  await expect(button, "every cluster has reported its dry run").not.toHaveAttribute("aria-disabled", "true", { timeout: 25_000 });
   await button.click();
   await expect(page).toHaveURL(new RegExp(`/workloads/${workload}$`));
 }
 
-/** Deletes a workload through the console and waits until it is gone everywhere. */
+/** Deletes a workload with the console and waits until it is removed everywhere. */
 export async function remove(page: Page, workload: string): Promise<void> {
   await open(page, `/workloads/${workload}?ask=delete`);
-  const question = page.getByRole("dialog");
-  await question.getByLabel(/^Type /).fill(workload);
-  await question.getByRole("button", { name: "Delete" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel(/^Type /).fill(workload);
+  await dialog.getByRole("button", { name: "Delete" }).click();
   await expect(page).toHaveURL(/\/workloads$/);
   await expect(page.getByRole("rowheader", { name: workload, exact: true })).toHaveCount(0);
 }
 
-/** The rules that every page keeps. */
+/** The axe rules that every page has to satisfy. */
 export const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
-/** No accessibility fault on this step, in either theme. */
+/** Expects no accessibility violation on the current page, in either theme. */
 export async function accessible(page: Page, what: string): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     await atRest(page);
     const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
-    const faults = violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
-    expect.soft(faults, `${what}, ${colorScheme}`).toEqual([]);
+    const found = violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
+    expect.soft(found, `${what}, ${colorScheme}`).toEqual([]);
   }
 }

@@ -1,6 +1,6 @@
-// Every page of the console, by the words a person would use for it.
+// Every page of the console.
 
-/** Name and address of each page of somebody who is signed in. */
+/** Name and address of each page that requires a session. */
 export const PAGES: readonly (readonly [string, string])[] = [
   ["the fleet", "/"],
   ["the workloads", "/workloads"],
@@ -17,13 +17,13 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["overrides", "/workloads/lighthouse?tab=overrides"],
   ["a history", "/workloads/lighthouse?tab=history"],
   ["a revision", "/workloads/lighthouse/revisions/1"],
-  ["what happened to a workload", "/workloads/lighthouse?tab=events"],
+  ["the events of a workload", "/workloads/lighthouse?tab=events"],
   ["a review", "/workloads/lighthouse/publish"],
-  ["the question before deleting", "/workloads/lighthouse?ask=delete"],
+  ["the confirmation of a deletion", "/workloads/lighthouse?ask=delete"],
   ["the clusters", "/clusters"],
   ["a cluster", "/clusters/eu-west-1"],
   ["the cluster groups", "/groups"],
-  ["a cluster joins", "/join"],
+  ["joining a cluster", "/join"],
   ["the events", "/events"],
   ["the settings", "/settings"],
 ];

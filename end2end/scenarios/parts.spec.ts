@@ -1,12 +1,12 @@
-// Code that only an editor needs is fetched when somebody edits, and not before.
+// Code that only editors need is fetched when an editor is opened, not before.
 
 import { type Page } from "@playwright/test";
 import { alive, expect, open, step, test } from "./kit.js";
 
-/** A file with code that not every page needs, named after the parts of the console that need it. */
+/** A file with code that not every page needs, named after the parts that need it. */
 const PART = /\/pkg\/part-([a-z-]+)\.[0-9a-f]+\.(wasm|bin)$/;
 
-/** The files that this page fetches from now on: for each, the parts it is for. */
+/** Collects the files that the page fetches from now on: for each the parts that need it. */
 function fetched(page: Page): string[][] {
   const files: string[][] = [];
   page.on("request", (request) => {
@@ -16,24 +16,24 @@ function fetched(page: Page): string[][] {
   return files;
 }
 
-/** No file twice, and each of them is for this part of the console. */
+/** Expects at least one file, no file twice, and only files of these parts. */
 function expectOnlyFor(files: string[][], ...parts: string[]): void {
   expect(files.length, "its code was fetched").toBeGreaterThan(0);
   expect(files.filter((file) => !parts.some((part) => file.includes(part)))).toEqual([]);
   expect(new Set(files.map((file) => file.join("-"))).size, "each file once").toBe(files.length);
 }
 
-test("pages that only show fetch no editor, and a person who begins to edit gets it without a new page", async ({ page }) => {
+test("read-only pages fetch no editor, and opening an editor fetches it without a page load", async ({ page }) => {
   const files = fetched(page);
   for (const path of ["/clusters", "/workloads/lighthouse", "/", "/workloads"]) await open(page, path);
-  expect(files, "nobody has edited yet").toEqual([]);
+  expect(files, "no editor has been opened").toEqual([]);
 
   await page.evaluate(() => document.documentElement.setAttribute("data-same", ""));
   await page.getByRole("link", { name: "New workload" }).first().click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("New workload");
   const name = page.getByLabel("Workload name");
   await name.fill("Not A Name");
-  await expect(name, "judged as it is typed").toHaveAttribute("aria-invalid", "true");
+  await expect(name, "validated while typing").toHaveAttribute("aria-invalid", "true");
   expectOnlyFor(files, "wizard");
 
   await page.goBack();
@@ -41,10 +41,10 @@ test("pages that only show fetch no editor, and a person who begins to edit gets
   await page.getByRole("navigation", { name: "Parts of this workload" }).getByRole("link", { name: "Placement" }).click();
   await expect(page.getByRole("button", { name: "Save placement" })).toBeVisible();
   expectOnlyFor(files, "wizard", "placement");
-  await expect(page.locator("html[data-same]"), "the page was never left").toHaveCount(1);
+  await expect(page.locator("html[data-same]"), "the page was not reloaded").toHaveCount(1);
 });
 
-test("an editor opened by its address comes alive, and each of its files is fetched once", async ({ page }) => {
+test("an editor opened by its address is hydrated, and each of its files is fetched once", async ({ page }) => {
   const files = fetched(page);
   await open(page, "/workloads/lighthouse/edit/source");
   await step(page, "Source");
@@ -53,7 +53,7 @@ test("an editor opened by its address comes alive, and each of its files is fetc
   expectOnlyFor(files, "wizard", "source");
 });
 
-test("an editor that cannot be fetched says so, and loading the page again brings it", async ({ page, faults }) => {
+test("an editor that cannot be fetched shows an error, and loading the page again fetches it", async ({ page, faults }) => {
   faults.expect(/part-|Failed to fetch|ERR_FAILED/);
   await open(page, "/workloads");
   await page.route(PART, (route) => route.abort());

@@ -1,4 +1,4 @@
-// What publishing would do, seen before it is done: the plan, what refuses it, what makes it stale, and how much may go.
+// The plan of a publish: planned changes, rejection, staleness, and the limit on removals.
 
 import { describe, expect, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
 import type { Locator, Page } from "@playwright/test";
@@ -8,13 +8,13 @@ const SETTINGS = (colour: string): string =>
 
 test.describe.configure({ mode: "serial" });
 
-/** The group of clusters with this many in it. */
+/** The group of this many clusters with the same planned changes. */
 function group(page: Page, clusters: number): Locator {
   const head = new RegExp(`^${clusters} clusters?\\b`);
   return page.getByRole("region", { name: /^Changes/ }).locator("details").filter({ hasText: head });
 }
 
-/** Waits until every cluster has said what it would do. */
+/** Waits until every cluster has reported its planned changes. */
 async function planned(page: Page): Promise<void> {
   await expect(page).toHaveURL(/plan=/);
   await expect(page.getByRole("button", { name: /^Publish to/ })).not.toHaveAttribute("aria-disabled", "true");
@@ -28,7 +28,7 @@ async function edit(page: Page, colour: string): Promise<void> {
   await step(page, "Placement");
 }
 
-test("the review shows what every cluster would get, asked of the clusters themselves", async ({ page }) => {
+test("the review shows what every cluster would change, from a dry run on the clusters", async ({ page }) => {
   await describe(page, "tones", "tones", SETTINGS("blue"));
   await toStep(page, "Placement");
   await step(page, "Placement");
@@ -43,7 +43,7 @@ test("the review shows what every cluster would get, asked of the clusters thems
   await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible({ timeout: 40_000 });
 });
 
-test("a change is told field by field, and a plan that somebody overtook is refused as stale", async ({ page, context, faults }) => {
+test("a change is displayed field by field, and a plan is rejected as stale after another edit", async ({ page, context, faults }) => {
   await edit(page, "green");
   await open(page, "/workloads/tones/publish");
   await planned(page);
@@ -65,7 +65,7 @@ test("a change is told field by field, and a plan that somebody overtook is refu
   await expect(page.getByText("5 of 5 clusters run r2")).toBeVisible({ timeout: 40_000 });
 });
 
-test("a draft that a guard rail refuses can't be published, and the button says why", async ({ page }) => {
+test("a draft that a guard rail rejects can't be published, and the button shows the reason", async ({ page }) => {
   await open(page, "/workloads/tones/edit/source");
   await paste(page, "deploy.yaml", SETTINGS("red").replace("kind: ConfigMap", "kind: Deployment"));
   await toStep(page, "Review");
@@ -79,20 +79,20 @@ test("a draft that a guard rail refuses can't be published, and the button says 
   await planned(page);
 });
 
-test("taking it from most clusters needs the number to be typed, and an earlier revision takes it back", async ({ page, faults }) => {
+test("removal from most clusters has to be confirmed with the number, and a rollback deploys it again", async ({ page, faults }) => {
   await open(page, "/workloads/tones/edit/placement");
   await page.getByText("Labels", { exact: true }).click();
   await page.getByLabel("All of these labels").fill("region=us-east");
   await toStep(page, "Review");
   await planned(page);
   await expect(page.getByText("3 of 5 clusters would lose tones")).toBeVisible();
-  await expect(group(page, 3)).toContainText("lose it");
+  await expect(group(page, 3)).toContainText("lose the workload");
   await expect(page.getByRole("listitem").filter({ hasText: "G505" })).toContainText("eu-west-1");
 
   const button = page.getByRole("button", { name: "Publish to 2 clusters" });
   faults.expect(/status (of )?422/);
   await button.click();
-  await expect(page.getByText("Type 3 to confirm, or choose these clusters again.").last()).toBeVisible();
+  await expect(page.getByText("Type 3 to confirm, or select these clusters again.").last()).toBeVisible();
   await page.getByLabel("Type 3 to confirm").fill("2");
   await expect(page.getByText("That is not the number")).toBeVisible();
   await page.getByLabel("Type 3 to confirm").fill("3");
@@ -100,7 +100,7 @@ test("taking it from most clusters needs the number to be typed, and an earlier 
   await expect(page.getByText("2 of 2 clusters run r3")).toBeVisible({ timeout: 40_000 });
 
   await open(page, "/workloads/tones?tab=history");
-  await row(page, "r2").getByRole("button", { name: "Take back revision 2" }).click();
+  await row(page, "r2").getByRole("button", { name: "Roll back to r2" }).click();
   await planned(page);
   await expect(page.getByRole("button", { name: "Publish to 5 clusters" })).toBeVisible();
   await publish(page, "tones", "Back");

@@ -1,4 +1,4 @@
-// From a paste to every cluster, and everything that is refused on the way.
+// From a paste to every cluster, and everything that is rejected on the way.
 
 import { CLUSTERS, alive, cell, describe, expect, fixture, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
 
@@ -6,10 +6,10 @@ const SHOP = ["db.yaml", "api.yaml", "web.yaml"].map((file) => fixture("three-ti
 
 test.describe.configure({ mode: "serial" });
 
-test("a pasted three-tier application is checked while one types, placed, reviewed, published and becomes Healthy everywhere", async ({
+test("a pasted three-tier application is checked while the user types, placed, reviewed, published and becomes Healthy everywhere", async ({
   page,
 }) => {
-  // Somebody renamed the pods' label and forgot the selector.
+  // The pods' label differs from the selector.
   const broken = SHOP.replace("labels: {app: shop, tier: api}\n    spec:", "labels: {app: shop, tier: backend}\n    spec:");
   expect(broken).not.toBe(SHOP);
   const line = 1 + broken.split("\n").findIndex((text) => text.includes("matchLabels: {app: shop, tier: api}"));
@@ -20,26 +20,26 @@ test("a pasted three-tier application is checked while one types, placed, review
   await expect(finding.getByRole("link", { name: /^deploy\.yaml:\d+$/ })).toHaveText(new RegExp(`:(${line - 1}|${line}|${line + 1}|${line + 4})$`));
   await expect(page.getByText("1 error").first()).toBeVisible();
 
-  // Mended by hand, at the line: the finding goes while one types.
+  // Fixed by hand, at the line: the finding disappears while the user types.
   await finding.getByRole("link", { name: /^deploy\.yaml/ }).click();
-  await expect(page.getByRole("textbox", { name: "deploy.yaml", exact: true }), "the link leads into the editor").toBeFocused();
+  await expect(page.getByRole("textbox", { name: "deploy.yaml", exact: true }), "the link focuses the editor").toBeFocused();
   await paste(page, "deploy.yaml", SHOP);
   await expect(finding).toHaveCount(0);
 
-  // Where it belongs, decided as one clicks.
+  // The placement, evaluated with every click.
   await page.getByRole("button", { name: "Continue to Placement" }).click();
   await step(page, "Placement");
-  await expect(page.getByRole("heading", { name: /^0 of 5 clusters chosen/ })).toBeVisible();
+  await expect(page.getByRole("heading", { name: /^0 of 5 clusters selected/ })).toBeVisible();
   await page.getByText("Labels", { exact: true }).click();
   await page.getByLabel("All of these labels").fill("region=eu-west");
-  await expect(page.getByRole("heading", { name: /^3 of 5 clusters chosen/ })).toBeVisible();
+  await expect(page.getByRole("heading", { name: /^3 of 5 clusters selected/ })).toBeVisible();
   await expect(row(page, "eu-west-1")).toContainText("region=eu-west");
   await expect(row(page, "us-east-1")).toContainText("region=us-east");
   await page.getByText("All clusters", { exact: true }).click();
-  await expect(page.getByRole("heading", { name: /^5 of 5 clusters chosen/ })).toBeVisible();
-  const chosen = page.getByRole("table", { name: "Chosen clusters" });
+  await expect(page.getByRole("heading", { name: /^5 of 5 clusters selected/ })).toBeVisible();
+  const chosen = page.getByRole("table", { name: "Selected clusters" });
   for (const cluster of CLUSTERS) {
-    await expect(row(chosen, cluster).getByRole("cell").first(), "there is a because").not.toBeEmpty();
+    await expect(row(chosen, cluster).getByRole("cell").first(), "there is a reason").not.toBeEmpty();
   }
   await toStep(page, "Review");
 
@@ -47,7 +47,7 @@ test("a pasted three-tier application is checked while one types, placed, review
   await expect(page.getByText(/^5 clusters get 9 objects each\.$/)).toBeVisible();
   await publish(page, "shop", "The first of many");
 
-  // Reloaded in the middle: it goes on, and the page follows it to the end by itself.
+  // Reloaded during the rollout: the page is updated until it is complete.
   await page.reload();
   await alive(page);
   for (const cluster of CLUSTERS) {
@@ -55,13 +55,13 @@ test("a pasted three-tier application is checked while one types, placed, review
   }
   await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible();
 
-  await page.getByRole("navigation", { name: "Rooms", exact: true }).getByRole("link", { name: "Fleet" }).click();
+  await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Fleet" }).click();
   for (const cluster of CLUSTERS) {
     await expect(cell(page, "shop", cluster)).toHaveAccessibleName(`shop on ${cluster}: Healthy`);
   }
 });
 
-test("a second revision is published from the draft and stands in the history", async ({ page }) => {
+test("a second revision is published from the draft and is listed in the history", async ({ page }) => {
   await open(page, "/workloads/shop?tab=config");
   await paste(page, "deploy.yaml", SHOP.replace("replicas: 2", "replicas: 3"));
   await page.getByRole("button", { name: "Save draft" }).click();
@@ -76,7 +76,7 @@ test("a second revision is published from the draft and stands in the history", 
   await expect(row(page, "r1")).toContainText("The first of many");
   await expect(row(page, "r1")).toContainText("demo");
 
-  // A revision has an address of its own: what it changed, and what became of it.
+  // A revision has a page: its changes and its current state.
   await row(page, "r2").getByRole("link", { name: "r2" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("shop r2");
   await expect(page.getByRole("heading", { name: "Changed against r1" })).toBeVisible();
@@ -88,12 +88,12 @@ test("a second revision is published from the draft and stands in the history", 
   await expect(page.getByRole("heading", { level: 1 })).toHaveText("shop r2");
 });
 
-test("unpublishing says what goes, takes it off every cluster and keeps the draft; deleting forgets it", async ({ page }) => {
+test("unpublishing shows the number of clusters, removes the workload from all of them and retains the draft; deleting removes the draft", async ({ page }) => {
   await open(page, "/workloads/shop");
   await page.getByRole("link", { name: "Unpublish…" }).click();
   const question = page.getByRole("dialog");
   await expect(question.getByRole("heading")).toContainText("5 clusters");
-  // Esc is a way out.
+  // Esc cancels.
   await page.keyboard.press("Escape");
   await expect(question).toHaveCount(0);
   await page.getByRole("link", { name: "Unpublish…" }).click();
@@ -107,18 +107,18 @@ test("unpublishing says what goes, takes it off every cluster and keeps the draf
   await remove(page, "shop");
 });
 
-const REFUSED = [
+const REJECTED = [
   { what: "an API that its clusters no longer serve", file: "removed-api.yaml", code: "G402", says: /policy\/v1beta1/ },
-  { what: "what is no YAML", file: "not-yaml.yaml", code: "G1", says: /./ },
-  { what: "a kind that nobody knows", file: "unknown-kind.yaml", code: "G401", says: /Watchtower/ },
+  { what: "invalid YAML", file: "not-yaml.yaml", code: "G1", says: /./ },
+  { what: "an unknown kind", file: "unknown-kind.yaml", code: "G401", says: /Watchtower/ },
   { what: "a document without a kind", file: "missing-kind.yaml", code: "G1", says: /kind/ },
-  { what: "a key that stands twice", file: "duplicate-key.yaml", code: "G1", says: /image/ },
+  { what: "a duplicate key", file: "duplicate-key.yaml", code: "G1", says: /image/ },
   { what: "a field that does not exist", file: "unknown-field.yaml", code: "G403", says: /did you mean replicas/ },
-  { what: "YAML that explodes", file: "bomb.yaml", code: "G1", says: /./ },
+  { what: "a YAML bomb", file: "bomb.yaml", code: "G1", says: /./ },
 ];
 
-for (const { what, file, code, says } of REFUSED) {
-  test(`${what} can be kept as a draft and is refused at the review, with its line`, async ({ page }) => {
+for (const { what, file, code, says } of REJECTED) {
+  test(`${what} can be saved as a draft and is rejected at the review, with its line`, async ({ page }) => {
     const name = `bad-${file.replace(".yaml", "")}`;
     await describe(page, name, "bad", fixture("bad", file));
     await toStep(page, "Placement");
@@ -135,24 +135,24 @@ for (const { what, file, code, says } of REFUSED) {
   });
 }
 
-test("an image that does not exist is published and shows where and why it does not run", async ({ page }) => {
+test("a release with a missing image shows where and why it does not run", async ({ page }) => {
   await describe(page, "no-image", "bad", fixture("bad", "image-does-not-exist.yaml"));
   await toStep(page, "Placement");
   await page.getByRole("checkbox", { name: "eu-west-1" }).check();
-  await expect(page.getByRole("heading", { name: /^1 of 5 clusters chosen/ })).toBeVisible();
+  await expect(page.getByRole("heading", { name: /^1 of 5 clusters selected/ })).toBeVisible();
   await toStep(page, "Review");
   await publish(page, "no-image");
 
   await expect(row(page, "eu-west-1")).toContainText("Degraded", { timeout: 40_000 });
-  // What fails tells why without being asked, until it is closed.
+  // A failing release is open by default, until the user closes it.
   const todo = page.getByRole("heading", { name: "What to do" });
   await expect(todo).toBeVisible();
   await expect(page.getByText("registry.invalid/does-not-exist:1.0").first()).toBeVisible();
   await page.getByRole("rowheader", { name: "eu-west-1" }).getByRole("link").click();
   await expect(todo).toBeHidden();
 
-  await page.getByRole("navigation", { name: "Rooms", exact: true }).getByRole("link", { name: "Fleet" }).click();
+  await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Fleet" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("1 release failing");
-  await expect(page.getByRole("region", { name: "Needs a person" })).toContainText("no-image on eu-west-1");
+  await expect(page.getByRole("region", { name: "Needs attention" })).toContainText("no-image on eu-west-1");
   await remove(page, "no-image");
 });

@@ -1,4 +1,4 @@
-// A publish that goes in waves: described in the wizard, watched and steered on the workload's page (F.4b, P29).
+// A rollout in waves: edited in the wizard, watched and controlled on the workload's page (P29).
 
 import { accessible, expect, fixture, describe as draft, open, publish, remove, row, step, test, toStep } from "./kit.js";
 import { type Page } from "@playwright/test";
@@ -6,8 +6,8 @@ import { type Page } from "@playwright/test";
 const YAML = fixture("three-tier", "web.yaml");
 const THREE = ["eu-west-1", "eu-west-2", "us-east-1"] as const;
 
-/** A draft for three clusters, in the step for its rollout. */
-async function begin(page: Page, name: string, yaml: string): Promise<void> {
+/** Creates a draft for three clusters and opens its rollout. */
+async function draftForThree(page: Page, name: string, yaml: string): Promise<void> {
   await draft(page, name, name, yaml);
   await page.getByRole("button", { name: "Continue to Placement" }).click();
   await step(page, "Placement");
@@ -16,26 +16,26 @@ async function begin(page: Page, name: string, yaml: string): Promise<void> {
   await step(page, "Rollout");
 }
 
-test("f4b a publish goes in waves, each after somebody or the clock has let it", async ({ page }) => {
+test("f4b a rollout admits its waves one after the other, after approval or soak time", async ({ page }) => {
   test.setTimeout(240_000);
-  await begin(page, "waves", YAML);
+  await draftForThree(page, "waves", YAML);
   await expect(page.getByRole("heading", { name: "3 clusters at once" })).toBeVisible();
   await page.getByRole("button", { name: "Canary first" }).click();
   await expect(page.getByRole("heading", { name: "3 clusters in 3 waves" })).toBeVisible();
 
-  // A slip is told at its field, before anything is stored.
+  // An invalid value is reported at its field, before anything is saved.
   const canary = page.getByRole("group", { name: "Wave 1: canary" });
   await canary.getByLabel("Soak time").fill("ten minutes");
-  await expect(canary.getByText(/is "ten minutes", which is no time span/)).toBeVisible();
+  await expect(canary.getByText(/is "ten minutes", which is not a time span/)).toBeVisible();
   await canary.getByLabel("Soak time").fill("30m");
   await canary.getByLabel("Clusters", { exact: true }).fill("us-east-1");
   const rest = page.getByRole("group", { name: "Wave 3: rest" });
-  await rest.getByLabel("Somebody has to approve").check();
+  await rest.getByLabel("Requires approval").check();
   await page.getByRole("group", { name: "Wave 2: early" }).getByLabel("Soak time").fill("");
   await expect(page.getByText("No findings")).toBeVisible();
   await canary.getByLabel("Soak time").press("Enter");
   await step(page, "Rollout");
-  await expect(canary.getByLabel("Soak time"), "Enter stores and stays").toHaveValue("30m");
+  await expect(canary.getByLabel("Soak time"), "Enter saves and stays").toHaveValue("30m");
   await accessible(page, "the rollout");
 
   await toStep(page, "Review");
@@ -52,36 +52,36 @@ test("f4b a publish goes in waves, each after somebody or the clock has let it",
   await panel.getByRole("button", { name: "Pause" }).click();
   await expect(panel).toContainText("Paused by demo at wave 1 of 3 (canary).");
   await panel.getByRole("button", { name: "Resume" }).click();
-  await panel.getByRole("button", { name: "Go on now" }).click();
+  await panel.getByRole("button", { name: "Promote (skip soak)" }).click();
   await expect(row(page, "eu-west-1")).toContainText("Healthy", { timeout: 40_000 });
-  await expect(panel).toContainText("Wave 3 of 3 (rest) waits for somebody to approve it.", { timeout: 40_000 });
-  await expect(row(page, "eu-west-2"), "nobody has let it").toContainText("Waits for its turn: wave 3 of 3 (rest).");
+  await expect(panel).toContainText("Wave 3 of 3 (rest) waits for approval.", { timeout: 40_000 });
+  await expect(row(page, "eu-west-2"), "not approved yet").toContainText("Waiting for wave 3 of 3 (rest).");
   await panel.getByRole("button", { name: "Approve" }).click();
   await expect(row(page, "eu-west-2")).toContainText("Healthy", { timeout: 40_000 });
-  await expect(panel, "it is over").toHaveCount(0);
+  await expect(panel, "the rollout is completed").toHaveCount(0);
   await open(page, "/workloads/waves?tab=events");
   await expect(page.getByText("waves revision 1: the rollout is completed.")).toBeVisible();
   await remove(page, "waves");
 });
 
-test("p29 a canary that breaks stops the rollout, and ending it leaves the others what they have", async ({ page }) => {
+test("p29 a failing canary stops the rollout, and aborting it leaves the other clusters unchanged", async ({ page }) => {
   test.setTimeout(240_000);
-  await begin(page, "bird", fixture("bad", "image-does-not-exist.yaml"));
+  await draftForThree(page, "bird", fixture("bad", "image-does-not-exist.yaml"));
   await page.getByRole("button", { name: "Canary first" }).click();
-  await page.getByText("When, and what counts as a failure").click();
-  await page.getByLabel("Counts as failed after").fill("2s");
+  await page.getByText("Schedule and failure timeout").click();
+  await page.getByLabel("Failure timeout").fill("2s");
   await toStep(page, "Review");
   await publish(page, "bird");
   const panel = page.getByRole("region", { name: "Rollout of r1" });
-  await expect(panel).toContainText("1 of 1 cluster fails in canary, 0 may.", { timeout: 60_000 });
-  await expect(row(page, "eu-west-2")).toContainText("Waits for its turn");
-  await panel.getByRole("button", { name: "End rollout" }).click();
-  await expect(panel).toContainText("Ended by demo at wave 1 of 3 (canary)");
+  await expect(panel).toContainText("1 of 1 cluster fails in wave canary; the limit is 0.", { timeout: 60_000 });
+  await expect(row(page, "eu-west-2")).toContainText("Waiting for wave");
+  await panel.getByRole("button", { name: "Abort rollout" }).click();
+  await expect(panel).toContainText("Aborted by demo at wave 1 of 3 (canary)");
   await expect(row(page, "eu-west-2")).toContainText("Suspended");
   await remove(page, "bird");
 });
 
-test("g511 without script a rollout is a plain form, and a wave that takes nobody is told in the review", async ({ browser, demo, signedIn }) => {
+test("g511 without script a rollout is a plain form, and a wave without clusters is reported in the review", async ({ browser, demo, signedIn }) => {
   const context = await browser.newContext({ baseURL: demo.address, storageState: signedIn, javaScriptEnabled: false });
   const page = await context.newPage();
   await page.goto("/workloads/lighthouse/edit/rollout");
@@ -91,10 +91,10 @@ test("g511 without script a rollout is a plain form, and a wave that takes nobod
   await page.getByRole("button", { name: "Continue to Policies" }).click();
   await expect(page).toHaveURL(/\/edit\/policies$/);
   await page.goto("/workloads/lighthouse/publish");
-  await expect(page.getByText('The wave "canary" has none of the chosen clusters').first()).toBeVisible();
+  await expect(page.getByText('The wave "canary" contains none of the selected clusters').first()).toBeVisible();
   await page.goto("/workloads/lighthouse/edit/rollout");
   await page.getByRole("button", { name: "All at once" }).click();
   await page.goto("/workloads/lighthouse/edit/rollout");
-  await expect(page.getByRole("group", { name: "Wave 1", exact: true }).getByLabel("Name", { exact: true }), "a spare one to begin with").toHaveValue("");
+  await expect(page.getByRole("group", { name: "Wave 1", exact: true }).getByLabel("Name", { exact: true }), "an empty row for a new wave").toHaveValue("");
   await context.close();
 });

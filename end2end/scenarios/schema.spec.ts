@@ -1,11 +1,11 @@
-// What kinds look like is known in the browser: a slip is named while one types, before anything is sent.
+// The schema of kinds is checked in the browser: errors are reported while the user types.
 
 import { expect, fixture, open, paste, step, test } from "./kit.js";
 
-test("a field that does not exist is named with the one that was meant, as one types", async ({ page }) => {
-  const asked: string[] = [];
+test("an unknown field is reported with the nearest known one, while the user types", async ({ page }) => {
+  const requested: string[] = [];
   page.on("request", (request) => {
-    if (/\/pkg\/kubernetes\.\w+\.json$/.test(request.url())) asked.push(request.url());
+    if (/\/pkg\/kubernetes\.\w+\.json$/.test(request.url())) requested.push(request.url());
   });
   await open(page, "/workloads/new");
   await page.getByLabel("Workload name").fill("slip");
@@ -13,7 +13,7 @@ test("a field that does not exist is named with the one that was meant, as one t
   await page.getByText("YAML", { exact: true }).click();
   await page.getByRole("button", { name: "Continue to Source" }).click();
   await step(page, "Source");
-  expect(asked, "nothing is fetched before there is text").toEqual([]);
+  expect(requested, "nothing is fetched before there is text").toEqual([]);
 
   await paste(page, "deploy.yaml", fixture("three-tier", "web.yaml").replace("replicas:", "replica:"));
   const finding = page.getByRole("listitem").filter({ hasText: "G403" });
@@ -22,5 +22,5 @@ test("a field that does not exist is named with the one that was meant, as one t
 
   await paste(page, "deploy.yaml", fixture("three-tier", "web.yaml"));
   await expect(finding).toHaveCount(0);
-  expect(asked, "fetched once").toHaveLength(1);
+  expect(requested, "fetched once").toHaveLength(1);
 });

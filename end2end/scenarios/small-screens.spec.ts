@@ -1,10 +1,10 @@
-// On a phone nothing scrolls sideways but what may, and the rooms are at hand.
+// On a phone no page scrolls horizontally, and the bottom bar navigates.
 
 import { type Page } from "@playwright/test";
 import { expect, open, test } from "./kit.js";
 import { PAGES } from "./pages.js";
 
-/** What stands out at the right although nothing around it scrolls. */
+/** Elements that overflow at the right without a scrolling ancestor. */
 function overflowing(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const scrolls = (element: Element | null): boolean => {
@@ -26,7 +26,7 @@ function overflowing(page: Page): Promise<string[]> {
 for (const width of [390, 320]) {
   test.describe(`${width} px wide`, () => {
     test.use({ viewport: { width, height: 800 } });
-    test("no page scrolls sideways", async ({ page }) => {
+    test("no page scrolls horizontally", async ({ page }) => {
       for (const [name, path] of PAGES) {
         await open(page, path);
         expect.soft(await overflowing(page), name).toEqual([]);
@@ -35,20 +35,20 @@ for (const width of [390, 320]) {
   });
 }
 
-test.describe("with a thumb", () => {
+test.describe("with touch", () => {
   test.use({ viewport: { width: 390, height: 844 }, hasTouch: true });
 
-  test("the bottom bar leads through the rooms and says where one is", async ({ page }) => {
+  test("the bottom bar navigates and marks the current section", async ({ page }) => {
     await open(page, "/");
-    const bar = page.getByRole("navigation", { name: "Rooms, at hand" });
-    for (const [room, heading] of [["Workloads", "Workloads"], ["Clusters", "Clusters"], ["Events", /^Events/], ["Settings", /^Settings/], ["Fleet", /healthy/]] as const) {
-      await bar.getByRole("link", { name: room }).tap();
+    const bar = page.getByRole("navigation", { name: "Main, bottom bar" });
+    for (const [section, heading] of [["Workloads", "Workloads"], ["Clusters", "Clusters"], ["Events", /^Events/], ["Settings", /^Settings/], ["Fleet", /healthy/]] as const) {
+      await bar.getByRole("link", { name: section }).tap();
       await expect(page.getByRole("heading", { level: 1, name: heading })).toBeVisible();
-      await expect(bar.getByRole("link", { name: room })).toHaveAttribute("aria-current", "page");
+      await expect(bar.getByRole("link", { name: section })).toHaveAttribute("aria-current", "page");
     }
   });
 
-  test("what can be touched is large enough", async ({ page }) => {
+  test("touch targets are large enough", async ({ page }) => {
     for (const path of ["/", "/workloads", "/workloads/lighthouse", "/workloads/lighthouse/publish", "/clusters/eu-west-1"]) {
       await open(page, path);
       const small = await page.evaluate(() =>

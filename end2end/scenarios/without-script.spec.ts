@@ -1,10 +1,10 @@
-// Everything essential with JavaScript off: forms are posted, pages come whole.
+// Everything essential with JavaScript off: forms are posted, pages are rendered completely.
 
 import { CLUSTERS, expect, fixture, PERSON, row, test } from "./kit.js";
 
 test.use({ javaScriptEnabled: false, storageState: { cookies: [], origins: [] } });
 
-test("a workload is written, published and seen Healthy by plain form posts", async ({ page, demo }) => {
+test("a workload is created, published and becomes Healthy with plain form posts", async ({ page, demo }) => {
   await page.goto("/");
   await expect(page).toHaveURL(/\/sign-in/);
   await page.getByLabel("Name").fill(PERSON);

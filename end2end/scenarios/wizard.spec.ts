@@ -1,9 +1,9 @@
-// A workload described in the form, step by step, without touching YAML; and what the form does to text that is there.
+// A workload described in the form, step by step, without YAML; and how the form changes existing text.
 
 import { accessible, alive, expect, open, paste, publish, remove, row, step, test, toStep } from "./kit.js";
 
-test("s0_14 two containers with a Service and an Ingress go to three of five clusters without a line of YAML", async ({ page }) => {
-  // The empty steps are looked at in accessible.spec.ts; here it is those that hold something.
+test("s0_14 two containers with a Service and an Ingress are deployed to three of five clusters without a line of YAML", async ({ page }) => {
+  // Empty steps are checked in accessible.spec.ts; here filled ones.
   test.setTimeout(300_000);
   await open(page, "/workloads/new");
   await page.getByLabel("Workload name").fill("pair");
@@ -19,24 +19,24 @@ test("s0_14 two containers with a Service and an Ingress go to three of five clu
   await form.getByRole("button", { name: "Variable", exact: true }).click();
   await form.getByLabel("Variable name").fill("LOG_LEVEL");
   await form.getByLabel("Value", { exact: true }).fill("info");
-  await form.getByLabel("Ready when").selectOption("HTTP answers");
+  await form.getByLabel("Readiness probe").selectOption("HTTP");
   await form.getByLabel("Path", { exact: true }).fill("/ready");
 
   await form.getByRole("button", { name: "Container", exact: true }).click();
   await form.getByLabel("Container name").fill("sidecar");
   await form.getByLabel("Image").fill("registry.example/team/proxy:2.0.0");
 
-  await form.getByLabel("the cluster, by a Service").check();
-  await form.getByLabel("outside, by an Ingress").check();
+  await form.getByLabel("Inside the cluster (Service)").check();
+  await form.getByLabel("Outside the cluster (Ingress)").check();
   await form.getByLabel("Host").fill("pair.example.com");
   await form.getByLabel("Class").fill("nginx");
 
-  // The text says what the form says.
+  // The text has the values of the form.
   const text = page.locator("textarea.editor-source").first();
   for (const line of ["image: registry.example/team/proxy:2.0.0", "containerPort: 8080", "path: /ready", "kind: Service", "host: pair.example.com"]) {
     await expect(text).toHaveValue(new RegExp(line));
   }
-  await expect(page.getByText(/^Saved \d\d:\d\d$/), "the draft keeps itself").toBeVisible();
+  await expect(page.getByText(/^Saved \d\d:\d\d$/), "the draft is saved automatically").toBeVisible();
   await accessible(page, "the source");
 
   await page.getByRole("button", { name: "Continue to Placement" }).click();
@@ -47,7 +47,7 @@ test("s0_14 two containers with a Service and an Ingress go to three of five clu
   await page.getByRole("button", { name: "Continue to Overrides" }).click();
   await step(page, "Overrides");
   await page.getByLabel("Clusters", { exact: true }).fill("us-east-1");
-  await expect(page.getByRole("heading", { name: "On us-east-1" }), "what is typed is shown where it goes").toBeVisible();
+  await expect(page.getByRole("heading", { name: "On us-east-1" }), "the heading shows the cluster of the override").toBeVisible();
   await page.getByLabel("Deployment pair replicas").fill("4");
   await page.getByRole("button", { name: "Continue to Rollout" }).click();
   await step(page, "Rollout");
@@ -67,7 +67,7 @@ test("s0_14 two containers with a Service and an Ingress go to three of five clu
   await remove(page, "pair");
 });
 
-test("the form follows the text, the text follows the form, and what the form does not know stays", async ({ page }) => {
+test("the form follows the text, the text follows the form, and content unknown to the form is retained", async ({ page }) => {
   await open(page, "/workloads/new");
   await page.getByLabel("Workload name").fill("kept");
   await page.getByLabel("Namespace").fill("kept");
@@ -75,20 +75,20 @@ test("the form follows the text, the text follows the form, and what the form do
   await step(page, "Source");
   const form = page.getByRole("group", { name: "Form", exact: true });
   const text = page.locator("textarea.editor-source").first();
-  const begin = await text.inputValue();
-  const mine = begin.replace('image: ""', "image: 'a:1' # ours\n          terminationMessagePolicy: FallbackToLogsOnError");
-  expect(mine).not.toBe(begin);
+  const initial = await text.inputValue();
+  const mine = initial.replace('image: ""', "image: 'a:1' # ours\n          terminationMessagePolicy: FallbackToLogsOnError");
+  expect(mine).not.toBe(initial);
 
   await paste(page, "deploy.yaml", mine);
-  await expect(form.getByLabel("Image"), "the form follows").toHaveValue("a:1");
+  await expect(form.getByLabel("Image"), "the form follows the text").toHaveValue("a:1");
   await form.getByLabel("Image").fill("b:2");
-  await expect(text, "nothing else moved").toHaveValue(mine.replace("'a:1'", "'b:2'"));
+  await expect(text, "nothing else changed").toHaveValue(mine.replace("'a:1'", "'b:2'"));
   await form.getByLabel("Memory limit").fill("512m");
-  await expect(form.getByText(/G210/), "the finding stands at its field").toBeVisible();
+  await expect(form.getByText(/G210/), "the finding is displayed at its field").toBeVisible();
   await form.getByLabel("Memory limit").fill("512Mi");
   await expect(form.getByText(/G210/)).toHaveCount(0);
 
-  // Left by the rail and opened again: everything is there.
+  // Left with the rail and opened again: everything is retained.
   await toStep(page, "Policies");
   await step(page, "Policies");
   await page.getByRole("button", { name: "Back" }).click();
@@ -100,7 +100,7 @@ test("the form follows the text, the text follows the form, and what the form do
   await remove(page, "kept");
 });
 
-test("a draft that somebody else changed is not overwritten, and the foot says who it was", async ({ page, context, faults }) => {
+test("a draft that another user changed is not overwritten, and the foot shows who changed it", async ({ page, context, faults }) => {
   faults.expect(/status 412/);
   faults.expect(/412/);
   await open(page, "/workloads/new");

@@ -1,19 +1,19 @@
-//! The browser's half of the console: takes over the page that the server rendered, and nothing else.
+//! Hydrates the console in the browser.
 //!
-//! There is no logic here, so that everything the console does can be rendered on the server too. Built alone and only
-//! for WASM by `cargo xtask`; the script in the page's head calls [`hydrate`].
+//! There is no logic here, so that everything in the console can be rendered on the server too. Built only for WASM, by
+//! `cargo xtask`; the script in the page's head calls [`hydrate`].
 
-// Views are one nested type; the compiler follows it to its depth here, where it is laid out.
+// A view is one deeply nested type, whose layout is computed in this crate.
 #![recursion_limit = "512"]
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Attaches the console to the server's markup. A panic is written to the browser's console with its place.
+/// Attaches the console to the server's markup. A panic is logged to the browser's console with its source location.
 #[wasm_bindgen]
 pub async fn hydrate() {
     console_error_panic_hook::set_once();
-    if let Err(why) = app::arrive().await {
-        leptos::logging::error!("the page stays without script: {why}");
+    if let Err(error) = app::fetch_rendered_parts().await {
+        leptos::logging::error!("the page was not hydrated and works without script only: {error}");
         return;
     }
     leptos::mount::hydrate_body(app::App);

@@ -1,4 +1,4 @@
-//! Who may pass. Everything is refused that nobody signed in for, but for a short list written down here.
+//! Authentication of requests. Everything except the public paths listed here needs a session or an API token.
 
 use axum::extract::{Request, State};
 use axum::http::header::{ACCEPT, AUTHORIZATION, LOCATION};
@@ -10,73 +10,83 @@ use leptos::server_fn::error::FromServerFnError as _;
 use tower_sessions::Session;
 
 use crate::console;
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 use crate::session;
 use crate::site::Site;
 
 mod origin;
 
-/// What kind of address it is, and so how a stranger is refused there.
+/// Authentication class of a path; decides how an unauthenticated request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Anybody may.
-    Open,
-    /// The API and the metrics: a session or a token; 401.
+pub enum RouteKind {
+    /// No authentication.
+    Public,
+    /// The API and the metrics: a session or a token; otherwise 401 as a problem.
     Api,
-    /// A server function of the console: a session; 401 in the console's own words.
-    Call,
-    /// A page: a session; the stranger is sent to sign in.
+    /// A server function of the console: a session; otherwise 401 with a serialized `AppError`.
+    ServerFn,
+    /// A page: a session; otherwise a redirect to sign-in.
     Page,
 }
 
-/// Addresses for everybody, besides the built files and the calls of [`console::OPEN_CALLS`].
-pub const OPEN: [&str; 6] = ["/livez", "/readyz", "/healthz", "/version", "/sign-in", "/setup"];
+/// Public paths, besides the static assets and the server functions in [`console::OPEN_CALLS`].
+pub const PUBLIC_PATHS: [&str; 6] = ["/livez", "/readyz", "/healthz", "/version", "/sign-in", "/setup"];
 
-/// What kind of address this is.
-pub fn kind(site: &Site, path: &str) -> Kind {
-    if OPEN.contains(&path) || site.shelf().has(path) {
-        Kind::Open
+/// The authentication class of this path.
+pub fn route_kind(site: &Site, path: &str) -> RouteKind {
+    if PUBLIC_PATHS.contains(&path) || site.static_assets().contains(path) {
+        RouteKind::Public
     } else if path.starts_with("/api/v1") || path == "/metrics" {
-        Kind::Api
-    } else if console::OPEN_CALLS.contains(&path) {
-        Kind::Open
-    } else if console::is_call(path) {
-        Kind::Call
+        RouteKind::Api
+    } else if console::PUBLIC_SERVER_FNS.contains(&path) {
+        RouteKind::Public
+    } else if console::is_server_fn(path) {
+        RouteKind::ServerFn
     } else {
-        Kind::Page
+        RouteKind::Page
     }
 }
 
-/// Lets a request pass or not, and puts down who asks.
-pub async fn guard(State(site): State<Site>, session: Session, mut request: Request, next: Next) -> Response {
-    let kind = kind(&site, request.uri().path());
+/// Middleware: authenticates the request and stores the [`Actor`] in its extensions, or rejects it. A write without a
+/// bearer token must come from the same origin.
+pub async fn authenticate(
+    State(site): State<Site>,
+    session: Session,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let kind = route_kind(&site, request.uri().path());
     let bearer = match kind {
-        Kind::Api => bearer(request.headers()),
+        RouteKind::Api => bearer_token(request.headers()),
         _ => None,
     };
-    if bearer.is_none() && is_write(request.method()) && origin::is_foreign(request.headers()) {
-        return Refusal::new(
+    if bearer.is_none() && is_write(request.method()) && origin::is_cross_origin(request.headers()) {
+        return ApiError::new(
             StatusCode::FORBIDDEN,
             "ForeignOrigin",
-            "This request came from another site, or its browser did not say where it came from.",
+            "The request came from another origin, or the browser did not send its origin. Open Flotilla's own pages, or send an API token.",
         )
         .into_response();
     }
-    match who(&site, &session, bearer.as_deref()).await {
+    match resolve_actor(&site, &session, bearer.as_deref()).await {
         Ok(Some(actor)) => {
             request.extensions_mut().insert(actor);
         }
-        Ok(None) if kind == Kind::Open => {}
-        Ok(None) => return Stranger::of(&request).refused(&site, kind).await,
+        Ok(None) if kind == RouteKind::Public => {}
+        Ok(None) => return AnonymousRequest::from_request(&request).reject(&site, kind).await,
         Err(refusal) => return refusal.into_response(),
     }
     next.run(request).await
 }
 
-async fn who(site: &Site, session: &Session, bearer: Option<&str>) -> Result<Option<Actor>, Refusal> {
+async fn resolve_actor(
+    site: &Site,
+    session: &Session,
+    bearer: Option<&str>,
+) -> Result<Option<Actor>, ApiError> {
     match bearer {
-        Some(secret) => Ok(Some(site.hub().token_actor(secret).await?)),
-        None => Ok(session::actor(session, site.hub().clock().now()).await),
+        Some(secret) => Ok(Some(site.hub().authenticate_token(secret).await?)),
+        None => Ok(session::session_actor(session, site.hub().clock().now()).await),
     }
 }
 
@@ -84,57 +94,57 @@ fn is_write(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
-/// The token of an `Authorization` header; an empty one if the header is there and says something else, so that a
-/// broken credential is refused and not replaced by the cookie's.
-fn bearer(headers: &HeaderMap) -> Option<String> {
+/// The bearer token of the `Authorization` header. Empty if the header has another scheme, so that a malformed
+/// credential is rejected instead of replaced by the cookie.
+fn bearer_token(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(AUTHORIZATION)?.to_str().unwrap_or_default();
     let (scheme, token) = value.split_once(' ').unwrap_or_default();
     Some(if scheme.eq_ignore_ascii_case("bearer") { token.trim().to_owned() } else { String::new() })
 }
 
-/// Somebody nobody knows, and what they wanted.
-struct Stranger {
-    wanted: String,
-    writes: bool,
-    plain: bool,
+/// An unauthenticated request: its path and query, whether it writes, whether it accepts HTML.
+struct AnonymousRequest {
+    target: String,
+    is_write: bool,
+    accepts_html: bool,
 }
 
-impl Stranger {
-    fn of(request: &Request) -> Self {
+impl AnonymousRequest {
+    fn from_request(request: &Request) -> Self {
         Self {
-            wanted: request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned(),
-            writes: is_write(request.method()),
-            plain: accepts_html(request.headers()),
+            target: request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned(),
+            is_write: is_write(request.method()),
+            accepts_html: accepts_html(request.headers()),
         }
     }
 
-    async fn refused(self, site: &Site, kind: Kind) -> Response {
+    async fn reject(self, site: &Site, kind: RouteKind) -> Response {
         match kind {
-            Kind::Api => {
-                Refusal::from(hub::Error::Unauthenticated("Sign in, or send an API token.")).into_response()
+            RouteKind::Api => {
+                ApiError::from(hub::Error::Unauthenticated("Sign in, or send an API token.")).into_response()
             }
-            Kind::Call if !self.plain => {
+            RouteKind::ServerFn if !self.accepts_html => {
                 let error = app::AppError::Unauthenticated("Sign in to see this.".to_owned());
                 (StatusCode::UNAUTHORIZED, error.ser().to_vec()).into_response()
             }
-            _ => self.sent_to_sign_in(site).await,
+            _ => self.redirect_to_sign_in(site).await,
         }
     }
 
-    /// To the sign-in page and back to where the stranger wanted to go; to set-up while nobody exists.
-    async fn sent_to_sign_in(self, site: &Site) -> Response {
+    /// Redirects to sign-in, which leads back to the requested page; to set-up while there is no user.
+    async fn redirect_to_sign_in(self, site: &Site) -> Response {
         let target = match site.hub().needs_setup().await {
             Ok(true) => app::paths::SETUP.to_owned(),
-            Ok(false) if self.writes => app::paths::SIGN_IN.to_owned(),
-            Ok(false) => app::paths::sign_in(&self.wanted),
-            Err(error) => return Refusal::from(error).into_response(),
+            Ok(false) if self.is_write => app::paths::SIGN_IN.to_owned(),
+            Ok(false) => app::paths::sign_in(&self.target),
+            Err(error) => return ApiError::from(error).into_response(),
         };
         let location = HeaderValue::from_str(&target).unwrap_or(HeaderValue::from_static("/sign-in"));
         (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response()
     }
 }
 
-/// Whether a browser sent this by itself, without our script.
+/// Whether the browser sent this as a navigation or form submit, without the console's script.
 pub fn accepts_html(headers: &HeaderMap) -> bool {
     headers.get(ACCEPT).and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains("text/html"))
 }

@@ -1,7 +1,7 @@
-//! The agents' side of the server: a listener of its own that knows who dials by the certificate (`/agent/v1`).
+//! The agent API (`/agent/v1`): a listener of its own that authenticates agents by their client certificate.
 //!
-//! A certificate is optional in the handshake, because an agent that joins has none yet; every address but
-//! `POST register` is refused without one. The cluster is only ever the one that the certificate names.
+//! The certificate is optional in the handshake, because a joining agent has none yet; every route except
+//! `POST register` rejects requests without one. The cluster is always the one that the certificate names.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,111 +11,115 @@ use axum::extract::DefaultBodyLimit;
 use axum::http::{Method, StatusCode};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get, post, put};
-use hub::{Authority, JoinSecret};
+use hub::{Authority, JoinTokenSecret};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
-use wire::agent::JoinTokenText;
+use wire::agent::JoinTokenParts;
 
-use crate::problem::Refusal;
-use crate::router::SMALL_BODY;
+use crate::problem::ApiError;
+use crate::router::DEFAULT_BODY_BYTES;
 use crate::site::Site;
 
-mod admit;
-mod begin;
+mod authenticate;
 mod bundle;
-mod effect;
-mod gate;
+mod cluster_plan;
+mod desired_state;
 mod heartbeat;
 mod listener;
 mod peer;
 mod planned_bundle;
+mod rate_limit;
 mod register;
 mod renew;
 mod report;
 mod schema;
+mod session;
 mod stream;
-mod wants;
 
 pub use listener::{AgentListener, ListenError};
 pub use peer::Peer;
 
-use gate::Gate;
+use rate_limit::RateLimits;
 
 /// The largest batch of reports, in bytes.
-const LARGEST_REPORT: usize = 16 * 1024 * 1024;
-/// The largest answer to a plan, in bytes.
-const LARGEST_EFFECT: usize = 4 * 1024 * 1024;
-/// An answer must have begun within this time: the longest wait an agent may ask for, and a little more.
-const ANSWER_WITHIN: Duration = Duration::from_secs(70);
-/// A body that stops coming for so long is given up.
-const BODY_SILENCE: Duration = Duration::from_secs(20);
+const MAX_REPORT_BYTES: usize = 16 * 1024 * 1024;
+/// The largest result of a dry run, in bytes.
+const MAX_CLUSTER_PLAN_BYTES: usize = 4 * 1024 * 1024;
+/// A response must begin within this time: the longest long poll (55 s) and a margin.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
+/// A request is rejected if its body makes no progress for this long.
+const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How agents reach the server, and how it knows them.
+/// The endpoint that agents connect to: its URL and the authority that signs agent certificates.
 #[derive(Clone)]
-pub struct AgentAccess {
-    /// Signs their certificates.
+pub struct AgentEndpoint {
+    /// Signs the agents' certificates.
     pub authority: Arc<Authority>,
-    /// The address they dial, `https://…`.
+    /// The URL agents connect to, `https://…`.
     pub url: String,
 }
 
-impl AgentAccess {
-    /// The token as an agent is given it: with what it knows its hub by.
-    pub fn token_text(&self, made: &JoinSecret) -> String {
-        let (id, secret) = (made.id, made.secret.clone());
-        JoinTokenText { id, secret, authority: self.authority.fingerprint() }.to_string()
+impl AgentEndpoint {
+    /// The text of a join token: its id and secret and the fingerprint of the authority, by which the agent verifies the
+    /// hub.
+    pub fn format_join_token(&self, token: &JoinTokenSecret) -> String {
+        let (id, secret) = (token.id, token.secret.clone());
+        JoinTokenParts { id, secret, authority: self.authority.fingerprint() }.to_string()
     }
 }
 
-impl app::Agents for AgentAccess {
+impl app::AgentListenerInfo for AgentEndpoint {
     fn url(&self) -> String {
         self.url.clone()
     }
 
-    fn token(&self, made: &JoinSecret) -> String {
-        self.token_text(made)
+    fn format_join_token(&self, token: &JoinTokenSecret) -> String {
+        self.format_join_token(token)
     }
 }
 
-/// What the handlers may use.
+/// State of the agent API's handlers.
 #[derive(Clone)]
-pub struct Agents {
+pub struct AgentApiState {
     site: Site,
     authority: Arc<Authority>,
-    gate: Arc<Gate>,
+    rate_limits: Arc<RateLimits>,
 }
 
-/// The agents' addresses.
-pub struct Built {
-    /// Answers requests.
+/// The agent API's router and routes.
+pub struct AgentRouter {
+    /// The router.
     pub router: Router,
-    /// Every address it has, with its method.
+    /// Every route: method and path.
     pub routes: Vec<(Method, &'static str)>,
 }
 
-/// Puts the agents' side together.
-pub fn build(site: &Site, access: &AgentAccess) -> Built {
-    let agents =
-        Agents { site: site.clone(), authority: access.authority.clone(), gate: Arc::new(Gate::new()) };
-    let table: [(Method, &'static str, MethodRouter<Agents>); 11] = [
+/// Builds the agent API.
+pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
+    let agents = AgentApiState {
+        site: site.clone(),
+        authority: access.authority.clone(),
+        rate_limits: Arc::new(RateLimits::new()),
+    };
+    let table: [(Method, &'static str, MethodRouter<AgentApiState>); 11] = [
         (Method::POST, register::PATH, post(register::handler)),
         (Method::POST, "/agent/v1/renew", post(renew::handler)),
-        (Method::POST, "/agent/v1/begin", post(begin::handler)),
-        (Method::GET, "/agent/v1/wants", get(wants::handler)),
+        (Method::POST, "/agent/v1/begin", post(session::handler)),
+        (Method::GET, "/agent/v1/wants", get(desired_state::handler)),
         (Method::GET, "/agent/v1/stream", get(stream::handler)),
         (Method::GET, "/agent/v1/releases/{release}/bundle/{digest}", get(bundle::handler)),
         (Method::GET, "/agent/v1/plans/{plan}/bundle/{digest}", get(planned_bundle::handler)),
         (
             Method::POST,
             "/agent/v1/plans/{plan}/effect",
-            post(effect::handler).layer(DefaultBodyLimit::max(LARGEST_EFFECT)),
+            post(cluster_plan::handler).layer(DefaultBodyLimit::max(MAX_CLUSTER_PLAN_BYTES)),
         ),
         (
             Method::POST,
             "/agent/v1/reports",
-            post(report::handler).layer(DefaultBodyLimit::max(LARGEST_REPORT)),
+            post(report::handler).layer(DefaultBodyLimit::max(MAX_REPORT_BYTES)),
         ),
         (
             Method::PUT,
@@ -131,17 +135,17 @@ pub fn build(site: &Site, access: &AgentAccess) -> Built {
         router = router.route(path, handler);
     }
     let router = router
-        .fallback(async || Refusal::of_status(StatusCode::NOT_FOUND))
-        .method_not_allowed_fallback(async || Refusal::of_status(StatusCode::METHOD_NOT_ALLOWED))
-        .layer(DefaultBodyLimit::max(SMALL_BODY))
-        .layer(from_fn_with_state(agents.clone(), admit::guard))
-        .layer(RequestBodyLimitLayer::new(LARGEST_REPORT))
-        .layer(RequestBodyTimeoutLayer::new(BODY_SILENCE))
-        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, ANSWER_WITHIN))
+        .fallback(async || ApiError::from_status(StatusCode::NOT_FOUND))
+        .method_not_allowed_fallback(async || ApiError::from_status(StatusCode::METHOD_NOT_ALLOWED))
+        .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
+        .layer(from_fn_with_state(agents.clone(), authenticate::require_certificate))
+        .layer(RequestBodyLimitLayer::new(MAX_REPORT_BYTES))
+        .layer(RequestBodyTimeoutLayer::new(BODY_IDLE_TIMEOUT))
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, RESPONSE_TIMEOUT))
         .layer(CatchPanicLayer::new())
-        .layer(from_fn(crate::problem::every_refusal_is_a_problem))
-        .layer(from_fn_with_state(site.clone(), crate::metrics::count))
+        .layer(from_fn(crate::problem::convert_errors_to_problems))
+        .layer(from_fn_with_state(site.clone(), crate::metrics::record_request))
         .layer(CompressionLayer::new().no_gzip().br(true).quality(CompressionLevel::Fastest))
         .with_state(agents);
-    Built { router, routes }
+    AgentRouter { router, routes }
 }

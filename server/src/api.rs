@@ -1,4 +1,4 @@
-//! The REST API under `/api/v1`: one operation, one file. The document at `/api/v1/openapi.json` is made from the handlers.
+//! The REST API under `/api/v1`: one operation, one file. `/api/v1/openapi.json` is generated from the handlers.
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -10,9 +10,9 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
-use crate::colon;
-use crate::problem::Refusal;
-use crate::router::LARGEST_BODY;
+use crate::custom_verb;
+use crate::problem::ApiError;
+use crate::router::MAX_BODY_BYTES;
 use crate::site::Site;
 
 pub mod cluster;
@@ -34,20 +34,20 @@ pub mod workload;
 #[openapi(
     info(
         title = "Flotilla",
-        description = "Publishes Kubernetes workloads to many clusters and keeps them there.\n\nEvery refusal is \
-            `application/problem+json` (RFC 9457) with a `code` and, for wrong input, `findings`. A thing's revision is \
-            its `ETag`; send it back as `If-Match`. A POST with an `Idempotency-Key` is carried out once, however often \
-            it is sent."
+        description = "Publishes Kubernetes workloads to many clusters and keeps them in their desired state.\n\nEvery error is \
+            `application/problem+json` (RFC 9457) with a `code` and, for invalid input, `findings`. The revision of an \
+            object is its `ETag`; send it back as `If-Match`. A POST with an `Idempotency-Key` is executed once, \
+            however often it is sent."
     ),
     security(("token" = [])),
-    components(schemas(wire::Problem, wire::Change))
+    components(schemas(wire::Problem, wire::ChangeNotice))
 )]
-struct Document;
+struct ApiDocument;
 
-/// The API's routes and its document.
-pub fn build(site: &Site) -> (Router<Site>, OpenApi) {
-    let (router, inside) = table(site).split_for_parts();
-    let openapi = as_written_outside(inside);
+/// The API's router and its OpenAPI document.
+pub fn build_api(site: &Site) -> (Router<Site>, OpenApi) {
+    let (router, inside) = register_operations(site).split_for_parts();
+    let openapi = with_public_paths(inside);
     let text = serde_json::to_vec(&openapi).unwrap_or_default();
     let document = move || {
         let text = text.clone();
@@ -55,37 +55,37 @@ pub fn build(site: &Site) -> (Router<Site>, OpenApi) {
     };
     let router = router
         .route("/api/v1/openapi.json", axum::routing::get(document))
-        .route("/api/v1/{*rest}", axum::routing::any(nothing_here))
-        .method_not_allowed_fallback(wrong_method);
+        .route("/api/v1/{*rest}", axum::routing::any(not_found))
+        .method_not_allowed_fallback(method_not_allowed);
     (router, openapi)
 }
 
 /// Every operation.
-fn table(site: &Site) -> OpenApiRouter<Site> {
-    let table = OpenApiRouter::with_openapi(Document::openapi())
+fn register_operations(site: &Site) -> OpenApiRouter<Site> {
+    let table = OpenApiRouter::with_openapi(ApiDocument::openapi())
         .routes(routes!(workload::list::handler))
-        .routes(large(routes!(workload::create::handler)))
-        .routes(large(routes!(workload::validate::handler)))
+        .routes(with_large_body(routes!(workload::create::handler)))
+        .routes(with_large_body(routes!(workload::validate::handler)))
         .routes(routes!(workload::get::handler))
-        .routes(large(routes!(workload::put::handler)))
+        .routes(with_large_body(routes!(workload::put::handler)))
         .routes(routes!(workload::patch::handler))
         .routes(routes!(workload::delete::handler))
-        .routes(routes!(plan::make::handler))
+        .routes(routes!(plan::create::handler))
         .routes(routes!(plan::get::handler))
         .routes(routes!(workload::publish::handler))
         .routes(routes!(workload::restore::handler))
         .routes(routes!(workload::unpublish::handler))
         .routes(routes!(workload::sync::handler))
-        .routes(routes!(workload::keep::handler))
+        .routes(routes!(workload::retain::handler))
         .routes(routes!(rollout::get::handler))
-        .routes(routes!(rollout::steer::handler))
+        .routes(routes!(rollout::control::handler))
         .routes(routes!(workload::status::handler))
         .routes(routes!(workload::revisions::handler))
         .routes(routes!(workload::revision::handler))
         .routes(routes!(release::list::handler))
         .routes(routes!(release::get::handler))
-        .route(release::ONE, release::system_owned())
-        .routes(large(routes!(overrides::put::handler)))
+        .route(release::RELEASE_PATH, release::reject_writes())
+        .routes(with_large_body(routes!(overrides::put::handler)))
         .routes(routes!(overrides::delete::handler))
         .routes(routes!(placement::decision::handler))
         .routes(routes!(placement::preview::handler))
@@ -103,9 +103,9 @@ fn table(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(join_token::delete::handler))
         .routes(routes!(registration::list::handler))
         .routes(routes!(group::list::handler))
-        .routes(large(routes!(group::create::handler)))
+        .routes(with_large_body(routes!(group::create::handler)))
         .routes(routes!(group::get::handler))
-        .routes(large(routes!(group::put::handler)))
+        .routes(with_large_body(routes!(group::put::handler)))
         .routes(routes!(group::delete::handler))
         .routes(routes!(fleet::handler))
         .routes(routes!(event::list::handler))
@@ -113,21 +113,22 @@ fn table(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(token::create::handler))
         .routes(routes!(token::delete::handler))
         .routes(routes!(watch::handler));
-    match site.demo() {
-        Some(_) => table.routes(routes!(cluster::break_demo::handler)),
+    match site.fault_controls() {
+        Some(_) => table.routes(routes!(cluster::inject_fault::handler)),
         None => table,
     }
 }
 
-/// The same routes, for bodies that carry a source.
-fn large(routes: UtoipaMethodRouter<Site>) -> UtoipaMethodRouter<Site> {
+/// The same routes with a body limit large enough for a workload's source.
+fn with_large_body(routes: UtoipaMethodRouter<Site>) -> UtoipaMethodRouter<Site> {
     let (schemas, paths, methods) = routes;
-    (schemas, paths, methods.layer(DefaultBodyLimit::max(LARGEST_BODY)))
+    (schemas, paths, methods.layer(DefaultBodyLimit::max(MAX_BODY_BYTES)))
 }
 
-fn as_written_outside(mut openapi: OpenApi) -> OpenApi {
+fn with_public_paths(mut openapi: OpenApi) -> OpenApi {
     let paths = std::mem::take(&mut openapi.paths.paths);
-    openapi.paths.paths = paths.into_iter().map(|(path, item)| (colon::outside(&path), item)).collect();
+    openapi.paths.paths =
+        paths.into_iter().map(|(path, item)| (custom_verb::to_public_path(&path), item)).collect();
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("flt_…").build();
     if let Some(components) = &mut openapi.components {
         components.security_schemes.insert("token".to_owned(), SecurityScheme::Http(bearer).into());
@@ -135,8 +136,8 @@ fn as_written_outside(mut openapi: OpenApi) -> OpenApi {
     openapi
 }
 
-/// Every operation of the document with its method.
-pub fn routes(openapi: &OpenApi) -> Vec<(Method, String)> {
+/// Method and path of every operation of the document.
+pub fn list_routes(openapi: &OpenApi) -> Vec<(Method, String)> {
     let mut routes = vec![(Method::GET, "/api/v1/openapi.json".to_owned())];
     for (path, item) in &openapi.paths.paths {
         let operations = [
@@ -152,10 +153,10 @@ pub fn routes(openapi: &OpenApi) -> Vec<(Method, String)> {
     routes
 }
 
-async fn nothing_here() -> Refusal {
-    Refusal::of_status(axum::http::StatusCode::NOT_FOUND)
+async fn not_found() -> ApiError {
+    ApiError::from_status(axum::http::StatusCode::NOT_FOUND)
 }
 
-async fn wrong_method() -> Response {
-    Refusal::of_status(axum::http::StatusCode::METHOD_NOT_ALLOWED).into_response()
+async fn method_not_allowed() -> Response {
+    ApiError::from_status(axum::http::StatusCode::METHOD_NOT_ALLOWED).into_response()
 }

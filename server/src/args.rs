@@ -1,4 +1,5 @@
-//! The command line: flags before environment before defaults. What is unknown or contradictory is an error.
+//! The command line. Flags take precedence over environment variables, these over defaults. Unknown or conflicting
+//! arguments are errors.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,33 +8,33 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-/// Publishes Kubernetes workloads to many clusters and keeps them there.
+/// Publishes Kubernetes workloads to many clusters and keeps them in their desired state.
 #[derive(Debug, Parser)]
 #[command(name = "flotilla-server", version, about, propagate_version = true)]
-pub struct Args {
-    /// What is logged, to standard error: a level, or a filter such as `info,hub=debug`.
+pub struct ServerArgs {
+    /// What to log to standard error: a level, or a filter such as `info,hub=debug`.
     #[arg(long, global = true, env = "FLOTILLA_LOG", default_value = "info")]
     pub log: String,
     #[command(subcommand)]
-    /// What to do.
+    /// The subcommand.
     pub command: Command,
 }
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serves console and API, and the clusters of a kubeconfig if one is given.
-    Serve(Serve),
-    /// Serves a demo: five simulated clusters and a workload that runs on them.
-    Demo(Demo),
-    /// Brings the database's schema up to date and ends.
-    Migrate(Database),
+    /// Serves the console and the API, and the clusters of a kubeconfig if one is given.
+    Serve(ServeArgs),
+    /// Serves a demo: five simulated clusters with a sample workload.
+    Demo(DemoArgs),
+    /// Migrates the database's schema to this version and exits.
+    Migrate(DatabaseArgs),
 }
 
-/// Where the database is.
+/// Arguments for the database.
 #[derive(Debug, clap::Args)]
-pub struct Database {
-    /// Folder for the SQLite database; made if it is not there.
+pub struct DatabaseArgs {
+    /// Folder for the SQLite database; created if it does not exist.
     #[arg(long, env = "FLOTILLA_DATA", default_value = "flotilla-data", conflicts_with = "database")]
     pub data: PathBuf,
     /// Another database: `sqlite:///path/to/file.db` or `postgres://user@host/name`.
@@ -41,26 +42,26 @@ pub struct Database {
     pub database: Option<String>,
 }
 
-impl Database {
-    /// The database's address; makes the folder, readable by its owner only.
+impl DatabaseArgs {
+    /// The database's URL. Creates the folder, readable by its owner only.
     ///
     /// # Errors
-    /// The folder can't be made.
-    pub fn address(&self) -> anyhow::Result<String> {
+    /// The folder can't be created.
+    pub fn url(&self) -> anyhow::Result<String> {
         match &self.database {
             Some(address) => Ok(address.clone()),
-            None => sqlite_in(&self.data),
+            None => sqlite_url(&self.data),
         }
     }
 }
 
-/// The address of the SQLite database in this folder; makes the folder.
+/// The URL of the SQLite database in this folder. Creates the folder.
 ///
 /// # Errors
-/// The folder can't be made.
-pub fn sqlite_in(folder: &std::path::Path) -> anyhow::Result<String> {
+/// The folder can't be created.
+pub fn sqlite_url(folder: &std::path::Path) -> anyhow::Result<String> {
     use anyhow::Context as _;
-    let failed = || format!("can't make the folder {}", folder.display());
+    let failed = || format!("can't create the folder {}", folder.display());
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -70,90 +71,90 @@ pub fn sqlite_in(folder: &std::path::Path) -> anyhow::Result<String> {
     Ok(format!("sqlite://{}", folder.join("flotilla.db").display()))
 }
 
-/// Where the site is served and from what.
+/// Arguments for the web server.
 #[derive(Debug, clap::Args)]
-pub struct Web {
-    /// Address to listen on; port 0 takes a free one.
+pub struct WebArgs {
+    /// Address to listen on; port 0 selects a free port.
     #[arg(long, env = "FLOTILLA_LISTEN", default_value = "127.0.0.1:4600")]
     pub listen: SocketAddr,
     /// Short for `--listen 127.0.0.1:PORT`.
     #[arg(long, value_name = "PORT", conflicts_with = "listen")]
     pub port: Option<u16>,
-    /// The built files of the console: the folder with `assets.json`.
+    /// Folder with the console's built files and `assets.json`.
     #[arg(long, env = "FLOTILLA_SITE")]
     pub site: Option<PathBuf>,
-    /// How people reach the server, if not by the address it listens on, such as `https://flotilla.example.com`.
+    /// URL under which people reach the server, if it differs from the listen address, such as `https://flotilla.example.com`.
     #[arg(long, env = "FLOTILLA_PUBLIC_URL")]
     pub public_url: Option<String>,
 }
 
-impl Web {
-    /// Where to listen.
-    pub fn address(&self) -> SocketAddr {
+impl WebArgs {
+    /// The listen address.
+    pub fn listen_address(&self) -> SocketAddr {
         self.port.map_or(self.listen, |port| SocketAddr::from(([127, 0, 0, 1], port)))
     }
 }
 
-/// Where agents dial in.
+/// Arguments for the agents' listener.
 #[derive(Debug, clap::Args)]
-pub struct Dial {
-    /// Address to listen on for agents of clusters that this server can't reach; port 0 takes a free one. None, if left out.
+pub struct AgentEndpointArgs {
+    /// Address to listen on for agents; port 0 selects a free port. Without it, no agents can connect.
     #[arg(long, env = "FLOTILLA_AGENT_LISTEN")]
     pub agent_listen: Option<SocketAddr>,
-    /// How agents reach that address, such as `https://flotilla.example.com:4601`; needed unless it is one address.
+    /// URL under which agents reach that address, such as `https://flotilla.example.com:4601`; required if the address is unspecified, such as 0.0.0.0.
     #[arg(long, env = "FLOTILLA_AGENT_URL", requires = "agent_listen")]
     pub agent_url: Option<String>,
-    /// Folder with the authority that signs agents' certificates; made at the first start. The folder of the database, if
-    /// left out; servers that share a PostgreSQL database share this too.
+    /// Folder with the authority that signs agents' certificates; created at the first start. Default: the database's
+    /// folder. Servers that share a PostgreSQL database need the same authority.
     #[arg(long, env = "FLOTILLA_AGENT_CA", requires = "agent_listen", value_name = "DIR")]
     pub agent_ca: Option<PathBuf>,
 }
 
 /// `flotilla-server serve`
 #[derive(Debug, clap::Args)]
-pub struct Serve {
+pub struct ServeArgs {
     #[command(flatten)]
-    /// Where the database is.
-    pub database: Database,
+    /// The database.
+    pub database: DatabaseArgs,
     #[command(flatten)]
-    /// Where the site is served.
-    pub web: Web,
+    /// The web server.
+    pub web: WebArgs,
     #[command(flatten)]
-    /// Where agents dial in.
-    pub dial: Dial,
-    /// Serve the clusters of this kubeconfig. It is this machine's own file and may run its credential helpers.
+    /// The agents' listener.
+    pub agent_endpoint: AgentEndpointArgs,
+    /// Serve the clusters of this kubeconfig. It must be trusted: it may run credential helpers.
     #[arg(long, env = "FLOTILLA_KUBECONFIG")]
     pub kubeconfig: Option<PathBuf>,
-    /// Only this context of the kubeconfig; may be repeated. All contexts if none is given.
+    /// Only this context of the kubeconfig; may be repeated. Default: all contexts.
     #[arg(long = "context", value_name = "NAME", requires = "kubeconfig")]
     pub contexts: Vec<String>,
 }
 
 /// `flotilla-server demo`
 #[derive(Debug, clap::Args)]
-pub struct Demo {
-    /// Folder for the demo's database and simulated clusters; made if it is not there.
+pub struct DemoArgs {
+    /// Folder for the demo's database and simulated clusters; created if it does not exist.
     #[arg(long, env = "FLOTILLA_DEMO_DATA", default_value = "flotilla-demo")]
     pub data: PathBuf,
     #[command(flatten)]
-    /// Where the site is served.
-    pub web: Web,
+    /// The web server.
+    pub web: WebArgs,
     #[command(flatten)]
-    /// Where agents of other clusters dial in; a free port of this machine, if left out.
-    pub dial: Dial,
-    /// No cluster goes offline by itself.
+    /// The agents' listener; by default on a free port of the loopback address.
+    pub agent_endpoint: AgentEndpointArgs,
+    /// Don't simulate outages of a cluster.
     #[arg(long)]
     pub steady: bool,
 }
 
-/// Does what was asked and says in the exit code how it ended: 0 fine, 1 not.
-pub fn run(args: Args) -> ExitCode {
-    if let Err(error) = log_to_stderr(&args.log) {
-        return failed(&error);
+/// Runs the subcommand. Exit code 0 on success, 1 on an error.
+pub fn run(args: ServerArgs) -> ExitCode {
+    if let Err(error) = init_logging(&args.log) {
+        return report_failure(&error);
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&error.into()),
+        Err(error) => return report_failure(&error.into()),
     };
     let done = runtime.block_on(async {
         match args.command {
@@ -162,32 +163,33 @@ pub fn run(args: Args) -> ExitCode {
             Command::Migrate(database) => crate::migrate::run(&database).await,
         }
     });
-    // What still runs is background work that is safe to drop: everything in order was ended before.
+    // What still runs is background work that is safe to drop: the ordered shutdown is done.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error),
+        Err(error) => report_failure(&error),
     }
 }
 
-fn log_to_stderr(filter: &str) -> anyhow::Result<()> {
+fn init_logging(filter: &str) -> anyhow::Result<()> {
     use anyhow::Context as _;
-    let filter = EnvFilter::try_new(filter).with_context(|| format!("--log {filter:?} is no filter"))?;
+    let filter =
+        EnvFilter::try_new(filter).with_context(|| format!("--log {filter:?} is not a valid log filter"))?;
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
     Ok(())
 }
 
-#[expect(clippy::print_stderr, reason = "the last words of a command line belong there")]
-fn failed(error: &anyhow::Error) -> ExitCode {
+#[expect(clippy::print_stderr, reason = "errors of a command line go to standard error")]
+fn report_failure(error: &anyhow::Error) -> ExitCode {
     eprintln!("flotilla-server: {error:#}");
     ExitCode::FAILURE
 }
 
-/// Says something on standard output, for the person who started the server.
-pub fn say(line: &str) {
+/// Prints a line to standard output.
+pub fn print_line(line: &str) {
     use std::io::Write as _;
-    // Nobody listening is no reason to end a server.
+    // A closed standard output must not end the server.
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
@@ -198,13 +200,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
-        Args::command().debug_assert();
+    fn the_command_line_definition_is_valid() {
+        ServerArgs::command().debug_assert();
     }
 
     #[test]
-    fn what_is_unknown_or_contradictory_is_an_error() {
-        let parse = |line: &str| Args::try_parse_from(line.split(' '));
+    fn unknown_or_conflicting_arguments_are_errors() {
+        let parse = |line: &str| ServerArgs::try_parse_from(line.split(' '));
         assert!(parse("flotilla-server serve --listen 127.0.0.1:0").is_ok());
         assert!(parse("flotilla-server demo --port 4600 --data d --site s").is_ok());
         for wrong in [

@@ -1,7 +1,8 @@
-//! The built files of the console: read once at start, served from memory, brotli-compressed where the build did that.
+//! The console's static assets: read once at startup, served from memory, with Brotli where the build has compressed
+//! them.
 //!
-//! `assets.json` maps logical names to addresses. A file whose address differs from its logical name carries a hash in
-//! it and never changes, so browsers may keep it for a year.
+//! `assets.json` maps logical names to URL paths. A path that differs from its logical name contains a hash of the
+//! content, so browsers may cache it for a year.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -19,37 +20,37 @@ use sha2::{Digest as _, Sha256};
 
 use crate::site::Site;
 
-/// Name of the map beside the files.
-const MAP: &str = "assets.json";
-/// A larger file is none of the console's.
-const LARGEST: u64 = 64 * 1024 * 1024;
+/// Name of the map in the folder.
+const MAP_FILE: &str = "assets.json";
+/// Larger files are skipped, in bytes.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// All built files.
+/// All static assets.
 #[derive(Debug, Clone, Default)]
-pub struct Shelf {
+pub struct StaticAssets {
     assets: Assets,
-    files: HashMap<String, File>,
+    files: HashMap<String, StaticFile>,
 }
 
 #[derive(Debug, Clone)]
-struct File {
+struct StaticFile {
     bytes: Bytes,
     brotli: Option<Bytes>,
     media_type: HeaderValue,
     etag: HeaderValue,
-    for_ever: bool,
+    immutable: bool,
 }
 
-impl Shelf {
+impl StaticAssets {
     /// Reads the files under `dir`.
     ///
     /// # Errors
     /// The folder or its `assets.json` can't be read.
     pub fn read(dir: &Path) -> anyhow::Result<Self> {
-        let map = dir.join(MAP);
+        let map = dir.join(MAP_FILE);
         let text = std::fs::read_to_string(&map).with_context(|| format!("can't read {}", map.display()))?;
-        let names: BTreeMap<String, String> =
-            serde_json::from_str(&text).with_context(|| format!("{} is no map of names", map.display()))?;
+        let names: BTreeMap<String, String> = serde_json::from_str(&text)
+            .with_context(|| format!("{} is not a JSON map of names to paths", map.display()))?;
         let assets = Assets(names);
         let hashed: HashSet<String> = assets
             .0
@@ -59,33 +60,33 @@ impl Shelf {
             .map(|(_, address)| address)
             .collect();
         let mut files = HashMap::new();
-        for path in walk(dir)? {
-            let address = address_of(dir, &path);
-            if is_of_the_build(&address) {
+        for path in list_files(dir)? {
+            let address = url_path(dir, &path);
+            if is_build_metadata(&address) {
                 continue;
             }
-            files.insert(address.clone(), File::read(&path, hashed.contains(&address))?);
+            files.insert(address.clone(), StaticFile::read(&path, hashed.contains(&address))?);
         }
         Ok(Self { assets, files })
     }
 
-    /// Logical names and their addresses, for the pages.
+    /// Logical names and their paths, for the pages.
     pub fn assets(&self) -> &Assets {
         &self.assets
     }
 
-    /// Whether there is a file at this address.
-    pub fn has(&self, address: &str) -> bool {
+    /// Whether there is a file at this path.
+    pub fn contains(&self, address: &str) -> bool {
         self.files.contains_key(address)
     }
 
-    /// The addresses of all files.
-    pub fn addresses(&self) -> impl Iterator<Item = &str> {
+    /// The paths of all files.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 }
 
-impl File {
+impl StaticFile {
     fn read(path: &Path, for_ever: bool) -> anyhow::Result<Self> {
         let bytes = std::fs::read(path).with_context(|| format!("can't read {}", path.display()))?;
         let mut brotli = path.as_os_str().to_owned();
@@ -99,43 +100,43 @@ impl File {
             brotli: std::fs::read(PathBuf::from(brotli)).ok().map(Bytes::from),
             media_type: HeaderValue::from_str(&media_type)?,
             etag: HeaderValue::from_str(&etag)?,
-            for_ever,
+            immutable: for_ever,
         })
     }
 }
 
-/// The build's own notes beside the files, and what stands for another file.
-fn is_of_the_build(address: &str) -> bool {
+/// The build's metadata and the compressed variants, which are not served under their own path.
+fn is_build_metadata(address: &str) -> bool {
     let note = address.ends_with(".json") && address.rfind('/') == Some(0);
     note || address.ends_with(".br")
 }
 
-fn walk(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+fn list_files(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).with_context(|| format!("can't read {}", dir.display()))? {
         let entry = entry?;
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            found.extend(walk(&entry.path())?);
-        } else if kind.is_file() && entry.metadata()?.len() <= LARGEST {
+            found.extend(list_files(&entry.path())?);
+        } else if kind.is_file() && entry.metadata()?.len() <= MAX_FILE_BYTES {
             found.push(entry.path());
         }
     }
     Ok(found)
 }
 
-fn address_of(dir: &Path, file: &Path) -> String {
+fn url_path(dir: &Path, file: &Path) -> String {
     let inside = file.strip_prefix(dir).unwrap_or(file);
     inside.iter().fold(String::new(), |path, part| format!("{path}/{}", part.to_string_lossy()))
 }
 
 /// Serves one file.
-pub async fn file(State(site): State<Site>, request: Request) -> Response {
-    let Some(file) = site.shelf().files.get(request.uri().path()) else {
+pub async fn serve_file(State(site): State<Site>, request: Request) -> Response {
+    let Some(file) = site.static_assets().files.get(request.uri().path()) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let mut headers = HeaderMap::new();
-    let cache = if file.for_ever { "public, max-age=31536000, immutable" } else { "no-cache" };
+    let cache = if file.immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
     headers.insert(ETAG, file.etag.clone());
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
@@ -144,7 +145,7 @@ pub async fn file(State(site): State<Site>, request: Request) -> Response {
     }
     headers.insert(CONTENT_TYPE, file.media_type.clone());
     match &file.brotli {
-        Some(brotli) if takes_brotli(request.headers()) => {
+        Some(brotli) if accepts_brotli(request.headers()) => {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("br"));
             (headers, brotli.clone()).into_response()
         }
@@ -152,7 +153,7 @@ pub async fn file(State(site): State<Site>, request: Request) -> Response {
     }
 }
 
-fn takes_brotli(headers: &HeaderMap) -> bool {
+fn accepts_brotli(headers: &HeaderMap) -> bool {
     let all = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|value| value.split(',')).any(|coding| {
         let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));

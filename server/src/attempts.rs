@@ -1,4 +1,4 @@
-//! Failed sign-ins of the last minutes, per account and per address, so that nobody guesses passwords for long.
+//! Limits failed sign-ins per account and per address, against password guessing.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -6,83 +6,83 @@ use std::sync::{Mutex, PoisonError};
 
 use domain::Timestamp;
 
-/// The time looked back over, in milliseconds.
+/// Time window, in milliseconds.
 const WINDOW_MILLIS: i64 = 5 * 60_000;
-/// Failures allowed per account in that time.
-const PER_ACCOUNT: u32 = 5;
-/// Failures allowed per address in that time; more, because a whole office may share one.
-const PER_ADDRESS: u32 = 20;
-/// Entries kept at most; a flood pushes out the entries with the fewest failures, never the ones that are blocked.
-const MOST_ENTRIES: usize = 20_000;
+/// Failures allowed per account in the window.
+const MAX_FAILURES_PER_ACCOUNT: u32 = 5;
+/// Failures allowed per address in the window; more, because many people may share one.
+const MAX_FAILURES_PER_ADDRESS: u32 = 20;
+/// Largest number of entries; when it is reached, entries with the fewest failures are evicted, never blocked ones.
+const MAX_ENTRIES: usize = 20_000;
 
-/// Who is counted.
+/// Key of a failure counter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Who {
-    /// A name somebody tries to sign in with; need not exist.
+pub enum AttemptKey {
+    /// A user name; need not exist.
     Account(String),
-    /// Where the tries come from.
+    /// The client's address.
     Address(IpAddr),
 }
 
-impl Who {
-    fn allowed(&self) -> u32 {
+impl AttemptKey {
+    fn max_failures(&self) -> u32 {
         match self {
-            Self::Account(_) => PER_ACCOUNT,
-            Self::Address(_) => PER_ADDRESS,
+            Self::Account(_) => MAX_FAILURES_PER_ACCOUNT,
+            Self::Address(_) => MAX_FAILURES_PER_ADDRESS,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Failures {
+struct FailureCount {
     count: u32,
     since: Timestamp,
 }
 
-/// The failures.
+/// Failure counters by key.
 #[derive(Debug, Default)]
-pub struct Attempts(Mutex<HashMap<Who, Failures>>);
+pub struct FailedAttempts(Mutex<HashMap<AttemptKey, FailureCount>>);
 
-impl Attempts {
-    /// Milliseconds until this one may try again; `None` if now.
-    pub fn blocked(&self, who: &Who, now: Timestamp) -> Option<i64> {
+impl FailedAttempts {
+    /// Milliseconds until the next attempt is allowed; `None` if it is allowed now.
+    pub fn blocked_for(&self, who: &AttemptKey, now: Timestamp) -> Option<i64> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let failures = all.get(who).filter(|failures| failures.is_fresh(now))?;
-        (failures.count >= who.allowed()).then(|| WINDOW_MILLIS - now.since(failures.since))
+        (failures.count >= who.max_failures()).then(|| WINDOW_MILLIS - now.millis_since(failures.since))
     }
 
-    /// A try failed.
-    pub fn failed(&self, who: &Who, now: Timestamp) {
+    /// Counts a failed attempt.
+    pub fn record_failure(&self, who: &AttemptKey, now: Timestamp) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MOST_ENTRIES && !all.contains_key(who) {
-            make_room(&mut all, now);
+        if all.len() >= MAX_ENTRIES && !all.contains_key(who) {
+            evict_entries(&mut all, now);
         }
-        let failures = all.entry(who.clone()).or_insert(Failures { count: 0, since: now });
+        let failures = all.entry(who.clone()).or_insert(FailureCount { count: 0, since: now });
         if !failures.is_fresh(now) {
-            *failures = Failures { count: 0, since: now };
+            *failures = FailureCount { count: 0, since: now };
         }
         failures.count += 1;
     }
 
-    /// A try worked: what failed before was the same person.
-    pub fn worked(&self, who: &Who) {
+    /// Resets the counter after a successful attempt.
+    pub fn reset(&self, who: &AttemptKey) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(who);
     }
 }
 
-impl Failures {
+impl FailureCount {
     fn is_fresh(&self, now: Timestamp) -> bool {
-        now.since(self.since) < WINDOW_MILLIS
+        now.millis_since(self.since) < WINDOW_MILLIS
     }
 }
 
-fn make_room(all: &mut HashMap<Who, Failures>, now: Timestamp) {
+fn evict_entries(all: &mut HashMap<AttemptKey, FailureCount>, now: Timestamp) {
     all.retain(|_, failures| failures.is_fresh(now));
     let mut least = 1;
-    while all.len() >= MOST_ENTRIES {
-        all.retain(|who, failures| failures.count > least || failures.count >= who.allowed());
+    while all.len() >= MAX_ENTRIES {
+        all.retain(|who, failures| failures.count > least || failures.count >= who.max_failures());
         least += 1;
-        if least > PER_ADDRESS {
+        if least > MAX_FAILURES_PER_ADDRESS {
             break;
         }
     }
@@ -98,32 +98,32 @@ mod tests {
 
     #[test]
     fn an_account_is_blocked_after_five_failures_for_five_minutes() {
-        let (attempts, who) = (Attempts::default(), Who::Account("ada".into()));
+        let (attempts, who) = (FailedAttempts::default(), AttemptKey::Account("ada".into()));
         for n in 0..5 {
-            assert_eq!(attempts.blocked(&who, at(n)), None);
-            attempts.failed(&who, at(n));
+            assert_eq!(attempts.blocked_for(&who, at(n)), None);
+            attempts.record_failure(&who, at(n));
         }
-        assert_eq!(attempts.blocked(&who, at(1_000)), Some(WINDOW_MILLIS - 1_000));
-        assert_eq!(attempts.blocked(&who, at(WINDOW_MILLIS + 1)), None);
+        assert_eq!(attempts.blocked_for(&who, at(1_000)), Some(WINDOW_MILLIS - 1_000));
+        assert_eq!(attempts.blocked_for(&who, at(WINDOW_MILLIS + 1)), None);
     }
 
     #[test]
-    fn who_gets_in_starts_anew() {
-        let (attempts, who) = (Attempts::default(), Who::Account("ada".into()));
-        (0..4).for_each(|_| attempts.failed(&who, at(0)));
-        attempts.worked(&who);
-        attempts.failed(&who, at(1));
-        assert_eq!(attempts.blocked(&who, at(2)), None);
+    fn a_successful_attempt_resets_the_counter() {
+        let (attempts, who) = (FailedAttempts::default(), AttemptKey::Account("ada".into()));
+        (0..4).for_each(|_| attempts.record_failure(&who, at(0)));
+        attempts.reset(&who);
+        attempts.record_failure(&who, at(1));
+        assert_eq!(attempts.blocked_for(&who, at(2)), None);
     }
 
     #[test]
-    fn a_flood_of_names_fills_no_memory_and_frees_nobody_who_is_blocked() {
-        let (attempts, blocked) = (Attempts::default(), Who::Account("ada".into()));
-        (0..5).for_each(|_| attempts.failed(&blocked, at(0)));
-        for n in 0..MOST_ENTRIES * 2 {
-            attempts.failed(&Who::Account(format!("x{n}")), at(1));
+    fn a_flood_of_names_is_bounded_in_memory_and_unblocks_nobody() {
+        let (attempts, blocked) = (FailedAttempts::default(), AttemptKey::Account("ada".into()));
+        (0..5).for_each(|_| attempts.record_failure(&blocked, at(0)));
+        for n in 0..MAX_ENTRIES * 2 {
+            attempts.record_failure(&AttemptKey::Account(format!("x{n}")), at(1));
         }
-        assert!(attempts.0.lock().unwrap().len() <= MOST_ENTRIES);
-        assert!(attempts.blocked(&blocked, at(2)).is_some());
+        assert!(attempts.0.lock().unwrap().len() <= MAX_ENTRIES);
+        assert!(attempts.blocked_for(&blocked, at(2)).is_some());
     }
 }

@@ -1,10 +1,10 @@
-//! The console: pages rendered on the server, and the calls (server functions) its pages make.
+//! The console: server-rendered pages, and the server functions that they call.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use app::{AppError, Door, Later};
+use app::{AppError, BoxFuture, SessionActions};
 use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
@@ -17,122 +17,134 @@ use leptos::server_fn::error::FromServerFnError as _;
 use leptos_axum::AxumRouteListing;
 use tower_sessions::Session;
 
-use crate::attempts::Who;
-use crate::problem::Refusal;
+use crate::attempts::AttemptKey;
+use crate::problem::ApiError;
 use crate::session;
 use crate::site::Site;
 
-/// The calls for everybody: how one gets in and out.
-pub const OPEN_CALLS: [&str; 4] =
+/// Server functions without authentication: sign-in and sign-out.
+pub const PUBLIC_SERVER_FNS: [&str; 4] =
     ["/api/fn/sign_in", "/api/fn/sign_up", "/api/fn/sign_out", "/api/fn/needs_setup"];
 
-/// The calls that somebody may guess passwords and set-up tokens with.
-const GUESSABLE: [&str; 2] = ["/api/fn/sign_in", "/api/fn/sign_up"];
+/// Server functions with a limit on failed attempts, against guessing of passwords and set-up tokens.
+const RATE_LIMITED_SERVER_FNS: [&str; 2] = ["/api/fn/sign_in", "/api/fn/sign_up"];
 
-/// The bytes a call of somebody not signed in may bring.
-const SMALL_BODY: usize = 64 * 1024;
+/// Body limit of those server functions, in bytes.
+const MAX_FORM_BYTES: usize = 64 * 1024;
 
-/// Every call: its path and method.
-pub fn calls() -> Vec<(&'static str, Method)> {
+/// Path and method of every server function.
+pub fn list_server_fns() -> Vec<(&'static str, Method)> {
     server_fn_paths().collect()
 }
 
-/// Whether there is a call at this path.
-pub fn is_call(path: &str) -> bool {
+/// Whether this path is a server function.
+pub fn is_server_fn(path: &str) -> bool {
     server_fn_paths().any(|(known, _)| known == path)
 }
 
-/// The pages, with how each is rendered.
-pub fn pages() -> Vec<AxumRouteListing> {
+/// The pages' routes with their render mode.
+pub fn list_pages() -> Vec<AxumRouteListing> {
     leptos_axum::generate_route_list(app::App)
 }
 
-/// What pages and calls find in their context.
-fn context(site: &Site) -> impl Fn() + Clone + Send + Sync + 'static {
+/// Provides the Leptos context of pages and server functions.
+fn context_provider(site: &Site) -> impl Fn() + Clone + Send + Sync + 'static {
     let site = site.clone();
     move || {
         provide_context::<Hub>(site.hub().clone());
-        provide_context(site.shelf().assets().clone());
-        if let Some(demo) = site.demo() {
-            provide_context::<Arc<dyn app::Demo>>(demo.clone());
+        provide_context(site.static_assets().assets().clone());
+        if let Some(demo) = site.fault_controls() {
+            provide_context::<Arc<dyn app::DemoControls>>(demo.clone());
         }
-        if let Ok(access) = site.agents() {
-            provide_context::<Arc<dyn app::Agents>>(Arc::new(access.clone()));
+        if let Ok(access) = site.agent_endpoint() {
+            provide_context::<Arc<dyn app::AgentListenerInfo>>(Arc::new(access.clone()));
         }
         let Some(parts) = use_context::<Parts>() else { return };
         if let Some(actor) = parts.extensions.get::<Actor>() {
             provide_context(actor.clone());
         }
-        if let Some(door) = parts.extensions.get::<Arc<FrontDoor>>() {
-            provide_context::<Arc<dyn Door>>(door.clone());
+        if let Some(actions) = parts.extensions.get::<Arc<RequestSession>>() {
+            provide_context::<Arc<dyn SessionActions>>(actions.clone());
         } else if let Some(session) = parts.extensions.get::<Session>() {
-            provide_context::<Arc<dyn Door>>(Arc::new(FrontDoor::new(&site, session.clone())));
+            provide_context::<Arc<dyn SessionActions>>(Arc::new(RequestSession::new(&site, session.clone())));
         }
     }
 }
 
 /// A handler that renders the page at its route.
-pub fn page(
+pub fn page_handler(
     site: &Site,
     pages: &[AxumRouteListing],
 ) -> impl Fn(State<Site>, Request) -> std::pin::Pin<Box<dyn Future<Output = Response> + Send>>
 + Clone
 + Send
 + 'static {
-    let assets = site.shelf().assets().clone();
-    leptos_axum::render_route_with_context(pages.to_vec(), context(site), move || app::shell(assets.clone()))
+    let assets = site.static_assets().assets().clone();
+    leptos_axum::render_route_with_context(pages.to_vec(), context_provider(site), move || {
+        app::shell(assets.clone())
+    })
 }
 
-/// Renders the console where there is no page: it says so, with 404 whatever its frame was refused.
+/// Renders the console's not-found page, always with status 404.
 pub async fn not_found(State(site): State<Site>, request: Request) -> Response {
-    let assets = site.shelf().assets().clone();
-    let render =
-        leptos_axum::render_app_async_with_context(context(&site), move || app::shell(assets.clone()));
+    let assets = site.static_assets().assets().clone();
+    let render = leptos_axum::render_app_async_with_context(context_provider(&site), move || {
+        app::shell(assets.clone())
+    });
     let mut page = render(request).await;
     *page.status_mut() = StatusCode::NOT_FOUND;
     page
 }
 
-/// Carries out a call.
-pub async fn call(State(site): State<Site>, mut request: Request) -> Response {
+/// Runs a server function.
+pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) -> Response {
     let Some(session) = request.extensions().get::<Session>().cloned() else {
-        return Refusal::of_status(StatusCode::INTERNAL_SERVER_ERROR).into_response();
+        return ApiError::from_status(StatusCode::INTERNAL_SERVER_ERROR).into_response();
     };
-    let door = Arc::new(FrontDoor::new(&site, session));
-    request.extensions_mut().insert(door.clone());
-    if !GUESSABLE.contains(&request.uri().path()) {
-        return leptos_axum::handle_server_fns_with_context(context(&site), request).await.into_response();
+    let actions = Arc::new(RequestSession::new(&site, session));
+    request.extensions_mut().insert(actions.clone());
+    if !RATE_LIMITED_SERVER_FNS.contains(&request.uri().path()) {
+        return leptos_axum::handle_server_fns_with_context(context_provider(&site), request)
+            .await
+            .into_response();
     }
-    let (request, tried) = match tried_by(request).await {
+    let (request, keys) = match read_attempt_keys(request).await {
         Ok(read) => read,
         Err(refusal) => return refusal.into_response(),
     };
     let now = site.hub().clock().now();
-    if let Some(wait) = tried.iter().filter_map(|who| site.attempts().blocked(who, now)).max() {
-        return too_many(wait, &request);
+    if let Some(wait) = keys.iter().filter_map(|who| site.failed_attempts().blocked_for(who, now)).max() {
+        return too_many_attempts(wait, &request);
     }
-    let response = leptos_axum::handle_server_fns_with_context(context(&site), request).await.into_response();
-    let worked = door.opened.load(Ordering::Relaxed);
-    for who in &tried {
-        if worked { site.attempts().worked(who) } else { site.attempts().failed(who, now) }
+    let response =
+        leptos_axum::handle_server_fns_with_context(context_provider(&site), request).await.into_response();
+    let succeeded = actions.signed_in.load(Ordering::Relaxed);
+    for who in &keys {
+        if succeeded {
+            site.failed_attempts().reset(who)
+        } else {
+            site.failed_attempts().record_failure(who, now)
+        }
     }
     response
 }
 
-/// Who tries to get in: the name in the form and the address it comes from.
-async fn tried_by(request: Request) -> Result<(Request, Vec<Who>), Refusal> {
+/// The keys to count an attempt under: the name in the form and the client's address. Returns the request with its body.
+async fn read_attempt_keys(request: Request) -> Result<(Request, Vec<AttemptKey>), ApiError> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-    let address = peer.map(|peer| Who::Address(behind_proxy(peer, request.headers())));
+    let address = peer.map(|peer| AttemptKey::Address(client_address(peer, request.headers())));
     let (parts, body) = request.into_parts();
-    let body =
-        to_bytes(body, SMALL_BODY).await.map_err(|_| Refusal::of_status(StatusCode::PAYLOAD_TOO_LARGE))?;
-    let account = form_field(&body, "name").map(Who::Account);
+    let body = to_bytes(body, MAX_FORM_BYTES)
+        .await
+        .map_err(|_| ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE))?;
+    let account = form_field(&body, "name").map(AttemptKey::Account);
     Ok((Request::from_parts(parts, Body::from(body)), address.into_iter().chain(account).collect()))
 }
 
-/// Who stands behind a proxy of ours: the last address in `X-Forwarded-For` is the one that proxy saw. Believed only of
-/// neighbours, because anybody can write the header; otherwise all people behind one proxy would share one count.
-fn behind_proxy(peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+/// The client's address. Behind a reverse proxy it is the last address in `X-Forwarded-For`, without which all clients of
+/// the proxy would share one counter. The header is trusted only from loopback and private peers, because any client can
+/// send it.
+fn client_address(peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     let neighbour = match peer {
         IpAddr::V4(peer) => peer.is_loopback() || peer.is_private(),
         IpAddr::V6(peer) => peer.is_loopback() || peer.is_unique_local(),
@@ -150,36 +162,36 @@ fn form_field(body: &[u8], field: &str) -> Option<String> {
     Some(value.chars().take(200).collect())
 }
 
-fn too_many(wait_millis: i64, request: &Request) -> Response {
-    let wait = domain::time::short_duration(wait_millis.max(1_000));
-    let why = format!("Too many tries. Wait {wait}, then try again.");
+fn too_many_attempts(wait_millis: i64, request: &Request) -> Response {
+    let wait = domain::time::format_duration(wait_millis.max(1_000));
+    let why = format!("Too many failed attempts. Try again in {wait}.");
     if crate::access::accepts_html(request.headers()) {
         return (StatusCode::TOO_MANY_REQUESTS, why).into_response();
     }
-    (StatusCode::TOO_MANY_REQUESTS, AppError::NotNow(why).ser().to_vec()).into_response()
+    (StatusCode::TOO_MANY_REQUESTS, AppError::FailedPrecondition(why).ser().to_vec()).into_response()
 }
 
-/// The session of one request, as the console opens and closes it.
-struct FrontDoor {
+/// The session of one request, for sign-in and sign-out by the console.
+struct RequestSession {
     site: Site,
     session: Session,
-    opened: AtomicBool,
+    signed_in: AtomicBool,
 }
 
-impl FrontDoor {
+impl RequestSession {
     fn new(site: &Site, session: Session) -> Self {
-        Self { site: site.clone(), session, opened: AtomicBool::new(false) }
+        Self { site: site.clone(), session, signed_in: AtomicBool::new(false) }
     }
 }
 
-impl Door for FrontDoor {
-    fn let_in(&self, person: hub::Session) -> Later<'_, Result<(), String>> {
-        self.opened.store(true, Ordering::Relaxed);
-        Box::pin(session::begin(&self.session, person, self.site.hub().clock().now()))
+impl SessionActions for RequestSession {
+    fn start_session(&self, person: hub::Session) -> BoxFuture<'_, Result<(), String>> {
+        self.signed_in.store(true, Ordering::Relaxed);
+        Box::pin(session::start_session(&self.session, person, self.site.hub().clock().now()))
     }
 
-    fn let_out(&self) -> Later<'_, Result<(), String>> {
-        Box::pin(session::end(&self.session))
+    fn end_session(&self) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(session::end_session(&self.session))
     }
 }
 
@@ -188,18 +200,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proxy_of_ours_is_believed_about_who_stands_behind_it_and_nobody_else() {
+    fn the_forwarded_address_is_trusted_only_from_private_peers() {
         let headers = |value: &'static str| [("x-forwarded-for".parse().unwrap(), value.parse().unwrap())];
-        let seen = |peer: &str, value| {
-            behind_proxy(peer.parse().unwrap(), &headers(value).into_iter().collect()).to_string()
+        let address = |peer: &str, value| {
+            client_address(peer.parse().unwrap(), &headers(value).into_iter().collect()).to_string()
         };
-        assert_eq!(seen("10.0.0.7", "6.6.6.6, 203.0.113.9"), "203.0.113.9");
-        assert_eq!(seen("203.0.113.1", "203.0.113.9"), "203.0.113.1");
-        assert_eq!(seen("127.0.0.1", "nonsense"), "127.0.0.1");
+        assert_eq!(address("10.0.0.7", "6.6.6.6, 203.0.113.9"), "203.0.113.9");
+        assert_eq!(address("203.0.113.1", "203.0.113.9"), "203.0.113.1");
+        assert_eq!(address("127.0.0.1", "nonsense"), "127.0.0.1");
     }
 
     #[test]
-    fn the_name_somebody_tries_is_read_from_the_form() {
+    fn the_user_name_of_an_attempt_is_read_from_the_form() {
         let body = b"name=Ada+L%C3%B6we&password=x";
         assert_eq!(form_field(body, "name").as_deref(), Some("ada l\u{f6}we"));
         assert_eq!(form_field(body, "nam"), None);

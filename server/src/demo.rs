@@ -1,4 +1,4 @@
-//! `flotilla-server demo`: the whole product on one machine, with five simulated clusters and something running.
+//! `flotilla-server demo`: the whole product on one machine, with five simulated clusters and a sample workload.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,69 +8,76 @@ use std::time::Duration;
 use anyhow::Context as _;
 use hub::{Actor, NewCluster};
 
-use crate::args::{Demo, Dial, say, sqlite_in};
-use crate::dial;
-use crate::running::{Parts, Running, open};
+use crate::agent_endpoint;
+use crate::args::{AgentEndpointArgs, DemoArgs, print_line, sqlite_url};
+use crate::lifecycle::{RunningServer, ServerParts, open_hub};
 
-mod flaky;
+mod credentials;
+mod fault_controls;
 mod fleet;
-mod keep;
-mod levers;
+mod outages;
 mod sample;
-mod way_in;
+mod snapshots;
 
-pub use levers::Levers;
+pub use fault_controls::FaultControls;
 
-/// Simulated clusters count as late after this many seconds, so that a demo shows in moments what takes minutes in life.
+/// Lease of simulated clusters, in seconds: short, so that an offline cluster shows quickly.
 const LEASE_SECONDS: u32 = 5;
 
-/// Serves the demo until told to end.
+/// Serves the demo until a shutdown signal.
 ///
 /// # Errors
 /// The folder, the built files or the port are not usable.
-pub async fn run(args: Demo) -> anyhow::Result<()> {
-    let hub = open(sqlite_in(&args.data)?).await?;
-    let clusters = fleet::start(&args.data.join("clusters"))?;
-    let levers = Arc::new(Levers::new(clusters.clone()));
-    let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
-    let dial = Dial { agent_listen: args.dial.agent_listen.or(Some(anywhere)), ..args.dial };
-    let agents = dial::listen(&dial, Some(&args.data), &hub).await?;
-    let running = Running::start(hub.clone(), &args.web, Parts { demo: Some(levers), agents }).await?;
+pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
+    let hub = open_hub(sqlite_url(&args.data)?).await?;
+    let clusters = fleet::start_clusters(&args.data.join("clusters"))?;
+    let levers = Arc::new(FaultControls::new(clusters.clone()));
+    let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
+    let dial = AgentEndpointArgs {
+        agent_listen: args.agent_endpoint.agent_listen.or(Some(any_port)),
+        ..args.agent_endpoint
+    };
+    let agents = agent_endpoint::listen(&dial, Some(&args.data), &hub).await?;
+    let running =
+        RunningServer::start(hub.clone(), &args.web, ServerParts { demo: Some(levers), agents }).await?;
     for (member, cluster) in &clusters {
         let new =
             NewCluster { lease_seconds: LEASE_SECONDS, labels: member.labels(), ..member.new_cluster() };
-        let registered = hub.cluster_register(&Actor::system(), new).await?;
+        let registered = hub.register_cluster(&Actor::system(), new).await?;
         let client = kube::Client::new(cluster.service(), "default");
-        running.serve_cluster(registered.id, client, quick(&hub));
-        running.beside(keep::keep(args.data.join("clusters"), cluster.clone()));
-        if member.flaky && !args.steady {
-            running.beside(flaky::now_and_then(cluster.clone()));
+        running.serve_cluster(registered.id, client, fast_agent_options(&hub));
+        running.spawn_until_stop(snapshots::save_on_change(args.data.join("clusters"), cluster.clone()));
+        if member.has_outages && !args.steady {
+            running.spawn_until_stop(outages::simulate_outages(cluster.clone()));
         }
     }
     let url = running.url(&args.web);
-    let way_in = way_in::prepare(&hub, &args.data, &url).await?;
-    sample::publish_once(&hub, &way_in.actor).await.context("can't publish the sample workload")?;
-    say_hello(&url, &way_in, &args.data);
-    let ended = running.until_told_to_end().await;
-    keep::keep_all(&args.data.join("clusters"), clusters.iter().map(|(_, cluster)| cluster));
+    let credentials = credentials::prepare_credentials(&hub, &args.data, &url).await?;
+    sample::publish_once(&hub, &credentials.actor).await.context("can't publish the sample workload")?;
+    print_welcome(&url, &credentials, &args.data);
+    let ended = running.run_until_shutdown().await;
+    snapshots::save_all(&args.data.join("clusters"), clusters.iter().map(|(_, cluster)| cluster));
     ended
 }
 
-/// Agents of simulated clusters try again sooner: somebody is watching.
-fn quick(hub: &hub::Hub) -> agent::Options {
+/// Agent options with short retry delays.
+fn fast_agent_options(hub: &hub::Hub) -> agent::AgentOptions {
     let mut options = crate::serve::agent_options(hub);
-    options.heartbeat = Duration::from_millis(1_500);
-    options.retry_max = Duration::from_secs(2);
+    options.heartbeat_interval = Duration::from_millis(1_500);
+    options.retry_max_delay = Duration::from_secs(2);
     options.engine.retry_first = Duration::from_secs(1);
     options.engine.retry_max = Duration::from_secs(30);
     options
 }
 
-fn say_hello(url: &str, way_in: &way_in::WayIn, data: &Path) {
-    say("");
-    say(&format!("  Sign in as {:?} with the password {:?}.", way_in.name, way_in.password));
-    say(&format!("  Command line: set -a; . {}; set +a; flotilla status", data.join("cli.env").display()));
-    say("  Break something: a cluster's page has a \"Break it\" button.");
-    say("");
-    say(&format!("Flotilla is ready at {url}"));
+fn print_welcome(url: &str, credentials: &credentials::DemoCredentials, data: &Path) {
+    print_line("");
+    print_line(&format!("  Sign in as {:?} with the password {:?}.", credentials.name, credentials.password));
+    print_line(&format!(
+        "  Command line: set -a; . {}; set +a; flotilla status",
+        data.join("cli.env").display()
+    ));
+    print_line("  To inject faults, open a cluster's page and use \"Break it\".");
+    print_line("");
+    print_line(&format!("Flotilla is ready at {url}"));
 }

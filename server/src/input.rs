@@ -1,19 +1,19 @@
-//! What requests bring: bodies, queries and names in the address, each refused as a problem when it can't be read.
+//! Extractors for bodies, queries and path parameters. Invalid input is rejected as a problem.
 
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use domain::page::{ListQuery, MAX_LIMIT};
-use domain::release::State;
+use domain::release::ReleaseState;
 use hub::Actor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 
-/// The only project there is so far; another one is not found.
+/// The only project; any other is not found.
 pub const PROJECT: &str = "default";
 
 /// A JSON body.
@@ -21,29 +21,29 @@ pub const PROJECT: &str = "default";
 pub struct Body<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         match axum::Json::from_request(request, state).await {
             Ok(axum::Json(value)) => Ok(Self(value)),
-            Err(rejection) => Err(unreadable(&rejection)),
+            Err(rejection) => Err(reject_body(&rejection)),
         }
     }
 }
 
-fn unreadable(rejection: &JsonRejection) -> Refusal {
+fn reject_body(rejection: &JsonRejection) -> ApiError {
     match rejection.status() {
-        // Fields of the wrong shape are as unreadable as broken JSON: 422 is kept for what guard rails find.
+        // A wrong field type is a 400 like malformed JSON: 422 is reserved for guard-rail findings.
         StatusCode::UNPROCESSABLE_ENTITY | StatusCode::BAD_REQUEST => {
-            let why = crate::problem::chain(rejection);
-            Refusal::bad_request(format!("The body could not be read: {}", clipped(&why)))
+            let why = crate::problem::error_chain(rejection);
+            ApiError::bad_request(format!("The body is not valid: {}", truncate_message(&why)))
         }
-        status => Refusal::of_status(status),
+        status => ApiError::from_status(status),
     }
 }
 
-/// A message that may repeat what was sent, kept short.
-fn clipped(text: &str) -> String {
+/// Limits a message that may contain input to 400 characters without control characters.
+fn truncate_message(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(400).collect()
 }
 
@@ -52,114 +52,114 @@ fn clipped(text: &str) -> String {
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         match axum::extract::Query::from_request_parts(parts, state).await {
             Ok(axum::extract::Query(value)) => Ok(Self(value)),
-            Err(rejection) => Err(bad_query(&rejection)),
+            Err(rejection) => Err(reject_query(&rejection)),
         }
     }
 }
 
-fn bad_query(rejection: &QueryRejection) -> Refusal {
-    let why = crate::problem::chain(rejection);
-    Refusal::bad_request(format!("The query could not be read: {}", clipped(&why)))
+fn reject_query(rejection: &QueryRejection) -> ApiError {
+    let why = crate::problem::error_chain(rejection);
+    ApiError::bad_request(format!("The query is not valid: {}", truncate_message(&why)))
 }
 
-/// Names in the address, within the project if one is named.
+/// Path parameters; the project, if there is one, must be [`PROJECT`].
 #[derive(Debug)]
-pub struct At<T>(pub T);
+pub struct Path<T>(pub T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for At<T> {
-    type Rejection = Refusal;
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let names = RawPathParams::from_request_parts(parts, state).await;
-        let names = names.map_err(|_| Refusal::bad_request("The address is not UTF-8."))?;
+        let names = names.map_err(|_| ApiError::bad_request("The path is not valid UTF-8."))?;
         if let Some((_, other)) = names.iter().find(|(key, value)| *key == "project" && *value != PROJECT) {
-            return Err(hub::Error::not_found("project", clipped(other)).into());
+            return Err(hub::Error::not_found("project", truncate_message(other)).into());
         }
         match axum::extract::Path::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(value)) => Ok(Self(value)),
-            Err(rejection) => Err(bad_path(&rejection)),
+            Err(rejection) => Err(reject_path(&rejection)),
         }
     }
 }
 
-fn bad_path(rejection: &PathRejection) -> Refusal {
-    Refusal::bad_request(format!("The address could not be read: {}", clipped(&rejection.body_text())))
+fn reject_path(rejection: &PathRejection) -> ApiError {
+    ApiError::bad_request(format!("The path is not valid: {}", truncate_message(&rejection.body_text())))
 }
 
-/// The project alone.
+/// Path parameters of the project.
 #[derive(Debug, Deserialize)]
-pub struct InProject {}
+pub struct ProjectPath {}
 
-/// A workload.
+/// Path parameters of a workload.
 #[derive(Debug, Deserialize)]
-pub struct OfWorkload {
+pub struct WorkloadPath {
     /// Its name.
     pub workload: String,
 }
 
-/// A revision of a workload.
+/// Path parameters of a revision.
 #[derive(Debug, Deserialize)]
-pub struct OfRevision {
+pub struct RevisionPath {
     /// Name of the workload.
     pub workload: String,
     /// Number of the revision.
     pub revision: u32,
 }
 
-/// A cluster.
+/// Path parameters of a cluster.
 #[derive(Debug, Deserialize)]
-pub struct OfCluster {
+pub struct ClusterPath {
     /// Its name.
     pub cluster: String,
 }
 
-/// Who asks; put there by [`crate::access`].
+/// The authenticated caller, stored by [`crate::access`].
 #[derive(Debug)]
 pub struct Caller(pub Actor);
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let actor = parts.extensions.get::<Actor>().cloned();
         actor.map(Self).ok_or_else(|| hub::Error::Unauthenticated("Sign in, or send an API token.").into())
     }
 }
 
-/// What to list and where to begin.
+/// Query parameters of lists: filters and page.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
-    /// At most this many items, 1 to 500; 50 when nothing is said.
+    /// At most this many items, 1 to 500; default 50.
     pub limit: Option<u32>,
-    /// Where the previous page ended: its `next`.
+    /// The previous page's `next`.
     pub cursor: Option<String>,
     /// Only names that contain this.
     pub q: Option<String>,
-    /// Only what has a release in one of these states, comma-separated, such as `Failed,Degraded`.
+    /// Only items with a release in one of these states, comma-separated, such as `ErrorLabels,Degraded`.
     pub state: Option<String>,
-    /// Only what has these labels, in the grammar of `kubectl -l`.
+    /// Only items with these labels, in the syntax of `kubectl -l`.
     pub label_selector: Option<String>,
 }
 
 impl ListParams {
-    /// The question for the hub; unknown words are refused rather than left out, for then the list would be of everything.
-    pub fn checked(self) -> Result<ListQuery, Refusal> {
+    /// The hub's query. Unknown states are rejected: ignoring them would list everything.
+    pub fn into_list_query(self) -> Result<ListQuery, ApiError> {
         if self.limit.is_some_and(|limit| limit == 0 || limit > MAX_LIMIT) {
-            return Err(Refusal::bad_request(format!("limit must be 1 to {MAX_LIMIT}.")));
+            return Err(ApiError::bad_request(format!("limit must be 1 to {MAX_LIMIT}.")));
         }
         let state = self.state.unwrap_or_default();
-        let unknown = |word: &&str| !word.is_empty() && State::from_word(word).is_none();
+        let unknown = |word: &&str| !word.is_empty() && ReleaseState::parse(word).is_none();
         if let Some(word) = state.split(',').map(str::trim).find(unknown) {
-            return Err(Refusal::bad_request(format!(
-                "{:?} is no state; try Healthy or Failed.",
-                clipped(word)
+            return Err(ApiError::bad_request(format!(
+                "{:?} is not a state. Use for example Healthy or Failed.",
+                truncate_message(word)
             )));
         }
         Ok(ListQuery {
@@ -172,18 +172,18 @@ impl ListParams {
     }
 }
 
-/// Whether only to say what would happen.
+/// Whether to execute the request or only check it.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct DryRun {
-    /// `true`: give findings and the placement decision, store nothing.
+pub struct DryRunQuery {
+    /// `true`: return findings and the placement decision, store nothing.
     #[param(required = false)]
     pub dry_run: bool,
 }
 
-/// Adds `next` as a link, so that a client can page without knowing how.
-pub fn paged<T: Serialize>(
+/// Adds the next page as a `Link` header (RFC 8288).
+pub fn page_response<T: Serialize>(
     page: domain::page::Page<T>,
     uri: &axum::http::Uri,
 ) -> (axum::http::HeaderMap, axum::Json<domain::page::Page<T>>) {
@@ -214,8 +214,8 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_state_is_refused_instead_of_listing_everything() {
+    fn an_unknown_state_is_rejected_instead_of_listing_everything() {
         let params = ListParams { state: Some("Failed,Helthy".to_owned()), ..ListParams::default() };
-        assert_eq!(params.checked().unwrap_err().status(), StatusCode::BAD_REQUEST);
+        assert_eq!(params.into_list_query().unwrap_err().status(), StatusCode::BAD_REQUEST);
     }
 }

@@ -1,7 +1,7 @@
 //! Clusters of this machine's kubeconfig: one per context.
 //!
-//! The file is the administrator's own, so it may name files and run credential helpers (`exec`). That is not allowed
-//! in a kubeconfig that somebody uploads; none can be uploaded so far.
+//! The file belongs to the administrator, so it may refer to files and run credential helpers (`exec`). An uploaded
+//! kubeconfig must not; uploads are not supported.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,47 +10,54 @@ use anyhow::{Context as _, bail};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 /// One context of the file.
-pub struct Found {
-    /// The cluster's name: the context's, in the shape that names have.
+pub struct KubeContext {
+    /// The cluster's name: the context's, converted to a valid name.
     pub name: String,
     context: String,
     config: Kubeconfig,
 }
 
-/// The contexts with these names, all if none are given.
+/// Reads the contexts with these names; all if none are given.
 ///
 /// # Errors
 /// The file can't be read, a context is missing, or two would have the same name.
-pub fn read(file: &Path, contexts: &[String]) -> anyhow::Result<Vec<Found>> {
+pub fn read_contexts(file: &Path, contexts: &[String]) -> anyhow::Result<Vec<KubeContext>> {
     let config = Kubeconfig::read_from(file).with_context(|| format!("can't read {}", file.display()))?;
     let known: Vec<String> = config.contexts.iter().map(|context| context.name.clone()).collect();
-    if let Some(missing) = contexts.iter().find(|wanted| !known.contains(wanted)) {
+    if let Some(missing) = contexts.iter().find(|name| !known.contains(name)) {
         bail!("{} has no context {missing:?}; it has {}", file.display(), known.join(", "));
     }
-    let wanted = if contexts.is_empty() { &known } else { contexts };
-    if wanted.is_empty() {
+    let selected = if contexts.is_empty() { &known } else { contexts };
+    if selected.is_empty() {
         bail!("{} has no context", file.display());
     }
     let mut names: BTreeMap<String, &str> = BTreeMap::new();
-    for context in wanted {
-        let Some(name) = domain::name::suggest(context) else {
-            bail!("context {context:?} gives no cluster name: rename it with kubectl config rename-context");
+    for context in selected {
+        let Some(name) = domain::name::suggest_label(context) else {
+            bail!(
+                "context {context:?} can't be converted to a cluster name: rename it with kubectl config rename-context"
+            );
         };
         if let Some(other) = names.insert(name.clone(), context) {
-            bail!("contexts {other:?} and {context:?} would both be cluster {name:?}: rename one of them");
+            bail!(
+                "contexts {other:?} and {context:?} would both become cluster {name:?}: rename one of them with kubectl config rename-context"
+            );
         }
     }
-    let found =
-        |(name, context): (String, &str)| Found { name, context: context.to_owned(), config: config.clone() };
+    let found = |(name, context): (String, &str)| KubeContext {
+        name,
+        context: context.to_owned(),
+        config: config.clone(),
+    };
     Ok(names.into_iter().map(found).collect())
 }
 
-impl Found {
-    /// A client for it. Does not connect: a cluster that can't be reached holds nobody up.
+impl KubeContext {
+    /// Creates a client. Does not connect, so that an unreachable cluster does not block the others.
     ///
     /// # Errors
-    /// The context names what is not there, such as a certificate's file.
-    pub async fn client(&self) -> anyhow::Result<kube::Client> {
+    /// The context refers to something missing, such as a certificate file.
+    pub async fn create_client(&self) -> anyhow::Result<kube::Client> {
         let options =
             KubeConfigOptions { context: Some(self.context.clone()), ..KubeConfigOptions::default() };
         let config = kube::Config::from_custom_kubeconfig(self.config.clone(), &options).await?;
@@ -68,28 +75,28 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), FILE).unwrap();
         let contexts: Vec<String> = contexts.iter().map(|&name| name.to_owned()).collect();
-        let found = read(file.path(), &contexts).map_err(|error| error.to_string())?;
+        let found = read_contexts(file.path(), &contexts).map_err(|error| error.to_string())?;
         Ok(found.into_iter().map(|found| found.name).collect())
     }
 
     #[test]
-    fn every_context_becomes_a_cluster_with_a_name_that_names_can_have() {
+    fn every_context_becomes_a_cluster_with_a_valid_name() {
         assert_eq!(names(&[]), Ok(vec!["dev".to_owned(), "prod-eu".to_owned()]));
         assert_eq!(names(&["Prod/EU"]), Ok(vec!["prod-eu".to_owned()]));
     }
 
     #[test]
-    fn a_context_that_is_not_there_is_named_with_those_that_are() {
+    fn a_missing_context_is_reported_with_the_existing_ones() {
         let error = names(&["prod"]).unwrap_err();
         assert!(error.contains("no context \"prod\"") && error.contains("Prod/EU, dev"), "{error}");
     }
 
     #[tokio::test]
-    async fn a_client_is_made_without_reaching_the_cluster() {
+    async fn a_client_is_created_without_connecting() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), FILE).unwrap();
-        for found in read(file.path(), &[]).unwrap() {
-            assert!(found.client().await.is_ok());
+        for found in read_contexts(file.path(), &[]).unwrap() {
+            assert!(found.create_client().await.is_ok());
         }
     }
 }

@@ -1,38 +1,38 @@
 //! The server: console, REST API and live stream over one hub, with the agents of the clusters it serves itself.
 //!
-//! [`router`] is the table of contents: every address and the layers a request passes. [`access`] refuses everybody
-//! who is not signed in but for a short list. [`api`] holds the REST operations, one file each; [`console`] renders the
-//! pages of `app`. [`serve`] and [`demo`] put it all together and end it in order.
+//! [`router`] has every route and the middleware layers. [`access`] authenticates requests, except those to public
+//! paths. [`api`] has the REST operations, one file each; [`console`] renders the pages of `app`. [`serve`] and [`demo`]
+//! start all parts and shut them down in order.
 
-// The console's pages are one nested type each; rendering them nests futures as deep.
+// Each page of the console is one deeply nested type; so are the futures that render it.
 #![recursion_limit = "512"]
 
 pub mod access;
+mod agent_endpoint;
 pub mod agents;
 pub mod api;
 pub mod args;
 pub mod assets;
 pub mod attempts;
-mod colon;
 pub mod console;
+mod custom_verb;
 pub mod demo;
-mod dial;
-mod ending;
 mod etag;
 mod headers;
 mod health;
 mod idempotency;
 mod input;
 mod kubeconfig;
+mod lifecycle;
 pub mod link;
 mod metrics;
 mod migrate;
 pub mod problem;
 pub mod router;
-mod running;
 pub mod serve;
 pub mod session;
+mod shutdown;
 pub mod site;
 
-pub use router::{Built, build};
-pub use site::{Options, Site};
+pub use router::{ServerRouter, build_router};
+pub use site::{Site, SiteOptions};

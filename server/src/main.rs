@@ -1,8 +1,8 @@
-//! `flotilla-server`: reads its arguments and hands over to the library.
+//! `flotilla-server`: parses the arguments and calls the library.
 
 use clap::Parser as _;
-use server::args::Args;
+use server::args::ServerArgs;
 
 fn main() -> std::process::ExitCode {
-    server::args::run(Args::parse())
+    server::args::run(ServerArgs::parse())
 }

@@ -1,4 +1,4 @@
-//! What is counted, as OpenMetrics text. Labels are few and fixed: no name of a workload or cluster is ever one.
+//! Metrics in the OpenMetrics text format. Labels are few and fixed: names of workloads or clusters are never labels.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
@@ -16,42 +16,42 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use crate::problem::{Label, Refusal};
+use crate::problem::{ApiError, ErrorLabel};
 use crate::site::Site;
 
-/// One route with one method and one answer.
+/// Labels of a request: route, method, status.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct RequestLabels {
     route: String,
     method: &'static str,
     status: u16,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Failed {
+struct ErrorLabels {
     error: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Batch {
+struct ReportLabels {
     outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct InState {
+struct StateLabels {
     state: &'static str,
 }
 
-/// The counters.
+/// All metrics.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    requests: Family<Answered, Counter>,
+    requests: Family<RequestLabels, Counter>,
     seconds: Histogram,
-    errors: Family<Failed, Counter>,
-    reports: Family<Batch, Counter>,
-    releases: Family<InState, Gauge>,
-    clusters_silent: Gauge,
+    errors: Family<ErrorLabels, Counter>,
+    reports: Family<ReportLabels, Counter>,
+    releases: Family<StateLabels, Gauge>,
+    clusters_offline: Gauge,
     streams: Gauge,
     scrapes: Counter<u64, AtomicU64>,
 }
@@ -66,89 +66,90 @@ impl Default for Metrics {
             errors: Family::default(),
             reports: Family::default(),
             releases: Family::default(),
-            clusters_silent: Gauge::default(),
+            clusters_offline: Gauge::default(),
             streams: Gauge::default(),
             scrapes: Counter::default(),
             registry: Registry::default(),
         };
-        registry.register("http_requests", "Requests answered", metrics.requests.clone());
-        registry.register("http_request_seconds", "Time until the answer began", metrics.seconds.clone());
-        registry.register("hub_errors", "Refusals and failures by kind", metrics.errors.clone());
-        registry.register("agent_reports", "Batches of reports by outcome", metrics.reports.clone());
+        registry.register("http_requests", "HTTP requests", metrics.requests.clone());
+        registry.register("http_request_seconds", "Time until the response began", metrics.seconds.clone());
+        registry.register("hub_errors", "Errors by code", metrics.errors.clone());
+        registry.register("agent_reports", "Report batches by outcome", metrics.reports.clone());
         registry.register("releases", "Releases by state", metrics.releases.clone());
         registry.register(
             "clusters_silent",
-            "Clusters not heard from in time",
-            metrics.clusters_silent.clone(),
+            "Clusters whose lease has expired",
+            metrics.clusters_offline.clone(),
         );
         registry.register("sse_clients", "Open event streams", metrics.streams.clone());
-        registry.register("scrapes", "Times these numbers were read", metrics.scrapes.clone());
+        registry.register("scrapes", "Scrapes of these metrics", metrics.scrapes.clone());
         Self { registry, ..metrics }
     }
 }
 
 impl Metrics {
-    /// A batch of reports came in.
-    pub fn reported(&self, taken: bool) {
+    /// Counts a batch of reports.
+    pub fn count_report_batch(&self, taken: bool) {
         let outcome = if taken { "taken" } else { "dropped" };
-        self.reports.get_or_create(&Batch { outcome }).inc();
+        self.reports.get_or_create(&ReportLabels { outcome }).inc();
     }
 
-    /// A stream was opened; it counts until this is dropped.
-    pub fn stream(&self) -> Streaming {
+    /// Counts an open stream until the guard is dropped.
+    pub fn track_stream(&self) -> StreamGuard {
         self.streams.inc();
-        Streaming(self.streams.clone())
+        StreamGuard(self.streams.clone())
     }
 
-    fn answered(&self, route: String, method: &'static str, response: &Response) {
+    fn count_response(&self, route: String, method: &'static str, response: &Response) {
         let status = response.status().as_u16();
-        self.requests.get_or_create(&Answered { route, method, status }).inc();
-        if let Some(Label(error)) = response.extensions().get() {
-            self.errors.get_or_create(&Failed { error }).inc();
+        self.requests.get_or_create(&RequestLabels { route, method, status }).inc();
+        if let Some(ErrorLabel(error)) = response.extensions().get() {
+            self.errors.get_or_create(&ErrorLabels { error }).inc();
         }
     }
 }
 
-/// An open stream.
+/// Guard of an open stream; decrements the gauge on drop.
 #[derive(Debug)]
-pub struct Streaming(Gauge);
+pub struct StreamGuard(Gauge);
 
-impl Drop for Streaming {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         self.0.dec();
     }
 }
 
-/// Counts and times every request.
-pub async fn count(State(site): State<Site>, request: Request, next: Next) -> Response {
+/// Middleware: counts and times every request.
+pub async fn record_request(State(site): State<Site>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>();
-    let route = route.map_or_else(|| "none".to_owned(), |path| crate::colon::outside(path.as_str()));
-    let method = method_word(request.method().as_str());
+    let route =
+        route.map_or_else(|| "none".to_owned(), |path| crate::custom_verb::to_public_path(path.as_str()));
+    let method = method_label(request.method().as_str());
     let began = Instant::now();
     let response = next.run(request).await;
     site.metrics().seconds.observe(began.elapsed().as_secs_f64());
-    site.metrics().answered(route, method, &response);
+    site.metrics().count_response(route, method, &response);
     response
 }
 
-/// Methods are whatever a client sends; as a label only the known ones.
-fn method_word(method: &str) -> &'static str {
+/// The method as a label: clients may send any text, so unknown methods become `other`.
+fn method_label(method: &str) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     KNOWN.into_iter().find(|known| *known == method).unwrap_or("other")
 }
 
-/// All numbers as text.
-pub async fn text(State(site): State<Site>) -> Result<Response, Refusal> {
+/// All metrics as text.
+pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiError> {
     let metrics = site.metrics();
     metrics.scrapes.inc();
-    let fleet = site.hub().fleet(&ListQuery { limit: Some(1), ..ListQuery::default() }).await?;
-    for state in domain::release::State::ALL {
-        let gauge = metrics.releases.get_or_create(&InState { state: state.word() });
-        gauge.set(i64::from(fleet.counts.of(state)));
+    let fleet = site.hub().get_fleet(&ListQuery { limit: Some(1), ..ListQuery::default() }).await?;
+    for state in domain::release::ReleaseState::ALL {
+        let gauge = metrics.releases.get_or_create(&StateLabels { state: state.as_str() });
+        gauge.set(i64::from(fleet.counts.count(state)));
     }
-    metrics.clusters_silent.set(i64::from(fleet.clusters_silent));
+    metrics.clusters_offline.set(i64::from(fleet.clusters_not_online));
     let mut text = String::new();
     encode(&mut text, &metrics.registry)
-        .map_err(|error| Refusal::from(hub::Error::Internal(Box::new(error))))?;
+        .map_err(|error| ApiError::from(hub::Error::Internal(Box::new(error))))?;
     Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response())
 }

@@ -1,19 +1,19 @@
-//! `flotilla-server migrate`: the schema is brought up to date, nothing is served.
+//! `flotilla-server migrate`: migrates the database's schema without serving.
 
 use anyhow::Context as _;
-use hub::{Clock, Config, Hub};
+use hub::{Clock, Hub, HubConfig};
 
-use crate::args::{Database, say};
+use crate::args::{DatabaseArgs, print_line};
 
-/// Brings the schema up to date.
+/// Migrates the schema.
 ///
 /// # Errors
 /// The database can't be opened or migrated.
-pub async fn run(database: &Database) -> anyhow::Result<()> {
-    let address = database.address()?;
-    Hub::open(Config { database: address, clock: Clock::system() })
+pub async fn run(database: &DatabaseArgs) -> anyhow::Result<()> {
+    let address = database.url()?;
+    Hub::open(HubConfig { database: address, clock: Clock::system() })
         .await
         .context("can't migrate the database")?;
-    say("The database is up to date.");
+    print_line("The database is up to date.");
     Ok(())
 }

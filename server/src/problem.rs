@@ -1,47 +1,46 @@
-//! What a surface of ours says when it refuses: `hub::Error`, one to one, as RFC 9457 problems. The one place where
-//! errors become HTTP.
+//! Converts [`hub::Error`] and other rejections to RFC 9457 problems. The only place where errors become HTTP responses.
 
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use wire::Problem;
 
-/// A refusal on its way out.
+/// An error response: a problem with its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal(Box<Problem>);
+pub struct ApiError(Box<Problem>);
 
-/// The label of the hub's error behind an answer, for the metrics; rides in the response's extensions.
+/// The error label for metrics, stored in the response's extensions.
 #[derive(Debug, Clone, Copy)]
-pub struct Label(pub &'static str);
+pub struct ErrorLabel(pub &'static str);
 
-impl Refusal {
-    /// A refusal with a code of its own.
+impl ApiError {
+    /// An error with its own code.
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self(Box::new(Problem::new(status.as_u16(), code, reason(status), detail)))
+        Self(Box::new(Problem::new(status.as_u16(), code, reason_phrase(status), detail)))
     }
 
-    /// The refusal that a bare status means, where the framework gave no more.
-    pub fn of_status(status: StatusCode) -> Self {
+    /// The error for a status that the framework returned without details.
+    pub fn from_status(status: StatusCode) -> Self {
         let (code, detail) = match status {
-            StatusCode::NOT_FOUND => ("NotFound", "There is nothing at this address."),
+            StatusCode::NOT_FOUND => ("NotFound", "There is no resource at this path."),
             StatusCode::METHOD_NOT_ALLOWED => {
-                ("MethodNotAllowed", "This address does not take this method; see the Allow header.")
+                ("MethodNotAllowed", "This path does not support the method; see the Allow header.")
             }
             StatusCode::PAYLOAD_TOO_LARGE => ("TooLarge", "The body is too large."),
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
                 ("UnsupportedMediaType", "Send the body as application/json.")
             }
-            StatusCode::REQUEST_TIMEOUT => ("Timeout", "The request took too long; it was given up."),
-            StatusCode::BAD_REQUEST => ("BadRequest", "The request could not be read."),
+            StatusCode::REQUEST_TIMEOUT => ("Timeout", "The request took too long and was aborted."),
+            StatusCode::BAD_REQUEST => ("BadRequest", "The request is not valid."),
             status if status.is_server_error() => {
-                ("Internal", "Something went wrong inside Flotilla; the log has the details.")
+                ("Internal", "Server error; the server's log has the details.")
             }
-            _ => ("Refused", "The request was refused."),
+            _ => ("Refused", "The request was rejected."),
         };
         Self::new(status, code, detail)
     }
 
-    /// A request that could not be understood.
+    /// A malformed request.
     pub fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", detail)
     }
@@ -51,54 +50,57 @@ impl Refusal {
         StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// What the person reads.
+    /// The message for people.
     pub fn detail(&self) -> &str {
         &self.0.detail
     }
 }
 
-fn reason(status: StatusCode) -> &'static str {
+fn reason_phrase(status: StatusCode) -> &'static str {
     status.canonical_reason().unwrap_or("Refused")
 }
 
-/// The status of each of the hub's errors.
-pub const fn status_of(error: &hub::Error) -> StatusCode {
+/// The status of each error of the hub.
+pub const fn http_status(error: &hub::Error) -> StatusCode {
     match error {
-        hub::Error::Invalid(_) | hub::Error::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+        hub::Error::Invalid(_) | hub::Error::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
         hub::Error::NotFound { .. } => StatusCode::NOT_FOUND,
-        hub::Error::Exists(_) | hub::Error::Taken(_) | hub::Error::NotNow(_) | hub::Error::Unconfirmed(_) => {
-            StatusCode::CONFLICT
-        }
-        hub::Error::Changed { .. } | hub::Error::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
+        hub::Error::AlreadyExists(_)
+        | hub::Error::NameTaken(_)
+        | hub::Error::FailedPrecondition(_)
+        | hub::Error::ConfirmationRequired(_) => StatusCode::CONFLICT,
+        hub::Error::RevisionConflict { .. } | hub::Error::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         hub::Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-        hub::Error::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+        hub::Error::DatabaseUnavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         hub::Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
-impl From<hub::Error> for Refusal {
+impl From<hub::Error> for ApiError {
     fn from(error: hub::Error) -> Self {
-        // Logged here, once: everywhere else these errors only pass through.
+        // Logged only here: other layers pass these errors on.
         match &error {
             hub::Error::Internal(source) => {
-                tracing::error!(error = %chain(source.as_ref()), "the hub failed")
+                tracing::error!(error = %error_chain(source.as_ref()), "internal error in the hub")
             }
-            hub::Error::Busy(source) => tracing::warn!(error = %chain(source), "the database is busy"),
+            hub::Error::DatabaseUnavailable(source) => {
+                tracing::warn!(error = %error_chain(source), "the database does not respond")
+            }
             _ => {}
         }
         let title = match &error {
             hub::Error::Invalid(_) => "The input is not valid",
-            hub::Error::Changed { .. } => "Changed meanwhile",
+            hub::Error::RevisionConflict { .. } => "Revision conflict",
             hub::Error::PlanStale(_) => "The plan is stale",
-            hub::Error::Unconfirmed(_) => "Say how many",
-            hub::Error::NotNow(_) => "Not now",
-            other => reason(status_of(other)),
+            hub::Error::ConfirmationRequired(_) => "Confirmation required",
+            hub::Error::FailedPrecondition(_) => "Not possible in this state",
+            other => reason_phrase(http_status(other)),
         };
-        let mut problem = Problem::new(status_of(&error).as_u16(), error.label(), title, error.to_string());
+        let mut problem = Problem::new(http_status(&error).as_u16(), error.code(), title, error.to_string());
         match error {
-            hub::Error::Changed { current } => problem.current_revision = Some(current),
+            hub::Error::RevisionConflict { current } => problem.current_revision = Some(current),
             hub::Error::Invalid(findings) => problem.findings = findings,
-            hub::Error::Taken(finding) | hub::Error::Unconfirmed(finding) => {
+            hub::Error::NameTaken(finding) | hub::Error::ConfirmationRequired(finding) => {
                 problem.findings = vec![*finding]
             }
             _ => {}
@@ -108,7 +110,7 @@ impl From<hub::Error> for Refusal {
 }
 
 /// An error with all its causes in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
+pub fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -118,7 +120,7 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = self.status();
         let mut headers = HeaderMap::new();
@@ -131,13 +133,13 @@ impl IntoResponse for Refusal {
         }
         let body = serde_json::to_vec(&self.0).unwrap_or_default();
         let mut response = (status, headers, body).into_response();
-        response.extensions_mut().insert(Label(known_label(&self.0.code)));
+        response.extensions_mut().insert(ErrorLabel(metrics_label(&self.0.code)));
         response
     }
 }
 
-/// Labels are few and fixed, whatever a request says.
-fn known_label(code: &str) -> &'static str {
+/// The metrics label of an error code; codes outside the fixed list become `BadRequest`.
+fn metrics_label(code: &str) -> &'static str {
     const KNOWN: [&str; 9] = [
         "Invalid",
         "NotFound",
@@ -152,8 +154,8 @@ fn known_label(code: &str) -> &'static str {
     KNOWN.into_iter().find(|known| *known == code).unwrap_or("BadRequest")
 }
 
-/// Gives every refusal of the API the form of a problem, also those the framework made in plain text.
-pub async fn every_refusal_is_a_problem(
+/// Middleware: converts error responses of the API that are not problems, such as the framework's plain-text ones.
+pub async fn convert_errors_to_problems(
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> Response {
@@ -166,7 +168,7 @@ pub async fn every_refusal_is_a_problem(
     if !of_api || !refused || is_problem {
         return response;
     }
-    let mut refusal = Refusal::of_status(response.status()).into_response();
+    let mut refusal = ApiError::from_status(response.status()).into_response();
     for (name, value) in response.headers() {
         if *name != CONTENT_TYPE && *name != axum::http::header::CONTENT_LENGTH {
             refusal.headers_mut().insert(name.clone(), value.clone());
@@ -180,15 +182,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_of_ours_carries_no_text_out_of_the_house() {
-        let refusal = Refusal::from(hub::Error::Internal("/var/lib/secret".into()));
+    fn an_internal_error_exposes_no_details() {
+        let refusal = ApiError::from(hub::Error::Internal("/var/lib/secret".into()));
         assert_eq!(refusal.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert!(!serde_json::to_string(&refusal.0).unwrap().contains("secret"));
     }
 
     #[test]
-    fn somebody_elses_change_says_which_revision_there_is_now() {
-        let refusal = Refusal::from(hub::Error::Changed { current: 7 });
+    fn a_revision_conflict_has_the_current_revision() {
+        let refusal = ApiError::from(hub::Error::RevisionConflict { current: 7 });
         assert_eq!(
             (refusal.status(), refusal.0.current_revision),
             (StatusCode::PRECONDITION_FAILED, Some(7))

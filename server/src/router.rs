@@ -1,4 +1,4 @@
-//! The table of contents: every address, and the layers a request passes.
+//! Every route, and the middleware layers.
 
 use std::time::Duration;
 
@@ -18,92 +18,94 @@ use tower_http::trace::TraceLayer;
 use utoipa::openapi::OpenApi;
 
 use crate::site::Site;
-use crate::{access, api, assets, colon, console, headers, health, idempotency, metrics, problem, session};
+use crate::{
+    access, api, assets, console, custom_verb, headers, health, idempotency, metrics, problem, session,
+};
 
-/// The largest body taken anywhere, in bytes: a source of 10 MiB and its JSON around it (P19).
-pub const LARGEST_BODY: usize = 12 * 1024 * 1024;
-/// The largest body where nothing large is expected, in bytes.
-pub const SMALL_BODY: usize = 64 * 1024;
-/// An answer must have begun within this time; a little more than the longest wait a client may ask for.
-const ANSWER_WITHIN: Duration = Duration::from_secs(70);
-/// A body that stops coming for so long is given up.
-const BODY_SILENCE: Duration = Duration::from_secs(20);
+/// The largest accepted body, in bytes: a source of 10 MiB and the JSON around it (P19).
+pub const MAX_BODY_BYTES: usize = 12 * 1024 * 1024;
+/// The default body limit, in bytes.
+pub const DEFAULT_BODY_BYTES: usize = 64 * 1024;
+/// A response must begin within this time: the longest wait a client may request (60 s) and a margin.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
+/// A request is rejected if its body makes no progress for this long.
+const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The whole site.
-pub struct Built {
-    /// Answers requests.
+/// The complete web application.
+pub struct ServerRouter {
+    /// The router.
     pub router: Router,
-    /// Every address it has, with its methods, as written outside.
+    /// Every route: method and public path.
     pub routes: Vec<(Method, String)>,
-    /// The API's own description.
+    /// The API's OpenAPI document.
     pub openapi: OpenApi,
 }
 
-/// Puts the whole site together.
-pub fn build(site: &Site) -> Built {
-    let (api, openapi) = api::build(site);
-    let mut routes: Vec<(Method, String)> = api::routes(&openapi);
+/// Builds the web application.
+pub fn build_router(site: &Site) -> ServerRouter {
+    let (api, openapi) = api::build_api(site);
+    let mut routes: Vec<(Method, String)> = api::list_routes(&openapi);
     let mut router = Router::new().merge(api);
     let fixed = [
         ("/livez", get(health::live)),
         ("/healthz", get(health::live)),
         ("/readyz", get(health::ready)),
         ("/version", get(health::version)),
-        ("/metrics", get(metrics::text)),
+        ("/metrics", get(metrics::render_metrics)),
     ];
     for (path, methods) in fixed {
         routes.push((Method::GET, path.to_owned()));
         router = router.route(path, methods);
     }
-    for path in site.shelf().addresses() {
+    for path in site.static_assets().paths() {
         routes.push((Method::GET, path.to_owned()));
-        router = router.route(path, get(assets::file));
+        router = router.route(path, get(assets::serve_file));
     }
-    for (path, method) in console::calls() {
+    for (path, method) in console::list_server_fns() {
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::POST);
         routes.push((method, path.to_owned()));
-        router = router.route(path, on(filter, console::call));
+        router = router.route(path, on(filter, console::handle_server_fn));
     }
-    let pages = console::pages();
-    let page = console::page(site, &pages);
+    let pages = console::list_pages();
+    let page = console::page_handler(site, &pages);
     for listing in &pages {
         routes.push((Method::GET, listing.path().to_owned()));
         router = router.route(listing.path(), get(page.clone()));
     }
-    Built { router: layered(site, router), routes, openapi }
+    ServerRouter { router: apply_layers(site, router), routes, openapi }
 }
 
-/// The layers, innermost first: the last one added sees a request first. The verb is split off before the router looks
-/// at the address.
-fn layered(site: &Site, router: Router<Site>) -> Router {
+/// Adds the layers, innermost first: the last one added receives a request first. The custom verb is split off before
+/// routing.
+fn apply_layers(site: &Site, router: Router<Site>) -> Router {
     let guarded = router
         .fallback(console::not_found)
-        .layer(DefaultBodyLimit::max(SMALL_BODY))
-        .layer(from_fn_with_state(site.clone(), idempotency::once_per_key))
-        .layer(from_fn_with_state(site.clone(), access::guard))
-        .layer(session::layer(site));
+        .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
+        .layer(from_fn_with_state(site.clone(), idempotency::handle_idempotency_key))
+        .layer(from_fn_with_state(site.clone(), access::authenticate))
+        .layer(session::session_layer(site));
     let bounded = guarded
-        .layer(RequestBodyLimitLayer::new(LARGEST_BODY))
-        .layer(RequestBodyTimeoutLayer::new(BODY_SILENCE))
-        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, ANSWER_WITHIN))
+        .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES))
+        .layer(RequestBodyTimeoutLayer::new(BODY_IDLE_TIMEOUT))
+        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, RESPONSE_TIMEOUT))
         .layer(CatchPanicLayer::new());
     let dressed = bounded
-        .layer(from_fn(problem::every_refusal_is_a_problem))
-        .layer(from_fn_with_state(site.clone(), metrics::count))
+        .layer(from_fn(problem::convert_errors_to_problems))
+        .layer(from_fn_with_state(site.clone(), metrics::record_request))
         .layer(CompressionLayer::new())
-        .layer(from_fn(headers::protect))
+        .layer(from_fn(headers::add_security_headers))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID.clone()))
-        .layer(TraceLayer::new_for_http().make_span_with(span))
+        .layer(TraceLayer::new_for_http().make_span_with(request_span))
         .layer(SetRequestIdLayer::new(REQUEST_ID.clone(), MakeRequestUuid))
         .with_state(site.clone());
-    let split = MapRequestLayer::new(|request: Request| colon::split_verb(request)).layer(dressed);
+    let split = MapRequestLayer::new(|request: Request| custom_verb::split_verb(request)).layer(dressed);
     Router::new().fallback_service(split)
 }
 
-/// One request in the log: its path, never its query, where a set-up token may stand.
-fn span<B>(request: &axum::http::Request<B>) -> tracing::Span {
+/// The log span of a request: its path without the query, which may contain a set-up token.
+fn request_span<B>(request: &axum::http::Request<B>) -> tracing::Span {
     let id = request.headers().get(&REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
     tracing::debug_span!("request", method = %request.method(), path = request.uri().path(), id)
 }

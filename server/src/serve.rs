@@ -1,52 +1,54 @@
-//! `flotilla-server serve`: console, API, and the clusters of this machine's kubeconfig.
+//! `flotilla-server serve`: console, API, agents' listener, and the clusters of a kubeconfig.
 
 use domain::cluster::ClusterKind;
 use hub::{Actor, NewCluster};
 
-use crate::args::{Serve, say};
-use crate::dial;
+use crate::agent_endpoint;
+use crate::args::{ServeArgs, print_line};
 use crate::kubeconfig;
-use crate::running::{Parts, Running, open};
+use crate::lifecycle::{RunningServer, ServerParts, open_hub};
 
-/// Serves until told to end.
+/// Serves until a shutdown signal.
 ///
 /// # Errors
-/// The database, the kubeconfig, the built files or the port are not usable.
-pub async fn run(args: Serve) -> anyhow::Result<()> {
+/// The database, the kubeconfig, the static assets or a port are not usable.
+pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let clusters = match &args.kubeconfig {
-        Some(file) => kubeconfig::read(file, &args.contexts)?,
+        Some(file) => kubeconfig::read_contexts(file, &args.contexts)?,
         None => Vec::new(),
     };
-    let hub = open(args.database.address()?).await?;
+    let hub = open_hub(args.database.url()?).await?;
     let home = args.database.database.is_none().then_some(args.database.data.as_path());
-    let agents = dial::listen(&args.dial, home, &hub).await?;
+    let agents = agent_endpoint::listen(&args.agent_endpoint, home, &hub).await?;
     if let Some((_, access)) = &agents {
-        say(&format!("Agents dial {}", access.url));
+        print_line(&format!("Agents connect to {}", access.url));
     }
-    let running = Running::start(hub.clone(), &args.web, Parts { demo: None, agents }).await?;
+    let running = RunningServer::start(hub.clone(), &args.web, ServerParts { demo: None, agents }).await?;
     for cluster in clusters {
         let new = NewCluster::new(&cluster.name, ClusterKind::Kubeconfig);
-        let registered = hub.cluster_register(&Actor::system(), new).await?;
-        match cluster.client().await {
+        let registered = hub.register_cluster(&Actor::system(), new).await?;
+        match cluster.create_client().await {
             Ok(client) => running.serve_cluster(registered.id, client, agent_options(&hub)),
-            // The others are served all the same, and this one shows as offline.
-            Err(error) => tracing::error!(cluster = %cluster.name, "can't be served: {error:#}"),
+            // The other clusters are served; this one stays offline.
+            Err(error) => {
+                tracing::error!(cluster = %cluster.name, "can't create a client for the cluster; it stays offline: {error:#}")
+            }
         }
     }
     let url = running.url(&args.web);
-    if let Some(token) = hub.setup_token().await? {
-        say(&format!("Nobody has signed up yet. Open {url}/setup?token={token}"));
+    if let Some(token) = hub.create_setup_token().await? {
+        print_line(&format!("There is no user yet. Create the first one at {url}/setup?token={token}"));
     }
-    say(&format!("Flotilla is ready at {url}"));
-    running.until_told_to_end().await
+    print_line(&format!("Flotilla is ready at {url}"));
+    running.run_until_shutdown().await
 }
 
-/// How an agent in this process runs: by the hub's clock.
-pub fn agent_options(hub: &hub::Hub) -> agent::Options {
+/// Options of an in-process agent: it uses the hub's clock.
+pub fn agent_options(hub: &hub::Hub) -> agent::AgentOptions {
     let clock = hub.clock().clone();
     let engine = agent::EngineOptions {
         agent: "flotilla-server".to_owned(),
         ..agent::EngineOptions::new(move || clock.now())
     };
-    agent::Options::new(engine)
+    agent::AgentOptions::new(engine)
 }

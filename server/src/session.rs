@@ -1,4 +1,4 @@
-//! Sessions of people at the console, kept by the hub under a hash of their id.
+//! Console sessions, stored by the hub under a hash of their id.
 
 use domain::{Timestamp, UserId};
 use hub::{Actor, ActorKind, Hub};
@@ -14,88 +14,88 @@ use crate::site::Site;
 /// Name of the cookie.
 pub const COOKIE: &str = "flotilla_session";
 
-/// A session not used for so long is over.
-const IDLE: Duration = Duration::hours(12);
-/// A session is over after so long, used or not, in milliseconds.
-const LONGEST_MILLIS: i64 = 7 * 24 * 3_600_000;
-/// A session in use is written again after so long, in milliseconds; not with every request.
-const TOUCH_MILLIS: i64 = 10 * 60_000;
+/// A session expires after this time without use.
+const IDLE_TIMEOUT: Duration = Duration::hours(12);
+/// A session expires after this time even if used, in milliseconds.
+const MAX_AGE_MILLIS: i64 = 7 * 24 * 3_600_000;
+/// A session in use is refreshed at most this often, in milliseconds.
+const REFRESH_MILLIS: i64 = 10 * 60_000;
 
-/// Under which key the person is kept in the session.
-const PERSON: &str = "person";
+/// Key of the user in the session's data.
+const USER_KEY: &str = "person";
 
-/// Who is signed in.
+/// The signed-in user.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Person {
+struct SignedInUser {
     user: UserId,
     name: String,
-    since: Timestamp,
-    touched: Timestamp,
+    signed_in_at: Timestamp,
+    refreshed_at: Timestamp,
 }
 
 /// The layer that reads and writes the cookie.
-pub fn layer(site: &Site) -> SessionManagerLayer<Sessions> {
-    SessionManagerLayer::new(Sessions(site.hub().clone()))
+pub fn session_layer(site: &Site) -> SessionManagerLayer<HubSessionStore> {
+    SessionManagerLayer::new(HubSessionStore(site.hub().clone()))
         .with_name(COOKIE)
         .with_http_only(true)
         .with_same_site(SameSite::Lax)
         .with_secure(site.secure_cookies())
-        .with_expiry(Expiry::OnInactivity(IDLE))
+        .with_expiry(Expiry::OnInactivity(IDLE_TIMEOUT))
 }
 
-/// Begins a session: a new id, whatever id the browser came with (session fixation).
+/// Starts a session with a new id, whatever id the browser sent (against session fixation).
 ///
 /// # Errors
 /// The session could not be stored.
-pub async fn begin(
+pub async fn start_session(
     session: &Session,
     person: hub::Session,
     now: Timestamp,
 ) -> std::result::Result<(), String> {
-    let person = Person { user: person.user, name: person.name, since: now, touched: now };
+    let person = SignedInUser { user: person.user, name: person.name, signed_in_at: now, refreshed_at: now };
     session.clear().await;
     session.cycle_id().await.map_err(|error| error.to_string())?;
-    session.insert(PERSON, person).await.map_err(|error| error.to_string())
+    session.insert(USER_KEY, person).await.map_err(|error| error.to_string())
 }
 
 /// Ends a session.
 ///
 /// # Errors
 /// The session could not be removed.
-pub async fn end(session: &Session) -> std::result::Result<(), String> {
+pub async fn end_session(session: &Session) -> std::result::Result<(), String> {
     session.flush().await.map_err(|error| error.to_string())
 }
 
-/// Who is signed in, if somebody is and the session has not grown too old.
-pub async fn actor(session: &Session, now: Timestamp) -> Option<Actor> {
-    let mut person: Person = session.get(PERSON).await.ok()??;
-    if now.since(person.since) > LONGEST_MILLIS {
-        // Not ending it is harmless: it is refused again, and retention removes it.
-        let _ = end(session).await;
+/// The signed-in user, if there is one and the session has not expired.
+pub async fn session_actor(session: &Session, now: Timestamp) -> Option<Actor> {
+    let mut person: SignedInUser = session.get(USER_KEY).await.ok()??;
+    if now.millis_since(person.signed_in_at) > MAX_AGE_MILLIS {
+        // A failure is harmless: the session is rejected again, and retention deletes it.
+        let _ = end_session(session).await;
         return None;
     }
     let actor = Actor::new(person.name.clone(), ActorKind::Session(person.user));
-    if now.since(person.touched) > TOUCH_MILLIS {
-        person.touched = now;
-        // A session that could not be renewed only ends earlier.
-        let _ = session.insert(PERSON, person).await;
+    if now.millis_since(person.refreshed_at) > REFRESH_MILLIS {
+        person.refreshed_at = now;
+        // If the refresh fails, the session only expires earlier.
+        let _ = session.insert(USER_KEY, person).await;
     }
     Some(actor)
 }
 
 /// Sessions in the hub's database.
 #[derive(Clone)]
-pub struct Sessions(Hub);
+pub struct HubSessionStore(Hub);
 
-impl std::fmt::Debug for Sessions {
+impl std::fmt::Debug for HubSessionStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Sessions")
     }
 }
 
 #[async_trait::async_trait]
-impl SessionStore for Sessions {
-    /// An id is 128 random bits: two sessions never have the same, so a new one is saved like any.
+impl SessionStore for HubSessionStore {
+    /// An id is 128 random bits, so collisions are not checked.
     async fn create(&self, record: &mut Record) -> Result<()> {
         self.save(record).await
     }
@@ -103,27 +103,27 @@ impl SessionStore for Sessions {
     async fn save(&self, record: &Record) -> Result<()> {
         let data = serde_json::to_string(&record.data).map_err(|error| Error::Encode(error.to_string()))?;
         let millis = record.expiry_date.unix_timestamp().saturating_mul(1000);
-        let saved = self.0.session_save(&record.id.to_string(), &data, Timestamp::from_millis(millis)).await;
-        saved.map_err(backend)
+        let saved = self.0.save_session(&record.id.to_string(), &data, Timestamp::from_millis(millis)).await;
+        saved.map_err(backend_error)
     }
 
     async fn load(&self, id: &Id) -> Result<Option<Record>> {
-        let Some(text) = self.0.session_load(&id.to_string()).await.map_err(backend)? else {
+        let Some(text) = self.0.load_session(&id.to_string()).await.map_err(backend_error)? else {
             return Ok(None);
         };
         let data = serde_json::from_str(&text).map_err(|error| Error::Decode(error.to_string()))?;
         let now = OffsetDateTime::from_unix_timestamp(self.0.clock().now().millis() / 1000);
-        // The store has already left out what is over; from here on the session lives as long as one just written.
-        let expiry_date = now.unwrap_or(OffsetDateTime::UNIX_EPOCH).saturating_add(IDLE);
+        // The hub returns no expired session; a loaded session expires like one just written.
+        let expiry_date = now.unwrap_or(OffsetDateTime::UNIX_EPOCH).saturating_add(IDLE_TIMEOUT);
         Ok(Some(Record { id: *id, data, expiry_date }))
     }
 
     async fn delete(&self, id: &Id) -> Result<()> {
-        self.0.session_delete(&id.to_string()).await.map_err(backend)
+        self.0.delete_session(&id.to_string()).await.map_err(backend_error)
     }
 }
 
-/// Without its source: that may name the database's address.
-fn backend(error: hub::Error) -> Error {
+/// Without the source error, which may contain the database's address.
+fn backend_error(error: hub::Error) -> Error {
     Error::Backend(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! What every handler may use: the hub and what the server adds to it, in one cheap handle.
+//! Shared state of all handlers: the hub and the server's own state, in one handle that is cheap to clone.
 
 use std::sync::Arc;
 
@@ -7,39 +7,39 @@ use hub::Hub;
 use leptos::config::LeptosOptions;
 use tokio_util::sync::CancellationToken;
 
-use crate::agents::AgentAccess;
-use crate::assets::Shelf;
-use crate::attempts::Attempts;
-use crate::demo::Levers;
-use crate::idempotency::InFlight;
+use crate::agents::AgentEndpoint;
+use crate::assets::StaticAssets;
+use crate::attempts::FailedAttempts;
+use crate::demo::FaultControls;
+use crate::idempotency::InFlightKeys;
 use crate::metrics::Metrics;
 
-/// How a site is put together.
-pub struct Options {
+/// Options of a [`Site`].
+pub struct SiteOptions {
     /// The control plane.
     pub hub: Hub,
-    /// The built files of the console.
-    pub shelf: Shelf,
-    /// The demo's levers, on a demo.
-    pub demo: Option<Arc<Levers>>,
-    /// How agents reach the server, if they can.
-    pub agents: Option<AgentAccess>,
+    /// The console's static assets.
+    pub static_assets: StaticAssets,
+    /// Fault injection, in the demo only.
+    pub fault_controls: Option<Arc<FaultControls>>,
+    /// The agents' endpoint, if configured.
+    pub agent_endpoint: Option<AgentEndpoint>,
     /// Whether cookies are sent over https only; off for plain http on loopback.
     pub secure_cookies: bool,
-    /// Says whether the loops run; `/readyz` asks.
+    /// Whether the loops run, for `/readyz`.
     pub loops_alive: Arc<dyn Fn() -> bool + Send + Sync>,
-    /// Ends streams that would otherwise go on for an hour.
+    /// Cancelled at shutdown; ends open streams.
     pub stop: CancellationToken,
 }
 
-impl Options {
-    /// A site over this hub with nothing else: no built files, no demo, cookies for plain http.
+impl SiteOptions {
+    /// Options with this hub only: no static assets, no demo, no agents, cookies for plain http.
     pub fn bare(hub: Hub) -> Self {
         Self {
             hub,
-            shelf: Shelf::default(),
-            demo: None,
-            agents: None,
+            static_assets: StaticAssets::default(),
+            fault_controls: None,
+            agent_endpoint: None,
             secure_cookies: false,
             loops_alive: Arc::new(|| true),
             stop: CancellationToken::new(),
@@ -47,24 +47,25 @@ impl Options {
     }
 }
 
-/// The running site. Every clone is the same.
+/// Shared state of all handlers. Clones share it.
 #[derive(Clone)]
-pub struct Site(Arc<Inner>);
+pub struct Site(Arc<SiteInner>);
 
-struct Inner {
-    options: Options,
+struct SiteInner {
+    options: SiteOptions,
     leptos: LeptosOptions,
-    attempts: Attempts,
-    in_flight: InFlight,
+    failed_attempts: FailedAttempts,
+    in_flight: InFlightKeys,
     metrics: Metrics,
 }
 
 impl Site {
-    /// Puts a site together.
-    pub fn new(options: Options) -> Self {
+    /// Creates the state.
+    pub fn new(options: SiteOptions) -> Self {
         let leptos = LeptosOptions::builder().output_name("frontend").build();
-        let (attempts, in_flight, metrics) = (Attempts::default(), InFlight::default(), Metrics::default());
-        Self(Arc::new(Inner { options, leptos, attempts, in_flight, metrics }))
+        let (attempts, in_flight, metrics) =
+            (FailedAttempts::default(), InFlightKeys::default(), Metrics::default());
+        Self(Arc::new(SiteInner { options, leptos, failed_attempts: attempts, in_flight, metrics }))
     }
 
     /// The control plane.
@@ -72,26 +73,26 @@ impl Site {
         &self.0.options.hub
     }
 
-    /// The built files of the console.
-    pub fn shelf(&self) -> &Shelf {
-        &self.0.options.shelf
+    /// The console's static assets.
+    pub fn static_assets(&self) -> &StaticAssets {
+        &self.0.options.static_assets
     }
 
-    /// The demo's levers, on a demo.
-    pub fn demo(&self) -> Option<&Arc<Levers>> {
-        self.0.options.demo.as_ref()
+    /// Fault injection, in the demo only.
+    pub fn fault_controls(&self) -> Option<&Arc<FaultControls>> {
+        self.0.options.fault_controls.as_ref()
     }
 
-    /// How agents reach the server.
+    /// The agents' endpoint.
     ///
     /// # Errors
-    /// They can't.
-    pub fn agents(&self) -> Result<&AgentAccess, hub::Error> {
+    /// The server has no agents' listener.
+    pub fn agent_endpoint(&self) -> Result<&AgentEndpoint, hub::Error> {
         let none = || {
-            let why = "This server takes no agents: start it with --agent-listen.";
-            hub::Error::NotNow(domain::can::WhyNot(why.to_owned()))
+            let why = "This server has no listener for agents: start it with --agent-listen.";
+            hub::Error::FailedPrecondition(domain::actions::ActionUnavailable(why.to_owned()))
         };
-        self.0.options.agents.as_ref().ok_or_else(none)
+        self.0.options.agent_endpoint.as_ref().ok_or_else(none)
     }
 
     /// Whether cookies are sent over https only.
@@ -104,22 +105,22 @@ impl Site {
         (self.0.options.loops_alive)()
     }
 
-    /// Cancelled when the server is to end.
+    /// Cancelled at shutdown.
     pub fn stop(&self) -> &CancellationToken {
         &self.0.options.stop
     }
 
-    /// Who tried to sign in lately.
-    pub fn attempts(&self) -> &Attempts {
-        &self.0.attempts
+    /// Recent failed sign-ins.
+    pub fn failed_attempts(&self) -> &FailedAttempts {
+        &self.0.failed_attempts
     }
 
-    /// Requests with an `Idempotency-Key` that are being carried out.
-    pub fn in_flight(&self) -> &InFlight {
+    /// Requests with an `Idempotency-Key` in progress.
+    pub fn in_flight(&self) -> &InFlightKeys {
         &self.0.in_flight
     }
 
-    /// What is counted.
+    /// The metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.0.metrics
     }

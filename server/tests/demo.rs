@@ -1,20 +1,20 @@
-//! The real binary's demo: it comes up alive, can be broken, and is as it was after a restart.
+//! The demo of the real binary: startup, fault injection, restart.
 
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use domain::release::State;
+use domain::release::ReleaseState;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
-use wire::{BreakRequest, Breakage, Client};
+use wire::{Client, ClusterFault, FaultRequest};
 
-struct Demo {
+struct DemoServer {
     child: Child,
     client: Client,
 }
 
-impl Demo {
+impl DemoServer {
     async fn start(folder: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_flotilla-server"))
             .args(["--log", "error", "demo", "--steady", "--port", "0", "--data"])
@@ -24,79 +24,82 @@ impl Demo {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         loop {
-            let line = lines.next_line().await.unwrap().expect("it says that it is ready");
+            let line = lines.next_line().await.unwrap().expect("the server prints that it is ready");
             if line.starts_with("Flotilla is ready at http://127.0.0.1:") {
                 break;
             }
-            said.push(line);
+            output.push(line);
         }
-        let said = said.join("\n");
-        assert!(said.contains("Sign in as \"demo\"") && said.contains("cli.env"), "{said}");
+        let output = output.join("\n");
+        assert!(output.contains("Sign in as \"demo\"") && output.contains("cli.env"), "{output}");
         let env = std::fs::read_to_string(folder.join("cli.env")).unwrap();
         let value =
             |name: &str| env.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('=')).unwrap();
         Self { child, client: Client::new(value("FLOTILLA_SERVER"), value("FLOTILLA_TOKEN")).unwrap() }
     }
 
-    async fn all_healthy(&self) {
-        while self.client.workload_status("lighthouse", None).await.unwrap().counts.healthy() != 4 {
+    async fn wait_for_healthy(&self) {
+        while self.client.get_workload_status("lighthouse", None).await.unwrap().counts.healthy() != 4 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
 
-    async fn end(mut self) {
+    async fn stop(mut self) {
         let pid = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
         assert!(self.child.wait().await.unwrap().success());
     }
 }
 
-async fn whole_life(folder: &Path) {
-    let demo = Demo::start(folder).await;
-    demo.all_healthy().await;
+async fn run_scenario(folder: &Path) {
+    let demo = DemoServer::start(folder).await;
+    demo.wait_for_healthy().await;
     let break_it = async |cluster: &str, breakage| {
-        demo.client.cluster_break(cluster, &BreakRequest { workload: String::new(), breakage }).await
+        demo.client.inject_fault(cluster, &FaultRequest { workload: String::new(), fault: breakage }).await
     };
-    let done = break_it("eu-west-2", Breakage::ChangeReplicas).await.unwrap();
+    let done = break_it("eu-west-2", ClusterFault::ChangeReplicas).await.unwrap();
     assert_eq!(done, "Deployment harbor/lighthouse on eu-west-2: replicas were changed from 2 to 5 by hand.");
-    let none = break_it("eu-west-3", Breakage::DeleteObject).await.unwrap_err();
-    assert_eq!((none.code(), &*none.to_string()), ("NotNow", "Nothing of Flotilla's runs on eu-west-3 yet."));
-    assert!(break_it("nowhere", Breakage::Offline).await.unwrap_err().is_not_found());
-    break_it("us-east-2", Breakage::Offline).await.unwrap();
-    let unknown = async || demo.client.release_get("lighthouse", "us-east-2").await.unwrap().state;
-    while unknown().await != State::Unknown {
+    let none = break_it("eu-west-3", ClusterFault::DeleteObject).await.unwrap_err();
+    assert_eq!(
+        (none.code(), &*none.to_string()),
+        ("NotNow", "eu-west-3 has no objects that Flotilla applied.")
+    );
+    assert!(break_it("nowhere", ClusterFault::Offline).await.unwrap_err().is_not_found());
+    break_it("us-east-2", ClusterFault::Offline).await.unwrap();
+    let unknown = async || demo.client.get_release("lighthouse", "us-east-2").await.unwrap().state;
+    while unknown().await != ReleaseState::Unknown {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    break_it("us-east-2", Breakage::Online).await.unwrap();
-    demo.all_healthy().await;
-    let revisions = demo.client.workload_revisions("lighthouse", &Default::default()).await.unwrap().total;
-    demo.end().await;
+    break_it("us-east-2", ClusterFault::Online).await.unwrap();
+    demo.wait_for_healthy().await;
+    let revisions = demo.client.list_revisions("lighthouse", &Default::default()).await.unwrap().total;
+    demo.stop().await;
 
-    let again = Demo::start(folder).await;
-    again.all_healthy().await;
-    let kept = again.client.workload_revisions("lighthouse", &Default::default()).await.unwrap().total;
-    assert_eq!((revisions, kept), (1, 1), "a restart publishes nothing");
-    again.end().await;
+    let again = DemoServer::start(folder).await;
+    again.wait_for_healthy().await;
+    let after = again.client.list_revisions("lighthouse", &Default::default()).await.unwrap().total;
+    assert_eq!((revisions, after), (1, 1), "a restart publishes nothing");
+    again.stop().await;
 }
 
 #[tokio::test]
-async fn the_demo_comes_up_alive_can_be_broken_and_survives_a_restart() {
+async fn the_demo_starts_healthy_accepts_faults_and_survives_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let life = tokio::time::timeout(Duration::from_secs(180), whole_life(folder.path())).await;
-    life.expect("the demo gets there");
+    let life = tokio::time::timeout(Duration::from_secs(180), run_scenario(folder.path())).await;
+    life.expect("the scenario completes in 180 s");
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_lets_one_in_is_readable_by_its_owner_only() {
+async fn the_credentials_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
-    let demo = Demo::start(folder.path()).await;
+    let demo = DemoServer::start(folder.path()).await;
     for file in ["cli.env", "password", "flotilla.db"] {
         let mode = std::fs::metadata(folder.path().join(file)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
-    demo.end().await;
+    demo.stop().await;
 }

@@ -1,11 +1,11 @@
-//! The real server, killed at every place between the call to publish and the last confirmation (P1, P2).
+//! The real server, killed at every failpoint between the publish call and the last report (P1, P2).
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use hub::{Actor, ActorKind, Clock, Config, Hub};
-use kubesim::Cluster;
+use hub::{Actor, ActorKind, Clock, Hub, HubConfig};
+use kubesim::SimCluster;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
@@ -25,35 +25,37 @@ spec:
         - {name: web, image: 'docker.io/library/nginx:1.29.3'}
 ";
 
-/// What outlives the server: its folder, its clusters.
-struct World {
+/// What outlives the server process: data folder and clusters.
+struct TestEnvironment {
     folder: tempfile::TempDir,
-    clusters: Vec<(Cluster, kubesim::Server)>,
+    clusters: Vec<(SimCluster, kubesim::ServerHandle)>,
     token: String,
 }
 
-impl World {
+impl TestEnvironment {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let token = token(folder.path()).await;
+        let token = create_token(folder.path()).await;
         let mut clusters = Vec::new();
         for name in CLUSTERS {
-            let cluster =
-                Cluster::new(kubesim::Options { name: name.to_owned(), ..kubesim::Options::default() });
+            let cluster = SimCluster::new(kubesim::SimOptions {
+                name: name.to_owned(),
+                ..kubesim::SimOptions::default()
+            });
             let server = cluster.serve(([127, 0, 0, 1], 0).into()).await.unwrap();
             clusters.push((cluster, server));
         }
-        let world = Self { folder, clusters, token };
-        std::fs::write(world.kubeconfig(), world.contexts()).unwrap();
-        world
+        let fixture = Self { folder, clusters, token };
+        std::fs::write(fixture.kubeconfig_path(), fixture.kubeconfig_json()).unwrap();
+        fixture
     }
 
-    fn kubeconfig(&self) -> PathBuf {
+    fn kubeconfig_path(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
     }
 
     /// One kubeconfig with a context per cluster. JSON is YAML.
-    fn contexts(&self) -> String {
+    fn kubeconfig_json(&self) -> String {
         let all = |make: &dyn Fn(&str, String) -> Value| -> Vec<Value> {
             self.clusters.iter().map(|(cluster, server)| make(cluster.name(), server.url())).collect()
         };
@@ -67,13 +69,13 @@ impl World {
         .to_string()
     }
 
-    /// Starts the server; without an address if it died before it was ready.
-    async fn serve(&self, failpoint: &str) -> Server {
+    /// Starts the server; without a URL if it died before it was ready.
+    async fn serve(&self, failpoint: &str) -> ServerProcess {
         let mut child = Command::new(env!("CARGO_BIN_EXE_flotilla-server"))
             .args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--data"])
             .arg(self.folder.path())
             .arg("--kubeconfig")
-            .arg(self.kubeconfig())
+            .arg(self.kubeconfig_path())
             .env("FLOTILLA_FAILPOINT", failpoint)
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -87,20 +89,20 @@ impl World {
                 break;
             }
         }
-        wire::tls::choose_provider();
-        Server { child, url, http: reqwest::Client::new(), token: self.token.clone() }
+        wire::tls::install_crypto_provider();
+        ServerProcess { child, url, http: reqwest::Client::new(), token: self.token.clone() }
     }
 }
 
-/// A token, made before the server runs.
-async fn token(folder: &Path) -> String {
+/// An API token, created before the server runs.
+async fn create_token(folder: &Path) -> String {
     let database = format!("sqlite://{}", folder.join("flotilla.db").display());
-    let hub = Hub::open(Config { database, clock: Clock::system() }).await.unwrap();
+    let hub = Hub::open(HubConfig { database, clock: Clock::system() }).await.unwrap();
     let user = hub.ensure_user("ada", "correct horse battery").await.unwrap();
     let actor = Actor::new("ada", ActorKind::Session(user));
-    let secret = hub.token_create(&actor, "test", 1).await.unwrap().secret;
+    let secret = hub.create_token(&actor, "test", 1).await.unwrap().secret;
     drop(hub);
-    // SQLite serves one server at a time, and the connections of this one close on their own time.
+    // SQLite allows one server at a time, and the connections of this one close asynchronously.
     let lock = std::fs::File::open(folder.join("flotilla.db.lock")).unwrap();
     while lock.try_lock().is_err() {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -108,15 +110,15 @@ async fn token(folder: &Path) -> String {
     secret
 }
 
-struct Server {
+struct ServerProcess {
     child: Child,
     url: Option<String>,
     http: reqwest::Client,
     token: String,
 }
 
-impl Server {
-    /// Sends it; `None` if the connection broke.
+impl ServerProcess {
+    /// Sends a request; `None` if the connection broke.
     async fn post(&self, path: &str, key: &str, body: &Value) -> Option<(u16, Value)> {
         let url = format!("{}/api/v1/projects/default/{path}", self.url.as_ref()?);
         let request = self.http.post(url).bearer_auth(&self.token).header("idempotency-key", key).json(body);
@@ -130,40 +132,40 @@ impl Server {
         self.http.get(url).bearer_auth(&self.token).send().await.unwrap().json().await.unwrap()
     }
 
-    /// Makes and publishes the workload, each under its own key however often this is called.
-    async fn publish(&self) -> Option<(u16, Value)> {
-        let made = self.post("workloads", "create-1", &web()).await?;
-        assert_eq!(made.0, 201, "{}", made.1);
+    /// Creates and publishes the workload, each with a constant idempotency key.
+    async fn create_and_publish(&self) -> Option<(u16, Value)> {
+        let created = self.post("workloads", "create-1", &web_workload()).await?;
+        assert_eq!(created.0, 201, "{}", created.1);
         self.post("workloads/web:publish", "publish-1", &json!({ "message": "once" })).await
     }
 }
 
-fn web() -> Value {
+fn web_workload() -> Value {
     json!({
         "name": "web",
         "spec": {
             "namespace": "apps",
             "source": { "type": "yaml", "files": [{ "name": "web.yaml", "text": MANIFESTS }] },
             "placement": { "predicates": [{ "names": CLUSTERS }] },
-            "rollout": { "waves": [{ "name": "canary", "take": 1 }, { "name": "rest" }] }
+            "rollout": { "waves": [{ "name": "canary", "maxClusters": 1 }, { "name": "rest" }] }
         }
     })
 }
 
-/// Publishes on a server that dies at `failpoint`, starts it again, and sees that everything was done once.
-async fn survives(failpoint: &str) {
-    let world = World::new().await;
-    let mut armed = world.serve(failpoint).await;
-    let lost = armed.publish().await;
+/// Publishes on a server that dies at `failpoint`, restarts it, and asserts that everything was executed once.
+async fn assert_survives(failpoint: &str) {
+    let fixture = TestEnvironment::new().await;
+    let mut armed = fixture.serve(failpoint).await;
+    let lost = armed.create_and_publish().await;
     let died = tokio::time::timeout(Duration::from_secs(60), armed.child.wait()).await;
     let died = died.unwrap_or_else(|_| panic!("{failpoint}: the server did not die")).unwrap();
     assert!(!died.success(), "{failpoint}: {died}");
 
-    let server = world.serve("").await;
-    let accepted = server.publish().await.unwrap();
+    let server = fixture.serve("").await;
+    let accepted = server.create_and_publish().await.unwrap();
     assert_eq!((accepted.0, &accepted.1["revision"]), (202, &json!(1)), "{failpoint}: {}", accepted.1);
     if let Some(first) = lost {
-        assert_eq!(first, accepted, "{failpoint}: the answer of the first try is repeated");
+        assert_eq!(first, accepted, "{failpoint}: the first response is replayed");
     }
     loop {
         let status = server.get("workloads/web/status").await;
@@ -174,7 +176,7 @@ async fn survives(failpoint: &str) {
     }
     let revisions = server.get("workloads/web/revisions").await;
     assert_eq!(revisions["total"], 1, "{failpoint}: one revision per accepted publish");
-    for (cluster, _) in &world.clusters {
+    for (cluster, _) in &fixture.clusters {
         let deployment = cluster.get(("apps/v1", "Deployment"), ("apps", "web")).unwrap();
         assert_eq!(
             deployment["metadata"]["generation"],
@@ -186,34 +188,34 @@ async fn survives(failpoint: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p1_a_server_killed_at_any_place_of_a_publish_loses_nothing_and_does_nothing_twice() {
+async fn p1_a_server_killed_at_any_failpoint_of_a_publish_loses_nothing_and_repeats_nothing() {
     for failpoint in hub::FAILPOINTS {
-        let done = tokio::time::timeout(Duration::from_secs(120), survives(failpoint)).await;
+        let done = tokio::time::timeout(Duration::from_secs(120), assert_survives(failpoint)).await;
         done.unwrap_or_else(|_| panic!("{failpoint}: not everything became healthy"));
     }
 }
 
 #[tokio::test]
-async fn a_server_told_to_end_ends_in_order() {
-    let world = World::new().await;
-    let mut server = world.serve("").await;
-    server.publish().await.unwrap();
+async fn a_server_shuts_down_in_order_on_sigterm() {
+    let fixture = TestEnvironment::new().await;
+    let mut server = fixture.serve("").await;
+    server.create_and_publish().await.unwrap();
     let pid = server.child.id().unwrap();
-    let told = Command::new("kill").args(["-TERM", &pid.to_string()]).status().await.unwrap();
-    assert!(told.success());
+    let sent = Command::new("kill").args(["-TERM", &pid.to_string()]).status().await.unwrap();
+    assert!(sent.success());
     let ended = tokio::time::timeout(Duration::from_secs(30), server.child.wait()).await.unwrap().unwrap();
     assert!(ended.success(), "{ended}");
 }
 
 #[tokio::test]
-async fn a_second_server_on_the_same_folder_is_refused_and_says_why() {
-    let world = World::new().await;
-    let first = world.serve("").await;
+async fn a_second_server_on_the_same_folder_fails_with_the_reason() {
+    let fixture = TestEnvironment::new().await;
+    let first = fixture.serve("").await;
     let mut second = Command::new(env!("CARGO_BIN_EXE_flotilla-server"));
-    second.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(world.folder.path()).kill_on_drop(true);
+    second.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(fixture.folder.path()).kill_on_drop(true);
     let ended = tokio::time::timeout(Duration::from_secs(60), second.output()).await.unwrap().unwrap();
     assert_eq!(ended.status.code(), Some(1), "{ended:?}");
-    let said = String::from_utf8(ended.stderr).unwrap();
-    assert!(said.contains("another server uses ") && said.contains("PostgreSQL serves many"), "{said}");
-    assert_eq!(first.publish().await.unwrap().0, 202, "the first one is not disturbed");
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert!(stderr.contains("another server uses ") && stderr.contains("PostgreSQL serves many"), "{stderr}");
+    assert_eq!(first.create_and_publish().await.unwrap().0, 202, "the first server is not affected");
 }

@@ -1,8 +1,8 @@
-// The guard rails as the browser runs them, in Node: `cargo xtask test` compares what they say with what the same rules
-// say natively, `cargo xtask bench guard` takes their time.
+// Runs the WASM build of the guard rails in Node. `cargo xtask test` compares its findings with those of the native
+// build; `cargo xtask bench guard` measures its run time.
 //
-//   node rails.mjs say GLUE SCHEMA OUT FOLDER…   checks every manifest below the folders, alone and with its neighbours;
-//                                                writes [{name, files, said}]
+//   node rails.mjs say GLUE SCHEMA OUT FOLDER…     checks every manifest below the folders, alone and with the other
+//                                                  files of its folder; writes [{name, files, said}] to OUT
 //   node rails.mjs time GLUE SCHEMA OBJECTS RUNS   prints medians
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -12,9 +12,9 @@ import { performance } from "node:perf_hooks";
 
 const [task, glue, schema, ...rest] = process.argv.slice(2);
 const { Rails } = createRequire(import.meta.url)(glue);
-const written = readFileSync(schema, "utf8");
+const schemaText = readFileSync(schema, "utf8");
 
-/** One case for every folder with manifests, and one for every manifest in it. */
+/** One case for each manifest, and one for each folder with several manifests. */
 function cases(folder) {
   const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
   const files = entries
@@ -22,20 +22,20 @@ function cases(folder) {
     .map((entry) => ({ name: entry.name, text: readFileSync(join(folder, entry.name), "utf8") }));
   const alone = files.map((file) => ({ name: join(folder, file.name), files: [file] }));
   const together = files.length > 1 ? [{ name: folder, files }] : [];
-  const below = entries.filter((entry) => entry.isDirectory()).flatMap((entry) => cases(join(folder, entry.name)));
-  return [...alone, ...together, ...below];
+  const nested = entries.filter((entry) => entry.isDirectory()).flatMap((entry) => cases(join(folder, entry.name)));
+  return [...alone, ...together, ...nested];
 }
 
 function say([out, ...folders]) {
-  const rails = new Rails(written);
-  const said = folders.flatMap(cases).map((one) => ({ ...one, said: rails.check(JSON.stringify(one.files)) }));
-  writeFileSync(out, JSON.stringify(said));
-  console.log(`${said.length} cases`);
+  const rails = new Rails(schemaText);
+  const results = folders.flatMap(cases).map((item) => ({ ...item, said: rails.check(JSON.stringify(item.files)) }));
+  writeFileSync(out, JSON.stringify(results));
+  console.log(`${results.length} cases`);
 }
 
-/** Half Deployments, half Services of them: the same shape as the native benchmark's. */
+/** Half Deployments, half Services for them, like the objects of the native benchmark. */
 function manifests(objects) {
-  const one = (n) => `apiVersion: apps/v1
+  const manifest = (n) => `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: app-${n}}
 spec:
@@ -56,25 +56,25 @@ kind: Service
 metadata: {name: app-${n}}
 spec: {selector: {app: app-${n}}, ports: [{port: 80, targetPort: http}]}
 `;
-  return Array.from({ length: Math.ceil(objects / 2) }, (_, n) => one(n)).join("---\n");
+  return Array.from({ length: Math.ceil(objects / 2) }, (_, n) => manifest(n)).join("---\n");
 }
 
 function time([objects, runs]) {
   const files = JSON.stringify([{ name: "app.yaml", text: manifests(Number(objects)) }]);
   const median = (work) => {
     const times = Array.from({ length: Number(runs) }, () => {
-      const begun = performance.now();
+      const start = performance.now();
       work();
-      return performance.now() - begun;
+      return performance.now() - start;
     });
     return times.sort((a, b) => a - b)[times.length >> 1].toFixed(1);
   };
-  const rails = new Rails(written);
-  const bare = new Rails('{"minor":0,"kinds":{},"shared":[]}');
+  const rails = new Rails(schemaText);
+  const withoutSchema = new Rails('{"minor":0,"kinds":{},"shared":[]}');
   console.log(`guard rails in WASM, ${objects} objects`);
-  console.log(`  reading the schema, once        ${median(() => new Rails(written).free())} ms`);
-  console.log(`  manifests and rules             ${median(() => bare.check(files))} ms`);
-  console.log(`  the same with the schema        ${median(() => rails.check(files))} ms`);
+  console.log(`  parse the schema, once          ${median(() => new Rails(schemaText).free())} ms`);
+  console.log(`  manifests and rules             ${median(() => withoutSchema.check(files))} ms`);
+  console.log(`  manifests, rules and schema     ${median(() => rails.check(files))} ms`);
 }
 
 ({ say, time })[task](rest);

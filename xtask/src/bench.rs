@@ -1,15 +1,15 @@
-//! `cargo xtask bench NAME`: hands over to the benchmark program, built for release.
+//! `cargo xtask bench NAME`: builds the benchmark program for release and runs it.
 
 use anyhow::{Result, ensure};
 
 use crate::paths::Paths;
 use crate::{demo, postgres, rails, setup, site, step};
 
-/// Its output is the result, so it goes straight to the terminal.
+/// Runs a benchmark. Its output is the result, so it is not redirected to a log.
 pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
     match name {
-        "page" => return page(paths),
-        "real" => return real(paths, args),
+        "page" => return bench_page(paths),
+        "real" => return bench_real(paths, args),
         _ => {}
     }
     site::build(paths)?;
@@ -30,34 +30,34 @@ pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
     cargo.env("FLOTILLA_SITE", paths.site());
     let status = cargo.status()?;
     ensure!(status.success(), "the benchmark {name} failed ({status})");
-    if name == "guard" { rails::time(paths) } else { Ok(()) }
+    if name == "guard" { rails::measure(paths) } else { Ok(()) }
 }
 
 /// The console's first load in a real browser: bytes and times.
-fn page(paths: &Paths) -> Result<()> {
+fn bench_page(paths: &Paths) -> Result<()> {
     setup::npm::ensure(paths, "end2end")?;
     let chromium = setup::chromium::ensure(paths)?;
     site::build(paths)?;
-    demo::server(paths, true)?;
-    let mut node = paths.tool("node");
+    demo::build_server(paths, true)?;
+    let mut node = paths.command("node");
     node.arg("bench/page.mjs").current_dir(paths.root.join("end2end"));
     node.env("FLOTILLA_CHROMIUM", chromium);
-    node.env("FLOTILLA_SERVER", paths.bin("flotilla-server", true));
+    node.env("FLOTILLA_SERVER", paths.binary("flotilla-server", true));
     node.env("FLOTILLA_SITE", paths.site());
-    node.env("FLOTILLA_PORT", postgres::free_port()?.to_string());
+    node.env("FLOTILLA_PORT", postgres::find_free_port()?.to_string());
     let status = node.status()?;
     ensure!(status.success(), "the benchmark page failed ({status})");
     Ok(())
 }
 
-/// Real control planes, the server and agents, each a process of its own. Nobody looks at a page, so none is built.
-fn real(paths: &Paths, args: &[String]) -> Result<()> {
+/// Real control planes, the server and agents, each in a separate process. The console is not built.
+fn bench_real(paths: &Paths, args: &[String]) -> Result<()> {
     let programs = setup::kube::ensure(paths)?;
     let mut cargo = paths.cargo();
     // One invocation: with other features the server would be compiled a second time.
     cargo.args(["build", "--release", "-p", "server", "-p", "agent", "--features", "server/bench", "--bins"]);
     step::run(paths, "server, agent and benchmarks", &mut cargo)?;
-    let mut bench = paths.tool(paths.bin("flotilla-bench", true));
+    let mut bench = paths.command(paths.binary("flotilla-bench", true));
     let status = bench.arg("real").args(args).env("FLOTILLA_KUBE_BIN", programs).status()?;
     ensure!(status.success(), "the benchmark real failed ({status})");
     Ok(())

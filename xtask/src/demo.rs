@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: builds all of it, then becomes the server. The server prints its own ready line.
+//! `cargo xtask demo`: builds everything, then replaces itself by the server, which prints the ready line.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,15 +9,15 @@ use crate::DemoArgs;
 use crate::paths::Paths;
 use crate::{program, site, step};
 
-/// Builds, then starts.
+/// Builds the console and the programs, then starts the server.
 pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
     site::build(paths)?;
-    server(paths, args.release)?;
-    become_it(&mut command(paths, args))
+    build_server(paths, args.release)?;
+    exec(&mut server_command(paths, args))
 }
 
-/// Server and command line tool.
-pub fn server(paths: &Paths, release: bool) -> Result<()> {
+/// Builds the server and the command line.
+pub fn build_server(paths: &Paths, release: bool) -> Result<()> {
     if !release {
         return program::build(paths, "server", &["server", "cli"]);
     }
@@ -26,10 +26,10 @@ pub fn server(paths: &Paths, release: bool) -> Result<()> {
     step::run(paths, "server", &mut cargo).map(drop)
 }
 
-/// The demo server's command line.
-pub fn command(paths: &Paths, args: &DemoArgs) -> Command {
-    let mut server = paths.tool(paths.bin("flotilla-server", args.release));
-    let data = args.data.clone().map_or_else(|| paths.root.join(".flotilla"), from_here);
+/// The command that starts the demo server.
+pub fn server_command(paths: &Paths, args: &DemoArgs) -> Command {
+    let mut server = paths.command(paths.binary("flotilla-server", args.release));
+    let data = args.data.clone().map_or_else(|| paths.root.join(".flotilla"), resolve_from_cwd);
     server
         .args(["demo", "--port", &args.port.to_string(), "--data"])
         .arg(data)
@@ -38,20 +38,21 @@ pub fn command(paths: &Paths, args: &DemoArgs) -> Command {
     server
 }
 
-/// The server runs in the repository; a folder on the command line was meant from where the person is.
-fn from_here(folder: PathBuf) -> PathBuf {
+/// Resolves a path of the command line against the caller's working directory, because the server runs in the repository.
+fn resolve_from_cwd(folder: PathBuf) -> PathBuf {
     std::env::current_dir().map_or(folder.clone(), |here| here.join(folder))
 }
 
 #[cfg(unix)]
-fn become_it(command: &mut Command) -> Result<()> {
+fn exec(command: &mut Command) -> Result<()> {
     use std::os::unix::process::CommandExt;
     Err(command.exec()).with_context(|| format!("cannot start {:?}", command.get_program()))
 }
 
 #[cfg(not(unix))]
-fn become_it(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+fn exec(command: &mut Command) -> Result<()> {
+    let status =
+        server_command.status().with_context(|| format!("cannot start {:?}", command.get_program()))?;
     anyhow::ensure!(status.success(), "the server ended with {status}");
     Ok(())
 }

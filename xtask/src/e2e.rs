@@ -1,4 +1,4 @@
-//! Browser scenarios: the demo server as a person starts it, a real Chromium, Playwright.
+//! Browser scenarios: the demo server, a real Chromium, Playwright.
 
 use std::fs;
 use std::process::Command;
@@ -8,37 +8,34 @@ use anyhow::{Result, ensure};
 use crate::paths::Paths;
 use crate::{demo, setup, site, step};
 
-/// `cargo xtask e2e`: Playwright's own output goes straight to the terminal.
+/// `cargo xtask e2e`: the output of Playwright is not redirected to a log.
 pub fn run(paths: &Paths, args: &[String]) -> Result<()> {
-    demo::server(paths, false)?;
-    let mut playwright = prepare(paths)?;
+    demo::build_server(paths, false)?;
+    let mut playwright = playwright_command(paths)?;
     let status = playwright.args(args).status()?;
-    ensure!(
-        status.success(),
-        "scenarios failed; `cargo xtask e2e --ui` or end2end/playwright-report shows where"
-    );
+    ensure!(status.success(), "scenarios failed; see `cargo xtask e2e --ui` or end2end/playwright-report");
     Ok(())
 }
 
-/// The same as one step of `cargo xtask test`.
-pub fn as_step(paths: &Paths) -> Result<()> {
-    demo::server(paths, false)?;
-    let mut playwright = prepare(paths)?;
+/// Runs the scenarios as a step of `cargo xtask test`.
+pub fn run_as_step(paths: &Paths) -> Result<()> {
+    demo::build_server(paths, false)?;
+    let mut playwright = playwright_command(paths)?;
     step::run(paths, "scenarios", playwright.arg("--reporter=line")).map(drop)
 }
 
-fn prepare(paths: &Paths) -> Result<Command> {
+fn playwright_command(paths: &Paths) -> Result<Command> {
     setup::npm::ensure(paths, "end2end")?;
     let chromium = setup::chromium::ensure(paths)?;
     site::build(paths)?;
-    // Fresh for every run, and still there to look at when a scenario failed.
+    // Deleted before a run, not after it, so that the data of a failed scenario can be inspected.
     let data = paths.target.join("e2e-data");
     let _ = fs::remove_dir_all(&data);
     let home = paths.root.join("end2end");
-    let mut playwright = paths.tool(home.join("node_modules/.bin/playwright"));
+    let mut playwright = paths.command(home.join("node_modules/.bin/playwright"));
     playwright.arg("test").current_dir(&home);
     playwright.env("FLOTILLA_CHROMIUM", chromium);
-    playwright.env("FLOTILLA_SERVER", paths.bin("flotilla-server", false));
+    playwright.env("FLOTILLA_SERVER", paths.binary("flotilla-server", false));
     playwright.env("FLOTILLA_SITE", paths.site());
     playwright.env("FLOTILLA_DATA", data);
     Ok(playwright)

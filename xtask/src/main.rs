@@ -1,11 +1,12 @@
-//! `cargo xtask`: everything a person or a CI machine does with this repository.
+//! `cargo xtask`: set-up, build, test and benchmarks, for developers and CI.
 //!
-//! Each command finds or installs what it needs, says one line per step, keeps long output in `target/xtask/*.log`,
-//! and can be repeated: a step whose inputs did not change is skipped.
+//! Each command finds or installs its tools, prints one line per step, and writes long output to `target/xtask/*.log`.
+//! Commands are repeatable: a step with unchanged inputs is skipped.
 
 mod bench;
 mod demo;
 mod e2e;
+mod guard_rails;
 mod paths;
 mod postgres;
 mod program;
@@ -35,9 +36,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Find or install what the other commands need
+    /// Find or install the tools of the other commands
     Setup {
-        /// Also what tests need: Chromium, PostgreSQL, npm packages of end2end/
+        /// Also the tools of the tests: Chromium, PostgreSQL, npm packages of end2end/
         #[arg(long)]
         tests: bool,
         /// Also real control planes: etcd, kube-apiserver and others, built with Go (about ten minutes)
@@ -46,7 +47,7 @@ enum Command {
     },
     /// Build everything and start the demo: a server with simulated clusters
     Demo(DemoArgs),
-    /// Like demo; rebuild and restart when a source file changes
+    /// Like demo, with rebuild and restart when a source file changes
     Watch(DemoArgs),
     /// Build only the console's files into target/site
     Site,
@@ -56,35 +57,37 @@ enum Command {
         #[arg(long, value_parser = test::STEPS)]
         only: Option<String>,
     },
-    /// Browser scenarios alone; arguments go to Playwright
+    /// Only the browser scenarios; arguments are passed to Playwright
     E2e {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Run a benchmark (release build); arguments go to it
+    /// Run a benchmark (release build); arguments are passed to it
     Bench {
         /// publish, drift and guard on simulated clusters; page in a browser; real on real API servers
         name: String,
-        /// What it takes, after "--": such as `real -- --help`
+        /// Arguments of the benchmark, after "--", such as `real -- --help`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Take the structure of Kubernetes' own kinds from a real API server into the repository
+    /// Write the schema of the built-in kinds of Kubernetes from a real API server into the repository
     Schema,
-    /// What the CI machine runs: test
+    /// Write docs/guard-rails.md from the catalogue of guard rails
+    GuardRails,
+    /// Everything that CI runs: test
     Ci,
 }
 
-/// Where the demo listens and keeps its data.
+/// Port, data folder and build profile of the demo.
 #[derive(Args, Clone)]
 pub struct DemoArgs {
     /// Port on 127.0.0.1
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Folder of the database [default: .flotilla in the repository]
+    /// Data folder [default: .flotilla in the repository]
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Build the server with optimisation
+    /// Build the server with optimizations
     #[arg(long)]
     release: bool,
 }
@@ -93,7 +96,7 @@ fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            step::say(&format!("{} {error:#}", step::cross()));
+            step::print_line(&format!("{} {error:#}", step::failure_mark()));
             ExitCode::FAILURE
         }
     }
@@ -110,6 +113,7 @@ fn run(command: Command) -> Result<()> {
         Command::E2e { args } => e2e::run(&paths, &args),
         Command::Bench { name, args } => bench::run(&paths, &name, &args),
         Command::Schema => schema::run(&paths),
+        Command::GuardRails => guard_rails::run(&paths),
         Command::Ci => test::run(&paths, None),
     }
 }
@@ -119,7 +123,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_consistent() {
+    fn the_command_definitions_are_valid() {
         super::Cli::command().debug_assert();
     }
 }

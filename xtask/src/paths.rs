@@ -1,4 +1,4 @@
-//! Where things are. `CARGO_TARGET_DIR` is honoured; everything that is built goes below it.
+//! Paths of sources and build outputs. All build outputs are below the target folder (`CARGO_TARGET_DIR`).
 
 use std::env;
 use std::ffi::OsString;
@@ -7,19 +7,19 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-/// Folders of the repository and of what is built from it.
+/// Folders of the repository and of build outputs.
 #[derive(Clone)]
 pub struct Paths {
-    /// The repository.
+    /// The root of the repository.
     pub root: PathBuf,
     /// Cargo's target folder.
     pub target: PathBuf,
-    /// Whether the workspace's programs are those that the tests start, instead of being built alone.
+    /// Whether the programs of the workspace are built together with the tests instead of separately.
     pub with_tests: bool,
 }
 
 impl Paths {
-    /// Starts from this package's own folder, so it works from any working directory.
+    /// Resolves the paths from the folder of this package, independent of the working directory.
     pub fn find() -> Result<Paths> {
         let root =
             Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask/ has no parent folder")?.to_owned();
@@ -30,53 +30,53 @@ impl Paths {
         Ok(Paths { root, target, with_tests: false })
     }
 
-    /// The console's WASM build: its own target folder, because it has another set of features.
-    pub fn front(&self) -> PathBuf {
+    /// Target folder of the console's WASM build, separate because its features differ.
+    pub fn wasm_target(&self) -> PathBuf {
         self.target.join("front")
     }
 
-    /// What Node builds before packing: style sheet, editor, icons, fonts.
+    /// Outputs of the Node build: style sheet, editor, icons, fonts.
     pub fn parts(&self) -> PathBuf {
         self.target.join("front/parts")
     }
 
-    /// The finished site that the server reads.
+    /// The packed site, which the server reads.
     pub fn site(&self) -> PathBuf {
         self.target.join("site")
     }
 
     /// Logs and stamps of this tool.
-    pub fn own(&self) -> PathBuf {
+    pub fn xtask_folder(&self) -> PathBuf {
         self.target.join("xtask")
     }
 
     /// A binary of the workspace.
-    pub fn bin(&self, name: &str, release: bool) -> PathBuf {
+    pub fn binary(&self, name: &str, release: bool) -> PathBuf {
         self.target.join(if release { "release" } else { "debug" }).join(name)
     }
 
-    /// The cargo that runs this tool, in the repository.
+    /// A command for the cargo that runs this tool, in the repository.
     pub fn cargo(&self) -> Command {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
         cargo.current_dir(&self.root);
         cargo
     }
 
-    /// Any other program, in the repository.
-    pub fn tool(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    /// A command for another program, in the repository.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut tool = Command::new(program);
         tool.current_dir(&self.root);
         tool
     }
 }
 
-/// The first file of this name in `PATH`.
-pub fn which(name: &str) -> Option<PathBuf> {
+/// The first file with this name in `PATH`.
+pub fn find_program(name: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// The first line a program prints about its version.
-pub fn version_of(program: &Path, flag: &str) -> Option<String> {
+/// The first line of the version output of a program.
+pub fn program_version(program: &Path, flag: &str) -> Option<String> {
     let output = Command::new(program).arg(flag).output().ok()?;
     String::from_utf8_lossy(&output.stdout).lines().next().map(|line| line.trim().to_owned())
 }

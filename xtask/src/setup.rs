@@ -1,4 +1,4 @@
-//! Finds or installs what a command needs. What cannot be installed is named in one sentence, with the way to get it.
+//! Finds or installs the tools of a command. If a tool cannot be installed, the error says how to get it.
 
 pub mod chromium;
 pub mod debian;
@@ -9,7 +9,7 @@ pub mod wasm;
 
 use anyhow::{Result, bail};
 
-use crate::paths::{Paths, which};
+use crate::paths::{Paths, find_program};
 use crate::step;
 
 /// `cargo xtask setup`.
@@ -17,39 +17,39 @@ pub fn run(paths: &Paths, tests: bool, kube: bool) -> Result<()> {
     wasm::ensure(paths)?;
     npm::ensure(paths, "style")?;
     if tests {
-        self::tests(paths)?;
+        self::ensure_test_tools(paths)?;
     }
     if kube {
         kube::ensure(paths)?;
     }
-    step::done("setup", "all there");
+    step::print_done("setup", "complete");
     Ok(())
 }
 
-/// What `cargo xtask test` needs on top.
-pub fn tests(paths: &Paths) -> Result<()> {
-    components(paths)?;
+/// Finds or installs the additional tools of `cargo xtask test`.
+pub fn ensure_test_tools(paths: &Paths) -> Result<()> {
+    ensure_components(paths)?;
     npm::ensure(paths, "end2end")?;
     chromium::ensure(paths)?;
     postgres::ensure(paths)?;
     Ok(())
 }
 
-/// rustup's minimal profile comes without these two.
-fn components(paths: &Paths) -> Result<()> {
+/// Installs rustfmt and clippy, which the minimal profile of rustup lacks.
+fn ensure_components(paths: &Paths) -> Result<()> {
     for (name, command) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
-        let there = || {
+        let is_installed = || {
             paths.cargo().args([command, "--version"]).output().is_ok_and(|output| output.status.success())
         };
-        if there() {
+        if is_installed() {
             continue;
         }
-        if which("rustup").is_none() {
+        if find_program("rustup").is_none() {
             bail!(
                 "{name} is missing: install the package of your system that holds `cargo {command}` and run this again"
             );
         }
-        step::run(paths, name, paths.tool("rustup").args(["component", "add", name]))?;
+        step::run(paths, name, paths.command("rustup").args(["component", "add", name]))?;
     }
     Ok(())
 }

@@ -1,18 +1,18 @@
-//! Builds the console: WASM module, style sheet, editor, icons; packs them into `target/site`.
+//! Builds the console (WASM module, style sheet, editor, icons) and packs it into `target/site`.
 
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::paths::{Paths, version_of};
+use crate::paths::{Paths, program_version};
 use crate::program;
 use crate::schema;
 use crate::setup;
-use crate::stamp::Stamp;
+use crate::stamp::StepStamp;
 use crate::step;
 
-/// Logical names of the fonts and where npm put them. The optical size axis is worth its 24 kB: titles are set in it.
+/// Logical names of the fonts and their paths below `node_modules`. Titles use the optical size axis, which costs 24 kB.
 const FONTS: [(&str, &str); 2] = [
     ("inter.woff2", "@fontsource-variable/inter/files/inter-latin-opsz-normal.woff2"),
     (
@@ -21,31 +21,31 @@ const FONTS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Everything, each part only if its inputs changed.
+/// Builds every part whose inputs changed.
 pub fn build(paths: &Paths) -> Result<()> {
     setup::wasm::ensure(paths)?;
     setup::npm::ensure(paths, "style")?;
-    parts(paths)?;
-    module(paths)?;
-    pack(paths)
+    build_parts(paths)?;
+    build_module(paths)?;
+    pack_site(paths)
 }
 
-/// Style sheet, editor, icons and fonts, by Node.
-fn parts(paths: &Paths) -> Result<()> {
+/// Builds style sheet, editor, icons and fonts with Node.
+fn build_parts(paths: &Paths) -> Result<()> {
     let (style, out) = (paths.root.join("style"), paths.parts());
-    let stamp = Stamp {
+    let stamp = StepStamp {
         name: "style sheet and editor",
         inputs: vec![style.clone(), paths.root.join("app/src")],
-        also: String::new(),
+        extra_input: String::new(),
         outputs: ["main.css", "editor.js", "icons.svg"].map(|name| out.join(name)).to_vec(),
     };
-    stamp.run(paths, || {
+    stamp.run_if_changed(paths, || {
         fs::create_dir_all(&out)?;
         let bin = style.join("node_modules/.bin");
-        let mut tailwind = paths.tool(bin.join("tailwindcss"));
+        let mut tailwind = paths.command(bin.join("tailwindcss"));
         tailwind.args(["--minify", "-i", "main.css", "-o"]).arg(out.join("main.css")).current_dir(&style);
         step::run(paths, "style sheet", &mut tailwind)?;
-        let mut esbuild = paths.tool(bin.join("esbuild"));
+        let mut esbuild = paths.command(bin.join("esbuild"));
         esbuild.args([
             "editor.js",
             "--bundle",
@@ -59,7 +59,7 @@ fn parts(paths: &Paths) -> Result<()> {
         step::run(
             paths,
             "icons",
-            paths.tool("node").arg("icons.js").arg(out.join("icons.svg")).current_dir(&style),
+            paths.command("node").arg("icons.js").arg(out.join("icons.svg")).current_dir(&style),
         )?;
         for (name, source) in FONTS {
             let source = style.join("node_modules").join(source);
@@ -70,19 +70,19 @@ fn parts(paths: &Paths) -> Result<()> {
 }
 
 fn wasm_file(paths: &Paths) -> PathBuf {
-    paths.front().join("wasm32-unknown-unknown/wasm/frontend.wasm")
+    paths.wasm_target().join("wasm32-unknown-unknown/wasm/frontend.wasm")
 }
 
-/// The console's program. Its own target folder: one with the server would switch on `ssr` and `hydrate` together.
-fn module(paths: &Paths) -> Result<()> {
+/// Builds the WASM module of the console. A target folder shared with the server would enable `ssr` and `hydrate` together.
+fn build_module(paths: &Paths) -> Result<()> {
     let here = |name: &str| paths.root.join(name);
-    let stamp = Stamp {
+    let stamp = StepStamp {
         name: "console",
         inputs: ["app", "frontend", "crates/domain", "Cargo.toml", "Cargo.lock"].map(here).to_vec(),
-        also: version_of("rustc".as_ref(), "--version").unwrap_or_default(),
+        extra_input: program_version("rustc".as_ref(), "--version").unwrap_or_default(),
         outputs: vec![wasm_file(paths)],
     };
-    stamp.run(paths, || {
+    stamp.run_if_changed(paths, || {
         let mut cargo = paths.cargo();
         cargo.args([
             "build",
@@ -94,14 +94,14 @@ fn module(paths: &Paths) -> Result<()> {
             "wasm",
             "--target-dir",
         ]);
-        cargo.arg(paths.front());
+        cargo.arg(paths.wasm_target());
         step::run(paths, "console", &mut cargo).map(drop)
     })
 }
 
-fn pack(paths: &Paths) -> Result<()> {
-    let (wasm, schema, public) = (wasm_file(paths), schema::file(paths), paths.root.join("public"));
-    let stamp = Stamp {
+fn pack_site(paths: &Paths) -> Result<()> {
+    let (wasm, schema, public) = (wasm_file(paths), schema::schema_path(paths), paths.root.join("public"));
+    let stamp = StepStamp {
         name: "site",
         inputs: vec![
             wasm.clone(),
@@ -110,15 +110,15 @@ fn pack(paths: &Paths) -> Result<()> {
             public.clone(),
             paths.root.join("xtask/pack"),
         ],
-        also: String::new(),
+        extra_input: String::new(),
         outputs: vec![paths.site().join("assets.json")],
     };
-    stamp.run(paths, || {
+    stamp.run_if_changed(paths, || {
         program::build(paths, "packer", &["pack"])?;
-        let mut packer = paths.tool(paths.bin("pack", false));
+        let mut packer = paths.command(paths.binary("pack", false));
         packer.args([&wasm, &paths.parts(), &schema, &public, &paths.site()]);
-        let said = step::run(paths, "site", &mut packer)?;
-        step::say(&format!("  {}", said.lines().last().unwrap_or_default()));
+        let output = step::run(paths, "site", &mut packer)?;
+        step::print_line(&format!("  {}", output.lines().last().unwrap_or_default()));
         Ok(())
     })
 }

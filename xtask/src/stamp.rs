@@ -1,6 +1,6 @@
-//! Skips a step whose inputs did not change: a hash over names and contents, kept beside what was built.
+//! Skips a step whose inputs did not change, by a hash over file names and contents.
 //!
-//! Contents and not times: a fresh checkout, a branch switched back and forth, a restored cache all count as unchanged.
+//! The hash ignores modification times: a new checkout, a switched branch or a restored cache counts as unchanged.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
@@ -12,39 +12,39 @@ use crate::paths::Paths;
 use crate::step;
 
 /// A step with inputs and outputs.
-pub struct Stamp<'a> {
+pub struct StepStamp<'a> {
     /// Name of the step.
     pub name: &'a str,
-    /// Files and folders it reads; missing ones count as empty.
+    /// Files and folders that the step reads; missing ones count as empty.
     pub inputs: Vec<PathBuf>,
-    /// Anything else it depends on, such as a compiler's version.
-    pub also: String,
-    /// Files it makes; when one is missing the step runs.
+    /// Another input, such as the version of a compiler.
+    pub extra_input: String,
+    /// Files that the step writes; if one is missing, the step runs.
     pub outputs: Vec<PathBuf>,
 }
 
-impl Stamp<'_> {
-    /// Runs `work` unless nothing changed since it last succeeded.
-    pub fn run(&self, paths: &Paths, work: impl FnOnce() -> Result<()>) -> Result<()> {
-        let file = paths.own().join(format!("{}.stamp", self.name.replace(' ', "-")));
+impl StepStamp<'_> {
+    /// Runs `work` if anything changed since its last success.
+    pub fn run_if_changed(&self, paths: &Paths, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let file = paths.xtask_folder().join(format!("{}.stamp", self.name.replace(' ', "-")));
         let hash = self.hash(&paths.root)?;
         if self.outputs.iter().all(|path| path.exists())
             && fs::read_to_string(&file).is_ok_and(|old| old == hash)
         {
-            step::unchanged(self.name, "unchanged");
+            step::print_skipped(self.name, "unchanged");
             return Ok(());
         }
         work()?;
-        fs::create_dir_all(paths.own())?;
+        fs::create_dir_all(paths.xtask_folder())?;
         fs::write(&file, hash).with_context(|| format!("cannot write {}", file.display()))
     }
 
-    /// The standard library's hasher: good enough against accidents, and nothing to compile. Another compiler may hash
-    /// differently; then the step runs once more.
+    /// Hashes the inputs with the standard library's hasher, which needs no dependency. Another compiler may hash differently;
+    /// then the step runs once more.
     fn hash(&self, root: &Path) -> Result<String> {
         let mut hash = DefaultHasher::new();
         for input in &self.inputs {
-            for file in files_below(input)? {
+            for file in list_files(input)? {
                 let name = file.strip_prefix(root).unwrap_or(&file);
                 let content = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
                 hash.write(name.to_string_lossy().as_bytes());
@@ -52,20 +52,20 @@ impl Stamp<'_> {
                 hash.write(&content);
             }
         }
-        hash.write(self.also.as_bytes());
+        hash.write(self.extra_input.as_bytes());
         Ok(format!("{:016x}", hash.finish()))
     }
 }
 
-/// All files below a path in a fixed order, without hidden ones, `node_modules` and `target`.
-pub fn files_below(path: &Path) -> Result<Vec<PathBuf>> {
+/// All files below a path, sorted, without hidden files, `node_modules` and `target`.
+pub fn list_files(path: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    collect(path, &mut files)?;
+    collect_files(path, &mut files)?;
     files.sort();
     Ok(files)
 }
 
-fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+fn collect_files(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     if path.is_file() {
         files.push(path.to_owned());
     } else if path.is_dir() {
@@ -74,7 +74,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if !name.starts_with('.') && name != "node_modules" && name != "target" {
-                collect(&entry.path(), files)?;
+                collect_files(&entry.path(), files)?;
             }
         }
     }
@@ -86,17 +86,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_runs_again_only_when_a_file_says_something_else() {
+    fn a_step_runs_again_only_when_the_content_of_a_file_changes() {
         let root = std::env::temp_dir().join(format!("flotilla-stamp-{}", std::process::id()));
         let paths = Paths { root: root.clone(), target: root.join("t"), with_tests: false };
         fs::create_dir_all(root.join("src")).unwrap();
         fs::write(root.join("src/a"), "1").unwrap();
-        let stamp = Stamp { name: "x", inputs: vec![root.join("src")], also: String::new(), outputs: vec![] };
+        let stamp = StepStamp {
+            name: "x",
+            inputs: vec![root.join("src")],
+            extra_input: String::new(),
+            outputs: vec![],
+        };
         let mut runs = 0;
         for text in ["1", "1", "2", "2"] {
             fs::write(root.join("src/a"), text).unwrap();
             stamp
-                .run(&paths, || {
+                .run_if_changed(&paths, || {
                     runs += 1;
                     Ok(())
                 })

@@ -1,7 +1,7 @@
-//! One step of a command: a line with a name, progress and elapsed time; the program's output goes to a log file.
+//! One step of a command: a line with name, progress and elapsed time; the output of the program goes to a log file.
 //!
-//! On a terminal the line moves (elapsed seconds and the program's last words); elsewhere a step is one plain line
-//! when it starts and one when it ends.
+//! On a terminal the line is redrawn (elapsed seconds, last output line); otherwise a step prints one plain line when it
+//! starts and one when it ends.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
@@ -16,143 +16,143 @@ use anyhow::{Context, Result, bail};
 
 use crate::paths::Paths;
 
-/// Lines of a failed program that are shown, from its beginning and its end, and of those between that say why; the
-/// rest is in its log.
-const HEAD: usize = 8;
-const TAIL: usize = 80;
-const REASONS: usize = 160;
-/// Lines shown from each place that says why.
-const REASON: usize = 6;
+/// Limits for the lines shown of a failed program: from the start, from the end, and error lines between them. The log has
+/// all lines.
+const MAX_HEAD_LINES: usize = 8;
+const MAX_TAIL_LINES: usize = 80;
+const MAX_ERROR_LINES: usize = 160;
+/// Lines shown per error line, including it.
+const LINES_PER_ERROR: usize = 6;
 
-/// Who holds it moves the line.
-static LINE: Mutex<()> = Mutex::new(());
+/// Held by the step that redraws its progress line.
+static PROGRESS_LINE: Mutex<()> = Mutex::new(());
 
-/// Prints a line for the person.
-pub fn say(line: &str) {
-    // Nobody is left to tell when the terminal is gone.
+/// Prints a line on stderr.
+pub fn print_line(line: &str) {
+    // A closed stderr is no failure.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-fn on_terminal() -> bool {
+fn is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
 fn coloured(code: &str, text: &str) -> String {
-    if on_terminal() && std::env::var_os("NO_COLOR").is_none() {
+    if is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         format!("\x1b[{code}m{text}\x1b[0m")
     } else {
         text.to_owned()
     }
 }
 
-/// The mark of what worked.
-pub fn tick() -> String {
+/// The mark of success.
+pub fn success_mark() -> String {
     coloured("32", "✓")
 }
 
-/// The mark of what failed.
-pub fn cross() -> String {
+/// The mark of failure.
+pub fn failure_mark() -> String {
     coloured("31", "✗")
 }
 
-/// A step that had nothing to do.
-pub fn unchanged(name: &str, why: &str) {
-    say(&format!("{} {name} {}", coloured("2", "="), coloured("2", why)));
+/// Prints the line of a skipped step.
+pub fn print_skipped(name: &str, why: &str) {
+    print_line(&format!("{} {name} {}", coloured("2", "="), coloured("2", why)));
 }
 
-/// A step that is done without a program to show for it.
-pub fn done(name: &str, detail: &str) {
-    say(&format!("{} {name} {}", tick(), coloured("2", detail)));
+/// Prints the line of a completed step that ran no program.
+pub fn print_done(name: &str, detail: &str) {
+    print_line(&format!("{} {name} {}", success_mark(), coloured("2", detail)));
 }
 
-/// Seconds as a person reads them.
-pub fn seconds(time: Duration) -> String {
+/// The duration in seconds or minutes.
+pub fn format_duration(time: Duration) -> String {
     let s = time.as_secs_f64();
     if s < 60.0 { format!("{s:.1} s") } else { format!("{} min {:02} s", s as u64 / 60, s as u64 % 60) }
 }
 
-/// Runs a program as one step. Returns everything it printed.
+/// Runs a program as one step. Returns its complete output.
 ///
 /// # Errors
-/// When it cannot be started, or ends with a failure: the message names the step and the log, the last lines of
-/// which have been printed.
+/// When the program cannot be started or fails. The message names the step and the log, whose relevant lines have been
+/// printed.
 pub fn run(paths: &Paths, name: &str, command: &mut Command) -> Result<String> {
     let began = Instant::now();
-    let log = paths.own().join(format!("{}.log", name.replace(' ', "-")));
+    let log = paths.xtask_folder().join(format!("{}.log", name.replace(' ', "-")));
     let mut child =
-        start(command).with_context(|| format!("{name}: cannot start {:?}", command.get_program()))?;
-    let lines = listen(&mut child);
-    // Of steps beside each other one has the line that moves.
-    let line = LINE.try_lock();
-    let output = follow(name, &lines, &log, line.is_ok().then_some(began))?;
+        spawn_piped(command).with_context(|| format!("{name}: cannot start {:?}", command.get_program()))?;
+    let lines = read_lines(&mut child);
+    // Of concurrent steps only one redraws its line.
+    let line = PROGRESS_LINE.try_lock();
+    let output = write_log(name, &lines, &log, line.is_ok().then_some(began))?;
     let status = child.wait()?;
     clear_line();
     drop(line);
-    let time = coloured("2", &seconds(began.elapsed()));
+    let time = coloured("2", &format_duration(began.elapsed()));
     if status.success() {
-        say(&format!("{} {name} {time}", tick()));
+        print_line(&format!("{} {name} {time}", success_mark()));
         return Ok(output);
     }
-    say(&format!("{} {name} {time}", cross()));
-    show(&output);
-    bail!("{name} failed ({status}); all of its output is in {}", log.display())
+    print_line(&format!("{} {name} {time}", failure_mark()));
+    print_failed_output(&output);
+    bail!("{name} failed ({status}); the complete output is in {}", log.display())
 }
 
-/// Some programs say what is wrong first and then explain themselves, others end with it.
-fn show(output: &str) {
+/// Prints the relevant lines of a failed program; some report the error at the start, others at the end.
+fn print_failed_output(output: &str) {
     let all: Vec<&str> = output.lines().collect();
-    let tail = all.len().saturating_sub(TAIL);
-    let head = &all[..tail.min(HEAD)];
+    let tail = all.len().saturating_sub(MAX_TAIL_LINES);
+    let head = &all[..tail.min(MAX_HEAD_LINES)];
     let left_out = tail - head.len();
     for line in head {
-        say(&format!("    {line}"));
+        print_line(&format!("    {line}"));
     }
     if left_out > 0 {
-        say(&format!("    … {left_out} lines, of which:"));
-        for line in reasons(&all[head.len()..tail]) {
-            say(&format!("    {line}"));
+        print_line(&format!("    … {left_out} lines, including:"));
+        for line in select_error_lines(&all[head.len()..tail]) {
+            print_line(&format!("    {line}"));
         }
-        say("    …");
+        print_line("    …");
     }
     for line in &all[tail..] {
-        say(&format!("    {line}"));
+        print_line(&format!("    {line}"));
     }
 }
 
-/// Where tests panicked and compilers complained, with what they say there.
-fn reasons<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    let tells = |line: &str| {
+/// The lines of panics, compiler errors and failed tests, with the lines that follow.
+fn select_error_lines<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    let is_error = |line: &str| {
         line.contains("panicked at ") || line.starts_with("error") || line.contains(" ... FAILED")
     };
     let mut shown = Vec::new();
     let mut next = 0;
     for (at, line) in lines.iter().enumerate() {
-        if tells(line) && at >= next {
-            next = (at + REASON).min(lines.len());
+        if is_error(line) && at >= next {
+            next = (at + LINES_PER_ERROR).min(lines.len());
             shown.extend_from_slice(&lines[at..next]);
         }
     }
-    shown.truncate(REASONS);
+    shown.truncate(MAX_ERROR_LINES);
     shown
 }
 
-fn start(command: &mut Command) -> std::io::Result<Child> {
+fn spawn_piped(command: &mut Command) -> std::io::Result<Child> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
-/// One thread per stream; the channel closes when both have ended.
-fn listen(child: &mut Child) -> Receiver<String> {
+/// Reads stdout and stderr, one thread per stream; the channel closes when both end.
+fn read_lines(child: &mut Child) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     if let Some(stream) = child.stdout.take() {
-        forward(stream, sender.clone());
+        forward_lines(stream, sender.clone());
     }
     if let Some(stream) = child.stderr.take() {
-        forward(stream, sender);
+        forward_lines(stream, sender);
     }
     receiver
 }
 
-fn forward(stream: impl Read + Send + 'static, sender: Sender<String>) {
+fn forward_lines(stream: impl Read + Send + 'static, sender: Sender<String>) {
     thread::spawn(move || {
         let mut reader = BufReader::new(stream);
         let mut line = Vec::new();
@@ -166,13 +166,13 @@ fn forward(stream: impl Read + Send + 'static, sender: Sender<String>) {
     });
 }
 
-/// Writes the log until the program closes its output, and moves the line, if it began some time.
-fn follow(name: &str, lines: &Receiver<String>, log: &Path, moves: Option<Instant>) -> Result<String> {
+/// Writes the log until the program closes its output. Redraws the progress line if `moves` has the start time.
+fn write_log(name: &str, lines: &Receiver<String>, log: &Path, moves: Option<Instant>) -> Result<String> {
     fs::create_dir_all(log.parent().context("a log has a folder")?)?;
     let mut file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let (mut output, mut last) = (String::new(), String::new());
-    if !on_terminal() {
-        say(&format!("… {name}"));
+    if !is_terminal() {
+        print_line(&format!("… {name}"));
     }
     loop {
         match lines.recv_timeout(Duration::from_millis(120)) {
@@ -186,7 +186,7 @@ fn follow(name: &str, lines: &Receiver<String>, log: &Path, moves: Option<Instan
             }
             Err(RecvTimeoutError::Timeout) => {
                 if let Some(began) = moves {
-                    move_line(name, &last, began);
+                    redraw_line(name, &last, began);
                 }
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(output),
@@ -194,33 +194,33 @@ fn follow(name: &str, lines: &Receiver<String>, log: &Path, moves: Option<Instan
     }
 }
 
-fn move_line(name: &str, last: &str, began: Instant) {
-    if on_terminal() {
+fn redraw_line(name: &str, last: &str, began: Instant) {
+    if is_terminal() {
         const WHEEL: [&str; 4] = ["◐", "◓", "◑", "◒"];
         let turn = WHEEL[(began.elapsed().as_millis() / 240) as usize % WHEEL.len()];
-        let words: String = plain(last).chars().take(60).collect();
+        let detail: String = strip_control_sequences(last).chars().take(60).collect();
         let _ = write!(
             std::io::stderr(),
             "\r\x1b[2K{turn} {name} {:.0} s  {}",
             began.elapsed().as_secs_f64(),
-            words.trim()
+            detail.trim()
         );
     }
 }
 
 fn clear_line() {
-    if on_terminal() {
+    if is_terminal() {
         let _ = write!(std::io::stderr(), "\r\x1b[2K");
     }
 }
 
-/// A line without terminal control sequences.
-fn plain(line: &str) -> String {
+/// Removes terminal control sequences from a line.
+fn strip_control_sequences(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut chars = line.chars();
     while let Some(c) = chars.next() {
         if c == '\x1b' {
-            // A sequence ends with its first letter.
+            // A sequence ends at its first letter.
             chars.by_ref().find(char::is_ascii_alphabetic);
         } else if !c.is_control() {
             text.push(c);
@@ -234,33 +234,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_sequences_never_reach_the_moving_line() {
-        assert_eq!(plain("\x1b[1;32m   Compiling\x1b[0m domain\r"), "   Compiling domain");
+    fn control_sequences_are_removed_from_the_progress_line() {
+        assert_eq!(strip_control_sequences("\x1b[1;32m   Compiling\x1b[0m domain\r"), "   Compiling domain");
     }
 
     #[test]
-    fn a_long_time_is_told_in_minutes() {
-        assert_eq!(seconds(Duration::from_millis(3240)), "3.2 s");
-        assert_eq!(seconds(Duration::from_secs(126)), "2 min 06 s");
+    fn a_long_duration_is_shown_in_minutes() {
+        assert_eq!(format_duration(Duration::from_millis(3240)), "3.2 s");
+        assert_eq!(format_duration(Duration::from_secs(126)), "2 min 06 s");
     }
 
     #[test]
-    fn of_a_long_output_the_reasons_are_picked() {
+    fn the_error_lines_of_a_long_output_are_selected() {
         let mut lines = vec!["test a ... ok"; 50];
         lines.push("thread 'b' panicked at src/lib.rs:3:5:");
         lines.push("no provider");
         lines.extend(vec!["   0: a frame"; 50]);
-        let shown = reasons(&lines);
+        let shown = select_error_lines(&lines);
         assert_eq!(shown[..3], ["thread 'b' panicked at src/lib.rs:3:5:", "no provider", "   0: a frame"]);
-        assert_eq!(shown.len(), REASON);
+        assert_eq!(shown.len(), LINES_PER_ERROR);
     }
 
     #[test]
     fn a_failed_step_names_its_log() {
         let target = std::env::temp_dir().join(format!("flotilla-step-{}", std::process::id()));
         let paths = Paths { root: std::env::temp_dir(), target: target.clone(), with_tests: false };
-        let error =
-            run(&paths, "a step", paths.tool("sh").args(["-c", "echo why; exit 3"])).unwrap_err().to_string();
+        let error = run(&paths, "a step", paths.command("sh").args(["-c", "echo why; exit 3"]))
+            .unwrap_err()
+            .to_string();
         let log = fs::read_to_string(target.join("xtask/a-step.log")).unwrap();
         fs::remove_dir_all(target).unwrap();
         assert!(error.contains("a step failed") && error.contains("a-step.log"), "{error}");

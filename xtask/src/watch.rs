@@ -1,7 +1,7 @@
 //! `cargo xtask watch`: the demo, rebuilt and restarted when a source file changes.
 //!
-//! Times of files are looked at twice a second: no library, the same on every system. A build that fails leaves the
-//! old server running.
+//! File times are polled twice a second, which needs no library and works on every system. After a failed build the old
+//! server keeps running.
 
 use std::path::PathBuf;
 use std::process::Child;
@@ -12,64 +12,64 @@ use anyhow::Result;
 
 use crate::DemoArgs;
 use crate::paths::Paths;
-use crate::stamp::files_below;
+use crate::stamp::list_files;
 use crate::{demo, site, step};
 
-/// What makes a rebuild worth while.
+/// Paths whose changes trigger a rebuild.
 const SOURCES: [&str; 9] =
     ["app", "frontend", "server", "crates", "style", "public", "migrations", "Cargo.toml", "Cargo.lock"];
 
-/// Names, times and lengths of all source files: equal means nothing to do.
-type Look = Vec<(PathBuf, Option<SystemTime>, u64)>;
+/// Names, times and lengths of all source files; equal values mean no change.
+type SourceSnapshot = Vec<(PathBuf, Option<SystemTime>, u64)>;
 
 /// Runs until it is interrupted.
 pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
-    let mut seen = look(paths)?;
+    let mut last = snapshot_sources(paths)?;
     let mut server = restart(paths, args, None);
     loop {
         thread::sleep(Duration::from_millis(500));
-        let now = look(paths)?;
-        if now == seen {
+        let now = snapshot_sources(paths)?;
+        if now == last {
             continue;
         }
-        // An editor that saves several files is given time to finish.
+        // An editor may save several files in sequence.
         thread::sleep(Duration::from_millis(150));
-        seen = look(paths)?;
+        last = snapshot_sources(paths)?;
         server = restart(paths, args, server);
     }
 }
 
 fn restart(paths: &Paths, args: &DemoArgs, old: Option<Child>) -> Option<Child> {
-    match site::build(paths).and_then(|()| demo::server(paths, args.release)) {
+    match site::build(paths).and_then(|()| demo::build_server(paths, args.release)) {
         Ok(()) => {
             if let Some(mut old) = old {
-                // The server must survive this at any moment; here it proves it on every save.
+                // A kill without shutdown: the server must survive it at any time.
                 let _ = old.kill();
                 let _ = old.wait();
             }
-            match demo::command(paths, args).spawn() {
+            match demo::server_command(paths, args).spawn() {
                 Ok(server) => Some(server),
                 Err(error) => {
-                    step::say(&format!("{} the server does not start: {error}", step::cross()));
+                    step::print_line(&format!("{} the server does not start: {error}", step::failure_mark()));
                     None
                 }
             }
         }
         Err(error) => {
-            step::say(&format!("{} {error:#}", step::cross()));
+            step::print_line(&format!("{} {error:#}", step::failure_mark()));
             old
         }
     }
 }
 
-fn look(paths: &Paths) -> Result<Look> {
-    let mut look = Look::new();
+fn snapshot_sources(paths: &Paths) -> Result<SourceSnapshot> {
+    let mut files = SourceSnapshot::new();
     for source in SOURCES {
-        for file in files_below(&paths.root.join(source))? {
-            // A file may go away between listing and looking; the next look sees that.
+        for file in list_files(&paths.root.join(source))? {
+            // A file may be deleted after the listing; the next poll detects that.
             let Ok(meta) = file.metadata() else { continue };
-            look.push((file, meta.modified().ok(), meta.len()));
+            files.push((file, meta.modified().ok(), meta.len()));
         }
     }
-    Ok(look)
+    Ok(files)
 }

@@ -1,45 +1,45 @@
-//! The house rules that a compiler does not check. Each message says what to do.
+//! Rules for the repository that the compiler does not check. Each message says what to do.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Lines of a source file, tests included.
-const FILE: usize = 500;
-/// Lines of code in a function; blank lines and comments do not count.
-const FUNCTION: usize = 75;
-/// A component is mostly markup, one element a line.
-const COMPONENT: usize = 120;
+/// Maximum lines of a source file, including tests.
+const MAX_FILE_LINES: usize = 500;
+/// Maximum lines of code in a function, without blank lines and comments.
+const MAX_FUNCTION_LINES: usize = 75;
+/// Maximum for a component, which is mostly markup with one element per line.
+const MAX_COMPONENT_LINES: usize = 120;
 
-const SOURCE: [&str; 6] = ["rs", "css", "js", "ts", "sql", "sh"];
-const TEXT: [&str; 15] =
+const SOURCE_EXTENSIONS: [&str; 6] = ["rs", "css", "js", "ts", "sql", "sh"];
+const TEXT_EXTENSIONS: [&str; 15] =
     ["rs", "css", "js", "ts", "sql", "sh", "toml", "md", "html", "json", "yaml", "yml", "tpl", "txt", "svg"];
 
-/// Names that say nothing about what is inside.
-const EMPTY_NAMES: [&str; 9] =
+/// File names that do not describe their content.
+const VAGUE_FILE_NAMES: [&str; 9] =
     ["mod", "util", "utils", "common", "helper", "helpers", "types", "misc", "shared"];
 
-/// Words that must not stand in the repository, and why. Split, so that this file may hold them.
-const FORBIDDEN: [(&str, &str); 10] = [
-    (concat!("TO", "DO"), "finish it, or leave it out and say so in the documentation"),
+/// Words that must not occur in the repository, and the correction. Split, so that this file does not contain them.
+const FORBIDDEN_WORDS: [(&str, &str); 10] = [
+    (concat!("TO", "DO"), "finish it, or remove it and document the limitation"),
     (concat!("FIX", "ME"), "fix it"),
-    (concat!("XX", "X:"), "say what is meant"),
+    (concat!("XX", "X:"), "write a precise comment"),
     (concat!("/wo", "rk/"), "a path of one machine: use a path inside the repository"),
     (concat!("/tmp/", "team"), "a path of one machine"),
     (concat!("/ro", "ot/"), "a path of one machine"),
-    (concat!("Fixes ", "#"), "numbers of a tracker belong into commits: write the reason itself"),
-    (concat!("Closes ", "#"), "numbers of a tracker belong into commits: write the reason itself"),
-    (concat!("issue ", "#"), "numbers of a tracker belong into commits: write the reason itself"),
+    (concat!("Fixes ", "#"), "issue numbers belong in commit messages: write the reason itself"),
+    (concat!("Closes ", "#"), "issue numbers belong in commit messages: write the reason itself"),
+    (concat!("issue ", "#"), "issue numbers belong in commit messages: write the reason itself"),
     (concat!("lorem ", "ipsum"), "write the real text"),
 ];
 
-fn root() -> &'static Path {
+fn repository_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask has a parent folder")
 }
 
-/// Files of the repository with one of these extensions; nothing that is built or installed.
-fn files(kinds: &[&str]) -> Vec<PathBuf> {
+/// Files of the repository with one of these extensions, without build outputs and installed packages.
+fn find_files(kinds: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![root().to_owned()];
+    let mut folders = vec![repository_root().to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder can be listed").flatten() {
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
@@ -56,30 +56,31 @@ fn files(kinds: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-fn short(path: &Path) -> String {
-    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+fn relative_path(path: &Path) -> String {
+    path.strip_prefix(repository_root()).unwrap_or(path).display().to_string()
 }
 
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{} is not readable text: {error}", short(path)))
+fn read_text(path: &Path) -> String {
+    fs::read_to_string(path)
+        .unwrap_or_else(|error| panic!("{} is not readable text: {error}", relative_path(path)))
 }
 
-/// Reports all faults at once: one run, one list.
+/// Fails with the list of all faults.
 fn assert_none(faults: Vec<String>) {
-    assert!(faults.is_empty(), "{} to put right:\n  {}\n", faults.len(), faults.join("\n  "));
+    assert!(faults.is_empty(), "{} to fix:\n  {}\n", faults.len(), faults.join("\n  "));
 }
 
 #[test]
-fn files_have_names_that_say_what_is_inside() {
-    let faults = files(&["rs"]).into_iter().filter_map(|path| {
+fn file_names_describe_their_content() {
+    let faults = find_files(&["rs"]).into_iter().filter_map(|path| {
         let stem = path.file_stem()?.to_str()?;
         match stem {
-            "mod" => Some(format!("{}: rename to `<folder>.rs` beside the folder", short(&path))),
-            _ if EMPTY_NAMES.contains(&stem) => {
-                Some(format!("{}: name it after the noun or verb inside", short(&path)))
+            "mod" => Some(format!("{}: rename to `<folder>.rs` beside the folder", relative_path(&path))),
+            _ if VAGUE_FILE_NAMES.contains(&stem) => {
+                Some(format!("{}: name it after the noun or verb that it defines", relative_path(&path)))
             }
             _ if stem.starts_with("new_") => {
-                Some(format!("{}: replace the old one, do not keep both", short(&path)))
+                Some(format!("{}: replace the old file instead of adding a new one", relative_path(&path)))
             }
             _ => None,
         }
@@ -88,13 +89,13 @@ fn files_have_names_that_say_what_is_inside() {
 }
 
 #[test]
-fn files_stay_short_enough_to_read() {
-    let faults = files(&SOURCE).into_iter().filter_map(|path| {
-        let lines = read(&path).lines().count();
-        (lines > FILE).then(|| {
+fn source_files_do_not_exceed_the_line_limit() {
+    let faults = find_files(&SOURCE_EXTENSIONS).into_iter().filter_map(|path| {
+        let lines = read_text(&path).lines().count();
+        (lines > MAX_FILE_LINES).then(|| {
             format!(
-                "{}: {lines} lines, the ceiling is {FILE}: split it by noun or verb, tests into `x/tests.rs`",
-                short(&path)
+                "{}: {lines} lines, the limit is {MAX_FILE_LINES}: split it by noun or verb, tests into `x/tests.rs`",
+                relative_path(&path)
             )
         })
     });
@@ -102,18 +103,18 @@ fn files_stay_short_enough_to_read() {
 }
 
 #[test]
-fn functions_fit_on_a_screen() {
+fn functions_do_not_exceed_the_line_limit() {
     let mut faults = Vec::new();
-    for path in files(&["rs"]) {
-        for function in functions(&read(&path)) {
-            let ceiling = if function.component { COMPONENT } else { FUNCTION };
-            if function.lines > ceiling {
+    for path in find_files(&["rs"]) {
+        for function in find_functions(&read_text(&path)) {
+            let limit = if function.is_component { MAX_COMPONENT_LINES } else { MAX_FUNCTION_LINES };
+            if function.code_lines > limit {
                 faults.push(format!(
-                    "{}:{} fn {}: {} lines of code, the ceiling is {ceiling}: name its steps and move them out",
-                    short(&path),
-                    function.at,
+                    "{}:{} fn {}: {} lines of code, the limit is {limit}: extract named functions",
+                    relative_path(&path),
+                    function.start_line,
                     function.name,
-                    function.lines
+                    function.code_lines
                 ));
             }
         }
@@ -122,31 +123,31 @@ fn functions_fit_on_a_screen() {
 }
 
 #[test]
-fn every_file_says_what_it_is_for() {
-    let faults = files(&["rs"]).into_iter().filter(|path| !read(path).starts_with("//!"));
+fn every_file_has_a_module_comment() {
+    let faults = find_files(&["rs"]).into_iter().filter(|path| !read_text(path).starts_with("//!"));
     assert_none(
         faults
-            .map(|path| format!("{}: begin with `//!` and say what the file is for", short(&path)))
+            .map(|path| format!("{}: start with `//!` and the purpose of the file", relative_path(&path)))
             .collect(),
     );
 }
 
 #[test]
-fn no_test_is_switched_off() {
+fn no_test_is_ignored() {
     let off = concat!("#[ign", "ore");
-    let faults = files(&["rs"])
+    let faults = find_files(&["rs"])
         .into_iter()
-        .filter(|path| read(path).lines().any(|line| line.trim_start().starts_with(off)));
-    assert_none(faults.map(|path| format!("{}: run the test or delete it", short(&path))).collect());
+        .filter(|path| read_text(path).lines().any(|line| line.trim_start().starts_with(off)));
+    assert_none(faults.map(|path| format!("{}: run the test or delete it", relative_path(&path))).collect());
 }
 
 #[test]
 fn no_forbidden_words() {
     let mut faults = Vec::new();
-    for path in files(&TEXT) {
-        for (number, line) in read(&path).lines().enumerate() {
-            for (word, why) in FORBIDDEN.iter().filter(|(word, _)| line.contains(word)) {
-                faults.push(format!("{}:{}: `{word}`: {why}", short(&path), number + 1));
+    for path in find_files(&TEXT_EXTENSIONS) {
+        for (number, line) in read_text(&path).lines().enumerate() {
+            for (word, why) in FORBIDDEN_WORDS.iter().filter(|(word, _)| line.contains(word)) {
+                faults.push(format!("{}:{}: `{word}`: {why}", relative_path(&path), number + 1));
             }
         }
     }
@@ -155,17 +156,25 @@ fn no_forbidden_words() {
 
 #[test]
 fn lock_files_name_no_registry() {
-    let faults = ["style", "end2end"]
-        .into_iter()
-        .filter(|folder| read(&root().join(folder).join("package-lock.json")).contains("\"resolved\""));
-    assert_none(faults.map(|folder| format!("{folder}/package-lock.json: run `npm install` there again; its .npmrc leaves the hosts out")).collect());
+    let faults = ["style", "end2end"].into_iter().filter(|folder| {
+        read_text(&repository_root().join(folder).join("package-lock.json")).contains("\"resolved\"")
+    });
+    assert_none(
+        faults
+            .map(|folder| {
+                format!(
+                    "{folder}/package-lock.json: run `npm install` there again; its .npmrc omits the hosts"
+                )
+            })
+            .collect(),
+    );
 }
 
 #[test]
 fn paths_in_the_documents_exist() {
     let mut faults = Vec::new();
     for name in ["README.md", "ARCHITECTURE.md"] {
-        let Ok(text) = fs::read_to_string(root().join(name)) else {
+        let Ok(text) = fs::read_to_string(repository_root().join(name)) else {
             faults.push(format!("{name} is missing: write it"));
             continue;
         };
@@ -178,49 +187,52 @@ fn paths_in_the_documents_exist() {
     assert_none(faults);
 }
 
-/// Paths that a document names in backticks or links to, and that are not there.
+/// Paths in backticks or links of a document that do not exist.
 fn missing_paths(text: &str) -> Vec<String> {
     let in_code = text.split('`').skip(1).step_by(2).flat_map(str::split_whitespace);
     let in_links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     in_code
-        .filter(|word| starts_at_the_root(word))
+        .filter(|word| is_repository_path(word))
         .chain(in_links.filter(|link| !link.contains("://") && !link.starts_with(['#', '/'])))
-        .filter(|path| !exists(path))
+        .filter(|path| !path_exists(path))
         .map(str::to_owned)
         .collect()
 }
 
-/// A word is a path if it begins with a folder of the repository; what is built does not count.
-fn starts_at_the_root(word: &str) -> bool {
+/// Whether a word is a path: it starts with a top-level folder of the repository that is not a build output.
+fn is_repository_path(word: &str) -> bool {
     match word.split_once('/') {
         Some(("target" | "node_modules", _)) | None => false,
-        Some((first, _)) => !first.is_empty() && !first.starts_with("..") && root().join(first).is_dir(),
+        Some((first, _)) => {
+            !first.is_empty() && !first.starts_with("..") && repository_root().join(first).is_dir()
+        }
     }
 }
 
-/// Whether a path exists; `a/{b,c}.rs`, `a/*.rs`, `a/b.rs:12`, `a/b.rs#part` and `a/b.rs::name` count by what is certain in them.
-fn exists(path: &str) -> bool {
-    let certain = path.split(['*', '{', '<', ':', '#', '…', ',', ';', '(']).next().unwrap_or(path);
-    let certain = match certain.len() == path.len() {
-        true => certain,
-        false if path[certain.len()..].starts_with([':', '#', ',', ';', '(']) => certain,
-        false => certain.rsplit_once('/').map_or(certain, |(folder, _)| folder),
+/// Whether a path exists. Of `a/{b,c}.rs`, `a/*.rs`, `a/b.rs:12`, `a/b.rs#part` and `a/b.rs::name` only the part before the
+/// special character is checked.
+fn path_exists(path: &str) -> bool {
+    let literal = path.split(['*', '{', '<', ':', '#', '…', ',', ';', '(']).next().unwrap_or(path);
+    let literal = match literal.len() == path.len() {
+        true => literal,
+        false if path[literal.len()..].starts_with([':', '#', ',', ';', '(']) => literal,
+        false => literal.rsplit_once('/').map_or(literal, |(folder, _)| folder),
     };
-    root().join(certain.trim_end_matches(['.', ','])).exists()
+    repository_root().join(literal.trim_end_matches(['.', ','])).exists()
 }
 
-struct Function {
+struct FunctionSpan {
     name: String,
     /// Line of `fn`, from 1.
-    at: usize,
+    start_line: usize,
     /// Lines of code in the body.
-    lines: usize,
-    component: bool,
+    code_lines: usize,
+    is_component: bool,
 }
 
-/// Functions with a body. Strings and comments are blanked first, so that braces can be trusted.
-fn functions(source: &str) -> Vec<Function> {
-    let code = blank(source);
+/// Functions with a body. Strings and comments are blanked first, because they may contain braces.
+fn find_functions(source: &str) -> Vec<FunctionSpan> {
+    let code = blank_literals(source);
     let lines: Vec<&str> = code.lines().collect();
     let starts = lines.iter().enumerate().filter_map(|(row, line)| Some((row, function_name(line)?)));
     starts
@@ -230,7 +242,7 @@ fn functions(source: &str) -> Vec<Function> {
             let attributes =
                 lines[..row].iter().rev().take_while(|line| !line.trim().is_empty() && !line.contains('}'));
             let component = attributes.into_iter().any(|line| line.trim_start().starts_with("#[component"));
-            Some(Function { name, at: row + 1, lines: body, component })
+            Some(FunctionSpan { name, start_line: row + 1, code_lines: body, is_component: component })
         })
         .collect()
 }
@@ -245,7 +257,7 @@ fn function_name(line: &str) -> Option<String> {
     Some(words.get(at + 1)?.split(['(', '<']).next()?.to_owned())
 }
 
-/// The row on which the body ends; nothing for a signature that ends with `;`.
+/// The index of the line on which the body ends; `None` for a signature that ends with `;`.
 fn body_end(lines: &[&str]) -> Option<usize> {
     let (mut depth, mut round) = (0, 0);
     for (row, line) in lines.iter().enumerate() {
@@ -264,12 +276,12 @@ fn body_end(lines: &[&str]) -> Option<usize> {
     None
 }
 
-/// Replaces the insides of comments, strings and characters by spaces; line breaks stay.
-fn blank(source: &str) -> String {
+/// Replaces comments, strings and characters by spaces; line breaks stay.
+fn blank_literals(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
     while let Some(c) = rest.chars().next() {
-        let length = token(rest, &out).unwrap_or(0);
+        let length = literal_length(rest, &out).unwrap_or(0);
         if length == 0 {
             out.push(c);
             rest = &rest[c.len_utf8()..];
@@ -282,7 +294,7 @@ fn blank(source: &str) -> String {
 }
 
 /// Bytes of the comment, string or character that starts here.
-fn token(rest: &str, before: &str) -> Option<usize> {
+fn literal_length(rest: &str, before: &str) -> Option<usize> {
     if rest.starts_with("//") {
         return Some(rest.find('\n').unwrap_or(rest.len()));
     }
@@ -302,18 +314,18 @@ fn token(rest: &str, before: &str) -> Option<usize> {
         }
     }
     if rest.starts_with('"') {
-        return Some(quoted(rest, '"'));
+        return Some(quoted_length(rest, '"'));
     }
-    // 'a' and '\n' are characters, 'a without an end is a lifetime.
+    // 'a' and '\n' are characters, 'a without a closing quote is a lifetime.
     let mut chars = rest.chars();
     match (chars.next(), chars.next(), chars.next()) {
-        (Some('\''), Some('\\'), _) => Some(quoted(rest, '\'')),
+        (Some('\''), Some('\\'), _) => Some(quoted_length(rest, '\'')),
         (Some('\''), Some(c), Some('\'')) => Some(2 + c.len_utf8()),
         _ => None,
     }
 }
 
-fn quoted(rest: &str, quote: char) -> usize {
+fn quoted_length(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
         match c {
@@ -332,21 +344,21 @@ mod scan {
     #[test]
     fn braces_in_strings_characters_and_comments_do_not_count() {
         let source = "fn a<'x>(b: &'x str) -> char {\n    let c = \"}\\\"}\"; // }\n    let d = r#\"}\"}\"#;\n\n    /* } */ '}'\n}\nfn z();\n";
-        let found = functions(source);
+        let found = find_functions(source);
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].name.as_str(), found[0].at, found[0].lines), ("a", 1, 2));
+        assert_eq!((found[0].name.as_str(), found[0].start_line, found[0].code_lines), ("a", 1, 2));
     }
 
     #[test]
-    fn a_component_is_known_by_its_attribute() {
+    fn a_component_is_recognized_by_its_attribute() {
         let source =
             "fn b() {\n    1\n}\n\n#[component]\npub fn Page(\n    x: u8,\n) -> impl IntoView {\n    x\n}\n";
-        let found = functions(source);
-        assert!(!found[0].component && found[1].component);
+        let found = find_functions(source);
+        assert!(!found[0].is_component && found[1].is_component);
     }
 
     #[test]
-    fn documents_are_read_for_paths() {
+    fn paths_in_documents_are_found() {
         assert_eq!(
             missing_paths("`xtask/src/main.rs:3` `xtask/src/*.rs` `GET /api/v1` `target/site`"),
             [""; 0]

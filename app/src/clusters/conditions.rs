@@ -1,4 +1,4 @@
-//! How far a cluster has come, and what to do where it stands still.
+//! The conditions of a cluster, with the remedy where one is false.
 
 use domain::Timestamp;
 use domain::join::ClusterCondition;
@@ -16,8 +16,8 @@ pub fn Conditions(conditions: Vec<ClusterCondition>, at: Timestamp) -> impl Into
             ("state state-broken hue-degraded", "degraded")
         };
         let no = if condition.status { "" } else { "Not " };
-        let word = format!("{no}{}", condition.kind.word().to_lowercase());
-        let word = if condition.status { condition.kind.word().to_owned() } else { word };
+        let word = format!("{no}{}", condition.kind.as_str().to_lowercase());
+        let word = if condition.status { condition.kind.as_str().to_owned() } else { word };
         view! {
             <li class="grid gap-0.5">
                 <span class=look>{icon(mark)} {word}</span>
@@ -25,7 +25,7 @@ pub fn Conditions(conditions: Vec<ClusterCondition>, at: Timestamp) -> impl Into
                     {condition.message}
                     {condition.since.map(|since| view! { " " <Age since=since at=at suffix=" ago" /> })}
                 </p>
-                {(!condition.remedy.is_empty()).then(|| view! { <p>{condition.remedy}</p> })}
+                {(!condition.hint.is_empty()).then(|| view! { <p>{condition.hint}</p> })}
             </li>
         }
     };

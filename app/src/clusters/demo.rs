@@ -1,13 +1,13 @@
-//! "Break it": on a demo's simulated clusters, do what goes wrong in life and watch it being put right.
+//! "Break it": injects faults into a demo's simulated clusters, to show how they are repaired.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Banner, Look, Said, icon};
-use crate::errors::Answer;
+use crate::components::{Banner, ErrorBanner, StatusStyle, icon};
+use crate::errors::AppResult;
 use crate::live;
 
-/// What can be broken.
+/// A fault to inject, or its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DemoAction {
@@ -17,9 +17,9 @@ pub enum DemoAction {
     ChangeReplicas,
     /// Change an image by hand.
     ChangeImage,
-    /// Cut the cluster off.
+    /// Disconnect the cluster.
     TakeOffline,
-    /// Let it be heard again.
+    /// Reconnect the cluster.
     BringBack,
 }
 
@@ -38,7 +38,7 @@ impl DemoAction {
         }
     }
 
-    const fn face(self) -> (&'static str, &'static str) {
+    const fn icon_and_label(self) -> (&'static str, &'static str) {
         match self {
             Self::DeleteObject => ("trash", "Delete an object"),
             Self::ChangeReplicas => ("edit", "Change replicas by hand"),
@@ -49,26 +49,26 @@ impl DemoAction {
     }
 }
 
-/// Breaks something on a simulated cluster, or mends it. Only a demo has this.
+/// Injects a fault into a simulated cluster, or ends it. Returns a sentence that says what was done. Only for a demo.
 #[server(prefix = "/api/fn", endpoint = "demo_break")]
-pub async fn demo_break(name: String, action: DemoAction) -> Answer<String> {
+pub async fn demo_break(name: String, action: DemoAction) -> AppResult<String> {
     use crate::{errors::AppError, host};
     host::actor()?;
-    let demo =
-        host::demo().ok_or_else(|| host::refused(AppError::NotNow("This is not a demo.".to_owned())))?;
-    demo.act(&name, action).await.map_err(|why| host::refused(AppError::NotNow(why)))
+    let demo = host::demo_controls()
+        .ok_or_else(|| host::with_status(AppError::FailedPrecondition("This is not a demo.".to_owned())))?;
+    demo.run_action(&name, action).await.map_err(|why| host::with_status(AppError::FailedPrecondition(why)))
 }
 
-/// The menu, and what it did.
+/// The menu of faults.
 #[component]
-pub fn BreakIt(name: String, action: ServerAction<DemoBreak>) -> impl IntoView {
+pub fn FaultMenu(name: String, action: ServerAction<DemoBreak>) -> impl IntoView {
     Effect::new(move |_| {
         if action.value().with(Option::is_some) {
             live::page::close_menu("break-menu");
         }
     });
     let entry = |one: DemoAction| {
-        let (icon_name, word) = one.face();
+        let (icon_name, word) = one.icon_and_label();
         view! {
             <button class="menu-item" type="submit" name="action" value=one.slug()>
                 {icon(icon_name)}
@@ -91,20 +91,20 @@ pub fn BreakIt(name: String, action: ServerAction<DemoBreak>) -> impl IntoView {
     .into_any()
 }
 
-/// What the last act did.
+/// The result of the last action.
 #[component]
-pub fn Broken(action: ServerAction<DemoBreak>) -> impl IntoView {
+pub fn FaultResult(action: ServerAction<DemoBreak>) -> impl IntoView {
     move || match action.value().get() {
-        Some(Ok(done)) => view! {
-            <Banner look=Look { icon: "break", hue: "hue-drifted", loud: "state-look" }>
+        Some(Ok(result)) => view! {
+            <Banner look=StatusStyle { icon: "break", hue: "hue-drifted", emphasis: "state-look" }>
                 <p>
-                    <b>{done}</b>
-                    " Watch it being noticed and put right."
+                    <b>{result}</b>
+                    " Flotilla detects and repairs it."
                 </p>
             </Banner>
         }
         .into_any(),
-        Some(Err(error)) => view! { <Said error=error /> }.into_any(),
+        Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
         None => ().into_any(),
     }
 }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_action_is_sent_as_the_word_it_is_read_by() {
+    fn every_slug_equals_the_serialized_action() {
         for action in DemoAction::ALL {
             assert_eq!(serde_json::to_string(&action).unwrap(), format!("{:?}", action.slug()));
         }

@@ -1,81 +1,82 @@
-//! A cluster joins: the manifests that install its agent, made once, with what the agent may do said beforehand.
+//! Joining a cluster: the manifests that install its agent, with the rights that the form grants; displayed once.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Banner, CopyBlock, CopyLine, Look, Said, loaded};
-use crate::errors::Answer;
+use crate::components::{Banner, CopyBlock, CopyLine, ErrorBanner, StatusStyle, render_resource};
+use crate::errors::AppResult;
 use crate::paths;
 
-/// The form, as it is sent. Unticked boxes are not sent at all, so every part has a default.
+/// The form, as it is sent. Unticked boxes are not sent, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JoinForm {
-    /// The name the cluster is to have.
+    /// The name of the cluster.
     pub name: String,
     /// Namespaces the agent may write to, separated by commas or spaces.
     pub namespaces: String,
-    /// Kinds it may write, separated by commas or spaces; empty for the usual ones.
+    /// Kinds it may write, separated by commas or spaces; empty for the default kinds.
     pub kinds: String,
-    /// Whether it may write everywhere and make namespaces.
-    pub wide: bool,
-    /// Labels it gets, `key=value`, separated by commas or spaces.
+    /// Whether it may write in every namespace and create namespaces.
+    pub cluster_wide: bool,
+    /// Labels of the cluster, `key=value`, separated by commas or spaces.
     pub labels: String,
-    /// Whether nobody has to accept it.
+    /// Whether the cluster is accepted automatically.
     pub auto_accept: bool,
 }
 
-/// What was made.
+/// Generated manifests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Installed {
+pub struct InstallManifests {
     /// The name of the cluster.
     pub name: String,
     /// The manifests, with the token in them.
     pub manifest: String,
-    /// Whether nobody has to accept it.
+    /// Whether the cluster is accepted automatically.
     pub auto_accept: bool,
 }
 
-/// Where agents dial; `None` if this server takes none.
+/// The address that agents connect to; `None` if agents are not enabled.
 #[server(prefix = "/api/fn", endpoint = "join_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn join_read() -> Answer<Option<String>> {
+pub async fn join_read() -> AppResult<Option<String>> {
     use crate::host;
     host::actor()?;
-    Ok(host::agents().map(|agents| agents.url()))
+    Ok(host::agent_endpoint().map(|agents| agents.url()))
 }
 
-/// Makes a token for one cluster and the manifests that install its agent; both are shown this once.
+/// Creates a token for one cluster and generates the manifests that install its agent. Neither can be read again.
 #[server(prefix = "/api/fn", endpoint = "cluster_install")]
-pub async fn cluster_install(form: JoinForm) -> Answer<Installed> {
+pub async fn cluster_install(form: JoinForm) -> AppResult<InstallManifests> {
     use crate::host;
     use domain::join::NewJoinToken;
     let (hub, actor) = (host::hub()?, host::actor()?);
     let none = || {
-        let why = "This server takes no agents: start it with --agent-listen and --agent-url.";
-        host::refused(crate::errors::AppError::NotNow(why.to_owned()))
+        let why = "Agents are not enabled on this server: start it with --agent-listen and --agent-url.";
+        host::with_status(crate::errors::AppError::FailedPrecondition(why.to_owned()))
     };
-    let agents = host::agents().ok_or_else(none)?;
-    let words = |text: &str| -> Vec<String> { crate::components::words(text).map(str::to_owned).collect() };
-    let labels =
-        labels(&form.labels).map_err(|finding| host::refused(crate::errors::AppError::finding(finding)))?;
-    let install = hub::Install {
+    let agents = host::agent_endpoint().ok_or_else(none)?;
+    let words =
+        |text: &str| -> Vec<String> { crate::components::split_words(text).map(str::to_owned).collect() };
+    let labels = parse_labels(&form.labels)
+        .map_err(|finding| host::with_status(crate::errors::AppError::from_finding(finding)))?;
+    let install = hub::InstallOptions {
         cluster: form.name.trim().to_owned(),
         hub: agents.url(),
         namespaces: words(&form.namespaces),
         kinds: words(&form.kinds),
-        cluster_wide: form.wide,
+        cluster_wide: form.cluster_wide,
         token: NewJoinToken { labels, auto_accept: form.auto_accept, ..NewJoinToken::default() },
-        ..hub::Install::default()
+        ..hub::InstallOptions::default()
     };
     let name = install.cluster.clone();
-    let made = hub.cluster_install(&actor, install, |made| agents.token(made)).await;
-    Ok(Installed { name, manifest: host::answer(made)?.1, auto_accept: form.auto_accept })
+    let made = hub.create_install_manifest(&actor, install, |made| agents.format_join_token(made)).await;
+    Ok(InstallManifests { name, manifest: host::into_app_result(made)?.1, auto_accept: form.auto_accept })
 }
 
 #[cfg(feature = "ssr")]
-fn labels(text: &str) -> Result<domain::labels::Labels, domain::Finding> {
-    crate::components::words(text).map(super::labels::key_value).collect()
+fn parse_labels(text: &str) -> Result<domain::labels::Labels, domain::Finding> {
+    crate::components::split_words(text).map(super::labels::parse_label).collect()
 }
 
 /// The page.
@@ -89,51 +90,51 @@ pub fn JoinPage() -> impl IntoView {
             <div class="stack-sm">
                 <h1 class="title">"Join a cluster"</h1>
                 <p class="text-2">
-                    "An agent runs in the cluster and dials out to this server; nothing needs to reach the cluster. It may do what you grant here and no more."
+                    "An agent runs in the cluster and connects to this server; the server never connects to the cluster. The agent gets the rights that you grant here and no others."
                 </p>
             </div>
-            {loaded(data, move |url| match url {
-                Some(url) => how(url, action).into_any(),
-                None => closed().into_any(),
+            {render_resource(data, move |url| match url {
+                Some(url) => show_form(url, action).into_any(),
+                None => show_agents_disabled().into_any(),
             })}
         </div>
     }
     .into_any()
 }
 
-/// The server takes no agents: what its operator does.
-fn closed() -> impl IntoView {
+/// Agents are not enabled: how the server's operator enables them.
+fn show_agents_disabled() -> impl IntoView {
     view! {
         <section class="empty">
-            <h2>"This server takes no agents yet"</h2>
-            <p>"Agents have a listener of their own, because they are known by certificates. Start the server with it:"</p>
+            <h2>"Agents are not enabled on this server"</h2>
+            <p>"Agents authenticate with certificates on a separate listener. Start the server with it:"</p>
             <CopyLine line="flotilla-server serve --agent-listen 0.0.0.0:4601 --agent-url https://flotilla.example.com:4601" />
             <p class="meta">"Clusters of a kubeconfig need no agent: --kubeconfig FILE --context NAME."</p>
         </section>
     }
 }
 
-fn how(url: String, action: ServerAction<ClusterInstall>) -> impl IntoView {
+fn show_form(url: String, action: ServerAction<ClusterInstall>) -> impl IntoView {
     view! {
         {move || match action.value().get() {
-            Some(Ok(made)) => fresh(made).into_any(),
-            Some(Err(error)) => view! { <Said error=error /> }.into_any(),
+            Some(Ok(made)) => show_manifests(made).into_any(),
+            Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
             None => ().into_any(),
         }}
         <ActionForm action=action attr:class="stack-md">
-            {field("name", "Name", "prod-eu-1", "Small letters, digits and \"-\"; it never changes.", true)}
-            {field("namespaces", "Namespaces it may write to", "shop, blog", "Separated by commas. Other namespaces stay out of its reach.", false)}
-            {field("kinds", "Kinds it may write", "the usual ones, without Secret and RBAC", "Deployment, Service … or plural.group for others, such as certificates.cert-manager.io.", false)}
-            {field("labels", "Labels", "env=prod, region=eu", "Placements choose clusters by them.", false)}
+            {text_field("name", "Name", "prod-eu-1", "Lower-case letters, digits and \"-\"; it can't be changed later.", true)}
+            {text_field("namespaces", "Namespaces it may write to", "shop, blog", "Separated by commas. The agent can't write to other namespaces.", false)}
+            {text_field("kinds", "Kinds it may write", "the default kinds, without Secret and RBAC", "Deployment, Service … or plural.group for others, such as certificates.cert-manager.io.", false)}
+            {text_field("labels", "Labels", "env=prod, region=eu", "Placements select clusters by label.", false)}
             <div class="stack-sm">
-                {tick("wide", "May write these kinds in every namespace, and make namespaces")}
-                {tick("auto_accept", "Let it in without asking a person; the token works once, for this name, for a day")}
+                {checkbox("wide", "May write these kinds in every namespace, and create namespaces")}
+                {checkbox("auto_accept", "Accept automatically; the token works once, for this name, for a day")}
             </div>
             <div class="flex flex-wrap items-center gap-4">
                 <button class="btn btn-primary" type="submit">
-                    "Make manifests"
+                    "Generate manifests"
                 </button>
-                <span class="meta">"Agents dial " <span class="mono">{url}</span></span>
+                <span class="meta">"Agents connect to " <span class="mono">{url}</span></span>
             </div>
             <noscript>
                 <p class="meta">"Without script the manifests can't be shown; use "<code class="mono">"flotilla cluster install-manifest"</code>"."</p>
@@ -142,7 +143,7 @@ fn how(url: String, action: ServerAction<ClusterInstall>) -> impl IntoView {
     }
 }
 
-fn field(
+fn text_field(
     name: &'static str,
     label: &'static str,
     placeholder: &'static str,
@@ -173,7 +174,7 @@ fn field(
     }
 }
 
-fn tick(name: &'static str, label: &'static str) -> impl IntoView {
+fn checkbox(name: &'static str, label: &'static str) -> impl IntoView {
     view! {
         <label class="choice">
             <input type="checkbox" class="checkbox" name=format!("form[{name}]") value="true" />
@@ -182,9 +183,9 @@ fn tick(name: &'static str, label: &'static str) -> impl IntoView {
     }
 }
 
-fn fresh(made: Installed) -> impl IntoView {
+fn show_manifests(made: InstallManifests) -> impl IntoView {
     let next = if made.auto_accept {
-        view! { <p>"It is let in by itself and shows up under " <a class="link" href=paths::CLUSTERS>"Clusters"</a> "."</p> }
+        view! { <p>"It is accepted automatically and appears under " <a class="link" href=paths::CLUSTERS>"Clusters"</a> "."</p> }
             .into_any()
     } else {
         view! {
@@ -198,11 +199,11 @@ fn fresh(made: Installed) -> impl IntoView {
         .into_any()
     };
     view! {
-        <Banner look=Look { icon: "token", hue: "hue-healthy", loud: "state-quiet" }>
+        <Banner look=StatusStyle { icon: "token", hue: "hue-healthy", emphasis: "state-quiet" }>
             <div class="stack-sm" role="status">
                 <p>
                     <b>"Copy the manifests now."</b>
-                    " The token in them is kept as a hash and can't be shown again."
+                    " Only a hash of the token in them is stored, so they can't be shown again."
                 </p>
                 <CopyBlock text=made.manifest label=format!("Manifests for {}", made.name) />
                 <p>"Apply them where kubectl points at the cluster:"</p>

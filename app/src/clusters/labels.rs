@@ -4,8 +4,8 @@ use domain::Finding;
 use domain::labels::Labels;
 use leptos::prelude::*;
 
-use crate::components::{Said, icon};
-use crate::errors::Answer;
+use crate::components::{ErrorBanner, icon};
+use crate::errors::AppResult;
 
 /// Sets one label (`set`, as `key=value`) or removes one (`remove`, a key).
 #[server(prefix = "/api/fn", endpoint = "cluster_label")]
@@ -14,28 +14,28 @@ pub async fn cluster_label(
     seen: i64,
     #[server(default)] set: String,
     #[server(default)] remove: String,
-) -> Answer<()> {
+) -> AppResult<()> {
     use crate::{host, paths};
     let actor = host::actor()?;
-    let (key, value) =
-        change(&set, &remove).map_err(|finding| host::refused(crate::errors::AppError::finding(finding)))?;
+    let (key, value) = parse_change(&set, &remove)
+        .map_err(|finding| host::with_status(crate::errors::AppError::from_finding(finding)))?;
     let edit = hub::ClusterEdit { labels: [(key, value)].into(), ..hub::ClusterEdit::default() };
-    host::answer(host::hub()?.cluster_edit(&actor, &name, edit, Some(seen)).await)?;
+    host::into_app_result(host::hub()?.edit_cluster(&actor, &name, edit, Some(seen)).await)?;
     leptos_axum::redirect(&paths::cluster(&name));
     Ok(())
 }
 
 /// Key and new value; `None` removes the label.
 #[cfg_attr(not(feature = "ssr"), expect(dead_code, reason = "the server reads the form"))]
-fn change(set: &str, remove: &str) -> Result<(String, Option<String>), Finding> {
+fn parse_change(set: &str, remove: &str) -> Result<(String, Option<String>), Finding> {
     if !remove.is_empty() {
         return Ok((remove.to_owned(), None));
     }
-    key_value(set).map(|(key, value)| (key, Some(value)))
+    parse_label(set).map(|(key, value)| (key, Some(value)))
 }
 
-/// A label as a person writes it.
-pub fn key_value(text: &str) -> Result<(String, String), Finding> {
+/// Parses a label written as `key=value`.
+pub fn parse_label(text: &str) -> Result<(String, String), Finding> {
     let bad = || {
         Finding::error(
             "G215",
@@ -47,19 +47,19 @@ pub fn key_value(text: &str) -> Result<(String, String), Finding> {
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Labels to look at.
-pub fn chips(labels: &Labels) -> impl IntoView + use<> {
+/// Labels, read-only.
+pub fn label_chips(labels: &Labels) -> impl IntoView + use<> {
     let chip = |(key, value): (&String, &String)| view! { <span class="chip mono">{format!("{key}={value}")}</span> };
     view! { <span class="flex flex-wrap gap-1">{labels.iter().map(chip).collect_view()}</span> }
 }
 
-/// Labels to change: each can be removed, one can be added. Plain form posts.
+/// Editable labels: each can be removed, one can be added. Plain form posts.
 #[component]
 pub fn LabelEditor(
     name: String,
     labels: Labels,
-    /// The revision of the cluster that the person sees.
-    seen: i64,
+    /// The revision of the cluster that the page was rendered from.
+    revision: i64,
     action: ServerAction<ClusterLabel>,
 ) -> impl IntoView {
     let chip = |(key, value): (String, String)| {
@@ -76,7 +76,7 @@ pub fn LabelEditor(
     let hidden = move |name: String| {
         view! {
             <input type="hidden" name="name" value=name />
-            <input type="hidden" name="seen" value=seen.to_string() />
+            <input type="hidden" name="seen" value=revision.to_string() />
         }
     };
     let for_removal = name.clone();
@@ -85,7 +85,7 @@ pub fn LabelEditor(
             <h2 class="section" id="labels">
                 "Labels"
             </h2>
-            {move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
+            {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             <ActionForm action=action attr:class="flex flex-wrap gap-1">
                 {hidden(for_removal)}
                 {labels.into_iter().map(chip).collect_view()}
@@ -107,7 +107,7 @@ pub fn LabelEditor(
                     "Add"
                 </button>
             </ActionForm>
-            <p class="meta">"Placements select by label. Workloads that no longer match leave; those that match now come with their next publish."</p>
+            <p class="meta">"Placements select clusters by label. Workloads that no longer match are removed from this cluster; workloads that now match are deployed with their next publish."</p>
         </section>
     }
     .into_any()
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn g215_a_label_is_set_or_removed_and_nothing_else() {
-        assert_eq!(change("tier=edge", ""), Ok(("tier".into(), Some("edge".into()))));
-        assert_eq!(change("", "tier"), Ok(("tier".into(), None)));
-        assert_eq!(change("tier", "").unwrap_err().code, "G215");
+        assert_eq!(parse_change("tier=edge", ""), Ok(("tier".into(), Some("edge".into()))));
+        assert_eq!(parse_change("", "tier"), Ok(("tier".into(), None)));
+        assert_eq!(parse_change("tier", "").unwrap_err().code, "G215");
     }
 }

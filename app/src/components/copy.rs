@@ -1,11 +1,11 @@
-//! Everything the console does, the command line does too: the line, ready to copy (S0-3).
+//! Text with a copy button, such as the command line of what a page does (S0-3).
 
 use leptos::prelude::*;
 
 use super::icon;
 use crate::live;
 
-/// One line of code with a button that copies it. Without script the line can be marked and copied by hand.
+/// One line of code with a button that copies it. Without script the line can be selected and copied.
 #[component]
 pub fn CopyLine(
     /// The line.
@@ -15,14 +15,14 @@ pub fn CopyLine(
     let copied = RwSignal::new(false);
     let text = line.clone();
     let copy = move |_| {
-        live::page::copy(&text);
+        live::page::copy_text(&text);
         copied.set(true);
     };
-    let said = move || if copied.get() { "Copied" } else { "Copy" };
+    let button_label = move || if copied.get() { "Copied" } else { "Copy" };
     view! {
         <div class="copy">
             <code>{line}</code>
-            <button class="btn btn-sm btn-icon" type="button" aria-label=said on:click=copy>
+            <button class="btn btn-sm btn-icon" type="button" aria-label=button_label on:click=copy>
                 {move || if copied.get() { icon("check").into_any() } else { icon("copy").into_any() }}
             </button>
         </div>
@@ -36,26 +36,26 @@ pub fn CopyBlock(
     /// The text.
     #[prop(into)]
     text: String,
-    /// What it is, for those who hear the page.
+    /// Accessible name of the text.
     #[prop(into)]
     label: String,
 ) -> impl IntoView {
     let copied = RwSignal::new(false);
     let whole = text.clone();
     let copy = move |_| {
-        live::page::copy(&whole);
+        live::page::copy_text(&whole);
         copied.set(true);
     };
-    let said = move || if copied.get() { "Copied" } else { "Copy all" };
+    let button_label = move || if copied.get() { "Copied" } else { "Copy all" };
     view! {
         <div class="stack-sm">
             <div>
                 <button class="btn btn-sm" type="button" on:click=copy>
                     {move || if copied.get() { icon("check").into_any() } else { icon("copy").into_any() }}
-                    {said}
+                    {button_label}
                 </button>
             </div>
-            // A region that scrolls must be reached by the keyboard too.
+            // A scrollable region must be reachable by keyboard.
             <pre class="raw max-h-96 overflow-auto" tabindex="0" role="region" aria-label=label>
                 {text}
             </pre>

@@ -1,34 +1,34 @@
-//! Counts per state, folded into the seven groups people think in; each is a filter. Never one word that lies (S1-19).
+//! Counts of releases per state, in eight groups; each is a filter (S1-19).
 
-use domain::release::State;
-use domain::rollup::Counts;
+use domain::release::ReleaseState;
+use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 
-use super::{Look, icon};
+use super::{StatusStyle, icon};
 use crate::paths;
 
-/// States that people read as one thing, worst first.
+/// Groups of states, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
+pub enum StateGroup {
     /// Broken.
     Failing,
-    /// Waits for a person.
+    /// Needs a user's action.
     Blocked,
-    /// Not as applied, or an older bundle.
+    /// Differs from what was applied, or has an older bundle.
     Drifted,
-    /// On its way.
+    /// In progress.
     Moving,
     /// Paused on purpose.
     Suspended,
-    /// Can't be heard.
+    /// The cluster does not report.
     Unknown,
-    /// Operational.
+    /// Healthy.
     Healthy,
-    /// No longer there.
+    /// Removed, orphaned or abandoned.
     Gone,
 }
 
-impl Group {
+impl StateGroup {
     /// All of them, worst first.
     pub const ALL: [Self; 8] = [
         Self::Failing,
@@ -42,26 +42,26 @@ impl Group {
     ];
 
     /// The group of a state.
-    pub const fn of(state: State) -> Self {
+    pub const fn from_state(state: ReleaseState) -> Self {
         match state {
-            State::Failed | State::Degraded => Self::Failing,
-            State::Blocked => Self::Blocked,
-            State::Drifted | State::Stale => Self::Drifted,
-            State::Pending
-            | State::Queued
-            | State::Pulling
-            | State::Applying
-            | State::Progressing
-            | State::Removing
-            | State::Terminating => Self::Moving,
-            State::Suspended => Self::Suspended,
-            State::Unknown => Self::Unknown,
-            State::Healthy => Self::Healthy,
-            State::Removed | State::Orphaned | State::Abandoned => Self::Gone,
+            ReleaseState::Failed | ReleaseState::Degraded => Self::Failing,
+            ReleaseState::Blocked => Self::Blocked,
+            ReleaseState::Drifted | ReleaseState::Stale => Self::Drifted,
+            ReleaseState::Pending
+            | ReleaseState::Queued
+            | ReleaseState::Pulling
+            | ReleaseState::Applying
+            | ReleaseState::Progressing
+            | ReleaseState::Removing
+            | ReleaseState::Terminating => Self::Moving,
+            ReleaseState::Suspended => Self::Suspended,
+            ReleaseState::Unknown => Self::Unknown,
+            ReleaseState::Healthy => Self::Healthy,
+            ReleaseState::Removed | ReleaseState::Orphaned | ReleaseState::Abandoned => Self::Gone,
         }
     }
 
-    /// The word in the address.
+    /// Its name in addresses.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Failing => "failing",
@@ -75,8 +75,8 @@ impl Group {
         }
     }
 
-    /// The word people read.
-    pub const fn word(self) -> &'static str {
+    /// Its name on pages.
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Failing => "Failing",
             Self::Blocked => "Blocked",
@@ -89,17 +89,17 @@ impl Group {
         }
     }
 
-    /// How it looks.
-    pub const fn look(self) -> Look {
-        Look::of_state(match self {
-            Self::Failing => State::Failed,
-            Self::Blocked => State::Blocked,
-            Self::Drifted => State::Drifted,
-            Self::Moving => State::Progressing,
-            Self::Suspended => State::Suspended,
-            Self::Unknown => State::Unknown,
-            Self::Healthy => State::Healthy,
-            Self::Gone => State::Removed,
+    /// Its icon and colour.
+    pub const fn style(self) -> StatusStyle {
+        StatusStyle::from_state(match self {
+            Self::Failing => ReleaseState::Failed,
+            Self::Blocked => ReleaseState::Blocked,
+            Self::Drifted => ReleaseState::Drifted,
+            Self::Moving => ReleaseState::Progressing,
+            Self::Suspended => ReleaseState::Suspended,
+            Self::Unknown => ReleaseState::Unknown,
+            Self::Healthy => ReleaseState::Healthy,
+            Self::Gone => ReleaseState::Removed,
         })
     }
 
@@ -109,80 +109,89 @@ impl Group {
         Self::ALL.into_iter().find(|group| group.slug() == slug)
     }
 
-    /// The words of its states, as a list query takes them; nothing for an unknown slug.
+    /// The states of the group with this slug, comma-separated for a list query; empty for an unknown slug.
     #[cfg(feature = "ssr")]
-    pub fn states_of(slug: &str) -> String {
+    pub fn state_filter(slug: &str) -> String {
         let Some(group) = Self::from_slug(slug) else {
             return String::new();
         };
-        let words: Vec<&str> =
-            State::ALL.into_iter().filter(|state| Self::of(*state) == group).map(State::word).collect();
+        let words: Vec<&str> = ReleaseState::ALL
+            .into_iter()
+            .filter(|state| Self::from_state(*state) == group)
+            .map(ReleaseState::as_str)
+            .collect();
         words.join(",")
     }
 
-    /// How many releases are in it.
-    pub fn count(self, counts: &Counts) -> u32 {
-        counts.worst_first().filter(|(state, _)| Self::of(*state) == self).map(|(_, n)| n).sum()
+    /// The number of releases in it.
+    pub fn count_releases(self, counts: &ReleaseCounts) -> u32 {
+        counts.worst_first().filter(|(state, _)| Self::from_state(*state) == self).map(|(_, n)| n).sum()
     }
 }
 
-/// The groups that have any release, with their numbers, worst first.
-pub fn grouped(counts: &Counts) -> Vec<(Group, u32)> {
-    Group::ALL.into_iter().map(|group| (group, group.count(counts))).filter(|(_, n)| *n > 0).collect()
+/// The groups with at least one release, with their numbers, worst first.
+pub fn count_by_group(counts: &ReleaseCounts) -> Vec<(StateGroup, u32)> {
+    StateGroup::ALL
+        .into_iter()
+        .map(|group| (group, group.count_releases(counts)))
+        .filter(|(_, n)| *n > 0)
+        .collect()
 }
 
-/// The counts as one sentence, for those who do not see the strip.
-pub fn spoken(counts: &Counts) -> String {
-    let parts: Vec<String> =
-        grouped(counts).iter().map(|(group, n)| format!("{n} {}", group.word().to_lowercase())).collect();
+/// The counts as text, for screen readers.
+pub fn describe_counts(counts: &ReleaseCounts) -> String {
+    let parts: Vec<String> = count_by_group(counts)
+        .iter()
+        .map(|(group, n)| format!("{n} {}", group.label().to_lowercase()))
+        .collect();
     if parts.is_empty() { "no releases".to_owned() } else { parts.join(", ") }
 }
 
-/// The proportion bar, worst left. Releases that are gone are not part of it.
+/// The proportion bar, worst left; without [`StateGroup::Gone`].
 #[component]
-pub fn Strip(
-    /// What is counted.
-    counts: Counts,
+pub fn StateStrip(
+    /// The counts.
+    counts: ReleaseCounts,
     /// `strip` or `strip strip-row`.
     #[prop(default = "strip")]
     class: &'static str,
 ) -> impl IntoView {
-    let parts = grouped(&counts).into_iter().filter(|(group, _)| *group != Group::Gone);
+    let parts = count_by_group(&counts).into_iter().filter(|(group, _)| *group != StateGroup::Gone);
     let parts =
-        parts.map(|(group, n)| view! { <i class=group.look().hue style=format!("flex-grow:{n}")></i> });
+        parts.map(|(group, n)| view! { <i class=group.style().hue style=format!("flex-grow:{n}")></i> });
     view! {
-        <div class=class role="img" aria-label=spoken(&counts)>
+        <div class=class role="img" aria-label=describe_counts(&counts)>
             {parts.collect_view()}
         </div>
     }
     .into_any()
 }
 
-/// The numbers under a strip, each a link that filters; the active one leads back.
+/// The numbers under a strip, each a filter link; the link of the active filter clears it.
 #[component]
-pub fn CountLine(
-    /// What is counted.
-    counts: Counts,
+pub fn StateCounts(
+    /// The counts.
+    counts: ReleaseCounts,
     /// The page the filter belongs to; the group is added as `state`.
     base: String,
     /// The active filter.
     #[prop(into)]
     active: String,
-    /// What stands at the right.
+    /// Text at the right.
     #[prop(into, default = String::new())]
     note: String,
 ) -> impl IntoView {
-    let entry = |(group, n): (Group, u32)| {
+    let entry = |(group, n): (StateGroup, u32)| {
         let on = active == group.slug();
         let href = if on { base.clone() } else { paths::query(&base, &[("state", group.slug())]) };
-        let look = group.look();
+        let look = group.style();
         view! {
             <a class=format!("count {}", look.hue) href=href aria-current=on.then_some("true")>
-                {icon(look.icon)} <b>{n}</b> {format!(" {}", group.word())}
+                {icon(look.icon)} <b>{n}</b> {format!(" {}", group.label())}
             </a>
         }
     };
-    let entries = grouped(&counts).into_iter().map(entry).collect_view();
+    let entries = count_by_group(&counts).into_iter().map(entry).collect_view();
     view! {
         <div class="counts">
             {entries} {(!note.is_empty()).then(|| view! { <span class="text-3 ml-auto">{note}</span> })}
@@ -197,22 +206,23 @@ mod tests {
 
     #[test]
     fn every_state_is_in_a_group_and_every_group_has_a_state() {
-        let all: Counts = State::ALL.into_iter().collect();
-        let sum: u32 = grouped(&all).iter().map(|(_, n)| n).sum();
+        let all: ReleaseCounts = ReleaseState::ALL.into_iter().collect();
+        let sum: u32 = count_by_group(&all).iter().map(|(_, n)| n).sum();
         assert_eq!(sum, all.total());
-        assert_eq!(grouped(&all).len(), Group::ALL.len());
+        assert_eq!(count_by_group(&all).len(), StateGroup::ALL.len());
     }
 
     #[cfg(feature = "ssr")]
     #[test]
-    fn a_slug_becomes_the_states_a_query_takes() {
-        assert_eq!(Group::states_of("failing"), "Degraded,Failed");
-        assert_eq!(Group::states_of("nonsense"), "");
+    fn a_slug_maps_to_the_states_of_a_query() {
+        assert_eq!(StateGroup::state_filter("failing"), "Degraded,Failed");
+        assert_eq!(StateGroup::state_filter("nonsense"), "");
     }
 
     #[test]
-    fn counts_are_spoken_worst_first() {
-        let counts: Counts = [State::Healthy, State::Failed, State::Healthy].into_iter().collect();
-        assert_eq!(spoken(&counts), "1 failing, 2 healthy");
+    fn counts_are_described_worst_first() {
+        let counts: ReleaseCounts =
+            [ReleaseState::Healthy, ReleaseState::Failed, ReleaseState::Healthy].into_iter().collect();
+        assert_eq!(describe_counts(&counts), "1 failing, 2 healthy");
     }
 }

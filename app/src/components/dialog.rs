@@ -1,7 +1,7 @@
-//! A question before something that matters, in a native `<dialog>`.
+//! Confirmation of a destructive action, in a native `<dialog>`.
 //!
-//! Whether it is open stands in the address (`?ask=delete`): without script it is part of the page, with script it is
-//! shown above it, and Esc or Cancel lead back.
+//! The address holds whether it is open (`?ask=delete`). Without script the dialog is part of the page; with script it is
+//! modal, and Esc or Cancel go back.
 
 use leptos::html::Dialog;
 use leptos::prelude::*;
@@ -10,13 +10,13 @@ use leptos_router::hooks::use_navigate;
 
 use crate::live;
 
-/// The question: title with the count, body with what goes and what stays, buttons in the form.
+/// The dialog: title with the count, body with what is deleted and what is retained, buttons in the form.
 #[component]
-pub fn Question(
-    /// The question.
+pub fn ConfirmDialog(
+    /// The title.
     #[prop(into)]
     title: String,
-    /// The address without the question.
+    /// The address without the dialog.
     back: String,
     /// Body and buttons.
     children: Children,
@@ -24,7 +24,7 @@ pub fn Question(
     let dialog = NodeRef::<Dialog>::new();
     Effect::new(move |_| {
         if let Some(dialog) = dialog.get() {
-            live::page::raise(&dialog);
+            live::page::show_modal(&dialog);
         }
     });
     let navigate = use_navigate();

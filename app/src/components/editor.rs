@@ -1,11 +1,11 @@
-//! A YAML editor over a plain `<textarea>`. The textarea is the form's field and is there without script; the editor module
+//! A YAML editor over a plain `<textarea>`. The textarea is the form's field and works without script; the editor module
 //! covers it and writes every change back.
 
 use domain::finding::Finding;
 use leptos::html::Div;
 use leptos::prelude::*;
 
-use super::findings::anchor;
+use super::findings::editor_anchor;
 use crate::live;
 
 /// The editor of one file.
@@ -17,18 +17,18 @@ pub fn Editor(
     /// Name of the file, for labels and links from findings.
     #[prop(into)]
     file: Signal<String>,
-    /// The text it begins with.
+    /// The initial text.
     text: String,
-    /// What to show at the lines.
+    /// Findings to mark at their lines.
     #[prop(into)]
     findings: Signal<Vec<Finding>>,
-    /// Hears every change.
+    /// Called with the text after every change.
     on_text: Callback<String>,
-    /// The text as it is now, if something beside the editor changes it too.
+    /// The current text, if something other than the editor changes it too.
     #[prop(optional, into)]
     now: Option<Signal<String>>,
 ) -> impl IntoView {
-    let id = move || anchor(&file.get());
+    let id = move || editor_anchor(&file.get());
     let element = NodeRef::<Div>::new();
     Effect::new(move |_| {
         if let (Some(element), Some(now)) = (element.get(), now) {
@@ -37,7 +37,7 @@ pub fn Editor(
     });
     Effect::new(move |_| {
         if let Some(element) = element.get() {
-            live::editor::summon();
+            live::editor::load_module();
             live::editor::show_findings(&element, &findings.get());
         }
     });
@@ -51,10 +51,10 @@ pub fn Editor(
     .into_any()
 }
 
-/// A textarea whose text is in the page the server sends.
+/// A textarea whose text is part of the server-rendered page.
 ///
-/// The text goes in as escaped HTML: as a child node an empty text would become a blank, and dynamic text would bring a
-/// marker comment, which inside a textarea is text.
+/// The text is set as escaped HTML: as a child node an empty text would become a blank, and dynamic text would add a
+/// marker comment, which is text inside a textarea.
 #[component]
 pub fn TextArea(
     /// Class.
@@ -62,12 +62,12 @@ pub fn TextArea(
     /// Name of the form field.
     #[prop(into)]
     field: String,
-    /// The text it begins with.
+    /// The initial text.
     text: String,
     /// Its accessible name.
     #[prop(into)]
     label: Signal<String>,
-    /// Hears every change.
+    /// Called with the text after every change.
     on_text: Callback<String>,
 ) -> impl IntoView {
     view! {
@@ -79,14 +79,14 @@ pub fn TextArea(
             autocapitalize="off"
             autocomplete="off"
             on:input=move |ev| on_text.run(event_target_value(&ev))
-            inner_html=escaped(&text)
+            inner_html=escape_html(&text)
         ></textarea>
     }
     .into_any()
 }
 
-/// Text as it may stand inside a textarea. The parser drops one leading line break, so one is given to it.
-fn escaped(text: &str) -> String {
+/// Escapes text for the content of a textarea. The HTML parser drops one leading line break, so one is added.
+fn escape_html(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     if text.starts_with('\n') { format!("\n{text}") } else { text }
 }
@@ -96,9 +96,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_cannot_leave_its_textarea() {
-        assert_eq!(escaped("</textarea><script>"), "&lt;/textarea&gt;&lt;script&gt;");
-        assert_eq!(escaped("&lt;"), "&amp;lt;");
-        assert_eq!(escaped("\na: 1"), "\n\na: 1");
+    fn a_text_cannot_close_its_textarea() {
+        assert_eq!(escape_html("</textarea><script>"), "&lt;/textarea&gt;&lt;script&gt;");
+        assert_eq!(escape_html("&lt;"), "&amp;lt;");
+        assert_eq!(escape_html("\na: 1"), "\n\na: 1");
     }
 }

@@ -1,4 +1,4 @@
-//! Nothing here yet: what it means and the next step, with a command to copy.
+//! An empty list: what it means and the next step, with a command to copy.
 
 use leptos::prelude::*;
 
@@ -7,13 +7,13 @@ use super::CopyLine;
 /// An empty list.
 #[component]
 pub fn Empty(
-    /// The head.
+    /// The heading.
     #[prop(into)]
     title: String,
     /// What it means, in a sentence.
     #[prop(into)]
     text: String,
-    /// The same from the command line; may be empty.
+    /// The equivalent command; may be empty.
     #[prop(into, default = String::new())]
     command: String,
     /// The next step.

@@ -1,10 +1,10 @@
-//! Small parts of forms: search, the reason beside a disabled button, a line that needs a look.
+//! Small parts of forms: search field, disabled button with its reason, banner.
 
 use leptos::prelude::*;
 
-use super::{Look, icon, icon_sized};
+use super::{StatusStyle, icon, icon_sized};
 
-/// The search field of a list. `/` puts the cursor there; without script the form is sent with Enter.
+/// The search field of a list. `/` focuses it; without script Enter submits the form.
 pub fn search_field(name: &'static str, label: &'static str, value: String) -> impl IntoView {
     view! {
         <label class="search">
@@ -15,13 +15,13 @@ pub fn search_field(name: &'static str, label: &'static str, value: String) -> i
     }
 }
 
-/// Why a button is off, beside it.
+/// Why a button is disabled, displayed beside it.
 #[component]
-pub fn Reason(
+pub fn DisabledReason(
     /// Id, for `aria-describedby`.
     id: &'static str,
     /// Icon and hue.
-    look: Look,
+    look: StatusStyle,
     /// The sentence.
     children: Children,
 ) -> impl IntoView {
@@ -34,10 +34,10 @@ pub fn Reason(
     .into_any()
 }
 
-/// A button that is off and says why: it stays focusable, so that the reason can be heard.
+/// A disabled button with its reason. It stays focusable, so that screen readers read the reason.
 #[component]
-pub fn Refusal(
-    /// The verb.
+pub fn DisabledButton(
+    /// The button's label.
     verb: String,
     /// Why not.
     why: String,
@@ -49,20 +49,20 @@ pub fn Refusal(
             <button class="btn" type="button" aria-disabled="true" aria-describedby=id>
                 {verb}
             </button>
-            <Reason id=id look=Look { icon: "lock", hue: "hue-unknown", loud: "state-quiet" }>
+            <DisabledReason id=id look=StatusStyle { icon: "lock", hue: "hue-unknown", emphasis: "state-quiet" }>
                 {why}
-            </Reason>
+            </DisabledReason>
         </span>
     }
     .into_any()
 }
 
-/// One line that needs a look.
+/// A banner: one line that needs attention.
 #[component]
 pub fn Banner(
     /// Icon and hue.
-    look: Look,
-    /// What it says; at its end, what can be done.
+    look: StatusStyle,
+    /// The text, and then the actions.
     children: Children,
 ) -> impl IntoView {
     view! {

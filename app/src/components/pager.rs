@@ -1,15 +1,15 @@
-//! The foot of a list that goes on: keyset pages, so no page numbers.
+//! The pager of a list: keyset pagination, so there are no page numbers.
 
 use leptos::prelude::*;
 
-/// How many are shown of how many, back to the start, on to the next page.
+/// The number shown and the total, a link to the first page, a link to the next page.
 #[component]
 pub fn Pager(
-    /// Shown on this page.
+    /// Number of items on this page.
     shown: usize,
-    /// In all with this filter.
+    /// Number of all items with this filter.
     total: u32,
-    /// What they are called.
+    /// Plural noun of the items.
     noun: &'static str,
     /// Address of the first page; `None` on it.
     first: Option<String>,

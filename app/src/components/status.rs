@@ -1,24 +1,24 @@
-//! Status as shape, word and colour, always three: which icon, hue and loudness belongs to which value of each axis.
+//! Status as shape, word and colour, always all three: the icon, hue and emphasis of each value of each axis.
 
 use domain::Timestamp;
-use domain::cluster::Reach;
+use domain::cluster::Connectivity;
 use domain::finding::Severity;
 use domain::health::HealthStatus;
-use domain::release::{State, Sync};
+use domain::release::{ReleaseState, SyncStatus};
 use leptos::prelude::*;
 
 use super::{icon, icon_sized};
 use crate::live;
 
-/// How a value looks: icon of the sprite, class of the hue, class of the loudness.
+/// How a value is displayed: icon of the sprite, class of the hue, class of the emphasis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct StatusStyle {
     /// Icon in the sprite.
     pub icon: &'static str,
     /// `hue-…`.
     pub hue: &'static str,
-    /// `state-quiet`, `state-look`, `state-broken` or `state-last`.
-    pub loud: &'static str,
+    /// `state-quiet`, `state-highlighted`, `state-handle_error` or `state-last`.
+    pub emphasis: &'static str,
 }
 
 const HEALTHY: &str = "hue-healthy";
@@ -28,170 +28,179 @@ const BROKEN: &str = "hue-degraded";
 const UNKNOWN: &str = "hue-unknown";
 const PAUSED: &str = "hue-paused";
 
-const fn quiet(icon: &'static str, hue: &'static str) -> Look {
-    Look { icon, hue, loud: "state-quiet" }
+const fn quiet(icon: &'static str, hue: &'static str) -> StatusStyle {
+    StatusStyle { icon, hue, emphasis: "state-quiet" }
 }
 
-const fn look(icon: &'static str, hue: &'static str) -> Look {
-    Look { icon, hue, loud: "state-look" }
+const fn highlighted(icon: &'static str, hue: &'static str) -> StatusStyle {
+    StatusStyle { icon, hue, emphasis: "state-look" }
 }
 
-const fn broken(icon: &'static str) -> Look {
-    Look { icon, hue: BROKEN, loud: "state-broken" }
+const fn broken(icon: &'static str) -> StatusStyle {
+    StatusStyle { icon, hue: BROKEN, emphasis: "state-broken" }
 }
 
-impl Look {
-    /// How a release's state looks.
-    pub const fn of_state(state: State) -> Self {
+impl StatusStyle {
+    /// The style of a release's state.
+    pub const fn from_state(state: ReleaseState) -> Self {
         match state {
-            State::Pending => look("pending", MOVING),
-            State::Queued => look("queued", MOVING),
-            State::Pulling => look("pulling", MOVING),
-            State::Applying => look("applying", MOVING),
-            State::Progressing => look("progressing", MOVING),
-            State::Removing => look("removing", MOVING),
-            State::Terminating => look("terminating", MOVING),
-            State::Healthy => quiet("healthy", HEALTHY),
-            State::Degraded => broken("degraded"),
-            State::Failed => broken("failed"),
-            State::Drifted => look("drifted", DRIFTED),
-            State::Stale => look("stale", DRIFTED),
-            State::Blocked => look("blocked", DRIFTED),
-            State::Suspended => look("suspended", PAUSED),
-            State::Unknown => quiet("unknown", UNKNOWN),
-            State::Removed => quiet("removed", UNKNOWN),
-            State::Orphaned | State::Abandoned => quiet("orphaned", UNKNOWN),
+            ReleaseState::Pending => highlighted("pending", MOVING),
+            ReleaseState::Queued => highlighted("queued", MOVING),
+            ReleaseState::Pulling => highlighted("pulling", MOVING),
+            ReleaseState::Applying => highlighted("applying", MOVING),
+            ReleaseState::Progressing => highlighted("progressing", MOVING),
+            ReleaseState::Removing => highlighted("removing", MOVING),
+            ReleaseState::Terminating => highlighted("terminating", MOVING),
+            ReleaseState::Healthy => quiet("healthy", HEALTHY),
+            ReleaseState::Degraded => broken("degraded"),
+            ReleaseState::Failed => broken("failed"),
+            ReleaseState::Drifted => highlighted("drifted", DRIFTED),
+            ReleaseState::Stale => highlighted("stale", DRIFTED),
+            ReleaseState::Blocked => highlighted("blocked", DRIFTED),
+            ReleaseState::Suspended => highlighted("suspended", PAUSED),
+            ReleaseState::Unknown => quiet("unknown", UNKNOWN),
+            ReleaseState::Removed => quiet("removed", UNKNOWN),
+            ReleaseState::Orphaned | ReleaseState::Abandoned => quiet("orphaned", UNKNOWN),
         }
     }
 
-    /// How the last known state of a cluster that is not heard from looks: its own shape, hollow and grey.
-    pub const fn last_known(state: State) -> Self {
+    /// The style of the last known state, while the cluster does not report: a shape of its own, outlined and grey.
+    pub const fn from_last_known(state: ReleaseState) -> Self {
         let icon = match state {
-            State::Healthy => "healthy-last",
-            State::Degraded => "degraded-last",
-            State::Failed => "failed-last",
-            State::Drifted => "drifted-last",
-            State::Stale => "stale-last",
-            State::Blocked => "blocked-last",
-            State::Suspended => "suspended-last",
-            State::Pending | State::Queued => "pending-last",
-            State::Pulling | State::Applying | State::Progressing | State::Removing | State::Terminating => {
-                "progressing-last"
-            }
-            State::Unknown | State::Removed | State::Orphaned | State::Abandoned => "unknown-last",
+            ReleaseState::Healthy => "healthy-last",
+            ReleaseState::Degraded => "degraded-last",
+            ReleaseState::Failed => "failed-last",
+            ReleaseState::Drifted => "drifted-last",
+            ReleaseState::Stale => "stale-last",
+            ReleaseState::Blocked => "blocked-last",
+            ReleaseState::Suspended => "suspended-last",
+            ReleaseState::Pending | ReleaseState::Queued => "pending-last",
+            ReleaseState::Pulling
+            | ReleaseState::Applying
+            | ReleaseState::Progressing
+            | ReleaseState::Removing
+            | ReleaseState::Terminating => "progressing-last",
+            ReleaseState::Unknown
+            | ReleaseState::Removed
+            | ReleaseState::Orphaned
+            | ReleaseState::Abandoned => "unknown-last",
         };
-        Self { icon, hue: UNKNOWN, loud: "state-last" }
+        Self { icon, hue: UNKNOWN, emphasis: "state-last" }
     }
 
-    /// How the first axis looks.
-    pub const fn of_sync(sync: Sync) -> Self {
+    /// The style of the first axis.
+    pub const fn from_sync(sync: SyncStatus) -> Self {
         match sync {
-            Sync::Pending => look("pending", MOVING),
-            Sync::Applying => look("applying", MOVING),
-            Sync::Synced => quiet("synced", HEALTHY),
-            Sync::Stale => look("stale", DRIFTED),
-            Sync::Drifted => look("drifted", DRIFTED),
-            Sync::Removing => look("removing", MOVING),
-            Sync::Removed => quiet("removed", UNKNOWN),
+            SyncStatus::Pending => highlighted("pending", MOVING),
+            SyncStatus::Applying => highlighted("applying", MOVING),
+            SyncStatus::Synced => quiet("synced", HEALTHY),
+            SyncStatus::Stale => highlighted("stale", DRIFTED),
+            SyncStatus::Drifted => highlighted("drifted", DRIFTED),
+            SyncStatus::Removing => highlighted("removing", MOVING),
+            SyncStatus::Removed => quiet("removed", UNKNOWN),
         }
     }
 
-    /// How the second axis looks.
-    pub const fn of_health(status: HealthStatus) -> Self {
+    /// The style of the second axis.
+    pub const fn from_health(status: HealthStatus) -> Self {
         match status {
             HealthStatus::Healthy => quiet("healthy", HEALTHY),
-            HealthStatus::Suspended => look("suspended", PAUSED),
-            HealthStatus::Progressing => look("progressing", MOVING),
+            HealthStatus::Suspended => highlighted("suspended", PAUSED),
+            HealthStatus::Progressing => highlighted("progressing", MOVING),
             HealthStatus::Missing => broken("missing"),
             HealthStatus::Degraded => broken("degraded"),
             HealthStatus::Unknown => quiet("unknown", UNKNOWN),
         }
     }
 
-    /// How the third axis looks.
-    pub const fn of_reach(reach: Reach) -> Self {
+    /// The style of the third axis.
+    pub const fn from_connectivity(reach: Connectivity) -> Self {
         match reach {
-            Reach::Online => quiet("online", HEALTHY),
-            Reach::Late => look("late", DRIFTED),
-            Reach::Offline => quiet("offline", UNKNOWN),
+            Connectivity::Online => quiet("online", HEALTHY),
+            Connectivity::Late => highlighted("late", DRIFTED),
+            Connectivity::Offline => quiet("offline", UNKNOWN),
         }
     }
 
-    /// How a finding or an event looks.
-    pub const fn of_severity(severity: Severity) -> Self {
+    /// The style of a finding or an event.
+    pub const fn from_severity(severity: Severity) -> Self {
         match severity {
             Severity::Error => broken("error"),
-            Severity::Warning => look("warning", DRIFTED),
+            Severity::Warning => highlighted("warning", DRIFTED),
             Severity::Note => quiet("note", UNKNOWN),
         }
     }
 
     /// Icon and word.
-    pub fn with_word(self, word: impl Into<String>) -> impl IntoView {
-        view! { <span class=format!("state {} {}", self.loud, self.hue)>{icon(self.icon)} {word.into()}</span> }
+    pub fn with_label(self, word: impl Into<String>) -> impl IntoView {
+        view! { <span class=format!("state {} {}", self.emphasis, self.hue)>{icon(self.icon)} {word.into()}</span> }
     }
 
     /// The icon alone, in its hue, 16 px: for lists where the words follow.
-    pub fn mark(self) -> impl IntoView {
+    pub fn icon_view(self) -> impl IntoView {
         view! { <span class=self.hue>{icon_sized(self.icon, "icon icon-16")}</span> }
     }
 }
 
-/// The look and the words of a cell: last known and hollow while the cluster is offline.
-pub fn cell(state: State, last_known: State) -> (Look, String) {
+/// The style and the text of a matrix cell: the last known state, outlined, while the cluster is offline.
+pub fn cell_status(state: ReleaseState, last_known: ReleaseState) -> (StatusStyle, String) {
     match state {
-        State::Unknown => (Look::last_known(last_known), format!("{}, last known", last_known.word())),
-        state => (Look::of_state(state), state.word().to_owned()),
+        ReleaseState::Unknown => {
+            (StatusStyle::from_last_known(last_known), format!("{}, last known", last_known.as_str()))
+        }
+        state => (StatusStyle::from_state(state), state.as_str().to_owned()),
     }
 }
 
-/// A release's state; while its cluster is offline what it last was, and how long ago.
+/// A release's state; while its cluster is offline the last known state and its age.
 #[component]
-pub fn StateWord(
+pub fn StateLabel(
     /// The state.
-    state: State,
-    /// What it last was, while it is `Unknown`.
-    last_known: Option<State>,
-    /// When the cluster last said something about it.
+    state: ReleaseState,
+    /// The last known state, while the state is `Unknown`.
+    last_known: Option<ReleaseState>,
+    /// When the cluster last reported it.
     reported_at: Option<Timestamp>,
     /// The server's time.
     at: Timestamp,
 ) -> impl IntoView {
     match (state, last_known) {
-        (State::Unknown, Some(last)) => {
-            let now = live::now(at);
+        (ReleaseState::Unknown, Some(last)) => {
+            let now = live::server_now(at);
             let word = move || match reported_at {
-                Some(then) => format!("{}, {} ago", last.word(), then.age(now.get())),
-                None => format!("{}, last known", last.word()),
+                Some(then) => format!("{}, {} ago", last.as_str(), then.format_age(now.get())),
+                None => format!("{}, last known", last.as_str()),
             };
-            let look = Look::last_known(last);
-            view! { <span class=format!("state {} {}", look.loud, look.hue)>{icon(look.icon)} <span>{word}</span></span> }
+            let look = StatusStyle::from_last_known(last);
+            view! { <span class=format!("state {} {}", look.emphasis, look.hue)>{icon(look.icon)} <span>{word}</span></span> }
                 .into_any()
         }
-        (state, _) => Look::of_state(state).with_word(state.word()).into_any(),
+        (state, _) => StatusStyle::from_state(state).with_label(state.as_str()).into_any(),
     }
 }
 
 /// The first axis.
-pub fn sync_word(sync: Sync) -> impl IntoView {
-    Look::of_sync(sync).with_word(sync.word())
+pub fn sync_label(sync: SyncStatus) -> impl IntoView {
+    StatusStyle::from_sync(sync).with_label(sync.as_str())
 }
 
 /// The second axis.
-pub fn health_word(status: HealthStatus) -> impl IntoView {
-    Look::of_health(status).with_word(status.word())
+pub fn health_label(status: HealthStatus) -> impl IntoView {
+    StatusStyle::from_health(status).with_label(status.as_str())
 }
 
-/// The third axis; of a cluster that is silent, with the age of its last word. While it is online the age says nothing.
-pub fn reach_word(reach: Reach, last_seen: Option<Timestamp>, at: Timestamp) -> impl IntoView {
-    let look = Look::of_reach(reach);
-    let now = live::now(at);
+/// The third axis; if the cluster is not online, with the age of its last heartbeat.
+pub fn connectivity_label(reach: Connectivity, last_seen: Option<Timestamp>, at: Timestamp) -> impl IntoView {
+    let look = StatusStyle::from_connectivity(reach);
+    let now = live::server_now(at);
     let word = move || match (reach, last_seen) {
-        (Reach::Late | Reach::Offline, Some(seen)) => format!("{}, {}", reach.word(), seen.age(now.get())),
-        (Reach::Online, _) | (Reach::Late, None) => reach.word().to_owned(),
-        (Reach::Offline, None) => "Never heard from".to_owned(),
+        (Connectivity::Late | Connectivity::Offline, Some(seen)) => {
+            format!("{}, {}", reach.as_str(), seen.format_age(now.get()))
+        }
+        (Connectivity::Online, _) | (Connectivity::Late, None) => reach.as_str().to_owned(),
+        (Connectivity::Offline, None) => "Never connected".to_owned(),
     };
-    view! { <span class=format!("state {} {}", look.loud, look.hue)>{icon(look.icon)} <span>{word}</span></span> }
+    view! { <span class=format!("state {} {}", look.emphasis, look.hue)>{icon(look.icon)} <span>{word}</span></span> }
 }
 
 #[cfg(test)]
@@ -199,28 +208,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_that_differ_never_share_shape_and_hue() {
-        let same_on_purpose = [State::Orphaned, State::Abandoned];
-        for a in State::ALL {
-            for b in State::ALL {
+    fn different_states_never_share_shape_and_hue() {
+        let same_on_purpose = [ReleaseState::Orphaned, ReleaseState::Abandoned];
+        for a in ReleaseState::ALL {
+            for b in ReleaseState::ALL {
                 let differ = a != b && !(same_on_purpose.contains(&a) && same_on_purpose.contains(&b));
-                assert!(!differ || Look::of_state(a) != Look::of_state(b), "{a:?} looks like {b:?}");
+                assert!(
+                    !differ || StatusStyle::from_state(a) != StatusStyle::from_state(b),
+                    "{a:?} looks like {b:?}"
+                );
             }
         }
     }
 
     #[test]
-    fn what_is_last_known_is_grey_and_hollow_whatever_it_was() {
-        for state in State::ALL {
-            let look = Look::last_known(state);
+    fn every_last_known_state_is_grey_and_outlined() {
+        for state in ReleaseState::ALL {
+            let look = StatusStyle::from_last_known(state);
             assert!(look.icon.ends_with("-last") && look.hue == "hue-unknown", "{state:?}");
         }
     }
 
     #[test]
-    fn what_is_healthy_is_quiet_and_what_is_broken_is_loud() {
-        assert_eq!(Look::of_state(State::Healthy).loud, "state-quiet");
-        assert_eq!(Look::of_state(State::Failed).loud, "state-broken");
-        assert_eq!(Look::of_health(HealthStatus::Missing).loud, "state-broken");
+    fn healthy_states_are_quiet_and_broken_states_are_emphasized() {
+        assert_eq!(StatusStyle::from_state(ReleaseState::Healthy).emphasis, "state-quiet");
+        assert_eq!(StatusStyle::from_state(ReleaseState::Failed).emphasis, "state-broken");
+        assert_eq!(StatusStyle::from_health(HealthStatus::Missing).emphasis, "state-broken");
     }
 }

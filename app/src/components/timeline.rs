@@ -1,14 +1,15 @@
-//! The thirteen stages of a release: done, now with its facts, later. Every wait says since when, why, which attempt and when next.
+//! The thirteen stages of a release: done, current with details, later. A waiting stage shows since when, why, the attempt
+//! and the next retry.
 
 use domain::Timestamp;
 use domain::release::{Stage, StageState, Stages};
-use domain::time::short_duration;
+use domain::time::format_duration;
 use leptos::prelude::*;
 
-use super::{Look, icon_sized};
+use super::{StatusStyle, icon_sized};
 use crate::live;
 
-/// The stages on one line.
+/// The stages as an ordered list.
 #[component]
 pub fn Timeline(
     /// The stages.
@@ -24,7 +25,7 @@ pub fn Timeline(
                 .into_iter()
                 .map(|stage| {
                     let current = now_at == Some(stage.name);
-                    entry(stage, current, at)
+                    stage_item(stage, current, at)
                 })
                 .collect_view()}
         </ol>
@@ -32,22 +33,22 @@ pub fn Timeline(
     .into_any()
 }
 
-fn entry(stage: Stage, current: bool, at: Timestamp) -> impl IntoView {
-    let (class, look) = face(&stage.state, current);
-    let now = live::now(at);
+fn stage_item(stage: Stage, current: bool, at: Timestamp) -> impl IntoView {
+    let (class, look) = stage_style(&stage.state, current);
+    let now = live::server_now(at);
     let fact = {
         let stage = stage.clone();
-        move || fact(&stage, now.get())
+        move || stage_detail(&stage, now.get())
     };
     let end = {
         let stage = stage.clone();
-        move || end(&stage, now.get())
+        move || stage_timing(&stage, now.get())
     };
     view! {
-        <li class=format!("stage {class} {}", look.hue) title=stage.name.sentence() aria-current=current.then_some("step")>
+        <li class=format!("stage {class} {}", look.hue) title=stage.name.description() aria-current=current.then_some("step")>
             {icon_sized(look.icon, "icon icon-16")}
             <div class="stage-main">
-                <span class="stage-word">{stage.name.word()}</span>
+                <span class="stage-word">{stage.name.label()}</span>
                 " "
                 <span class="stage-fact">{fact}</span>
             </div>
@@ -56,8 +57,8 @@ fn entry(stage: Stage, current: bool, at: Timestamp) -> impl IntoView {
     }
 }
 
-fn face(state: &StageState, current: bool) -> (&'static str, Look) {
-    let look = |icon, hue| Look { icon, hue, loud: "state-quiet" };
+fn stage_style(state: &StageState, current: bool) -> (&'static str, StatusStyle) {
+    let look = |icon, hue| StatusStyle { icon, hue, emphasis: "state-quiet" };
     match state {
         StageState::Done => ("stage-done", look("stage-done", "hue-unknown")),
         StageState::Skipped { .. } => ("stage-done", look("stage-skipped", "hue-unknown")),
@@ -69,8 +70,8 @@ fn face(state: &StageState, current: bool) -> (&'static str, Look) {
     }
 }
 
-fn fact(stage: &Stage, now: Timestamp) -> String {
-    let since = stage.started_at.map(|start| format!(" for {}", start.age(now))).unwrap_or_default();
+fn stage_detail(stage: &Stage, now: Timestamp) -> String {
+    let since = stage.started_at.map(|start| format!(" for {}", start.format_age(now))).unwrap_or_default();
     match &stage.state {
         StageState::Failed(trouble) | StageState::Waiting(trouble) => {
             let attempt = if trouble.attempts > 0 {
@@ -78,23 +79,25 @@ fn fact(stage: &Stage, now: Timestamp) -> String {
             } else {
                 String::new()
             };
-            format!("{}{since} · {}{attempt}", stage.state.word(), trouble.reason)
+            format!("{}{since} · {}{attempt}", stage.state.as_str(), trouble.reason)
         }
         StageState::Running { .. } => format!("running{since}"),
         _ => String::new(),
     }
 }
 
-fn end(stage: &Stage, now: Timestamp) -> String {
+fn stage_timing(stage: &Stage, now: Timestamp) -> String {
     match &stage.state {
         StageState::Skipped { message } => message.clone(),
         StageState::Done => match (stage.started_at, stage.finished_at) {
-            // What was over at once has no duration worth reading.
-            (Some(start), Some(end)) if end.since(start) >= 10 => short_duration(end.since(start)),
+            // Durations below 10 ms are not displayed.
+            (Some(start), Some(end)) if end.millis_since(start) >= 10 => {
+                format_duration(end.millis_since(start))
+            }
             _ => String::new(),
         },
         StageState::Failed(trouble) | StageState::Waiting(trouble) => match trouble.next_retry {
-            Some(next) if next > now => format!("next try in {}", short_duration(next.since(now))),
+            Some(next) if next > now => format!("next try in {}", format_duration(next.millis_since(now))),
             Some(_) => "trying now".to_owned(),
             None => String::new(),
         },
@@ -106,13 +109,13 @@ fn end(stage: &Stage, now: Timestamp) -> String {
 mod tests {
     use super::*;
     use domain::release::StageName;
-    use domain::release::stage::Trouble;
+    use domain::release::stage::StageReason;
 
     #[test]
-    fn s2_3_a_failed_stage_says_since_when_why_which_attempt_and_when_next() {
+    fn s2_3_a_failed_stage_shows_its_start_reason_attempt_and_next_retry() {
         let at = Timestamp::from_millis(1_000_000);
         let mut stages = Stages::default();
-        let trouble = Trouble {
+        let trouble = StageReason {
             reason: "ImagePullFailed".into(),
             message: "401".into(),
             attempts: 14,
@@ -120,16 +123,16 @@ mod tests {
         };
         stages.set(StageName::ImagesPulled, StageState::Failed(trouble), at.plus_millis(-40 * 60_000));
         let stage = stages.get(StageName::ImagesPulled);
-        assert_eq!(fact(stage, at), "failed for 40 min · ImagePullFailed · attempt 14");
-        assert_eq!(end(stage, at), "next try in 2 min");
+        assert_eq!(stage_detail(stage, at), "failed for 40 min · ImagePullFailed · attempt 14");
+        assert_eq!(stage_timing(stage, at), "next try in 2 min");
     }
 
     #[test]
-    fn a_stage_that_is_done_shows_how_long_it_took() {
+    fn a_completed_stage_shows_its_duration() {
         let at = Timestamp::from_millis(1_000_000);
         let mut stages = Stages::default();
         stages.set(StageName::Applied, StageState::Running { message: String::new() }, at);
         stages.set(StageName::Applied, StageState::Done, at.plus_millis(3_200));
-        assert_eq!(end(stages.get(StageName::Applied), at), "3 s");
+        assert_eq!(stage_timing(stages.get(StageName::Applied), at), "3 s");
     }
 }

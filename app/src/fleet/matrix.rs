@@ -1,11 +1,11 @@
-//! Workloads × clusters: rows worst first, columns by region, names upright, offline columns hollow.
+//! Workloads × clusters: rows worst first, columns by region, names upright, columns of offline clusters outlined.
 
 use domain::Timestamp;
-use domain::cluster::Reach;
+use domain::cluster::Connectivity;
 use domain::fleet::{FleetCell, FleetColumn, FleetRow};
 use leptos::prelude::*;
 
-use crate::components::{Age, Group, Strip, cell, icon};
+use crate::components::{Age, StateGroup, StateStrip, cell_status, icon};
 use crate::live;
 use crate::paths;
 
@@ -14,7 +14,7 @@ use crate::paths;
 pub fn Matrix(
     columns: Vec<FleetColumn>,
     rows: Vec<FleetRow>,
-    /// Workloads in all, of which the rows are the worst.
+    /// Number of all workloads; the rows are the worst of them.
     total: u32,
     /// The active filter.
     active: String,
@@ -24,17 +24,17 @@ pub fn Matrix(
         return view! { <p class="text-2">"No workload has a release in this state."</p> }.into_any();
     }
     let caption = RwSignal::new(None::<String>);
-    let tell = move |name: Option<String>| {
+    let set_caption = move |name: Option<String>| {
         if name.is_some() {
             caption.set(name);
         }
     };
-    let quiet = worst_cell(&columns, &rows);
-    let head = head(&columns);
-    let foot = foot(&columns, at);
-    let strips = rows.iter().map(strip).collect_view();
+    let default_caption = worst_cell(&columns, &rows);
+    let head = matrix_head(&columns);
+    let foot = matrix_foot(&columns, at);
+    let strips = rows.iter().map(workload_strip).collect_view();
     let shown = rows.len();
-    let body = rows.into_iter().map(|row| line(row, &columns)).collect_view();
+    let body = rows.into_iter().map(|row| matrix_row(row, &columns)).collect_view();
     let more = (usize::try_from(total).is_ok_and(|total| total > shown)).then(|| {
         let all = paths::query(paths::WORKLOADS, &[("state", &active)]);
         view! {
@@ -50,13 +50,13 @@ pub fn Matrix(
         <section class="stack-sm" aria-labelledby="matrix">
             <h2 class="section" id="matrix">
                 "Workloads × clusters "
-                <span class="meta font-normal">"Worst first. Hollow means last known."</span>
+                <span class="meta font-normal">"Worst first. Outlined: last known."</span>
             </h2>
             <div class="matrix-wrap" tabindex="0" role="region" aria-label="Matrix">
                 <table
                     class="matrix"
-                    on:focusin=move |ev| tell(live::page::cell_of(&ev))
-                    on:mouseover=move |ev| tell(live::page::cell_of(&ev))
+                    on:focusin=move |ev| set_caption(live::page::cell_label(&ev))
+                    on:mouseover=move |ev| set_caption(live::page::cell_label(&ev))
                     on:keydown=move |ev| live::page::move_in_grid(&ev)
                 >
                     {head}
@@ -65,7 +65,7 @@ pub fn Matrix(
                 </table>
             </div>
             <p class="matrix-caption">
-                <span>{move || caption.get().unwrap_or_else(|| quiet.clone())}</span>
+                <span>{move || caption.get().unwrap_or_else(|| default_caption.clone())}</span>
                 <span>
                     <kbd class="key">"Enter"</kbd>
                     " open "
@@ -80,8 +80,8 @@ pub fn Matrix(
     .into_any()
 }
 
-/// Neighbouring columns of one region, with how many they are.
-fn regions(columns: &[FleetColumn]) -> Vec<(String, usize)> {
+/// The regions of adjacent columns, with the number of columns.
+fn group_by_region(columns: &[FleetColumn]) -> Vec<(String, usize)> {
     let mut regions: Vec<(String, usize)> = Vec::new();
     for column in columns {
         match regions.last_mut() {
@@ -92,8 +92,8 @@ fn regions(columns: &[FleetColumn]) -> Vec<(String, usize)> {
     regions
 }
 
-fn head(columns: &[FleetColumn]) -> impl IntoView + use<> {
-    let groups = regions(columns).into_iter().map(|(name, n)| {
+fn matrix_head(columns: &[FleetColumn]) -> impl IntoView + use<> {
+    let groups = group_by_region(columns).into_iter().map(|(name, n)| {
         let name = if name.is_empty() { "no region".to_owned() } else { name };
         view! {
             <th class="matrix-group" colspan=n.to_string() scope="colgroup">
@@ -102,16 +102,18 @@ fn head(columns: &[FleetColumn]) -> impl IntoView + use<> {
         }
     });
     let names = columns.iter().map(|column| {
-        let off = column.reach != Reach::Online;
+        let off = column.connectivity != Connectivity::Online;
         let class = if off { "matrix-col matrix-col-off" } else { "matrix-col" };
-        let mark = off.then(|| icon(if column.reach == Reach::Late { "late" } else { "offline" }));
-        let said = off.then(|| view! { <span class="sr-only">{format!(", {}", column.reach.word())}</span> });
+        let mark =
+            off.then(|| icon(if column.connectivity == Connectivity::Late { "late" } else { "offline" }));
+        let offline_text = off
+            .then(|| view! { <span class="sr-only">{format!(", {}", column.connectivity.as_str())}</span> });
         view! {
             <th class=class scope="col">
                 <span>
                     <a href=paths::cluster(&column.name)>{column.name.clone()}</a>
                     {mark}
-                    {said}
+                    {offline_text}
                 </span>
             </th>
         }
@@ -132,10 +134,10 @@ fn head(columns: &[FleetColumn]) -> impl IntoView + use<> {
     }
 }
 
-fn line(row: FleetRow, columns: &[FleetColumn]) -> impl IntoView + use<> {
+fn matrix_row(row: FleetRow, columns: &[FleetColumn]) -> impl IntoView + use<> {
     let name = row.name;
     let cells = row.cells.into_iter().zip(columns).map(|(one, column)| match one {
-        Some(one) => square(&name, column, &one).into_any(),
+        Some(one) => matrix_cell(&name, column, &one).into_any(),
         None => view! { <td class="matrix-none"></td> }.into_any(),
     });
     let cells = cells.collect_view();
@@ -149,13 +151,13 @@ fn line(row: FleetRow, columns: &[FleetColumn]) -> impl IntoView + use<> {
     }
 }
 
-fn square(workload: &str, column: &FleetColumn, one: &FleetCell) -> impl IntoView + use<> {
-    let (look, _) = cell(one.state, one.last_known);
+fn matrix_cell(workload: &str, column: &FleetColumn, one: &FleetCell) -> impl IntoView + use<> {
+    let (look, _) = cell_status(one.state, one.last_known);
     view! {
         <td data-release=one.release.to_string()>
             <a
                 class=format!("matrix-cell {}", look.hue)
-                aria-label=label(workload, &column.name, one)
+                aria-label=cell_label(workload, &column.name, one)
                 href=paths::release(workload, &column.name)
             >
                 {icon(look.icon)}
@@ -164,14 +166,14 @@ fn square(workload: &str, column: &FleetColumn, one: &FleetCell) -> impl IntoVie
     }
 }
 
-fn label(workload: &str, cluster: &str, one: &FleetCell) -> String {
-    let (_, word) = cell(one.state, one.last_known);
-    let silent = one.message.is_empty() || one.state == domain::release::State::Unknown;
+fn cell_label(workload: &str, cluster: &str, one: &FleetCell) -> String {
+    let (_, word) = cell_status(one.state, one.last_known);
+    let silent = one.message.is_empty() || one.state == domain::release::ReleaseState::Unknown;
     let why = if silent { String::new() } else { format!(". {}", one.message) };
     format!("{workload} on {cluster}: {word}{why}")
 }
 
-/// What stands under the matrix before anything is pointed at: its worst cell.
+/// The initial caption of the matrix: its worst cell.
 fn worst_cell(columns: &[FleetColumn], rows: &[FleetRow]) -> String {
     let cells = rows.iter().flat_map(|row| {
         row.cells
@@ -180,15 +182,15 @@ fn worst_cell(columns: &[FleetColumn], rows: &[FleetRow]) -> String {
             .filter_map(|(one, column)| Some((row.name.as_str(), column, one.as_ref()?)))
     });
     let worst = cells.max_by_key(|(_, _, one)| one.state);
-    worst.map(|(workload, column, one)| label(workload, &column.name, one)).unwrap_or_default()
+    worst.map(|(workload, column, one)| cell_label(workload, &column.name, one)).unwrap_or_default()
 }
 
-fn foot(columns: &[FleetColumn], at: Timestamp) -> impl IntoView + use<> {
-    if columns.iter().all(|column| column.reach == Reach::Online) {
+fn matrix_foot(columns: &[FleetColumn], at: Timestamp) -> impl IntoView + use<> {
+    if columns.iter().all(|column| column.connectivity == Connectivity::Online) {
         return ().into_any();
     }
     let cells = columns.iter().map(|column| {
-        let seen = (column.reach != Reach::Online).then_some(column.last_seen).flatten();
+        let seen = (column.connectivity != Connectivity::Online).then_some(column.last_seen).flatten();
         view! { <td>{seen.map(|seen| view! { <Age since=seen at=at /> })}</td> }
     });
     view! {
@@ -202,14 +204,14 @@ fn foot(columns: &[FleetColumn], at: Timestamp) -> impl IntoView + use<> {
     .into_any()
 }
 
-fn strip(row: &FleetRow) -> impl IntoView + use<> {
-    let worst = row.counts.worst().map(|state| (Group::of(state), row.counts.targeted()));
+fn workload_strip(row: &FleetRow) -> impl IntoView + use<> {
+    let worst = row.counts.worst().map(|state| (StateGroup::from_state(state), row.counts.targeted()));
     let word = worst.map(|(group, total)| {
-        let n = group.count(&row.counts);
-        let look = group.look();
+        let n = group.count_releases(&row.counts);
+        let look = group.style();
         view! {
             <span class=format!("state meta {}", look.hue)>
-                {icon(look.icon)} {format!("{n} of {total} {}", group.word().to_lowercase())}
+                {icon(look.icon)} {format!("{n} of {total} {}", group.label().to_lowercase())}
             </span>
         }
     });
@@ -219,7 +221,7 @@ fn strip(row: &FleetRow) -> impl IntoView + use<> {
                 <b class="name">{row.name.clone()}</b>
                 {word}
             </span>
-            <Strip counts=row.counts.clone() class="strip strip-row" />
+            <StateStrip counts=row.counts.clone() class="strip strip-row" />
         </a>
     }
 }
@@ -231,12 +233,18 @@ mod tests {
 
     fn column(name: &str, region: &str) -> FleetColumn {
         let id = ClusterId::from_parts(1, 1);
-        FleetColumn { id, name: name.into(), region: region.into(), reach: Reach::Online, last_seen: None }
+        FleetColumn {
+            id,
+            name: name.into(),
+            region: region.into(),
+            connectivity: Connectivity::Online,
+            last_seen: None,
+        }
     }
 
     #[test]
-    fn neighbouring_columns_of_one_region_share_a_head() {
+    fn adjacent_columns_of_one_region_share_a_head() {
         let columns = [column("a", "eu"), column("b", "eu"), column("c", "us")];
-        assert_eq!(regions(&columns), [("eu".to_owned(), 2), ("us".to_owned(), 1)]);
+        assert_eq!(group_by_region(&columns), [("eu".to_owned(), 2), ("us".to_owned(), 1)]);
     }
 }

@@ -1,32 +1,32 @@
-//! The top bar: where you are, whether the page is live, theme, person.
+//! The top bar: path, live status, theme, user menu.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use super::Around;
-use crate::components::age::clock;
+use super::FrameData;
+use crate::components::age::format_time_of_day;
 use crate::components::icon;
-use crate::errors::Answer;
-use crate::live::{self, Word};
+use crate::errors::AppResult;
+use crate::live::{self, LiveMessage};
 use crate::paths;
 use crate::sign_in::SignOut;
 use crate::theme::ThemeSwitch;
 
 /// The top bar.
 #[component]
-pub fn TopBar(around: Resource<Answer<Around>>) -> impl IntoView {
+pub fn TopBar(around: Resource<AppResult<FrameData>>) -> impl IntoView {
     view! {
         <header class="topbar">
-            <button class="btn btn-icon btn-quiet rail-toggle" type="button" popovertarget="rail" aria-label="Rooms">
+            <button class="btn btn-icon btn-quiet rail-toggle" type="button" popovertarget="rail" aria-label="Menu">
                 {icon("menu")}
             </button>
             <Crumbs />
             <div class="topbar-end">
-                <LiveWord />
+                <LiveStatus />
                 <ThemeSwitch />
                 <Transition>
                     {move || {
-                        around.get().and_then(Result::ok).map(|around| view! { <Person name=around.person /> })
+                        around.get().and_then(Result::ok).map(|around| view! { <UserMenu name=around.user_name /> })
                     }}
                 </Transition>
             </div>
@@ -35,14 +35,14 @@ pub fn TopBar(around: Resource<Answer<Around>>) -> impl IntoView {
     .into_any()
 }
 
-/// The path as words, each a link but the last.
+/// The path as breadcrumbs; all but the last are links.
 #[component]
 fn Crumbs() -> impl IntoView {
     let path = use_location().pathname;
     view! {
         <nav class="crumbs min-w-0" aria-label="Path">
             {move || {
-                let crumbs = crumbs(&path.get());
+                let crumbs = parse_crumbs(&path.get());
                 let last = crumbs.len().saturating_sub(1);
                 crumbs
                     .into_iter()
@@ -73,67 +73,73 @@ fn Crumbs() -> impl IntoView {
     .into_any()
 }
 
-/// Word, address and whether it is a name, for each part of a path.
-fn crumbs(path: &str) -> Vec<(String, String, bool)> {
+/// Label, address and whether the label is a name, for each part of a path.
+fn parse_crumbs(path: &str) -> Vec<(String, String, bool)> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let room = |word: &str, address: &str| (word.to_owned(), address.to_owned(), false);
+    let section = |word: &str, address: &str| (word.to_owned(), address.to_owned(), false);
     match parts.as_slice() {
-        [] => vec![room("Fleet", paths::FLEET)],
-        ["workloads"] => vec![room("Workloads", paths::WORKLOADS)],
-        ["workloads", "new"] => vec![room("Workloads", paths::WORKLOADS), room("New", paths::WORKLOAD_NEW)],
+        [] => vec![section("Fleet", paths::FLEET)],
+        ["workloads"] => vec![section("Workloads", paths::WORKLOADS)],
+        ["workloads", "new"] => {
+            vec![section("Workloads", paths::WORKLOADS), section("New", paths::WORKLOAD_NEW)]
+        }
         ["workloads", name, rest @ ..] => {
-            let mut crumbs =
-                vec![room("Workloads", paths::WORKLOADS), ((*name).to_owned(), paths::workload(name), true)];
+            let mut crumbs = vec![
+                section("Workloads", paths::WORKLOADS),
+                ((*name).to_owned(), paths::workload(name), true),
+            ];
             match rest {
                 [] => {}
                 ["revisions", number, ..] => crumbs.push((format!("r{number}"), path.to_owned(), true)),
-                _ => crumbs.push(room("Review", &paths::publish(name))),
+                _ => crumbs.push(section("Review", &paths::publish(name))),
             }
             crumbs
         }
-        ["clusters"] => vec![room("Clusters", paths::CLUSTERS)],
+        ["clusters"] => vec![section("Clusters", paths::CLUSTERS)],
         ["clusters", name, ..] => {
-            vec![room("Clusters", paths::CLUSTERS), ((*name).to_owned(), paths::cluster(name), true)]
+            vec![section("Clusters", paths::CLUSTERS), ((*name).to_owned(), paths::cluster(name), true)]
         }
-        ["groups"] => vec![room("Clusters", paths::CLUSTERS), room("Groups", paths::GROUPS)],
+        ["groups"] => vec![section("Clusters", paths::CLUSTERS), section("Groups", paths::GROUPS)],
         ["groups", name, ..] => vec![
-            room("Clusters", paths::CLUSTERS),
-            room("Groups", paths::GROUPS),
+            section("Clusters", paths::CLUSTERS),
+            section("Groups", paths::GROUPS),
             ((*name).to_owned(), paths::group(name), true),
         ],
-        ["join"] => vec![room("Clusters", paths::CLUSTERS), room("Join", paths::JOIN)],
-        ["events", ..] => vec![room("Events", paths::EVENTS)],
-        ["settings", ..] => vec![room("Settings", paths::SETTINGS)],
-        _ => vec![room("Not here", path)],
+        ["join"] => vec![section("Clusters", paths::CLUSTERS), section("Join", paths::JOIN)],
+        ["events", ..] => vec![section("Events", paths::EVENTS)],
+        ["settings", ..] => vec![section("Settings", paths::SETTINGS)],
+        _ => vec![section("Not found", path)],
     }
 }
 
-/// Live, Reconnecting, or Stale since when.
+/// Live, Reconnecting, Stale since a time, or Not live.
 #[component]
-pub fn LiveWord() -> impl IntoView {
-    let word = live::live().word;
-    let face = move || match word.get() {
-        Word::Live => ("live hue-healthy", "online", "Live".to_owned()),
-        Word::Reconnecting => ("live hue-drifted", "late", "Reconnecting".to_owned()),
-        Word::Stale(since) => ("live hue-unknown", "offline", format!("Stale since {} UTC", clock(since))),
-        Word::Still => ("live hue-unknown", "offline", "Not live".to_owned()),
+pub fn LiveStatus() -> impl IntoView {
+    let word = live::use_live_updates().message;
+    let style = move || match word.get() {
+        LiveMessage::Live => ("live hue-healthy", "online", "Live".to_owned()),
+        LiveMessage::Reconnecting => ("live hue-drifted", "late", "Reconnecting".to_owned()),
+        LiveMessage::Stale(since) => {
+            ("live hue-unknown", "offline", format!("Stale since {} UTC", format_time_of_day(since)))
+        }
+        LiveMessage::Inactive => ("live hue-unknown", "offline", "Not live".to_owned()),
     };
     view! {
-        <span class=move || face().0 role="status">
-            {move || icon(face().1)}
-            <span class="live-word">{move || face().2}</span>
+        <span class=move || style().0 role="status">
+            {move || icon(style().1)}
+            <span class="live-word">{move || style().2}</span>
         </span>
     }
     .into_any()
 }
 
-/// The person, and the way out.
+/// The user menu: API tokens, sign out.
 #[component]
-fn Person(name: String) -> impl IntoView {
-    let leave = ServerAction::<SignOut>::new();
+fn UserMenu(name: String) -> impl IntoView {
+    let sign_out = ServerAction::<SignOut>::new();
     let initials: String =
         name.chars().filter(|c| c.is_alphanumeric()).take(2).flat_map(char::to_uppercase).collect();
-    // What is seen is part of what is said, so that it can be asked for by voice.
+    // The accessible name contains the visible text, for voice control (WCAG 2.5.3).
     let label = format!("{initials}, signed in as {name}");
     view! {
         <button class="avatar" type="button" popovertarget="person-menu" aria-label=label>
@@ -145,7 +151,7 @@ fn Person(name: String) -> impl IntoView {
                 {icon("token")}
                 "API tokens"
             </a>
-            <ActionForm action=leave>
+            <ActionForm action=sign_out>
                 <button class="menu-item" type="submit">
                     {icon("sign-out")}
                     "Sign out"
@@ -161,9 +167,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_path_is_told_in_words_and_names() {
-        let words =
-            |path: &str| crumbs(path).into_iter().map(|(word, ..)| word).collect::<Vec<_>>().join(" / ");
+    fn a_path_becomes_labels_and_names() {
+        let words = |path: &str| {
+            parse_crumbs(path).into_iter().map(|(word, ..)| word).collect::<Vec<_>>().join(" / ")
+        };
         assert_eq!(words("/"), "Fleet");
         assert_eq!(words("/workloads/web"), "Workloads / web");
         assert_eq!(words("/workloads/web/publish"), "Workloads / web / Review");

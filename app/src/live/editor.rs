@@ -1,4 +1,4 @@
-//! The editor module: fetched when the first editor is shown, told the findings, asked to jump.
+//! The editor module: fetched when the first editor is displayed; functions to set its findings, text and cursor.
 
 #[cfg(not(feature = "hydrate"))]
 mod server {
@@ -6,12 +6,12 @@ mod server {
     use leptos::web_sys::HtmlDivElement;
 
     /// Fetches the module.
-    pub fn summon() {}
-    /// Shows findings at their lines.
+    pub fn load_module() {}
+    /// Marks findings at their lines.
     pub fn show_findings(_frame: &HtmlDivElement, _findings: &[Finding]) {}
-    /// Puts another text into a file's editor.
+    /// Replaces the text of a file's editor.
     pub fn set_text(_file: &str, _text: &str) {}
-    /// Shows a text that did not come from the editor itself.
+    /// Displays a text that was not entered in the editor.
     pub fn show_text(_frame: &HtmlDivElement, _text: &str) {}
 }
 
@@ -28,14 +28,14 @@ mod browser {
     use wasm_bindgen::{JsCast, JsValue};
     use web_sys::{Document, Element, HtmlDivElement, HtmlElement, HtmlTextAreaElement};
 
-    use crate::components::findings::anchor;
+    use crate::components::findings::editor_anchor;
 
     fn document() -> Option<Document> {
         web_sys::window()?.document()
     }
 
-    /// Fetches the module, once. The document says where it is; a script element needs no `eval`.
-    pub fn summon() {
+    /// Fetches the module, once. Its address is an attribute of the document; a script element needs no `eval`.
+    pub fn load_module() {
         let Some(document) = document() else { return };
         if document.get_element_by_id("editor-module").is_some() {
             return;
@@ -51,15 +51,15 @@ mod browser {
         }
     }
 
-    /// Shows findings at their lines.
+    /// Marks findings at their lines.
     pub fn show_findings(frame: &HtmlDivElement, findings: &[Finding]) {
-        let list: Array = findings.iter().filter_map(object).collect();
+        let list: Array = findings.iter().filter_map(finding_to_js).collect();
         if let Ok(Some(editor)) = frame.query_selector("flotilla-editor") {
             let _ = Reflect::set(&editor, &"findings".into(), &list);
         }
     }
 
-    /// Shows a text that did not come from the editor itself.
+    /// Displays a text that was not entered in the editor.
     pub fn show_text(frame: &HtmlDivElement, text: &str) {
         let field = frame.query_selector("textarea").ok().flatten();
         let Some(field) = field.and_then(|field| field.dyn_into::<HtmlTextAreaElement>().ok()) else {
@@ -76,14 +76,14 @@ mod browser {
         field.set_value(text);
     }
 
-    fn object(finding: &Finding) -> Option<JsValue> {
-        let place = finding.place.as_ref()?;
+    fn finding_to_js(finding: &Finding) -> Option<JsValue> {
+        let place = finding.location.as_ref()?;
         let object = Object::new();
         let message = format!("{} {}", finding.message, finding.hint);
         let entries: [(&str, JsValue); 5] = [
             ("line", place.line.into()),
             ("column", place.column.into()),
-            ("severity", finding.severity.word().into()),
+            ("severity", finding.severity.as_str().into()),
             ("code", finding.code.as_str().into()),
             ("message", message.into()),
         ];
@@ -93,11 +93,11 @@ mod browser {
         Some(object.into())
     }
 
-    /// Puts another text into a file's editor, as one edit that can be undone; it is told to nobody.
+    /// Replaces the text of a file's editor, as one edit that can be undone; fires no `input` event.
     pub fn set_text(file: &str, text: &str) {
-        let frame = document().and_then(|document| document.get_element_by_id(&anchor(file)));
+        let frame = document().and_then(|document| document.get_element_by_id(&editor_anchor(file)));
         let Some(frame) = frame else { return };
-        // Without the module there is only the plain field, and no property of ours to set.
+        // Without the module there is only the plain field, without the custom element's property.
         if let Ok(Some(field)) = frame.query_selector("textarea") {
             let _ = Reflect::set(&field, &"value".into(), &text.into());
         }
@@ -106,18 +106,18 @@ mod browser {
         }
     }
 
-    /// Puts the cursor of a file's editor at a place; false when the file is not on this page.
+    /// Moves the cursor of a file's editor; false if the file is not on this page.
     pub fn go_to(file: &str, line: u32, column: u32) -> bool {
-        let frame = document().and_then(|document| document.get_element_by_id(&anchor(file)));
+        let frame = document().and_then(|document| document.get_element_by_id(&editor_anchor(file)));
         let Some(editor) = frame.and_then(|frame| frame.query_selector("flotilla-editor").ok().flatten())
         else {
             return false;
         };
-        jump(&editor, line, column);
+        jump_to(&editor, line, column);
         true
     }
 
-    fn jump(editor: &Element, line: u32, column: u32) {
+    fn jump_to(editor: &Element, line: u32, column: u32) {
         let jump = Reflect::get(editor, &"goTo".into())
             .ok()
             .and_then(|value| value.dyn_into::<js_sys::Function>().ok());

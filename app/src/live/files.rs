@@ -1,25 +1,25 @@
-//! Files that a person picks or drops: their names and texts.
+//! Local files that a user picks or drops: their names and texts.
 
 use leptos::prelude::Callback;
 use leptos::web_sys::Event;
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picked {
+pub struct LocalFile {
     /// Its name.
     pub name: String,
-    /// Its text, or why there is none.
+    /// Its text, or why it could not be read.
     pub text: Result<String, String>,
 }
 
 #[cfg(not(feature = "hydrate"))]
 mod server {
-    use super::{Callback, Event, Picked};
+    use super::{Callback, Event, LocalFile};
 
     /// Reads the files of an `<input type="file">`.
-    pub fn picked(_event: &Event, _take: Callback<Picked>) {}
+    pub fn read_picked_files(_event: &Event, _on_file: Callback<LocalFile>) {}
     /// Reads the files of a drop.
-    pub fn dropped(_event: &Event, _take: Callback<Picked>) {}
+    pub fn read_dropped_files(_event: &Event, _on_file: Callback<LocalFile>) {}
 }
 
 #[cfg(not(feature = "hydrate"))]
@@ -35,45 +35,45 @@ mod browser {
     use wasm_bindgen::closure::Closure;
     use web_sys::{DragEvent, File, FileList, FileReader, HtmlInputElement};
 
-    use super::{Callback, Event, Picked};
+    use super::{Callback, Event, LocalFile};
 
-    /// A file larger than this is refused before it is read, in bytes.
+    /// Maximum size in bytes; a larger file is rejected before it is read.
     const FILE_MAX: f64 = 1_048_576.0;
 
     /// Reads the files of an `<input type="file">`.
-    pub fn picked(event: &Event, take: Callback<Picked>) {
+    pub fn read_picked_files(event: &Event, on_file: Callback<LocalFile>) {
         let Some(input) = event.target().and_then(|target| target.dyn_into::<HtmlInputElement>().ok()) else {
             return;
         };
         if let Some(files) = input.files() {
-            read_all(&files, take);
+            read_all(&files, on_file);
         }
         input.set_value("");
     }
 
     /// Reads the files of a drop.
-    pub fn dropped(event: &Event, take: Callback<Picked>) {
+    pub fn read_dropped_files(event: &Event, on_file: Callback<LocalFile>) {
         let Some(files) = event.dyn_ref::<DragEvent>().and_then(|drop| drop.data_transfer()?.files()) else {
             return;
         };
         if files.length() > 0 {
             event.prevent_default();
-            read_all(&files, take);
+            read_all(&files, on_file);
         }
     }
 
-    fn read_all(files: &FileList, take: Callback<Picked>) {
+    fn read_all(files: &FileList, on_file: Callback<LocalFile>) {
         for at in 0..files.length() {
             if let Some(file) = files.item(at) {
-                read(&file, take);
+                read(&file, on_file);
             }
         }
     }
 
-    fn read(file: &File, take: Callback<Picked>) {
+    fn read(file: &File, on_file: Callback<LocalFile>) {
         let name = file.name();
         if file.size() > FILE_MAX {
-            take.run(Picked { name, text: Err("is larger than 1 MiB".to_owned()) });
+            on_file.run(LocalFile { name, text: Err("is larger than 1 MiB".to_owned()) });
             return;
         }
         let Ok(reader) = FileReader::new() else { return };
@@ -81,7 +81,7 @@ mod browser {
             let reader = reader.clone();
             Closure::once_into_js(move || {
                 let text = reader.result().ok().and_then(|text| text.as_string());
-                take.run(Picked { name, text: text.ok_or_else(|| "could not be read".to_owned()) });
+                on_file.run(LocalFile { name, text: text.ok_or_else(|| "could not be read".to_owned()) });
             })
         };
         reader.set_onloadend(Some(done.unchecked_ref()));

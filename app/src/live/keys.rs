@@ -1,4 +1,4 @@
-//! Single keys: `/` search, `g f`, `g w`, `g c`, `g e` go to a room, `?` help. Never while somebody types.
+//! Keyboard shortcuts: `/` search; `g` and then `f`, `w`, `c`, `e` or `s` navigate; `?` help. Off while the user types.
 
 #[cfg(not(feature = "hydrate"))]
 pub(super) fn listen() {}
@@ -22,13 +22,13 @@ mod browser {
         let navigate = use_navigate();
         let after_g = Cell::new(false);
         let page = document.clone();
-        let hear = Closure::<dyn Fn(KeyboardEvent)>::new(move |event: KeyboardEvent| {
+        let listener = Closure::<dyn Fn(KeyboardEvent)>::new(move |event: KeyboardEvent| {
             if event.ctrl_key() || event.meta_key() || event.alt_key() || is_typing(&event) {
                 return;
             }
             let key = event.key();
             if after_g.take()
-                && let Some(path) = room(&key)
+                && let Some(path) = page_of_key(&key)
             {
                 event.prevent_default();
                 navigate(path, leptos_router::NavigateOptions::default());
@@ -41,11 +41,11 @@ mod browser {
                 _ => {}
             }
         });
-        let _ = document.add_event_listener_with_callback("keydown", hear.as_ref().unchecked_ref());
-        hear.forget();
+        let _ = document.add_event_listener_with_callback("keydown", listener.as_ref().unchecked_ref());
+        listener.forget();
     }
 
-    fn room(key: &str) -> Option<&'static str> {
+    fn page_of_key(key: &str) -> Option<&'static str> {
         match key {
             "f" => Some(paths::FLEET),
             "w" => Some(paths::WORKLOADS),

@@ -1,6 +1,6 @@
-//! The document: theme, clipboard, dialogs, the ticking clock, cells that flash, moving in the matrix.
+//! The document: theme, clipboard, dialogs, the clock, highlighting of changed cells, arrow keys in the matrix.
 //!
-//! Each function has a twin that does nothing on the server, so pages call them without asking where they run.
+//! Each function has a no-op variant for the server, so that pages call it unconditionally.
 
 #[cfg(not(feature = "hydrate"))]
 mod server {
@@ -8,20 +8,20 @@ mod server {
     use leptos::prelude::RwSignal;
     use leptos::web_sys::{Event, HtmlDialogElement, KeyboardEvent};
 
-    /// Shows a theme at once.
+    /// Applies a theme.
     pub fn show_theme(_theme: Option<&str>) {}
-    /// Closes a menu whose choice was made.
+    /// Closes a menu after a choice.
     pub fn close_menu(_id: &str) {}
-    /// Puts text on the clipboard.
-    pub fn copy(_text: &str) {}
-    /// Shows an open dialog above the page.
-    pub fn raise(_dialog: &HtmlDialogElement) {}
-    /// Reckons the server's time.
-    pub fn tick(_clock: RwSignal<Option<Timestamp>>) {}
-    /// Lets links from findings jump to the line.
-    pub fn follow_places() {}
+    /// Copies text to the clipboard.
+    pub fn copy_text(_text: &str) {}
+    /// Makes an open dialog modal.
+    pub fn show_modal(_dialog: &HtmlDialogElement) {}
+    /// Estimates the server's time.
+    pub fn start_clock(_clock: RwSignal<Option<Timestamp>>) {}
+    /// Makes links of findings move the editor's cursor.
+    pub fn follow_finding_links() {}
     /// The accessible name of the cell that an event came from.
-    pub fn cell_of(_event: &Event) -> Option<String> {
+    pub fn cell_label(_event: &Event) -> Option<String> {
         None
     }
     /// Moves the focus in a table of links with the arrow keys.
@@ -44,16 +44,16 @@ mod browser {
     use wasm_bindgen::closure::Closure;
     use web_sys::{Document, Element, Event, HtmlDialogElement, HtmlElement, KeyboardEvent};
 
-    /// A changed cell is tinted this long.
+    /// How long a changed cell is tinted.
     const FLASH: Duration = Duration::from_millis(600);
-    /// Ages go on this often.
+    /// How often ages are updated.
     const TICK: Duration = Duration::from_secs(5);
 
     fn document() -> Option<Document> {
         web_sys::window()?.document()
     }
 
-    /// Shows a theme at once.
+    /// Applies a theme.
     pub fn show_theme(theme: Option<&str>) {
         let Some(root) = document().and_then(|document| document.document_element()) else { return };
         let _ = match theme {
@@ -62,22 +62,22 @@ mod browser {
         };
     }
 
-    /// Closes a menu whose choice was made.
+    /// Closes a menu after a choice.
     pub fn close_menu(id: &str) {
         if let Some(menu) = document().and_then(|document| document.get_element_by_id(id)) {
             let _ = menu.unchecked_into::<HtmlElement>().hide_popover();
         }
     }
 
-    /// Puts text on the clipboard.
-    pub fn copy(text: &str) {
+    /// Copies text to the clipboard.
+    pub fn copy_text(text: &str) {
         if let Some(window) = web_sys::window() {
             let _ = window.navigator().clipboard().write_text(text);
         }
     }
 
-    /// Shows an open dialog above the page.
-    pub fn raise(dialog: &HtmlDialogElement) {
+    /// Makes an open dialog modal.
+    pub fn show_modal(dialog: &HtmlDialogElement) {
         let _ = dialog.remove_attribute("open");
         let _ = dialog.show_modal();
     }
@@ -92,24 +92,24 @@ mod browser {
     }
 
     /// A number that the server wrote into the page's head.
-    fn made_with(selector: &str) -> Option<i64> {
+    fn meta_number(selector: &str) -> Option<i64> {
         let meta = document()?.query_selector(selector).ok()??;
         meta.get_attribute("content")?.parse().ok()
     }
 
-    /// How far the event log was when the page was made; 0 if it does not say.
+    /// The position of the event log when the page was rendered; 0 if unknown.
     pub fn log_position() -> i64 {
-        made_with("meta[name=log-position]").unwrap_or_default()
+        meta_number("meta[name=log-position]").unwrap_or_default()
     }
 
-    /// Reckons the server's time: the browser's clock, moved by what the page's own time says it is off.
-    pub fn tick(clock: RwSignal<Option<Timestamp>>) {
+    /// Estimates the server's time: the time of rendering plus the time elapsed on the browser's clock.
+    pub fn start_clock(clock: RwSignal<Option<Timestamp>>) {
         let start = browser_time().millis();
-        let made = made_with("meta[name=server-time]").unwrap_or(start);
+        let rendered_at = meta_number("meta[name=server-time]").unwrap_or(start);
         set_interval(
             move || {
-                let gone = browser_time().millis() - start;
-                clock.set(Some(Timestamp::from_millis(made + gone)));
+                let elapsed = browser_time().millis() - start;
+                clock.set(Some(Timestamp::from_millis(rendered_at + elapsed)));
             },
             TICK,
         );
@@ -123,7 +123,7 @@ mod browser {
     /// Tints the cells of these releases for a moment.
     pub fn flash(releases: &[String]) {
         for id in releases {
-            for cell in all(&format!("[data-release=\"{id}\"]")) {
+            for cell in select_all(&format!("[data-release=\"{id}\"]")) {
                 let _ = cell.class_list().add_1("changed");
                 set_timeout(
                     move || {
@@ -135,17 +135,17 @@ mod browser {
         }
     }
 
-    fn all(selector: &str) -> Vec<Element> {
+    fn select_all(selector: &str) -> Vec<Element> {
         let Some(list) = document().and_then(|document| document.query_selector_all(selector).ok()) else {
             return Vec::new();
         };
         (0..list.length()).filter_map(|at| list.item(at)?.dyn_into().ok()).collect()
     }
 
-    /// Lets links from findings jump to the line: they name file, line and column.
-    pub fn follow_places() {
+    /// Makes links of findings move the editor's cursor to their file, line and column.
+    pub fn follow_finding_links() {
         let Some(document) = document() else { return };
-        let hear = Closure::<dyn Fn(Event)>::new(|event: Event| {
+        let listener = Closure::<dyn Fn(Event)>::new(|event: Event| {
             let link = event
                 .target()
                 .and_then(|target| target.dyn_into::<Element>().ok()?.closest("a[data-line]").ok()?);
@@ -159,13 +159,16 @@ mod browser {
                 }
             }
         });
-        let _ =
-            document.add_event_listener_with_callback_and_bool("click", hear.as_ref().unchecked_ref(), true);
-        hear.forget();
+        let _ = document.add_event_listener_with_callback_and_bool(
+            "click",
+            listener.as_ref().unchecked_ref(),
+            true,
+        );
+        listener.forget();
     }
 
     /// The accessible name of the cell that an event came from.
-    pub fn cell_of(event: &Event) -> Option<String> {
+    pub fn cell_label(event: &Event) -> Option<String> {
         let target = event.target()?.dyn_into::<Element>().ok()?;
         target.closest("a[aria-label]").ok()??.get_attribute("aria-label")
     }
@@ -179,16 +182,16 @@ mod browser {
             "ArrowRight" => (0, 1),
             _ => return,
         };
-        if let Some(link) = neighbour(event, step) {
+        if let Some(link) = find_neighbour(event, step) {
             event.prevent_default();
             let _ = link.focus();
         }
     }
 
-    fn neighbour(event: &KeyboardEvent, (down, right): (i32, i32)) -> Option<HtmlElement> {
+    fn find_neighbour(event: &KeyboardEvent, (down, right): (i32, i32)) -> Option<HtmlElement> {
         let cell = event.target()?.dyn_into::<Element>().ok()?.closest("td").ok()??;
         let row = cell.parent_element()?;
-        let mut at = (position(&row), position(&cell));
+        let mut at = (sibling_index(&row), sibling_index(&cell));
         let body = row.parent_element()?;
         loop {
             at = (at.0 + down, at.1 + right);
@@ -200,7 +203,7 @@ mod browser {
         }
     }
 
-    fn position(element: &Element) -> i32 {
+    fn sibling_index(element: &Element) -> i32 {
         let mut count = 0;
         let mut before = element.previous_element_sibling();
         while let Some(sibling) = before {

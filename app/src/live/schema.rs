@@ -1,26 +1,26 @@
-//! The schema of Kubernetes' own kinds: fetched when there is text to judge, once for as long as the page is open.
+//! The schema of Kubernetes' own kinds: fetched when there is text to check, once while the page is open.
 //!
-//! It is no part of the module, and no page waits for it: until it is there the other guard rails speak alone. The
-//! server renders without it too, so that the page is the same on both sides when it is taken over.
+//! It is not part of the WASM module, and no page waits for it: until it is loaded only the other guard rails are
+//! evaluated. The server renders without it too, so that the markup is the same when the page is hydrated.
 
 use std::sync::Arc;
 
 use domain::schema::Schema;
 use leptos::prelude::RwSignal;
 
-/// The schema; nothing until it is there.
-pub type Kinds = RwSignal<Option<Arc<Schema>>>;
+/// The schema; `None` until it is loaded.
+pub type SchemaSignal = RwSignal<Option<Arc<Schema>>>;
 
 #[cfg(not(feature = "hydrate"))]
 mod server {
-    use super::Kinds;
+    use super::SchemaSignal;
 
-    /// Where the schema will be.
-    pub fn kinds() -> Kinds {
-        Kinds::default()
+    /// A signal for the schema; it stays empty on the server.
+    pub fn schema_signal() -> SchemaSignal {
+        SchemaSignal::default()
     }
-    /// Fetches it.
-    pub fn summon(_kinds: Kinds) {}
+    /// Fetches the schema.
+    pub fn fetch_schema(_kinds: SchemaSignal) {}
 }
 
 #[cfg(not(feature = "hydrate"))]
@@ -40,27 +40,27 @@ mod browser {
     use wasm_bindgen::closure::Closure;
     use web_sys::XmlHttpRequest;
 
-    use super::Kinds;
+    use super::SchemaSignal;
 
-    static KEPT: OnceLock<Arc<Schema>> = OnceLock::new();
-    /// Whether an answer is awaited.
-    static ASKED: AtomicBool = AtomicBool::new(false);
+    static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
+    /// Whether a request is in flight.
+    static REQUEST_PENDING: AtomicBool = AtomicBool::new(false);
 
-    /// Where the schema is, or will be.
-    pub fn kinds() -> Kinds {
-        RwSignal::new(KEPT.get().cloned())
+    /// A signal with the schema, empty until it is loaded.
+    pub fn schema_signal() -> SchemaSignal {
+        RwSignal::new(SCHEMA.get().cloned())
     }
 
-    /// Fetches it, if it is not there. The document says from where; browsers keep it, its address changes with it. If it
-    /// can't be had, the hub still judges by it before anything is published.
-    pub fn summon(kinds: Kinds) {
-        if let Some(kept) = KEPT.get() {
+    /// Fetches the schema, unless it is loaded. Its address is an attribute of the document, contains a content hash, and is
+    /// cached by browsers. If the request fails, the hub still checks against the schema before a publish.
+    pub fn fetch_schema(kinds: SchemaSignal) {
+        if let Some(schema) = SCHEMA.get() {
             if kinds.get_untracked().is_none() {
-                kinds.set(Some(kept.clone()));
+                kinds.set(Some(schema.clone()));
             }
             return;
         }
-        if ASKED.load(Ordering::Relaxed) {
+        if REQUEST_PENDING.load(Ordering::Relaxed) {
             return;
         }
         let root = web_sys::window().and_then(|window| window.document()?.document_element());
@@ -69,15 +69,15 @@ mod browser {
         let done = {
             let request = request.clone();
             Closure::once_into_js(move || {
-                ASKED.store(false, Ordering::Relaxed);
+                REQUEST_PENDING.store(false, Ordering::Relaxed);
                 let text = request.response_text().ok().flatten().unwrap_or_default();
-                if let Ok(schema) = Schema::read(text.as_bytes()) {
-                    let _ = kinds.try_set(Some(KEPT.get_or_init(|| Arc::new(schema)).clone()));
+                if let Ok(schema) = Schema::from_json(text.as_bytes()) {
+                    let _ = kinds.try_set(Some(SCHEMA.get_or_init(|| Arc::new(schema)).clone()));
                 }
             })
         };
         request.set_onloadend(Some(done.unchecked_ref()));
         let sent = request.open("GET", &address).and_then(|()| request.send());
-        ASKED.store(sent.is_ok(), Ordering::Relaxed);
+        REQUEST_PENDING.store(sent.is_ok(), Ordering::Relaxed);
     }
 }

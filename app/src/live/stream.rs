@@ -1,7 +1,8 @@
-//! The stream of notices: one `EventSource` per tab, closed while the tab is hidden for long, opened again with patience.
+//! The stream of notices: one `EventSource` per tab, closed while the tab is hidden for more than a minute, reopened with
+//! backoff.
 
 #[cfg(not(feature = "hydrate"))]
-pub(super) fn open(_live: super::Live) {}
+pub(super) fn open(_live: super::LiveUpdates) {}
 
 #[cfg(feature = "hydrate")]
 pub(super) use browser::open;
@@ -18,152 +19,153 @@ mod browser {
     use wasm_bindgen::closure::Closure;
     use web_sys::{Event, EventSource, MessageEvent};
 
-    use super::super::{Batch, Change, Live, Word, page};
+    use super::super::{LiveMessage, LiveNotice, LiveUpdates, NoticeBatch, page};
 
     const URL: &str = "/api/v1/watch";
     /// At most four batches a second.
     const BATCH: Duration = Duration::from_millis(250);
-    /// A tab hidden for longer gives its connection back.
+    /// A tab hidden for longer closes its connection.
     const HIDDEN: Duration = Duration::from_secs(60);
-    /// A stream broken for longer makes the page stale.
+    /// A stream that has failed for longer makes the page stale.
     const STALE: Duration = Duration::from_secs(10);
 
     #[derive(Default)]
     struct Stream {
         source: Option<EventSource>,
-        pending: Vec<Change>,
-        everything: bool,
-        waiting: bool,
+        pending: Vec<LiveNotice>,
+        resync: bool,
+        flush_scheduled: bool,
         was_open: bool,
         broken_at: Option<Timestamp>,
         last_seq: i64,
-        tries: u32,
+        attempts: u32,
     }
 
     type Shared = Rc<RefCell<Stream>>;
 
-    pub(in super::super) fn open(live: Live) {
+    pub(in super::super) fn open(live: LiveUpdates) {
         let stream = Shared::default();
-        // Much can happen between the server's page and the program that follows it.
+        // Start at the position of the server-rendered page: events may occur before the stream is open.
         stream.borrow_mut().last_seq = page::log_position();
         connect(&stream, live);
         follow_visibility(&stream, live);
     }
 
-    fn connect(stream: &Shared, live: Live) {
+    fn connect(stream: &Shared, live: LiveUpdates) {
         let since = stream.borrow().last_seq;
         let url = if since > 0 { format!("{URL}?since={since}") } else { URL.to_owned() };
         let Ok(source) = EventSource::new(&url) else { return };
         listen(&source, "open", {
             let stream = Rc::clone(stream);
-            move |_| opened(&stream, live)
+            move |_| handle_open(&stream, live)
         });
         listen(&source, "error", {
             let stream = Rc::clone(stream);
-            move |_| broken(&stream, live)
+            move |_| handle_error(&stream, live)
         });
         for kind in ["change", "resync"] {
             let stream = Rc::clone(stream);
-            listen(&source, kind, move |event| heard(&stream, live, &event));
+            listen(&source, kind, move |event| handle_notice(&stream, live, &event));
         }
         stream.borrow_mut().source = Some(source);
     }
 
-    // The closures live as long as the page: the stream does too.
-    fn listen(source: &EventSource, kind: &str, hear: impl Fn(Event) + 'static) {
-        let closure = Closure::<dyn Fn(Event)>::new(hear);
+    // The closures are leaked: they live as long as the page, like the stream.
+    fn listen(source: &EventSource, kind: &str, listener: impl Fn(Event) + 'static) {
+        let closure = Closure::<dyn Fn(Event)>::new(listener);
         let _ = source.add_event_listener_with_callback(kind, closure.as_ref().unchecked_ref());
         closure.forget();
     }
 
-    fn opened(stream: &Shared, live: Live) {
+    fn handle_open(stream: &Shared, live: LiveUpdates) {
         let gap = {
             let mut stream = stream.borrow_mut();
             let gap = stream.was_open;
-            (stream.was_open, stream.tries, stream.broken_at) = (true, 0, None);
+            (stream.was_open, stream.attempts, stream.broken_at) = (true, 0, None);
             gap
         };
-        live.word.set(Word::Live);
+        live.message.set(LiveMessage::Live);
         if gap {
-            stream.borrow_mut().everything = true;
+            stream.borrow_mut().resync = true;
             flush_soon(stream, live);
         }
     }
 
-    fn broken(stream: &Shared, live: Live) {
+    fn handle_error(stream: &Shared, live: LiveUpdates) {
         let (closed, tries) = {
             let mut stream = stream.borrow_mut();
             stream.broken_at.get_or_insert_with(page::browser_time);
             let closed =
                 stream.source.as_ref().is_none_or(|source| source.ready_state() == EventSource::CLOSED);
-            stream.tries += 1;
-            (closed, stream.tries)
+            stream.attempts += 1;
+            (closed, stream.attempts)
         };
-        if !matches!(live.word.get_untracked(), Word::Stale(_)) {
-            live.word.set(Word::Reconnecting);
+        if !matches!(live.message.get_untracked(), LiveMessage::Stale(_)) {
+            live.message.set(LiveMessage::Reconnecting);
         }
-        let later = Rc::clone(stream);
+        let shared = Rc::clone(stream);
         set_timeout(
             move || {
-                if let Some(since) = later.borrow().broken_at {
-                    live.word.set(Word::Stale(since));
+                if let Some(since) = shared.borrow().broken_at {
+                    live.message.set(LiveMessage::Stale(since));
                 }
             },
             STALE,
         );
         if closed {
-            // The browser gave up (a refusal, not a lost connection): ask again, ever more slowly.
-            let again = Rc::clone(stream);
-            set_timeout(move || connect(&again, live), Duration::from_secs(1 << tries.min(5)));
+            // The browser gave up (an error response, not a lost connection): retry with exponential backoff, at most 32 s.
+            let shared = Rc::clone(stream);
+            set_timeout(move || connect(&shared, live), Duration::from_secs(1 << tries.min(5)));
         }
     }
 
-    fn heard(stream: &Shared, live: Live, event: &Event) {
+    fn handle_notice(stream: &Shared, live: LiveUpdates, event: &Event) {
         let data =
             event.dyn_ref::<MessageEvent>().and_then(|event| event.data().as_string()).unwrap_or_default();
         {
             let mut stream = stream.borrow_mut();
-            match serde_json::from_str::<Change>(&data) {
+            match serde_json::from_str::<LiveNotice>(&data) {
                 Ok(change) if event.type_() == "change" => {
                     stream.last_seq = stream.last_seq.max(change.seq);
                     stream.pending.push(change);
                 }
                 _ => {
-                    let seen =
+                    let event_id =
                         event.dyn_ref::<MessageEvent>().and_then(|event| event.last_event_id().parse().ok());
-                    stream.last_seq = stream.last_seq.max(seen.unwrap_or(0));
-                    stream.everything = true;
+                    stream.last_seq = stream.last_seq.max(event_id.unwrap_or(0));
+                    stream.resync = true;
                 }
             }
         }
         flush_soon(stream, live);
     }
 
-    fn flush_soon(stream: &Shared, live: Live) {
-        if std::mem::replace(&mut stream.borrow_mut().waiting, true) {
+    fn flush_soon(stream: &Shared, live: LiveUpdates) {
+        if std::mem::replace(&mut stream.borrow_mut().flush_scheduled, true) {
             return;
         }
         let stream = Rc::clone(stream);
         set_timeout(move || flush(&stream, live), BATCH);
     }
 
-    fn flush(stream: &Shared, live: Live) {
+    fn flush(stream: &Shared, live: LiveUpdates) {
         let (changes, everything) = {
             let mut stream = stream.borrow_mut();
-            stream.waiting = false;
-            (std::mem::take(&mut stream.pending), std::mem::take(&mut stream.everything))
+            stream.flush_scheduled = false;
+            (std::mem::take(&mut stream.pending), std::mem::take(&mut stream.resync))
         };
         let releases: Vec<String> =
             changes.iter().filter_map(|change| change.release).map(|id| id.to_string()).collect();
-        live.batch.update(|batch| *batch = Batch { number: batch.number + 1, everything, changes });
-        // The query has to come back first.
+        live.batch
+            .update(|batch| *batch = NoticeBatch { number: batch.number + 1, resync: everything, changes });
+        // Delayed, because the query has to return first.
         set_timeout(move || page::flash(&releases), BATCH);
     }
 
-    fn follow_visibility(stream: &Shared, live: Live) {
+    fn follow_visibility(stream: &Shared, live: LiveUpdates) {
         let Some(document) = web_sys::window().and_then(|window| window.document()) else { return };
         let stream = Rc::clone(stream);
-        let hear = Closure::<dyn Fn()>::new(move || {
+        let listener = Closure::<dyn Fn()>::new(move || {
             if page::is_hidden() {
                 let stream = Rc::clone(&stream);
                 set_timeout(move || close_if_hidden(&stream, live), HIDDEN);
@@ -171,16 +173,17 @@ mod browser {
                 connect(&stream, live);
             }
         });
-        let _ = document.add_event_listener_with_callback("visibilitychange", hear.as_ref().unchecked_ref());
-        hear.forget();
+        let _ =
+            document.add_event_listener_with_callback("visibilitychange", listener.as_ref().unchecked_ref());
+        listener.forget();
     }
 
-    fn close_if_hidden(stream: &Shared, live: Live) {
+    fn close_if_hidden(stream: &Shared, live: LiveUpdates) {
         if page::is_hidden()
             && let Some(source) = stream.borrow_mut().source.take()
         {
             source.close();
-            live.word.set(Word::Still);
+            live.message.set(LiveMessage::Inactive);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The releases of a workload, worst first; one row can be open and tells its stages, why, and what to do.
+//! The releases of a workload, worst first. One row can be open; it shows stages, causes and remedies.
 
 use domain::Timestamp;
 use domain::page::Page;
@@ -8,54 +8,56 @@ use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use super::release::ReleaseDetail;
-use crate::components::{Empty, Look, Pager, StateWord, health_word, icon, loaded_part, sync_word};
-use crate::errors::Answer;
+use crate::components::{
+    Empty, Pager, StateLabel, StatusStyle, health_label, icon, render_resource_part, sync_label,
+};
+use crate::errors::AppResult;
 use crate::paths;
 
-/// In place of a cluster's name, which it can't be: no row is open, whatever it has to say.
-const CLOSED: &str = "-";
+/// Value of `open` for no open row, also if the worst release fails. No cluster can have this name.
+const NO_OPEN_ROW: &str = "-";
 
-/// One page of releases, and the open one with its resources.
+/// One page of releases, and the open release with its resources.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReleaseList {
     /// The releases, worst first.
     pub page: Page<ReleaseView>,
-    /// The open one.
+    /// The open release, if there is one.
     pub open: Option<ReleaseView>,
-    /// When this was read.
-    pub at: Timestamp,
+    /// When this was read, by the server's clock.
+    pub read_at: Timestamp,
 }
 
-/// The tab's one query. `open` is the name of a cluster, or empty.
+/// Reads the tab. `open` is the name of a cluster, empty or [`NO_OPEN_ROW`].
 #[server(prefix = "/api/fn", endpoint = "releases_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn releases_read(
     name: String,
     group: String,
     cursor: Option<String>,
     open: String,
-) -> Answer<ReleaseList> {
-    use crate::components::Group;
+) -> AppResult<ReleaseList> {
+    use crate::components::StateGroup;
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
-    let query = ListQuery { state: Group::states_of(&group), cursor, ..ListQuery::default() };
-    let page = host::answer(hub.release_list(&name, &query).await)?;
+    let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
+    let page = host::into_app_result(hub.list_releases(&name, &query).await)?;
     let open = match open.as_str() {
-        CLOSED => None,
-        // The worst comes first. One that needs a person tells why without being asked.
+        NO_OPEN_ROW => None,
+        // Releases are sorted worst first. A failing release is opened by default.
         "" if group.is_empty() && query.cursor.is_none() => match page.items.first() {
-            Some(worst) if Group::of(worst.state) == Group::Failing => {
-                hub.release_view(&name, &worst.cluster_name).await.ok()
+            Some(worst) if StateGroup::from_state(worst.state) == StateGroup::Failing => {
+                hub.get_release(&name, &worst.cluster_name).await.ok()
             }
             _ => None,
         },
         "" => None,
-        cluster => hub.release_view(&name, cluster).await.ok(),
+        cluster => hub.get_release(&name, cluster).await.ok(),
     };
-    Ok(ReleaseList { page, open, at: hub.clock().now() })
+    Ok(ReleaseList { page, open, read_at: hub.clock().now() })
 }
 
-/// The tab.
+/// The tab with the releases.
 #[component]
 pub fn ClustersTab(name: Memo<String>, group: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
     let query = use_query_map();
@@ -64,13 +66,15 @@ pub fn ClustersTab(name: Memo<String>, group: Memo<String>, version: RwSignal<u3
         move || (name.get(), group.get(), part("cursor"), part("open").unwrap_or_default(), version.get()),
         |(name, group, cursor, open, _)| releases_read(name, group, cursor, open),
     );
-    loaded_part(data, move |list| show(list, &name.get(), &group.get(), part("cursor").as_deref()))
+    render_resource_part(data, move |list| {
+        show_releases(list, &name.get(), &group.get(), part("cursor").as_deref())
+    })
 }
 
-fn show(list: ReleaseList, name: &str, group: &str, cursor: Option<&str>) -> AnyView {
-    let ReleaseList { page, open, at } = list;
+fn show_releases(list: ReleaseList, name: &str, group: &str, cursor: Option<&str>) -> AnyView {
+    let ReleaseList { page, open, read_at: at } = list;
     if page.items.is_empty() && open.is_none() {
-        return nothing(name, group).into_any();
+        return show_empty(name, group).into_any();
     }
     let base = paths::query(&paths::workload(name), &[("state", group)]);
     let first = cursor.map(|_| base.clone());
@@ -86,7 +90,7 @@ fn show(list: ReleaseList, name: &str, group: &str, cursor: Option<&str>) -> Any
     }
     let rows = rows.into_iter().map(|row| {
         let detail = open.clone().filter(|open| open.release.id == row.release.id);
-        line(row, detail, &here, at)
+        release_rows(row, detail, &here, at)
     });
     view! {
         <table class="table">
@@ -94,10 +98,10 @@ fn show(list: ReleaseList, name: &str, group: &str, cursor: Option<&str>) -> Any
                 <tr>
                     <th scope="col">"Cluster"</th>
                     <th scope="col">"State"</th>
-                    <th scope="col">"Wanted"</th>
+                    <th scope="col">"Desired"</th>
                     <th scope="col">"Sync"</th>
                     <th scope="col">"Health"</th>
-                    <th scope="col">"Reach"</th>
+                    <th scope="col">"Connectivity"</th>
                     <th scope="col">"Why"</th>
                 </tr>
             </thead>
@@ -108,22 +112,27 @@ fn show(list: ReleaseList, name: &str, group: &str, cursor: Option<&str>) -> Any
     .into_any()
 }
 
-fn line(row: ReleaseView, open: Option<ReleaseView>, here: &str, at: Timestamp) -> impl IntoView + use<> {
+fn release_rows(
+    row: ReleaseView,
+    open: Option<ReleaseView>,
+    here: &str,
+    at: Timestamp,
+) -> impl IntoView + use<> {
     let is_open = open.is_some();
-    let toggle = paths::query(here, &[("open", if is_open { CLOSED } else { &row.cluster_name })]);
+    let toggle = paths::query(here, &[("open", if is_open { NO_OPEN_ROW } else { &row.cluster_name })]);
     let release = &row.release;
-    let wanted = match (&release.goal, release.revision) {
+    let desired = match (&release.goal, release.revision) {
         (ReleaseGoal::Present, Some(number)) => {
-            // While it waits for its turn it runs another.
+            // A gated release still runs the revision that was released before.
             let runs = release.released_revision.filter(|runs| *runs != number);
             let runs = runs.map(|runs| view! { <span class="text-3">{format!("r{runs} → ")}</span> });
             view! { {runs} <span class="tag">{format!("r{number}")}</span> }.into_any()
         }
-        _ => view! { <span class="text-3">"nothing"</span> }.into_any(),
+        _ => view! { <span class="text-3">"none"</span> }.into_any(),
     };
     let live = row.last_known_state.is_none();
     let health = if live {
-        health_word(release.health.status).into_any()
+        health_label(release.health.status).into_any()
     } else {
         view! { <span class="text-3">"see state"</span> }.into_any()
     };
@@ -136,12 +145,12 @@ fn line(row: ReleaseView, open: Option<ReleaseView>, here: &str, at: Timestamp) 
                 </a>
             </th>
             <td class="cell-state">
-                <StateWord state=row.state last_known=row.last_known_state reported_at=release.reported_at at=at />
+                <StateLabel state=row.state last_known=row.last_known_state reported_at=release.reported_at at=at />
             </td>
-            <td data-label="Wanted">{wanted}</td>
-            <td class="max-sm:hidden">{sync_word(release.sync)}</td>
+            <td data-label="Desired">{desired}</td>
+            <td class="max-sm:hidden">{sync_label(release.sync)}</td>
             <td class="max-sm:hidden">{health}</td>
-            <td class="max-sm:hidden">{Look::of_reach(release.reach).with_word(release.reach.word())}</td>
+            <td class="max-sm:hidden">{StatusStyle::from_connectivity(release.connectivity).with_label(release.connectivity.as_str())}</td>
             <td data-label=(!row.message.is_empty()).then_some("Why") class="max-w-72 truncate" title=row.message.clone()>
                 {row.message.clone()}
             </td>
@@ -149,20 +158,20 @@ fn line(row: ReleaseView, open: Option<ReleaseView>, here: &str, at: Timestamp) 
         {open.map(|open| view! {
             <tr class="row-detail">
                 <td colspan="7">
-                    <ReleaseDetail one=open at=at />
+                    <ReleaseDetail view=open at=at />
                 </td>
             </tr>
         })}
     }
 }
 
-fn nothing(name: &str, group: &str) -> impl IntoView + use<> {
+fn show_empty(name: &str, group: &str) -> impl IntoView + use<> {
     if group.is_empty() {
         let review = paths::publish(name);
         return view! {
             <Empty
                 title="Not on any cluster"
-                text="Nothing runs before you publish. The review shows where it would go and what is in the way."
+                text="Nothing runs before you publish. The review shows the selected clusters and what blocks the publish."
                 command=format!("flotilla publish {name} --wait")
             >
                 <a class="btn" href=review>
@@ -174,7 +183,7 @@ fn nothing(name: &str, group: &str) -> impl IntoView + use<> {
     }
     let all = paths::workload(name);
     view! {
-        <Empty title="No release in this state" text="Others may be.">
+        <Empty title="No release in this state" text="Releases may be in other states.">
             <a class="btn" href=all>
                 "Show all"
             </a>

@@ -1,13 +1,15 @@
-//! The form beside the text: it shows what the YAML says and edits it (docs/decisions/0014).
+//! The form next to the YAML text: it shows the content of the YAML and edits it (docs/decisions/0014).
 //!
-//! Fields have no names of their own: what is sent is the text. So without script there is the text alone, and with
-//! script the two can't disagree.
+//! Its fields have no `name`: only the text is submitted. Without JavaScript there is only the text, and form and text cannot
+//! diverge.
 
 use domain::workload::Intent;
 use leptos::prelude::*;
 
+mod autoscaling;
 mod container;
 mod env;
+mod expose;
 mod fields;
 mod ingress;
 mod kind;
@@ -15,45 +17,43 @@ mod mounts;
 mod objects;
 mod ports;
 mod probes;
-mod reach;
 mod resources;
-mod scale;
 mod service;
-mod text;
+mod source_text;
 mod workload;
 
 use objects::is_workload;
-pub use text::Text;
+pub use source_text::SourceText;
 
-use crate::components::{Banner, Look, icon};
-use crate::workloads::skeleton;
+use crate::components::{Banner, StatusStyle, icon};
+use crate::workloads::starter;
 
 /// The form over all workload objects of the text.
 #[component]
 pub fn ContainersForm(
     /// The text.
-    text: Text,
+    text: SourceText,
     /// Name of the workload.
     name: String,
-    /// What is wanted of the workload: the kind of an object that runs somewhere is not changed in a form.
+    /// The intent of the workload. The kind of an object can be changed only while the workload is an unpublished draft.
     intent: Intent,
 ) -> impl IntoView {
     let workloads = Memo::new(move |_| {
         text.objects()
             .into_iter()
             .filter(|object| is_workload(&object.value))
-            .map(|object| object.at)
+            .map(|object| object.location)
             .collect::<Vec<_>>()
     });
     let name = StoredValue::new(name);
-    let fresh = intent == Intent::Draft;
+    let is_new = intent == Intent::Draft;
     view! {
         <div class="form-beside stack" role="group" aria-label="Form">
             {move || {
-                text.trouble()
+                text.error()
                     .map(|why| {
                         view! {
-                            <Banner look=Look { icon: "warning", hue: "hue-drifted", loud: "state-quiet" }>
+                            <Banner look=StatusStyle { icon: "warning", hue: "hue-drifted", emphasis: "state-quiet" }>
                                 <p>{why}</p>
                             </Banner>
                         }
@@ -62,19 +62,19 @@ pub fn ContainersForm(
             <For
                 each=move || workloads.get()
                 key=|at| *at
-                children=move |at| view! { <workload::WorkloadForm text=text at=at fresh=fresh /> }
+                children=move |at| view! { <workload::WorkloadForm text=text at=at is_new=is_new /> }
             />
             <div class="stack-sm">
                 {move || {
                     workloads
                         .with(Vec::is_empty)
-                        .then(|| view! { <p class="text-2">"Paste manifests into the editor, or begin with a container and fill in its fields."</p> })
+                        .then(|| view! { <p class="text-2">"Paste manifests into the editor, or start from a container and fill in its fields."</p> })
                 }}
                 <div>
                     <button
                         class="btn btn-sm"
                         type="button"
-                        on:click=move |_| text.add(&skeleton::object(&text.free_name(&name.get_value())))
+                        on:click=move |_| text.append_object(&starter::starter_deployment(&text.find_free_name(&name.get_value())))
                     >
                         {icon("plus")}
                         "Deployment"
@@ -91,50 +91,51 @@ mod tests {
     use domain::workload::SourceFile;
 
     use super::*;
-    use crate::rendered::html;
-    use crate::workloads::files::Drafts;
+    use crate::render_tests::render_html;
+    use crate::workloads::files::FileDrafts;
 
     fn form(text: &str) -> String {
         let file = SourceFile { name: "deploy.yaml".to_owned(), text: text.to_owned() };
-        html(move || {
-            let drafts = Drafts::new(std::slice::from_ref(&file));
+        render_html(move || {
+            let drafts = FileDrafts::new(std::slice::from_ref(&file));
             let findings =
                 drafts.findings(Signal::stored("web".to_owned()), Signal::stored("web".to_owned()));
-            view! { <ContainersForm text=Text::new(drafts, findings) name="web".to_owned() intent=Intent::Draft /> }
+            view! { <ContainersForm text=SourceText::new(drafts, findings) name="web".to_owned() intent=Intent::Draft /> }
         })
     }
 
     #[test]
-    fn r_3_the_form_shows_what_the_text_says() {
-        let web = skeleton::object("web");
-        let text = [web.clone(), objects::service_for(&web), objects::scaler_for(&web)]
+    fn r_3_the_form_shows_the_content_of_the_text() {
+        let web = starter::starter_deployment("web");
+        let text = [web.clone(), objects::create_service(&web), objects::create_autoscaler(&web)]
             .iter()
-            .fold(String::new(), |text, object| domain::edit::add_document(&text, object))
+            .fold(String::new(), |text, object| domain::yaml_edit::add_document(&text, object))
             .replace("image: \"\"", "image: reg.example/web:1.2 # ours");
         let page = form(&text);
         for part in [
             "Deployment",
             "value=\"reg.example/web:1.2\"",
             "value=\"128Mi\"",
-            "At most",
+            "Max replicas",
             "Service type",
-            "Ready when",
+            "Readiness probe",
         ] {
             assert!(page.contains(part), "{part} is missing in {page}");
         }
-        assert!(!page.contains("name=\"image\""), "what is sent is the text, not the fields");
+        assert!(!page.contains("name=\"image\""), "the text is submitted, not the fields");
     }
 
     #[test]
-    fn s0_15_a_finding_stands_at_its_field_in_the_words_of_its_line() {
-        let text = domain::edit::add_document("", &skeleton::object("web")).replace("128Mi", "512m");
+    fn s0_15_a_finding_is_shown_at_its_field() {
+        let text =
+            domain::yaml_edit::add_document("", &starter::starter_deployment("web")).replace("128Mi", "512m");
         let page = form(&text);
         assert!(page.contains("G210"), "{page}");
     }
 
     #[test]
-    fn a_text_with_a_mistake_makes_the_form_wait() {
-        assert!(form("kind: [").contains("the form waits"));
-        assert!(form("").contains("begin with a container"));
+    fn an_invalid_text_disables_the_form_and_an_empty_one_offers_a_container() {
+        assert!(form("kind: [").contains("fix it in the editor"));
+        assert!(form("").contains("start from a container"));
     }
 }

@@ -1,93 +1,104 @@
-//! Sync, unpublish, delete: each says in counts what will happen before it does.
+//! Confirmation dialogs of sync, unpublish and delete. Each shows the number of clusters concerned.
 
 use domain::workload::{DeletionPolicy, WorkloadView};
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
-use crate::components::{Question, Said, count_of, icon};
-use crate::errors::Answer;
+use crate::components::{ConfirmDialog, ErrorBanner, icon, pluralize};
+use crate::errors::AppResult;
 use crate::paths;
 
-/// Asks the given clusters to compare now; all of them without a name. Never adds a target (S1-9b).
+/// Requests an immediate reconciliation on one cluster, or on all targeted clusters if `cluster` is empty. Never adds a target
+/// (S1-9b). Returns the number of clusters.
 #[server(prefix = "/api/fn", endpoint = "workload_sync")]
-pub async fn workload_sync(name: String, cluster: String) -> Answer<u32> {
+pub async fn workload_sync(name: String, cluster: String) -> AppResult<u32> {
     use crate::host;
     let clusters: Vec<String> = if cluster.is_empty() { Vec::new() } else { vec![cluster.clone()] };
-    let asked = host::answer(host::hub()?.workload_sync(&host::actor()?, &name, &clusters).await)?;
+    let requested =
+        host::into_app_result(host::hub()?.sync_workload(&host::actor()?, &name, &clusters).await)?;
     let back = if cluster.is_empty() { paths::workload(&name) } else { paths::release(&name, &cluster) };
     leptos_axum::redirect(&back);
-    Ok(asked)
+    Ok(requested)
 }
 
-/// Takes it back from every cluster; the draft stays.
+/// Removes the workload from every cluster. The draft is retained.
 #[server(prefix = "/api/fn", endpoint = "workload_unpublish")]
-pub async fn workload_unpublish(name: String, objects: String, #[server(default)] force: bool) -> Answer<()> {
+pub async fn workload_unpublish(
+    name: String,
+    objects: String,
+    #[server(default)] force: bool,
+) -> AppResult<()> {
     use crate::host;
-    let removal = removal(&objects, force);
-    host::answer(host::hub()?.workload_unpublish(&host::actor()?, &name, removal).await)?;
+    let removal = removal_options(&objects, force);
+    host::into_app_result(host::hub()?.unpublish_workload(&host::actor()?, &name, removal).await)?;
     leptos_axum::redirect(&paths::workload(&name));
     Ok(())
 }
 
-/// Takes it back and forgets it once it runs nowhere.
+/// Removes the workload from every cluster and deletes it once it runs nowhere.
 #[server(prefix = "/api/fn", endpoint = "workload_delete")]
 pub async fn workload_delete(
     name: String,
     typed: String,
     objects: String,
     #[server(default)] force: bool,
-) -> Answer<()> {
+) -> AppResult<()> {
     use crate::{errors::AppError, host};
     let actor = host::actor()?;
     if typed != name {
         let why = domain::Finding::error(
             "G505",
-            "The name typed is not the workload's.",
+            "The typed name is not the name of the workload.",
             format!("Type {name} to delete it."),
         );
-        return Err(host::refused(AppError::finding(why)));
+        return Err(host::with_status(AppError::from_finding(why)));
     }
-    host::answer(host::hub()?.workload_delete(&actor, &name, removal(&objects, force)).await)?;
+    host::into_app_result(
+        host::hub()?.delete_workload(&actor, &name, removal_options(&objects, force)).await,
+    )?;
     leptos_axum::redirect(paths::WORKLOADS);
     Ok(())
 }
 
 #[cfg(feature = "ssr")]
-fn removal(objects: &str, force: bool) -> hub::Removal {
+fn removal_options(objects: &str, force: bool) -> hub::RemovalOptions {
     let deletion = match objects {
         "delete" => Some(DeletionPolicy::Foreground),
         "leave" => Some(DeletionPolicy::Orphan),
         _ => None,
     };
-    hub::Removal { deletion, force }
+    hub::RemovalOptions { deletion, force }
 }
 
-/// The question that stands in the address, if one does.
+/// The dialog that the query parameter `ask` names, if any.
 #[component]
-pub fn Dialogs(view: WorkloadView) -> impl IntoView {
+pub fn WorkloadDialogs(view: WorkloadView) -> impl IntoView {
     let query = use_query_map();
     let ask = Memo::new(move |_| query.read().get("ask").unwrap_or_default());
     move || match ask.get().as_str() {
-        "sync" => view! { <AskSync view=view.clone() /> }.into_any(),
-        "unpublish" => view! { <AskUnpublish view=view.clone() /> }.into_any(),
-        "delete" => view! { <AskDelete view=view.clone() /> }.into_any(),
+        "sync" => view! { <SyncDialog view=view.clone() /> }.into_any(),
+        "unpublish" => view! { <UnpublishDialog view=view.clone() /> }.into_any(),
+        "delete" => view! { <DeleteDialog view=view.clone() /> }.into_any(),
         _ => ().into_any(),
     }
 }
 
-/// What goes and what stays, in one sentence.
-fn consequence(view: &WorkloadView) -> String {
+/// States in one sentence what is removed and what remains.
+fn describe_removal(view: &WorkloadView) -> String {
     let counts = &view.counts;
-    let unknown = counts.of(domain::release::State::Unknown);
+    let unknown = counts.count(domain::release::ReleaseState::Unknown);
     let there = counts.targeted() - unknown;
     let later = match unknown {
         0 => String::new(),
-        n => format!(" {} can't be reached now and follow when they return.", count_of(n, "cluster")),
+        n => format!(
+            " {} can't be reached now; it is removed there when they reconnect.",
+            pluralize(n, "cluster")
+        ),
     };
-    format!("It leaves {} now.{later} Namespaces and volumes stay.", count_of(there, "cluster"))
+    format!("It is removed from {} now.{later} Namespaces and volumes remain.", pluralize(there, "cluster"))
 }
 
-fn objects_choice(policy: DeletionPolicy) -> impl IntoView {
+fn deletion_policy_options(policy: DeletionPolicy) -> impl IntoView {
     view! {
         <div class="stack-sm">
             <label class="choice">
@@ -96,99 +107,99 @@ fn objects_choice(policy: DeletionPolicy) -> impl IntoView {
             </label>
             <label class="choice">
                 <input type="radio" name="objects" class="radio" value="leave" checked=policy == DeletionPolicy::Orphan />
-                "Leave them running, stop managing them"
+                "Orphan: leave the objects running and stop managing them"
             </label>
             {(policy == DeletionPolicy::SelectivelyOrphan).then(|| view! {
                 <label class="choice">
                     <input type="radio" name="objects" class="radio" value="policy" checked=true />
-                    "Leave those that its policy names, delete the others"
+                    "Orphan the objects that the policy names, delete the others"
                 </label>
             })}
         </div>
     }
 }
 
-fn force_choice(unreachable: u32) -> impl IntoView {
+fn force_option(unreachable: u32) -> impl IntoView {
     (unreachable > 0).then(|| {
         view! {
             <label class="choice">
                 <input type="checkbox" name="force" class="checkbox" value="true" />
-                {format!("Give up {} that can't be reached; what runs there is no longer known", count_of(unreachable, "cluster"))}
+                {format!("Abandon {} that can't be reached; objects that run there are no longer tracked", pluralize(unreachable, "cluster"))}
             </label>
         }
     })
 }
 
 #[component]
-fn AskSync(view: WorkloadView) -> impl IntoView {
+fn SyncDialog(view: WorkloadView) -> impl IntoView {
     let action = ServerAction::<WorkloadSync>::new();
     let name = view.workload.name.clone();
     let back = paths::workload(&name);
-    let title = format!("Compare {name} with {} now?", count_of(view.counts.targeted(), "cluster"));
+    let title = format!("Compare {name} with {} now?", pluralize(view.counts.targeted(), "cluster"));
     view! {
-        <Question title=title back=back.clone()>
+        <ConfirmDialog title=title back=back.clone()>
             <ActionForm action=action>
                 <input type="hidden" name="name" value=name />
                 <input type="hidden" name="cluster" value="" />
                 <div class="dialog-body">
-                    {refusal(action.value())}
-                    <p>"Every agent forgets its waiting time, compares what runs with what is published and puts differences right. No cluster is added."</p>
+                    {action_error(action.value())}
+                    <p>"Every agent resets its retry delay, compares the live objects with the published revision and reverts differences. No cluster is added."</p>
                 </div>
-                {buttons(back, "Sync", "btn btn-primary")}
+                {dialog_buttons(back, "Sync", "btn btn-primary")}
             </ActionForm>
-        </Question>
+        </ConfirmDialog>
     }
     .into_any()
 }
 
 #[component]
-fn AskUnpublish(view: WorkloadView) -> impl IntoView {
+fn UnpublishDialog(view: WorkloadView) -> impl IntoView {
     let action = ServerAction::<WorkloadUnpublish>::new();
     let name = view.workload.name.clone();
     let back = paths::workload(&name);
-    let title = format!("Unpublish {name} from {}?", count_of(view.counts.targeted(), "cluster"));
-    let unreachable = view.counts.of(domain::release::State::Unknown);
+    let title = format!("Unpublish {name} from {}?", pluralize(view.counts.targeted(), "cluster"));
+    let unreachable = view.counts.count(domain::release::ReleaseState::Unknown);
     view! {
-        <Question title=title back=back.clone()>
+        <ConfirmDialog title=title back=back.clone()>
             <ActionForm action=action>
                 <input type="hidden" name="name" value=name />
                 <div class="dialog-body">
-                    {refusal(action.value())}
-                    <p>{consequence(&view)}" The draft and its history are kept; publishing again brings it back."</p>
-                    {objects_choice(view.workload.draft.policies.deletion)}
-                    {force_choice(unreachable)}
+                    {action_error(action.value())}
+                    <p>{describe_removal(&view)}" The draft and its history remain; publishing again deploys it again."</p>
+                    {deletion_policy_options(view.workload.draft.policies.deletion)}
+                    {force_option(unreachable)}
                 </div>
-                {buttons(back, "Unpublish", "btn btn-danger-solid")}
+                {dialog_buttons(back, "Unpublish", "btn btn-danger-solid")}
             </ActionForm>
-        </Question>
+        </ConfirmDialog>
     }
     .into_any()
 }
 
 #[component]
-fn AskDelete(view: WorkloadView) -> impl IntoView {
+fn DeleteDialog(view: WorkloadView) -> impl IntoView {
     let action = ServerAction::<WorkloadDelete>::new();
     let name = view.workload.name.clone();
     let back = paths::workload(&name);
     let title = match view.counts.targeted() {
         0 => format!("Delete {name}?"),
-        n => format!("Delete {name} from {}?", count_of(n, "cluster")),
+        n => format!("Delete {name} from {}?", pluralize(n, "cluster")),
     };
-    let unreachable = view.counts.of(domain::release::State::Unknown);
+    let unreachable = view.counts.count(domain::release::ReleaseState::Unknown);
     let words = if view.counts.targeted() == 0 {
-        "It runs nowhere. Its draft and its revisions go.".to_owned()
+        "It runs on no cluster. Its draft and its revisions are deleted.".to_owned()
     } else {
-        format!("{} Then its draft and its revisions go too.", consequence(&view))
+        format!("{} Then its draft and its revisions are deleted.", describe_removal(&view))
     };
     view! {
-        <Question title=title back=back.clone()>
+        <ConfirmDialog title=title back=back.clone()>
             <ActionForm action=action>
                 <input type="hidden" name="name" value=name.clone() />
                 <div class="dialog-body">
-                    {refusal(action.value())}
+                    {action_error(action.value())}
                     <p>{words}</p>
-                    {objects_choice(view.workload.draft.policies.deletion)}
-                    {force_choice(unreachable)}
+                    {deletion_policy_options(view.workload.draft.policies.deletion)}
+                    {force_option(unreachable)}
                     <div class="field">
                         <label class="field-label" for="typed">
                             "Type "
@@ -198,20 +209,20 @@ fn AskDelete(view: WorkloadView) -> impl IntoView {
                         <input class="input input-mono" id="typed" name="typed" pattern=name required=true autocomplete="off" />
                     </div>
                 </div>
-                {buttons(back, "Delete", "btn btn-danger-solid")}
+                {dialog_buttons(back, "Delete", "btn btn-danger-solid")}
             </ActionForm>
-        </Question>
+        </ConfirmDialog>
     }
     .into_any()
 }
 
-fn refusal<T: Clone + Send + Sync + 'static>(value: ArcMappedSignalOf<T>) -> impl IntoView {
-    move || value.get().and_then(Result::err).map(|error| view! { <Said error=error /> })
+fn action_error<T: Clone + Send + Sync + 'static>(value: ActionValue<T>) -> impl IntoView {
+    move || value.get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })
 }
 
-type ArcMappedSignalOf<T> = MappedSignal<Option<Answer<T>>>;
+type ActionValue<T> = MappedSignal<Option<AppResult<T>>>;
 
-fn buttons(back: String, verb: &'static str, class: &'static str) -> impl IntoView {
+fn dialog_buttons(back: String, verb: &'static str, class: &'static str) -> impl IntoView {
     view! {
         <div class="dialog-actions">
             <a class="btn" href=back>
@@ -224,9 +235,9 @@ fn buttons(back: String, verb: &'static str, class: &'static str) -> impl IntoVi
     }
 }
 
-/// Asks one cluster to compare now.
+/// The button that requests an immediate reconciliation on one cluster.
 #[component]
-pub fn SyncNow(name: String, cluster: String) -> impl IntoView {
+pub fn SyncButton(name: String, cluster: String) -> impl IntoView {
     let action = ServerAction::<WorkloadSync>::new();
     view! {
         <ActionForm action=action>
@@ -237,7 +248,7 @@ pub fn SyncNow(name: String, cluster: String) -> impl IntoView {
                 "Sync now"
             </button>
         </ActionForm>
-        {refusal(action.value())}
+        {action_error(action.value())}
     }
     .into_any()
 }

@@ -1,26 +1,26 @@
-//! The files of a source as editors, with what the guard rails say while one types.
+//! Editors for the files of a source, with findings of the guard rails while a person types.
 
-use domain::finding::{Finding, sort};
+use domain::finding::{Finding, sort_findings};
 use domain::fix::{self, Fix};
-use domain::guard::{self, Known};
+use domain::guard::{self, ClusterSchemas};
 use domain::manifest;
 use domain::schema::Schema;
 use domain::workload::{Source, SourceFile, WorkloadSpec};
 use leptos::prelude::*;
 use std::time::Duration;
 
-use crate::components::findings::{tally, worst};
+use crate::components::findings::{summarize_findings, worst_style};
 use crate::components::{Editor, FindingList, icon};
 use crate::live::editor::set_text;
-use crate::live::files::{Picked, dropped, picked};
+use crate::live::files::{LocalFile, read_dropped_files, read_picked_files};
 use crate::live::schema;
 
-/// A person stops typing for this long before the text is looked at.
+/// Pause in typing after which the text is checked.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// One file being edited.
+/// A file that is being edited.
 #[derive(Debug, Clone, Copy)]
-pub struct Draft {
+pub struct FileDraft {
     key: u32,
     name: RwSignal<String>,
     text: RwSignal<String>,
@@ -28,41 +28,42 @@ pub struct Draft {
 
 /// All files being edited.
 #[derive(Debug, Clone, Copy)]
-pub struct Drafts {
-    files: RwSignal<Vec<Draft>>,
-    next: StoredValue<u32>,
-    refused: RwSignal<Vec<String>>,
+pub struct FileDrafts {
+    files: RwSignal<Vec<FileDraft>>,
+    next_key: StoredValue<u32>,
+    rejected: RwSignal<Vec<String>>,
 }
 
-impl Drafts {
-    /// These files; one empty one if there are none.
+impl FileDrafts {
+    /// Editors for `files`; one empty file if there are none.
     pub fn new(files: &[SourceFile]) -> Self {
         let drafts =
-            Self { files: RwSignal::default(), next: StoredValue::new(0), refused: RwSignal::default() };
+            Self { files: RwSignal::default(), next_key: StoredValue::new(0), rejected: RwSignal::default() };
         for file in files {
-            drafts.add(&file.name, &file.text);
+            drafts.push(&file.name, &file.text);
         }
         if files.is_empty() {
-            drafts.add("deploy.yaml", "");
+            drafts.push("deploy.yaml", "");
         }
         drafts
     }
 
-    fn add(self, name: &str, text: &str) {
-        let key = self.next.get_value();
-        self.next.set_value(key + 1);
-        let draft = Draft { key, name: RwSignal::new(name.to_owned()), text: RwSignal::new(text.to_owned()) };
+    fn push(self, name: &str, text: &str) {
+        let key = self.next_key.get_value();
+        self.next_key.set_value(key + 1);
+        let draft =
+            FileDraft { key, name: RwSignal::new(name.to_owned()), text: RwSignal::new(text.to_owned()) };
         self.files.update(|files| files.push(draft));
     }
 
-    /// Every file with its key and its text.
+    /// Key, name and text of every file.
     pub fn texts(self) -> Vec<(u32, String, String)> {
         self.files
             .with(|files| files.iter().map(|file| (file.key, file.name.get(), file.text.get())).collect())
     }
 
     /// The text of the file with this key.
-    pub fn text(self, key: u32) -> Option<RwSignal<String>> {
+    pub fn text_signal(self, key: u32) -> Option<RwSignal<String>> {
         self.files.with_untracked(|files| files.iter().find(|file| file.key == key).map(|file| file.text))
     }
 
@@ -70,11 +71,11 @@ impl Drafts {
         self.files.update(|files| files.retain(|file| file.key != key));
     }
 
-    /// A picked or dropped file replaces one of the same name, then a lone empty one, or is added.
-    fn take(self, file: &Picked) {
+    /// Adds a picked or dropped file. It replaces the file of the same name, or else an empty file.
+    fn add_file(self, file: &LocalFile) {
         let text = match &file.text {
             Ok(text) => text,
-            Err(why) => return self.refused.update(|all| all.push(format!("{} {why}.", file.name))),
+            Err(why) => return self.rejected.update(|all| all.push(format!("{} {why}.", file.name))),
         };
         let old = self.files.with_untracked(|files| {
             let same = files.iter().find(|old| old.name.get_untracked() == file.name);
@@ -84,19 +85,19 @@ impl Drafts {
         if let Some(old) = old {
             self.remove(old.key);
         }
-        self.add(&file.name, text);
+        self.push(&file.name, text);
     }
 
-    /// The files as they are now.
+    /// The current files.
     pub fn files(self) -> Vec<SourceFile> {
         self.files.with(|files| {
             files.iter().map(|file| SourceFile { name: file.name.get(), text: file.text.get() }).collect()
         })
     }
 
-    /// Applies a fix, as one edit that can be undone. A fix for a text that has changed since does nothing: the findings
-    /// of the new text are about to come.
-    pub fn mend(self, fix: &Fix) {
+    /// Applies a fix as one edit that can be undone. A fix for a text that has changed since does nothing: the findings of
+    /// the new text follow.
+    pub fn apply_fix(self, fix: &Fix) {
         let Ok(mended) = fix::apply(&untrack(|| self.files()), fix) else { return };
         let files = self.files.get_untracked();
         for (file, mended) in files.iter().zip(mended) {
@@ -107,25 +108,25 @@ impl Drafts {
         }
     }
 
-    /// What the guard rails say, looked at when typing pauses.
+    /// Findings of the guard rails, updated when typing pauses.
     pub fn findings(self, name: Signal<String>, namespace: Signal<String>) -> Memo<Vec<Finding>> {
         let seen = RwSignal::new((name.get_untracked(), namespace.get_untracked(), untrack(|| self.files())));
-        let mut look = debounce(PAUSE, move |now| seen.set(now));
+        let mut refresh = debounce(PAUSE, move |now| seen.set(now));
         Effect::new(move |before: Option<()>| {
             let now = (name.get(), namespace.get(), self.files());
             if before.is_some() {
-                look(now);
+                refresh(now);
             }
         });
-        let kinds = schema::kinds();
+        let kinds = schema::schema_signal();
         Effect::new(move |_| {
             if seen.with(|(_, _, files)| !is_blank(files)) {
-                schema::summon(kinds);
+                schema::fetch_schema(kinds);
             }
         });
         Memo::new(move |_| {
             let kinds = kinds.get().unwrap_or_default();
-            seen.with(|(name, namespace, files)| check(&kinds, name, namespace, files))
+            seen.with(|(name, namespace, files)| check_files(&kinds, name, namespace, files))
         })
     }
 }
@@ -134,81 +135,86 @@ fn is_blank(files: &[SourceFile]) -> bool {
     files.iter().all(|file| file.text.trim().is_empty())
 }
 
-/// The guard rails over a draft, with what is known of kinds. An empty form is not scolded.
-pub fn check(kinds: &Schema, name: &str, namespace: &str, files: &[SourceFile]) -> Vec<Finding> {
+/// Checks a draft with the static guard rails and the given schemas. Empty files have no findings.
+pub fn check_files(kinds: &Schema, name: &str, namespace: &str, files: &[SourceFile]) -> Vec<Finding> {
     if is_blank(files) {
         return Vec::new();
     }
     let parsed = manifest::parse(files);
     let source = Source::Yaml { files: files.to_vec() };
     let spec = WorkloadSpec { namespace: namespace.to_owned(), source, ..WorkloadSpec::default() };
-    let mut findings = guard::check_static_with(&Known::of(kinds), name, &spec, &parsed);
-    // Where it belongs is asked in its own part of the form.
-    let not_yet = |finding: &Finding| name.is_empty() && finding.code == "G101";
+    let mut findings = guard::check_static_with(&ClusterSchemas::from_schema(kinds), name, &spec, &parsed);
+    // The placement has a form of its own.
+    let not_yet = |finding: &Finding| name.is_empty() && finding.code == guard::INVALID_NAME;
     findings.retain(|finding| !not_yet(finding) && !finding.path.starts_with("/placement"));
-    sort(&mut findings);
+    sort_findings(&mut findings);
     findings
 }
 
-/// The editors, the ways to add a file, and the findings in one list.
+/// The editors, the controls that add a file, and the list of findings.
 #[component]
 pub fn FilesEditor(
     /// The files.
-    drafts: Drafts,
-    /// What the guard rails say of them.
+    drafts: FileDrafts,
+    /// Findings of the guard rails about them.
     findings: Memo<Vec<Finding>>,
     /// Prefix of the form's fields.
     prefix: &'static str,
 ) -> impl IntoView {
-    let take = Callback::new(move |file: Picked| drafts.take(&file));
-    let mend = Callback::new(move |fix: Fix| drafts.mend(&fix));
+    let take = Callback::new(move |file: LocalFile| drafts.add_file(&file));
+    let mend = Callback::new(move |fix: Fix| drafts.apply_fix(&fix));
     view! {
-        <div class="stack-md" on:dragover=|ev| ev.prevent_default() on:drop=move |ev| dropped(&ev, take)>
-            <For each=move || drafts.files.get() key=|file| file.key children=move |file| one(drafts, file, findings, prefix) />
+        <div class="stack-md" on:dragover=|ev| ev.prevent_default() on:drop=move |ev| read_dropped_files(&ev, take)>
+            <For each=move || drafts.files.get() key=|file| file.key children=move |file| file_editor(drafts, file, findings, prefix) />
             <div class="flex flex-wrap items-center gap-2">
-                <button class="btn btn-sm" type="button" on:click=move |_| drafts.add(&free_name(drafts), "")>
+                <button class="btn btn-sm" type="button" on:click=move |_| drafts.push(&find_free_file_name(drafts), "")>
                     {icon("plus")}
                     "File"
                 </button>
                 <label class="btn btn-sm">
                     {icon("upload")}
                     "Upload"
-                    <input class="sr-only" type="file" multiple=true accept=".yaml,.yml,.json" on:change=move |ev| picked(&ev, take) />
+                    <input class="sr-only" type="file" multiple=true accept=".yaml,.yml,.json" on:change=move |ev| read_picked_files(&ev, take) />
                 </label>
-                <span class="meta">"Or drop files here. Several documents in one file are fine: separate them with ---."</span>
+                <span class="meta">"Or drop files here. A file can hold several documents, separated by ---."</span>
             </div>
-            {move || drafts.refused.get().into_iter().map(|why| view! { <p class="field-message hue-degraded">{icon("error")} {why}</p> }).collect_view()}
+            {move || drafts.rejected.get().into_iter().map(|why| view! { <p class="field-message hue-degraded">{icon("error")} {why}</p> }).collect_view()}
             <section class="stack-sm" aria-labelledby="findings">
                 <h2 class="section" id="findings">
                     "Findings "
                     <span class="meta font-normal" aria-live="polite">
-                        {move || findings.with(|all| tally(all))}
+                        {move || findings.with(|all| summarize_findings(all))}
                     </span>
                 </h2>
-                {move || view! { <FindingList findings=findings.get() mend=mend /> }}
+                {move || view! { <FindingList findings=findings.get() on_fix=mend /> }}
             </section>
         </div>
     }
     .into_any()
 }
 
-fn free_name(drafts: Drafts) -> String {
+fn find_free_file_name(drafts: FileDrafts) -> String {
     let taken: Vec<String> = untrack(|| drafts.files()).into_iter().map(|file| file.name).collect();
     let free = (2..).map(|n| format!("file-{n}.yaml")).find(|name| !taken.contains(name));
     free.unwrap_or_default()
 }
 
-fn one(drafts: Drafts, file: Draft, findings: Memo<Vec<Finding>>, prefix: &'static str) -> impl IntoView {
+fn file_editor(
+    drafts: FileDrafts,
+    file: FileDraft,
+    findings: Memo<Vec<Finding>>,
+    prefix: &'static str,
+) -> impl IntoView {
     let field = |part: &str| format!("{prefix}[files][{}][{part}]", file.key);
     let here = Memo::new(move |_| {
         let name = file.name.get();
         findings.with(|all| {
-            let here = |finding: &&Finding| finding.place.as_ref().is_some_and(|place| place.file == name);
+            let here = |finding: &&Finding| finding.location.as_ref().is_some_and(|place| place.file == name);
             all.iter().filter(here).cloned().collect::<Vec<_>>()
         })
     });
     let only = move || drafts.files.with(Vec::len) <= 1;
-    let mark = move || here.with(|here| (!here.is_empty()).then(|| worst(here).mark()));
+    let mark = move || here.with(|here| (!here.is_empty()).then(|| worst_style(here).icon_view()));
     view! {
         <div>
             <div class="flex items-center gap-2 pb-1">

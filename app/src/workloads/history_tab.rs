@@ -1,4 +1,4 @@
-//! The revisions of a workload, and what happened to it.
+//! The revisions and the events of a workload.
 
 use domain::Timestamp;
 use domain::page::Page;
@@ -7,34 +7,34 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Age, Empty, Pager, Said, count_of, icon, loaded_part};
-use crate::errors::Answer;
+use crate::components::{Age, Empty, ErrorBanner, Pager, icon, pluralize, render_resource_part};
+use crate::errors::AppResult;
 use crate::events::{EventRow, events_read};
-use crate::paths::{self, Tab};
+use crate::paths::{self, WorkloadTab};
 
 /// One page of revisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct History {
+pub struct RevisionList {
     /// Newest first; without the texts of their files.
     pub page: Page<Revision>,
-    /// When this was read.
-    pub at: Timestamp,
+    /// When this was read, by the server's clock.
+    pub read_at: Timestamp,
 }
 
-/// The tab's query.
+/// Reads one page of revisions.
 #[server(prefix = "/api/fn", endpoint = "revisions_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn revisions_read(name: String, cursor: Option<String>) -> Answer<History> {
-    use super::source::without_texts;
+pub async fn revisions_read(name: String, cursor: Option<String>) -> AppResult<RevisionList> {
+    use super::source::clear_texts;
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
     let query = ListQuery { cursor, ..ListQuery::default() };
-    let mut page = host::answer(hub.workload_revisions(&name, &query).await)?;
-    page.items.iter_mut().for_each(|revision| without_texts(&mut revision.spec.source));
-    Ok(History { page, at: hub.clock().now() })
+    let mut page = host::into_app_result(hub.list_revisions(&name, &query).await)?;
+    page.items.iter_mut().for_each(|revision| clear_texts(&mut revision.spec.source));
+    Ok(RevisionList { page, read_at: hub.clock().now() })
 }
 
-/// The revisions.
+/// The tab with the revisions.
 #[component]
 pub fn HistoryTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
     let query = use_query_map();
@@ -45,26 +45,31 @@ pub fn HistoryTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
     );
     let restore = ServerAction::<WorkloadRestore>::new();
     view! {
-        {move || restore.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
-        {loaded_part(data, move |history| show(history, &name.get(), cursor().is_some(), restore))}
+        {move || restore.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
+        {render_resource_part(data, move |history| show_revisions(history, &name.get(), cursor().is_some(), restore))}
     }
 }
 
-/// Makes the draft what a revision was, and shows what publishing it would do.
+/// Replaces the draft by the content of a revision and redirects to the review.
 #[server(prefix = "/api/fn", endpoint = "workload_restore")]
-pub async fn workload_restore(name: String, revision: u32) -> Answer<()> {
+pub async fn workload_restore(name: String, revision: u32) -> AppResult<()> {
     use crate::host;
-    host::answer(host::hub()?.workload_restore(&host::actor()?, &name, revision, None).await)?;
+    host::into_app_result(host::hub()?.restore_revision(&host::actor()?, &name, revision, None).await)?;
     leptos_axum::redirect(&paths::publish(&name));
     Ok(())
 }
 
-fn show(history: History, name: &str, later: bool, restore: ServerAction<WorkloadRestore>) -> AnyView {
-    let History { page, at } = history;
+fn show_revisions(
+    history: RevisionList,
+    name: &str,
+    later: bool,
+    restore: ServerAction<WorkloadRestore>,
+) -> AnyView {
+    let RevisionList { page, read_at: at } = history;
     if page.items.is_empty() {
         let review = paths::publish(name);
         return view! {
-            <Empty title="Never published" text="Each publish freezes the draft as a numbered revision and is listed here.">
+            <Empty title="Never published" text="Each publish stores the draft as a numbered revision, which is listed here.">
                 <a class="btn" href=review>
                     "Review"
                 </a>
@@ -72,7 +77,7 @@ fn show(history: History, name: &str, later: bool, restore: ServerAction<Workloa
         }
         .into_any();
     }
-    let base = paths::workload_tab(name, Tab::History);
+    let base = paths::workload_tab(name, WorkloadTab::History);
     let next = page.next.as_ref().map(|cursor| paths::query(&base, &[("cursor", cursor)]));
     let shown = page.items.len();
     view! {
@@ -85,18 +90,18 @@ fn show(history: History, name: &str, later: bool, restore: ServerAction<Workloa
                     <th scope="col">"Message"</th>
                     <th scope="col">"Source"</th>
                     <th scope="col">
-                        <span class="sr-only">"Undo"</span>
+                        <span class="sr-only">"Roll back"</span>
                     </th>
                 </tr>
             </thead>
-            <tbody>{page.items.into_iter().map(|revision| row(revision, at, name, restore)).collect_view()}</tbody>
+            <tbody>{page.items.into_iter().map(|revision| revision_row(revision, at, name, restore)).collect_view()}</tbody>
         </table>
         <Pager shown=shown total=page.total noun="revisions" first=later.then_some(base) next=next />
     }
     .into_any()
 }
 
-fn row(
+fn revision_row(
     revision: Revision,
     at: Timestamp,
     name: &str,
@@ -104,7 +109,7 @@ fn row(
 ) -> impl IntoView + use<> {
     let name = name.to_owned();
     let address = paths::revision(&name, revision.number);
-    let back = take_back(name, revision.number, "btn btn-sm", restore);
+    let back = roll_back_button(name, revision.number, "btn btn-sm", restore);
     let files = u32::try_from(revision.spec.source.files().len()).unwrap_or(u32::MAX);
     view! {
         <tr>
@@ -118,41 +123,41 @@ fn row(
             </td>
             <td data-label="By">{revision.author}</td>
             <td data-label="Message">{revision.message}</td>
-            <td data-label="Source">{count_of(files, "file")}</td>
+            <td data-label="Source">{pluralize(files, "file")}</td>
             <td class="right">{back}</td>
         </tr>
     }
 }
 
-/// The button that makes the draft what a revision was.
-pub(super) fn take_back(
+/// The button that replaces the draft by the content of a revision.
+pub(super) fn roll_back_button(
     name: String,
     revision: u32,
     class: &'static str,
     restore: ServerAction<WorkloadRestore>,
 ) -> impl IntoView + use<> {
-    let title = format!("Make the draft what revision {revision} was, and review it");
-    let said = format!("Take back revision {revision}");
+    let title = format!("Replace the draft by the content of revision {revision}, then review it");
+    let label = format!("Roll back to r{revision}");
     view! {
         <ActionForm action=restore>
             <input type="hidden" name="name" value=name />
             <input type="hidden" name="revision" value=revision.to_string() />
-            <button class=class type="submit" title=title aria-label=said>
+            <button class=class type="submit" title=title>
                 {icon("undo")}
-                "Take back"
+                {label}
             </button>
         </ActionForm>
     }
 }
 
-/// What happened to it.
+/// The tab with the events.
 #[component]
 pub fn EventsTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
     let data = Resource::new(
         move || (name.get(), version.get()),
         |(name, _)| events_read(name, String::new(), None),
     );
-    loaded_part(data, move |list| {
+    render_resource_part(data, move |list| {
         let at = list.at;
         let all = paths::query(paths::EVENTS, &[("workload", &name.get())]);
         view! {

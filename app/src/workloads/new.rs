@@ -1,26 +1,26 @@
-//! A new workload: its name, its namespace, and how to begin. The draft is stored at once; the wizard goes on with it.
+//! The form of a new workload: name, namespace and starting point. It stores the draft, then the wizard opens.
 
 use domain::Finding;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use serde::{Deserialize, Serialize};
 
-use crate::components::{Said, icon};
-use crate::errors::Answer;
+use crate::components::{ErrorBanner, icon};
+use crate::errors::AppResult;
 use crate::paths;
 
-/// How a new workload begins.
+/// The starting point of a new workload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Begin {
-    /// With a container and a form for it.
+pub enum StartFrom {
+    /// A Deployment with one container, edited in the form.
     #[default]
     Containers,
-    /// With YAML that is there already.
+    /// Existing YAML.
     Files,
 }
 
-/// The form, as it is sent.
+/// The form as it is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NewForm {
@@ -28,30 +28,30 @@ pub struct NewForm {
     pub name: String,
     /// Namespace for objects that name none.
     pub namespace: String,
-    /// How to begin.
-    pub begin: Begin,
+    /// The starting point.
+    pub start_from: StartFrom,
 }
 
-/// Stores a draft, then shows its first step.
+/// Creates a workload with a draft and redirects to the first step.
 #[server(prefix = "/api/fn", endpoint = "workload_create")]
-pub async fn workload_create(form: NewForm) -> Answer<()> {
-    use super::wizard::Step;
+pub async fn workload_create(form: NewForm) -> AppResult<()> {
+    use super::wizard::WizardStep;
     use crate::errors::AppError;
     use crate::host;
     use domain::workload::{NewWorkload, Source, WorkloadSpec};
     let actor = host::actor()?;
     let (name, namespace) = (form.name.trim().to_owned(), form.namespace.trim().to_owned());
     if let Some(finding) = domain::name::check_namespace(&namespace) {
-        return Err(host::refused(AppError::finding(finding)));
+        return Err(host::with_status(AppError::from_finding(finding)));
     }
-    let files = match form.begin {
-        Begin::Containers => vec![super::skeleton::deployment(&name)],
-        Begin::Files => Vec::new(),
+    let files = match form.start_from {
+        StartFrom::Containers => vec![super::starter::starter_file(&name)],
+        StartFrom::Files => Vec::new(),
     };
     let spec = WorkloadSpec { namespace, source: Source::Yaml { files }, ..WorkloadSpec::default() };
     let new = NewWorkload { name, spec, ..NewWorkload::default() };
-    let workload = host::answer(host::hub()?.workload_create(&actor, new).await)?;
-    leptos_axum::redirect(&Step::Source.path(&workload.name));
+    let workload = host::into_app_result(host::hub()?.create_workload(&actor, new).await)?;
+    leptos_axum::redirect(&WizardStep::Source.path(&workload.name));
     Ok(())
 }
 
@@ -66,23 +66,23 @@ pub fn NewPage() -> impl IntoView {
         <ActionForm action=action attr:class="wizard-step">
             <div class="fields max-w-140">
                 <h1 class="title">"New workload"</h1>
-                {move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
-                {name_field("name", "Workload name", "hello-app", name, domain::name::check_workload)}
+                {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
+                {name_field("name", "Workload name", "hello-app", name, domain::name::check_workload_name)}
                 {name_field("namespace", "Namespace", "web", namespace, domain::name::check_namespace)}
                 <fieldset class="stack-sm">
-                    <legend class="field-label pb-1">"Begin with"</legend>
-                    {begin("containers", "A container", "A form for image, ports, environment and sizes; the YAML stands beside it.", true)}
-                    {begin("files", "YAML", "Paste manifests or upload files.", false)}
+                    <legend class="field-label pb-1">"Start from"</legend>
+                    {start_option("containers", "A container", "A form for image, ports, environment and resources, next to its YAML.", true)}
+                    {start_option("files", "YAML", "Paste manifests or upload files.", false)}
                 </fieldset>
             </div>
             <div class="footbar footbar-edge">
-                <span class="text-2">"A draft touches no cluster."</span>
+                <span class="text-2">"A draft changes no cluster."</span>
                 <span class="flex gap-2">
                     <a class="btn" href=paths::WORKLOADS>
                         "Cancel"
                     </a>
                     <button class="btn btn-primary" type="submit" aria-busy=move || busy.get().to_string()>
-                        {move || if busy.get() { "Storing…" } else { "Continue to Source" }}
+                        {move || if busy.get() { "Saving…" } else { "Continue to Source" }}
                     </button>
                 </span>
             </div>
@@ -91,11 +91,16 @@ pub fn NewPage() -> impl IntoView {
     .into_any()
 }
 
-fn begin(value: &'static str, word: &'static str, about: &'static str, chosen: bool) -> impl IntoView {
+fn start_option(
+    value: &'static str,
+    word: &'static str,
+    about: &'static str,
+    checked: bool,
+) -> impl IntoView {
     let id = format!("begin-{value}");
     view! {
         <label class="choice items-start">
-            <input type="radio" class="radio mt-px" name="form[begin]" value=value checked=chosen aria-describedby=id.clone() />
+            <input type="radio" class="radio mt-px" name="form[begin]" value=value checked=checked aria-describedby=id.clone() />
             <span>
                 <span class="strong">{word}</span>
                 <span class="field-help block" id=id>
@@ -105,7 +110,8 @@ fn begin(value: &'static str, word: &'static str, about: &'static str, chosen: b
         </label>
     }
 }
-/// A name with its rule: told at the field while one types.
+
+/// A field for a name, checked by `rule` while a person types.
 fn name_field(
     part: &'static str,
     label: &'static str,

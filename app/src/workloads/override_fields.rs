@@ -1,51 +1,51 @@
 //! The fields of a source that commonly differ per cluster: replicas, images, environment, resources, storage classes,
-//! hosts. Each is addressed by name, so that it stays the same field when somebody puts a container in front.
+//! hosts. List items are addressed by name, so that a path stays valid when a container is inserted before another.
 
+use domain::field_path::{FieldPath, PathSegment};
 use domain::overrides::ObjectSelector;
-use domain::path::{Path, Segment};
 use serde_json::Value;
 
-/// Fields that are proposed of one source, at most.
+/// Most fields that are offered for one source.
 const FIELDS_MAX: usize = 300;
-/// Longest value that is edited in one line, in bytes.
+/// Longest value that is offered in a one-line field, in bytes.
 const LINE_MAX: usize = 200;
 
-/// One field of one object.
+/// A field of an object of the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
-    /// Position of the object in the source.
-    pub position: u32,
+pub struct OverridableField {
+    /// Index of the object in the source.
+    pub object_index: u32,
     /// The object.
     pub object: ObjectSelector,
-    /// The field in it.
+    /// The path of the field in the object.
     pub path: String,
-    /// What the source says; `None` if it says nothing.
+    /// Its value in the source; `None` if it is not set.
     pub base: Option<Value>,
-    /// Whether its value is a number where the source says nothing.
+    /// Whether its value is a number, for fields that the source does not set.
     pub is_number: bool,
 }
 
-impl Field {
-    /// What tells the field from all others, in a form.
+impl OverridableField {
+    /// The unique key of the field in a form.
     pub fn key(&self) -> String {
-        key(&self.object, &self.path)
+        field_key(&self.object, &self.path)
     }
 }
 
-/// What tells a field from all others.
-pub fn key(object: &ObjectSelector, path: &str) -> String {
+/// The unique key of a field: `collect|namespace|name|path`.
+pub fn field_key(object: &ObjectSelector, path: &str) -> String {
     format!("{}|{}|{}|{path}", object.kind, object.namespace, object.name)
 }
 
-/// The object and the path that a key tells.
-pub fn of_key(key: &str) -> Option<(ObjectSelector, String)> {
+/// Parses a key into object and path.
+pub fn parse_field_key(key: &str) -> Option<(ObjectSelector, String)> {
     let mut parts = key.splitn(4, '|').map(str::to_owned);
     let (kind, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
     Some((ObjectSelector { kind, name, namespace }, parts.next()?))
 }
 
-/// The fields of these objects, in their order; nothing of Secrets.
-pub fn fields(objects: &[Value]) -> Vec<Field> {
+/// Collects the fields of `objects`, in their order; none of Secrets, at most [`FIELDS_MAX`].
+pub fn list_fields(objects: &[Value]) -> Vec<OverridableField> {
     let mut found = Vec::new();
     for (position, object) in (0_u32..).zip(objects) {
         let text =
@@ -55,61 +55,63 @@ pub fn fields(objects: &[Value]) -> Vec<Field> {
             name: text("/metadata/name"),
             namespace: text("/metadata/namespace"),
         };
-        let mut found_here = Here { object, selector, position, found: &mut found };
-        found_here.kind();
+        let mut found_here = FieldCollector { object, selector, position, found: &mut found };
+        found_here.collect();
     }
     found.truncate(FIELDS_MAX);
     found
 }
 
-struct Here<'a> {
+struct FieldCollector<'a> {
     object: &'a Value,
     selector: ObjectSelector,
     position: u32,
-    found: &'a mut Vec<Field>,
+    found: &'a mut Vec<OverridableField>,
 }
 
-impl Here<'_> {
-    fn kind(&mut self) {
+impl FieldCollector<'_> {
+    fn collect(&mut self) {
         let kind = self.selector.kind.clone();
-        let spec = Path::default().key("spec");
+        let spec = FieldPath::default().with_key("spec");
         if matches!(&*kind, "Deployment" | "StatefulSet" | "ReplicaSet") {
-            self.add(spec.key("replicas"), true);
+            self.add(spec.with_key("replicas"), true);
         }
         match &*kind {
             "Deployment" | "StatefulSet" | "ReplicaSet" | "DaemonSet" | "Job" => {
-                self.pod(&spec.key("template").key("spec"));
+                self.collect_pod(&spec.with_key("template").with_key("spec"));
             }
             "CronJob" => {
-                self.add(spec.key("schedule"), false);
-                self.pod(&spec.key("jobTemplate").key("spec").key("template").key("spec"));
+                self.add(spec.with_key("schedule"), false);
+                self.collect_pod(
+                    &spec.with_key("jobTemplate").with_key("spec").with_key("template").with_key("spec"),
+                );
             }
-            "Pod" => self.pod(&spec),
-            "PersistentVolumeClaim" => self.claim(&spec),
+            "Pod" => self.collect_pod(&spec),
+            "PersistentVolumeClaim" => self.collect_claim(&spec),
             "HorizontalPodAutoscaler" => {
-                self.add(spec.key("minReplicas"), true);
-                self.add(spec.key("maxReplicas"), true);
+                self.add(spec.with_key("minReplicas"), true);
+                self.add(spec.with_key("maxReplicas"), true);
             }
-            "Service" => self.add(spec.key("type"), false),
-            "Ingress" => self.ingress(&spec),
-            "ConfigMap" => self.lines(&Path::default().key("data")),
+            "Service" => self.add(spec.with_key("type"), false),
+            "Ingress" => self.collect_ingress(&spec),
+            "ConfigMap" => self.collect_config_map(&FieldPath::default().with_key("data")),
             _ => {}
         }
         if kind == "StatefulSet" {
-            let claims = spec.key("volumeClaimTemplates");
-            for at in 0..self.items(&claims).len() {
-                self.claim(&claims.key(&at.to_string()).key("spec"));
+            let claims = spec.with_key("volumeClaimTemplates");
+            for at in 0..self.list_items(&claims).len() {
+                self.collect_claim(&claims.with_key(&at.to_string()).with_key("spec"));
             }
         }
     }
 
-    fn items(&self, path: &Path) -> Vec<Value> {
+    fn list_items(&self, path: &FieldPath) -> Vec<Value> {
         path.get(self.object).and_then(Value::as_array).cloned().unwrap_or_default()
     }
 
-    fn add(&mut self, path: Path, is_number: bool) {
+    fn add(&mut self, path: FieldPath, is_number: bool) {
         let base = path.get(self.object).cloned();
-        // A field that holds more than one line is no matter of a form.
+        // Values of several lines do not fit into a one-line field.
         let fits = match &base {
             Some(Value::String(text)) => text.len() <= LINE_MAX && !text.contains('\n'),
             Some(value) => !value.is_object() && !value.is_array(),
@@ -117,54 +119,63 @@ impl Here<'_> {
         };
         if fits {
             let (object, position) = (self.selector.clone(), self.position);
-            self.found.push(Field { position, object, path: path.to_string(), base, is_number });
+            self.found.push(OverridableField {
+                object_index: position,
+                object,
+                path: path.to_string(),
+                base,
+                is_number,
+            });
         }
     }
 
-    fn pod(&mut self, pod: &Path) {
+    fn collect_pod(&mut self, pod: &FieldPath) {
         for list in ["initContainers", "containers"] {
-            let list = pod.key(list);
-            for container in self.items(&list) {
+            let list = pod.with_key(list);
+            for container in self.list_items(&list) {
                 if let Some(name) = container["name"].as_str() {
-                    self.container(&list.with(Segment::named(name)), &container);
+                    self.collect_container(&list.with_segment(PathSegment::item_named(name)), &container);
                 }
             }
         }
     }
 
-    fn container(&mut self, at: &Path, container: &Value) {
-        self.add(at.key("image"), false);
+    fn collect_container(&mut self, at: &FieldPath, container: &Value) {
+        self.add(at.with_key("image"), false);
         for variable in container["env"].as_array().into_iter().flatten() {
             if let (Some(name), true) = (variable["name"].as_str(), variable.get("valueFrom").is_none()) {
-                self.add(at.key("env").with(Segment::named(name)).key("value"), false);
+                self.add(
+                    at.with_key("env").with_segment(PathSegment::item_named(name)).with_key("value"),
+                    false,
+                );
             }
         }
         for side in ["requests", "limits"] {
             for resource in ["cpu", "memory"] {
-                self.add(at.key("resources").key(side).key(resource), false);
+                self.add(at.with_key("resources").with_key(side).with_key(resource), false);
             }
         }
     }
 
-    fn claim(&mut self, spec: &Path) {
-        self.add(spec.key("storageClassName"), false);
-        self.add(spec.key("resources").key("requests").key("storage"), false);
+    fn collect_claim(&mut self, spec: &FieldPath) {
+        self.add(spec.with_key("storageClassName"), false);
+        self.add(spec.with_key("resources").with_key("requests").with_key("storage"), false);
     }
 
-    fn ingress(&mut self, spec: &Path) {
-        self.add(spec.key("ingressClassName"), false);
-        for at in 0..self.items(&spec.key("rules")).len() {
-            self.add(spec.key("rules").key(&at.to_string()).key("host"), false);
+    fn collect_ingress(&mut self, spec: &FieldPath) {
+        self.add(spec.with_key("ingressClassName"), false);
+        for at in 0..self.list_items(&spec.with_key("rules")).len() {
+            self.add(spec.with_key("rules").with_key(&at.to_string()).with_key("host"), false);
         }
     }
 
-    fn lines(&mut self, data: &Path) {
+    fn collect_config_map(&mut self, data: &FieldPath) {
         let keys: Vec<String> = match data.get(self.object) {
             Some(Value::Object(map)) => map.keys().cloned().collect(),
             _ => Vec::new(),
         };
         for key in keys {
-            self.add(data.key(&key), false);
+            self.add(data.with_key(&key), false);
         }
     }
 }
@@ -185,14 +196,14 @@ mod tests {
             json!({"kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "b"}}),
             json!({"kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a/b": "1", "long": "x\ny"}}),
         ];
-        let told: Vec<String> = fields(&objects)
+        let found: Vec<String> = list_fields(&objects)
             .iter()
             .map(|field| {
                 format!("{} {} = {}", field.object, field.path, field.base.clone().unwrap_or_default())
             })
             .collect();
         assert_eq!(
-            told,
+            found,
             [
                 "Deployment web /spec/replicas = 2",
                 "Deployment web /spec/template/spec/containers[name=web]/image = \"a:1\"",
@@ -211,7 +222,7 @@ mod tests {
     #[test]
     fn a_key_reads_back_as_object_and_path() {
         let object = ObjectSelector { kind: "ConfigMap".into(), name: "c".into(), namespace: String::new() };
-        assert_eq!(of_key(&key(&object, "/data/a|b")), Some((object, "/data/a|b".to_owned())));
-        assert_eq!(of_key("nonsense"), None);
+        assert_eq!(parse_field_key(&field_key(&object, "/data/a|b")), Some((object, "/data/a|b".to_owned())));
+        assert_eq!(parse_field_key("nonsense"), None);
     }
 }

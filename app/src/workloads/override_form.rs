@@ -1,34 +1,33 @@
-//! An override as a form: whom it is for, fields that differ, values and patches as YAML. Pure; the same in browser and
-//! server.
+//! An override as a form: target, fields, values and patches as YAML. Pure; the same in browser and server.
 //!
-//! Fields become patches that set one value, addressed by name; values are merged before them, patches done after. An
-//! override that does not fit into that order is shown as patches alone, so that saving it changes nothing.
+//! Values are merged first, then each field is set, then the patches are applied. An override with its patches in another
+//! order is shown as patches only, so that a save does not change it.
 
 use domain::Finding;
-use domain::manifest::plain;
-use domain::overrides::{DEFAULT_PRIORITY, ObjectSelector, Override, Patch, PatchOp, Target};
+use domain::manifest::yaml_value;
+use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, ObjectSelector, Override, Patch, PatchOp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::override_fields::{Field, key, of_key};
-use crate::components::words;
+use super::override_fields::{OverridableField, field_key, parse_field_key};
+use crate::components::split_words;
 
 #[cfg(test)]
 mod tests;
 
-/// One field that is set.
+/// A row for one field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct FieldForm {
-    /// Which object and field: [`Field::key`].
+pub struct OverrideFieldForm {
+    /// Object and path: [`Field::key`].
     pub key: String,
-    /// Its value; empty to leave it as it is.
+    /// The value; empty for no override.
     pub value: String,
-    /// `number`: what is typed is read as YAML, so that 3 is a number.
-    pub read: String,
+    /// `parse_number` to parse the value as YAML, so that 3 is a number; empty for a string.
+    pub value_type: String,
 }
 
-/// The form, as it is typed.
+/// The input of the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OverrideForm {
@@ -40,36 +39,36 @@ pub struct OverrideForm {
     pub groups: String,
     /// Labels of clusters; empty for none.
     pub selector: String,
-    /// `yes`: every cluster, which in labels is the empty selector.
+    /// `yes` for every cluster, which is the empty label selector.
     pub everywhere: String,
-    /// Its strength; empty for the default.
+    /// Its priority; empty for the default.
     pub priority: String,
     /// Fields.
-    pub fields: Vec<FieldForm>,
+    pub fields: Vec<OverrideFieldForm>,
     /// Values to merge, as YAML by object: `Deployment/web: {spec: …}`.
     pub values: String,
     /// Patches, as YAML.
     pub patches: String,
 }
 
-/// What an override says, read from the form.
+/// The content of an override, parsed from the form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
+pub struct OverrideInput {
     /// Its name.
     pub name: String,
-    /// Whom it is for.
-    pub target: Target,
-    /// Its strength.
+    /// Its target.
+    pub target: ClusterSelector,
+    /// Its priority.
     pub priority: u32,
-    /// Its changes.
+    /// Its patches, in the order of their application.
     pub patches: Vec<Patch>,
 }
 
 impl OverrideForm {
-    /// The form that shows this override, with a row for every field.
-    pub fn of(over: &Override, fields: &[Field]) -> Self {
+    /// The form of an override, with a row for every field.
+    pub fn from_override(over: &Override, fields: &[OverridableField]) -> Self {
         let target = &over.target;
-        let everywhere = target.selector.as_ref().is_some_and(domain::labels::Selector::is_empty);
+        let everywhere = target.selector.as_ref().is_some_and(domain::labels::LabelSelector::is_empty);
         let mut form = Self {
             name: over.name.clone(),
             clusters: target.clusters.join(", "),
@@ -80,42 +79,43 @@ impl OverrideForm {
             ..Self::blank(fields)
         };
         let plain_form = form.clone();
-        form.spread(&over.patches);
-        match form.content() {
+        form.distribute(&over.patches);
+        match form.parse() {
             Ok(read) if read.patches == over.patches => form,
-            _ => Self { patches: in_yaml(&over.patches), ..plain_form },
+            _ => Self { patches: patches_to_yaml(&over.patches), ..plain_form },
         }
     }
 
-    /// A new override: a row for every field, nothing in them.
-    pub fn blank(fields: &[Field]) -> Self {
-        let row = |field: &Field| {
+    /// The form of a new override, with a blank row for every field.
+    pub fn blank(fields: &[OverridableField]) -> Self {
+        let row = |field: &OverridableField| {
             let is_text = field.base.as_ref().map_or(!field.is_number, Value::is_string);
             let read = if is_text { String::new() } else { "number".to_owned() };
-            FieldForm { key: field.key(), value: String::new(), read }
+            OverrideFieldForm { key: field.key(), value: String::new(), value_type: read }
         };
         Self { fields: fields.iter().map(row).collect(), ..Self::default() }
     }
 
-    /// Lays patches out over values, fields and patches.
-    fn spread(&mut self, patches: &[Patch]) {
+    /// Distributes patches over values, fields and patches.
+    fn distribute(&mut self, patches: &[Patch]) {
         let mut values = Map::new();
         let mut rest = Vec::new();
         for patch in patches {
             match &patch.op {
                 PatchOp::Merge { value } if patch.object.namespace.is_empty() => {
-                    values.insert(heading(&patch.object), value.clone());
+                    values.insert(format_object(&patch.object), value.clone());
                 }
                 PatchOp::Set { path, value }
                     if !value.is_object() && !value.is_array() && !value.is_null() =>
                 {
-                    match self.row_of(&patch.object, path) {
+                    match self.find_row(&patch.object, path) {
                         Some(at) => {
                             let row = &mut self.fields[at];
-                            // A patch for all of a kind stays one, although there is only this object of it.
-                            row.key = key(&patch.object, path);
-                            row.value = in_line(value);
-                            row.read = if value.is_string() { String::new() } else { "number".to_owned() };
+                            // Keeps the selector of a patch for all objects of a kind, also if there is only one.
+                            row.key = field_key(&patch.object, path);
+                            row.value = format_scalar(value);
+                            row.value_type =
+                                if value.is_string() { String::new() } else { "number".to_owned() };
                         }
                         None => rest.push(patch.clone()),
                     }
@@ -124,20 +124,20 @@ impl OverrideForm {
             }
         }
         if !values.is_empty() {
-            self.values = plain::write(&Value::Object(values));
+            self.values = yaml_value::write(&Value::Object(values));
         }
-        self.patches = in_yaml(&rest);
+        self.patches = patches_to_yaml(&rest);
     }
 
-    /// The only row of this field that is still empty, of the objects that are meant.
-    fn row_of(&self, object: &ObjectSelector, path: &str) -> Option<usize> {
-        let is = |asked: &str, has: &str| asked.is_empty() || asked == has;
-        let fits = |row: &FieldForm| {
-            of_key(&row.key).is_some_and(|(of, at)| {
+    /// The index of the row for a field, if exactly one row matches and it is blank.
+    fn find_row(&self, object: &ObjectSelector, path: &str) -> Option<usize> {
+        let matches = |expected: &str, actual: &str| expected.is_empty() || expected == actual;
+        let fits = |row: &OverrideFieldForm| {
+            parse_field_key(&row.key).is_some_and(|(of, at)| {
                 at == path
                     && of.kind == object.kind
-                    && is(&object.name, &of.name)
-                    && is(&object.namespace, &of.namespace)
+                    && matches(&object.name, &of.name)
+                    && matches(&object.namespace, &of.namespace)
             })
         };
         let mut rows = self.fields.iter().enumerate().filter(|(_, row)| fits(row));
@@ -147,17 +147,17 @@ impl OverrideForm {
         }
     }
 
-    /// Whether nothing is typed that would be lost.
+    /// Whether the form has no input.
     pub fn is_blank(&self) -> bool {
         let texts = [&self.name, &self.clusters, &self.groups, &self.selector, &self.values, &self.patches];
         texts.iter().all(|text| text.trim().is_empty())
             && self.fields.iter().all(|row| row.value.trim().is_empty())
     }
 
-    /// What it says, or everything that can't be read.
-    pub fn content(&self) -> Result<Content, Vec<Finding>> {
+    /// Parses the form. Errors: a finding for each field that is invalid.
+    pub fn parse(&self) -> Result<OverrideInput, Vec<Finding>> {
         let mut wrong = Vec::new();
-        let target = self.read_target(&mut wrong);
+        let target = self.parse_target(&mut wrong);
         let name = match (self.name.trim(), &target.clusters[..]) {
             ("", [only]) => only.clone(),
             (name, _) => name.to_owned(),
@@ -165,52 +165,57 @@ impl OverrideForm {
         let priority = match self.priority.trim() {
             "" => DEFAULT_PRIORITY,
             text => text.parse().unwrap_or_else(|_| {
-                let message = format!("{text:?} is no priority.");
-                wrong.push(Finding::error("G508", message, "Write 0 to 1000.").at("/override/priority"));
+                let message = format!("{text:?} is not a priority.");
+                wrong.push(
+                    Finding::error("G508", message, "Write 0 to 1000.").with_path("/override/priority"),
+                );
                 DEFAULT_PRIORITY
             }),
         };
-        let mut patches = self.merges(&mut wrong);
-        patches.extend(self.sets(&mut wrong));
-        patches.extend(self.others(&mut wrong));
-        if wrong.is_empty() { Ok(Content { name, target, priority, patches }) } else { Err(wrong) }
+        let mut patches = self.parse_values(&mut wrong);
+        patches.extend(self.parse_fields(&mut wrong));
+        patches.extend(self.parse_patches(&mut wrong));
+        if wrong.is_empty() { Ok(OverrideInput { name, target, priority, patches }) } else { Err(wrong) }
     }
 
-    /// Whom it is for, as far as that can be read.
-    pub fn target(&self) -> Target {
-        self.read_target(&mut Vec::new())
+    /// The target, without the parts that are invalid.
+    pub fn target(&self) -> ClusterSelector {
+        self.parse_target(&mut Vec::new())
     }
 
-    fn read_target(&self, wrong: &mut Vec<Finding>) -> Target {
-        let list = |text: &str| words(text).map(str::to_owned).collect();
+    fn parse_target(&self, wrong: &mut Vec<Finding>) -> ClusterSelector {
+        let list = |text: &str| split_words(text).map(str::to_owned).collect();
         let selector = match (self.everywhere == "yes", self.selector.trim()) {
-            (true, _) => Some(domain::labels::Selector::default()),
+            (true, _) => Some(domain::labels::LabelSelector::default()),
             (false, "") => None,
             (false, text) => match text.parse() {
                 Ok(selector) => Some(selector),
                 Err(error) => {
-                    let message = domain::labels::BadSelector::to_string(&error);
+                    let message = domain::labels::InvalidSelector::to_string(&error);
                     let hint = "Write it as env=prod,region in (eu,us).";
-                    wrong.push(Finding::error("G502", message, hint).at("/override/selector"));
+                    wrong.push(Finding::error("G502", message, hint).with_path("/override/selector"));
                     None
                 }
             },
         };
-        Target { clusters: list(&self.clusters), groups: list(&self.groups), selector }
+        ClusterSelector { clusters: list(&self.clusters), groups: list(&self.groups), selector }
     }
 
-    fn merges(&self, wrong: &mut Vec<Finding>) -> Vec<Patch> {
+    fn parse_values(&self, wrong: &mut Vec<Finding>) -> Vec<Patch> {
         let hint = "Write the fields below the object, such as Deployment/web: {spec: {replicas: 3}}.";
         let mut bad =
-            |message: &str| wrong.push(Finding::error("G507", message, hint).at("/override/values"));
-        match plain::read(&self.values) {
+            |message: &str| wrong.push(Finding::error("G507", message, hint).with_path("/override/values"));
+        match yaml_value::read(&self.values) {
             Ok(None) => Vec::new(),
             Ok(Some(Value::Object(map))) => map
                 .into_iter()
-                .map(|(heading, value)| Patch { object: of_heading(&heading), op: PatchOp::Merge { value } })
+                .map(|(heading, value)| Patch {
+                    object: parse_object(&heading),
+                    op: PatchOp::Merge { value },
+                })
                 .collect(),
             Ok(Some(_)) => {
-                bad("Values are a map of objects.");
+                bad("Values must be a map of objects.");
                 Vec::new()
             }
             Err(finding) => {
@@ -220,15 +225,15 @@ impl OverrideForm {
         }
     }
 
-    fn sets(&self, wrong: &mut Vec<Finding>) -> Vec<Patch> {
+    fn parse_fields(&self, wrong: &mut Vec<Finding>) -> Vec<Patch> {
         let mut patches = Vec::new();
         for row in self.fields.iter().filter(|row| !row.value.trim().is_empty()) {
-            let (Some((object, path)), Some(value)) = (of_key(&row.key), typed(row)) else {
-                let path = of_key(&row.key).map(|(_, path)| path).unwrap_or_default();
-                let message = format!("{:?} is no number for {path}.", row.value);
+            let (Some((object, path)), Some(value)) = (parse_field_key(&row.key), parse_value(row)) else {
+                let path = parse_field_key(&row.key).map(|(_, path)| path).unwrap_or_default();
+                let message = format!("{:?} is not a number for {path}.", row.value);
                 wrong.push(
                     Finding::error("G507", message, "Write a number, or true or false.")
-                        .at(format!("/override/fields/{}", row.key)),
+                        .with_path(format!("/override/fields/{}", row.key)),
                 );
                 continue;
             };
@@ -237,12 +242,13 @@ impl OverrideForm {
         patches
     }
 
-    fn others(&self, wrong: &mut Vec<Finding>) -> Vec<Patch> {
+    fn parse_patches(&self, wrong: &mut Vec<Finding>) -> Vec<Patch> {
         let hint =
             "Write a list such as - {object: {kind: Deployment}, op: set, path: /spec/replicas, value: 3}.";
-        let mut bad =
-            |message: String| wrong.push(Finding::error("G507", message, hint).at("/override/patches"));
-        let value = match plain::read(&self.patches) {
+        let mut bad = |message: String| {
+            wrong.push(Finding::error("G507", message, hint).with_path("/override/patches"))
+        };
+        let value = match yaml_value::read(&self.patches) {
             Ok(None) => return Vec::new(),
             Ok(Some(value)) => value,
             Err(finding) => {
@@ -251,39 +257,40 @@ impl OverrideForm {
             }
         };
         serde_json::from_value(value).unwrap_or_else(|error| {
-            bad(format!("These are no patches: {error}."));
+            bad(format!("The patches are invalid: {error}."));
             Vec::new()
         })
     }
 }
 
-/// The value of a row; `None` if it should be a number and is none. What a template stands for is only known per cluster.
-fn typed(row: &FieldForm) -> Option<Value> {
+/// The value of a row; `None` if it must be a number and is not. Templates are kept as strings: their values are only known
+/// per cluster.
+fn parse_value(row: &OverrideFieldForm) -> Option<Value> {
     let text = row.value.trim();
-    if row.read != "number" || text.contains("${{") {
+    if row.value_type != "number" || text.contains("${{") {
         return Some(Value::from(text));
     }
-    plain::read(text).ok().flatten().filter(|value| value.is_number() || value.is_boolean())
+    yaml_value::read(text).ok().flatten().filter(|value| value.is_number() || value.is_boolean())
 }
 
-/// A scalar as it stands in a one-line field.
-pub fn in_line(value: &Value) -> String {
+/// Formats a scalar for a one-line field.
+pub fn format_scalar(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn in_yaml(patches: &[Patch]) -> String {
+fn patches_to_yaml(patches: &[Patch]) -> String {
     match serde_json::to_value(patches) {
-        Ok(value) if !patches.is_empty() => plain::write(&value),
+        Ok(value) if !patches.is_empty() => yaml_value::write(&value),
         _ => String::new(),
     }
 }
 
-/// `Deployment/web`, or `Deployment` for all of that kind.
-fn heading(object: &ObjectSelector) -> String {
+/// `Deployment/web`, or `Deployment` for all objects of the kind.
+fn format_object(object: &ObjectSelector) -> String {
     if object.name.is_empty() { object.kind.clone() } else { format!("{}/{}", object.kind, object.name) }
 }
 
-fn of_heading(text: &str) -> ObjectSelector {
+fn parse_object(text: &str) -> ObjectSelector {
     let (kind, name) = text.split_once('/').unwrap_or((text, ""));
     ObjectSelector { kind: kind.to_owned(), name: name.to_owned(), namespace: String::new() }
 }

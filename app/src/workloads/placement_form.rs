@@ -1,7 +1,7 @@
 //! Placement as a form. Pure; the same in browser and server.
 //!
-//! The form holds every placement that the API can hold, or says that it can't: then the text counts. Rows that are left
-//! blank say nothing, so there is always a spare one for those who have no script.
+//! The fields can represent almost every placement of the API; any other one is edited as text. Blank rows are ignored, so a
+//! spare row can be rendered for browsers without JavaScript.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use domain::placement::{NewMembers, Placement, Predicate, Score, ScoreName, Spre
 use leptos_router::params::ParamsMap;
 use serde::{Deserialize, Serialize};
 
-use crate::components::words;
+use crate::components::split_words;
 
 #[cfg(test)]
 mod tests;
 mod text;
 
-pub use text::{effect_word, in_yaml};
+pub use text::{effect_label, to_yaml};
 
-/// How the clusters of one set are chosen.
+/// How a predicate selects clusters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum By {
+pub enum SelectBy {
     /// By name.
     #[default]
     Names,
@@ -29,19 +29,19 @@ pub enum By {
     Groups,
     /// By labels.
     Labels,
-    /// By what their agents found out.
+    /// By facts that their agents report.
     Facts,
-    /// By several of these at once.
+    /// By a combination of these.
     Mixed,
     /// Every cluster.
     All,
 }
 
-impl By {
+impl SelectBy {
     /// All of them, in the order shown.
     pub const ALL: [Self; 6] = [Self::Names, Self::Groups, Self::Labels, Self::Facts, Self::Mixed, Self::All];
 
-    /// The word in the form.
+    /// The value in the form.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Names => "names",
@@ -53,8 +53,8 @@ impl By {
         }
     }
 
-    /// The word people read.
-    pub const fn word(self) -> &'static str {
+    /// The label.
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Names => "Name",
             Self::Groups => "Group",
@@ -65,61 +65,61 @@ impl By {
         }
     }
 
-    /// The way with this slug.
+    /// Parses a slug.
     pub fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|by| by.slug() == slug)
     }
 
-    fn shows(self, part: Self) -> bool {
+    fn includes(self, part: Self) -> bool {
         self == part || self == Self::Mixed
     }
 }
 
-/// One set of clusters; a cluster in any of the sets is a candidate.
+/// The input of one predicate; a cluster that matches any of them is a candidate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct SetForm {
-    /// How they are chosen; what belongs to another way is left out.
-    pub by: By,
-    /// Names that are ticked.
+pub struct PredicateForm {
+    /// How it selects; fields that belong to other selections are ignored.
+    pub by: SelectBy,
+    /// Ticked names.
     pub names: Vec<String>,
-    /// Names that are typed, separated by commas or spaces.
-    pub more: String,
-    /// Groups that are ticked.
+    /// Typed names, separated by commas or spaces.
+    pub typed_names: String,
+    /// Ticked groups.
     pub groups: Vec<String>,
-    /// Labels, as `kubectl -l` takes them.
+    /// Labels, in the syntax of `kubectl -l`.
     pub selector: String,
-    /// Facts, in the same grammar.
+    /// Facts, in the same syntax.
     pub facts: String,
 }
 
-impl SetForm {
-    fn of(predicate: &Predicate) -> Self {
+impl PredicateForm {
+    fn from_predicate(predicate: &Predicate) -> Self {
         let parts = [
-            (By::Names, !predicate.names.is_empty()),
-            (By::Groups, !predicate.groups.is_empty()),
-            (By::Labels, !predicate.label_selector.is_empty()),
-            (By::Facts, !predicate.field_selector.is_empty()),
+            (SelectBy::Names, !predicate.names.is_empty()),
+            (SelectBy::Groups, !predicate.groups.is_empty()),
+            (SelectBy::Labels, !predicate.label_selector.is_empty()),
+            (SelectBy::Facts, !predicate.field_selector.is_empty()),
         ];
         let by = match parts.iter().filter(|(_, is_there)| *is_there).collect::<Vec<_>>()[..] {
-            [] => By::All,
+            [] => SelectBy::All,
             [(by, _)] => *by,
-            _ => By::Mixed,
+            _ => SelectBy::Mixed,
         };
         Self {
             by,
             names: predicate.names.clone(),
-            more: String::new(),
+            typed_names: String::new(),
             groups: predicate.groups.clone(),
             selector: predicate.label_selector.to_string(),
             facts: predicate.field_selector.to_string(),
         }
     }
 
-    /// Every name, ticked or typed, once.
+    /// Ticked and typed names without duplicates.
     pub fn all_names(&self) -> Vec<String> {
         let mut all = self.names.clone();
-        for name in words(&self.more) {
+        for name in split_words(&self.typed_names) {
             if !all.iter().any(|known| known == name) {
                 all.push(name.to_owned());
             }
@@ -127,37 +127,37 @@ impl SetForm {
         all
     }
 
-    /// The predicate; `None` while nothing is said, which must not mean every cluster.
-    fn predicate(&self, at: usize, wrong: &mut Vec<Finding>) -> Option<Predicate> {
-        if self.by == By::All {
+    /// Parses the predicate; `None` if the input is blank, which must not select every cluster.
+    fn parse(&self, at: usize, wrong: &mut Vec<Finding>) -> Option<Predicate> {
+        if self.by == SelectBy::All {
             return Some(Predicate::default());
         }
         let mut predicate = Predicate::default();
-        if self.by.shows(By::Names) {
+        if self.by.includes(SelectBy::Names) {
             predicate.names = self.all_names();
         }
-        if self.by.shows(By::Groups) {
+        if self.by.includes(SelectBy::Groups) {
             predicate.groups.clone_from(&self.groups);
         }
-        if self.by.shows(By::Labels) {
+        if self.by.includes(SelectBy::Labels) {
             let hint = "Write it as env=prod,region in (eu,us),!legacy.";
             match self.selector.parse() {
                 Ok(selector) => predicate.label_selector = selector,
-                Err(error) => wrong.push(field(&format!("sets/{at}/selector"), error, hint)),
+                Err(error) => wrong.push(field_finding(&format!("sets/{at}/selector"), error, hint)),
             }
         }
-        if self.by.shows(By::Facts) {
+        if self.by.includes(SelectBy::Facts) {
             let hint = "Write it as provider=aws,kubernetesVersion>=1.33.";
             match self.facts.parse() {
                 Ok(selector) => predicate.field_selector = selector,
-                Err(error) => wrong.push(field(&format!("sets/{at}/facts"), error, hint)),
+                Err(error) => wrong.push(field_finding(&format!("sets/{at}/facts"), error, hint)),
             }
         }
         (!predicate.is_everything()).then_some(predicate)
     }
 }
 
-/// One spread; without a key it says nothing.
+/// The input of one spread; ignored without a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SpreadForm {
@@ -165,17 +165,17 @@ pub struct SpreadForm {
     pub key: String,
     /// The skew; empty for 1.
     pub skew: String,
-    /// At least so many values; empty for any number.
+    /// Minimum number of values; empty for any number.
     pub groups: String,
-    /// `anyway` prefers and does not refuse.
+    /// `anyway` if the spread is preferred; empty if it is required.
     pub when: String,
 }
 
-/// One score; without a weight it says nothing.
+/// The input of one score; ignored without a weight.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScoreForm {
-    /// What is scored.
+    /// The scored property.
     pub name: ScoreName,
     /// Its weight.
     pub weight: String,
@@ -183,51 +183,51 @@ pub struct ScoreForm {
     pub selector: String,
 }
 
-/// The form, as it is typed.
+/// The input of the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PlacementForm {
-    /// The sets.
-    pub sets: Vec<SetForm>,
-    /// Names that are never chosen, separated by commas or spaces.
+    /// The predicates.
+    pub predicates: Vec<PredicateForm>,
+    /// Names of excluded clusters, separated by commas or spaces.
     pub exclude: String,
-    /// Tolerated taints, one per line or comma: `key=value:Effect`, `key:Effect`, `key`.
+    /// Tolerated taints, separated by commas or spaces: `key=value:ClusterPlan`, `key:ClusterPlan`, `key`.
     pub tolerations: String,
-    /// At most this many; empty for all.
+    /// Number of clusters; empty for all that match.
     pub number: String,
-    /// At least this many; empty for any number.
+    /// Minimum number of clusters; empty for any number.
     pub minimum: String,
-    /// How they are spread.
+    /// The spreads.
     pub spread: Vec<SpreadForm>,
-    /// What makes one better than another.
+    /// The scores.
     pub score: Vec<ScoreForm>,
-    /// `moving` chooses the best anew, whoever has the workload.
-    pub moving: String,
-    /// `auto` installs on clusters that match later without asking.
-    pub members: String,
-    /// `yes`: the text counts and not the fields.
+    /// `reselect` to reselect the best clusters, wherever the workload runs.
+    pub reselect: String,
+    /// `auto` to deploy to clusters that match later without a publish.
+    pub new_members: String,
+    /// `yes` to use `text` instead of the fields.
     pub as_text: String,
     /// The placement as YAML.
     pub text: String,
 }
 
 impl PlacementForm {
-    /// The form of a new workload: one set, nothing chosen.
-    pub fn begin() -> Self {
-        Self { sets: vec![SetForm::default()], ..Self::default() }
+    /// The form of a new workload: one blank predicate.
+    pub fn blank() -> Self {
+        Self { predicates: vec![PredicateForm::default()], ..Self::default() }
     }
 
-    /// The form that shows this placement. One that the fields can't hold is shown as text.
-    pub fn of(placement: &Placement) -> Self {
-        let fields = Self::fields_of(placement);
-        let text = in_yaml(placement);
-        match fields.placement() {
+    /// The form of a placement. One that the fields can't represent is shown as text.
+    pub fn from_placement(placement: &Placement) -> Self {
+        let fields = Self::fields_from_placement(placement);
+        let text = to_yaml(placement);
+        match fields.parse() {
             Ok(read) if read == *placement => Self { text, ..fields },
-            _ => Self { as_text: "yes".to_owned(), text, ..Self::begin() },
+            _ => Self { as_text: "yes".to_owned(), text, ..Self::blank() },
         }
     }
 
-    fn fields_of(placement: &Placement) -> Self {
+    fn fields_from_placement(placement: &Placement) -> Self {
         let number = |number: Option<u32>| number.map(|n| n.to_string()).unwrap_or_default();
         let spread = |spread: &Spread| SpreadForm {
             key: spread.key.clone(),
@@ -240,20 +240,26 @@ impl PlacementForm {
             weight: score.weight.to_string(),
             selector: score.selector.to_string(),
         };
-        let mut sets: Vec<SetForm> = placement.predicates.iter().map(SetForm::of).collect();
-        if sets.is_empty() {
-            sets.push(SetForm::default());
+        let mut predicates: Vec<PredicateForm> =
+            placement.predicates.iter().map(PredicateForm::from_predicate).collect();
+        if predicates.is_empty() {
+            predicates.push(PredicateForm::default());
         }
         Self {
-            sets,
+            predicates,
             exclude: placement.exclude.join(", "),
-            tolerations: placement.tolerations.iter().map(text::written).collect::<Vec<_>>().join(", "),
+            tolerations: placement
+                .tolerations
+                .iter()
+                .map(text::format_toleration)
+                .collect::<Vec<_>>()
+                .join(", "),
             number: number(placement.number_of_clusters),
             minimum: number(placement.min_clusters),
             spread: placement.spread.iter().map(spread).collect(),
             score: placement.score.iter().map(score).collect(),
-            moving: if placement.sticky { String::new() } else { "moving".to_owned() },
-            members: match placement.new_members {
+            reselect: if placement.sticky { String::new() } else { "moving".to_owned() },
+            new_members: match placement.new_members {
                 NewMembers::Auto => "auto".to_owned(),
                 NewMembers::Manual => String::new(),
             },
@@ -261,7 +267,7 @@ impl PlacementForm {
         }
     }
 
-    /// The form as an address carries it: how "Try it" works without script. `None` when the address has no form.
+    /// Parses the form from the query of a URL: "Preview" without JavaScript. `None` if the query has no form.
     pub fn from_query(query: &ParamsMap) -> Option<Self> {
         let get = |name: &str| query.get(&format!("placement{name}")).unwrap_or_default();
         let rows = |name: &str, first: &str| {
@@ -273,10 +279,10 @@ impl PlacementForm {
             let part = |name: &str| get(&format!("[sets][{at}][{name}]"));
             let list =
                 |name: &str| query.get_all(&format!("placement[sets][{at}][{name}][]")).unwrap_or_default();
-            SetForm {
-                by: By::from_slug(&part("by")).unwrap_or_default(),
+            PredicateForm {
+                by: SelectBy::from_slug(&part("by")).unwrap_or_default(),
                 names: list("names"),
-                more: part("more"),
+                typed_names: part("more"),
                 groups: list("groups"),
                 selector: part("selector"),
                 facts: part("facts"),
@@ -288,67 +294,67 @@ impl PlacementForm {
         };
         let score = |at: usize| {
             let part = |name: &str| get(&format!("[score][{at}][{name}]"));
-            let name = ScoreName::ALL.into_iter().find(|score| score.name() == part("name"));
+            let name = ScoreName::ALL.into_iter().find(|score| score.as_str() == part("name"));
             ScoreForm { name: name.unwrap_or_default(), weight: part("weight"), selector: part("selector") }
         };
-        let sets: Vec<SetForm> = (0..rows("sets", "by")).map(set).collect();
+        let sets: Vec<PredicateForm> = (0..rows("sets", "by")).map(set).collect();
         (!sets.is_empty()).then(|| Self {
-            sets,
+            predicates: sets,
             exclude: get("[exclude]"),
             tolerations: get("[tolerations]"),
             number: get("[number]"),
             minimum: get("[minimum]"),
             spread: (0..rows("spread", "key")).map(spread).collect(),
             score: (0..rows("score", "name")).map(score).collect(),
-            moving: get("[moving]"),
-            members: get("[members]"),
+            reselect: get("[moving]"),
+            new_members: get("[members]"),
             as_text: get("[as_text]"),
             text: get("[text]"),
         })
     }
 
-    /// The placement, or every field that can't be read.
-    pub fn placement(&self) -> Result<Placement, Vec<Finding>> {
+    /// Parses the form. Errors: a finding for each invalid field.
+    pub fn parse(&self) -> Result<Placement, Vec<Finding>> {
         if self.as_text == "yes" {
-            return text::read(&self.text);
+            return text::parse_yaml(&self.text);
         }
         let mut wrong = Vec::new();
-        let sets = self.sets.iter().enumerate();
-        let predicates = sets.filter_map(|(at, set)| set.predicate(at, &mut wrong)).collect();
-        let number_of_clusters = number("number", &self.number, &mut wrong);
-        let min_clusters = number("minimum", &self.minimum, &mut wrong);
-        let tolerations = words(&self.tolerations)
-            .filter_map(|word| text::toleration(word).map_err(|finding| wrong.push(finding)).ok())
+        let sets = self.predicates.iter().enumerate();
+        let predicates = sets.filter_map(|(at, set)| set.parse(at, &mut wrong)).collect();
+        let number_of_clusters = parse_number("number", &self.number, &mut wrong);
+        let min_clusters = parse_number("minimum", &self.minimum, &mut wrong);
+        let tolerations = split_words(&self.tolerations)
+            .filter_map(|word| text::parse_toleration(word).map_err(|finding| wrong.push(finding)).ok())
             .collect();
         let placement = Placement {
             predicates,
-            exclude: words(&self.exclude).map(str::to_owned).collect(),
+            exclude: split_words(&self.exclude).map(str::to_owned).collect(),
             tolerations,
             number_of_clusters,
             min_clusters,
-            score: self.scores(&mut wrong),
-            spread: self.spreads(&mut wrong),
-            sticky: self.moving != "moving",
-            new_members: if self.members == "auto" { NewMembers::Auto } else { NewMembers::Manual },
+            score: self.parse_scores(&mut wrong),
+            spread: self.parse_spreads(&mut wrong),
+            sticky: self.reselect != "moving",
+            new_members: if self.new_members == "auto" { NewMembers::Auto } else { NewMembers::Manual },
         };
         if wrong.is_empty() { Ok(placement) } else { Err(wrong) }
     }
 
-    fn spreads(&self, wrong: &mut Vec<Finding>) -> Vec<Spread> {
+    fn parse_spreads(&self, wrong: &mut Vec<Finding>) -> Vec<Spread> {
         let rows = self.spread.iter().enumerate().filter(|(_, row)| !row.key.trim().is_empty());
         let spread = |(at, row): (usize, &SpreadForm)| Spread {
             key: row.key.trim().to_owned(),
-            max_skew: number(&format!("spread/{at}/skew"), &row.skew, wrong).unwrap_or(1),
+            max_skew: parse_number(&format!("spread/{at}/skew"), &row.skew, wrong).unwrap_or(1),
             when_unsatisfiable: match row.when.as_str() {
                 "anyway" => WhenUnsatisfiable::ScheduleAnyway,
                 _ => WhenUnsatisfiable::DoNotSchedule,
             },
-            min_groups: number(&format!("spread/{at}/groups"), &row.groups, wrong),
+            min_groups: parse_number(&format!("spread/{at}/groups"), &row.groups, wrong),
         };
         rows.map(spread).collect()
     }
 
-    fn scores(&self, wrong: &mut Vec<Finding>) -> Vec<Score> {
+    fn parse_scores(&self, wrong: &mut Vec<Finding>) -> Vec<Score> {
         let rows = self.score.iter().enumerate().filter(|(_, row)| !row.weight.trim().is_empty());
         let mut scores = Vec::new();
         for (at, row) in rows {
@@ -356,33 +362,37 @@ impl PlacementForm {
             let selector = row.selector.parse();
             match (weight, selector) {
                 (Ok(weight), Ok(selector)) => scores.push(Score { name: row.name, selector, weight }),
-                (Err(_), _) => wrong.push(field(
+                (Err(_), _) => wrong.push(field_finding(
                     &format!("score/{at}/weight"),
-                    format!("{:?} is no weight.", row.weight),
+                    format!("{:?} is not a weight.", row.weight),
                     "Write a whole number from -10 to 10.",
                 )),
                 (_, Err(error)) => {
-                    wrong.push(field(&format!("score/{at}/selector"), error, "Write it as tier=edge."));
+                    wrong.push(field_finding(
+                        &format!("score/{at}/selector"),
+                        error,
+                        "Write it as tier=edge.",
+                    ));
                 }
             }
         }
         scores
     }
 
-    /// What is wrong, by field.
-    pub fn wrong(&self) -> BTreeMap<String, Finding> {
-        let findings = self.placement().err().unwrap_or_default();
+    /// Findings by path of the field.
+    pub fn findings_by_field(&self) -> BTreeMap<String, Finding> {
+        let findings = self.parse().err().unwrap_or_default();
         findings.into_iter().map(|finding| (finding.path.clone(), finding)).collect()
     }
 }
 
-fn number(name: &str, text: &str, wrong: &mut Vec<Finding>) -> Option<u32> {
+fn parse_number(name: &str, text: &str, wrong: &mut Vec<Finding>) -> Option<u32> {
     let text = text.trim();
     match text.parse::<u32>() {
         _ if text.is_empty() => None,
         Ok(n) if n > 0 => Some(n),
         _ => {
-            wrong.push(field(
+            wrong.push(field_finding(
                 name,
                 format!("{text:?} is not a number of clusters."),
                 "Write 1 or more, or leave it empty.",
@@ -392,6 +402,6 @@ fn number(name: &str, text: &str, wrong: &mut Vec<Finding>) -> Option<u32> {
     }
 }
 
-fn field(name: &str, message: impl ToString, hint: &str) -> Finding {
-    Finding::error("G502", message.to_string(), hint).at(format!("/placement/{name}"))
+fn field_finding(name: &str, message: impl ToString, hint: &str) -> Finding {
+    Finding::error("G502", message.to_string(), hint).with_path(format!("/placement/{name}"))
 }

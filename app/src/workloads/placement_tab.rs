@@ -1,4 +1,4 @@
-//! Where a workload belongs: the form, and for every cluster whether it matches and because of what.
+//! The placement editor: the form, and for every cluster whether it is selected and why.
 
 use domain::Finding;
 use domain::workload::Workload;
@@ -7,109 +7,111 @@ use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use super::candidates::Candidates;
-use super::form::{PlacementFields, with_spare_rows};
+use super::evaluations::{LivePreview, preview_findings, watch_decision};
+use super::placement_fields::{PlacementFields, with_spare_rows};
 use super::placement_form::PlacementForm;
-use super::verdicts::{LiveMatch, decided, said};
-use crate::components::{Banner, Look, Refusal, Said, loaded_part};
-use crate::errors::Answer;
-use crate::paths::{self, Tab};
+use crate::components::{Banner, DisabledButton, ErrorBanner, StatusStyle, render_resource_part};
+use crate::errors::AppResult;
+use crate::paths::{self, WorkloadTab};
 
-/// What the editor works with.
+/// Data of the editor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlacementData {
     /// The workload with its draft; without the texts of its files.
     pub workload: Workload,
-    /// The fleet to choose from.
+    /// The fleet to select from.
     pub candidates: Candidates,
 }
 
-/// The editor's query.
+/// Reads the data of the editor.
 #[server(prefix = "/api/fn", endpoint = "placement_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn placement_read(name: String) -> Answer<PlacementData> {
-    use super::source::without_texts;
+pub async fn placement_read(name: String) -> AppResult<PlacementData> {
+    use super::source::clear_texts;
     use crate::host;
     let hub = host::hub_for_reader()?;
-    let mut workload = host::answer(hub.workload_view(&name).await)?.workload;
-    without_texts(&mut workload.draft.source);
-    let fleet = host::answer(hub.placement_fleet(&name).await)?;
-    let candidates = Candidates::of(fleet.clusters, fleet.groups, &fleet.current);
+    let mut workload = host::into_app_result(hub.get_workload(&name).await)?.workload;
+    clear_texts(&mut workload.draft.source);
+    let fleet = host::into_app_result(hub.load_placement_inputs(&name).await)?;
+    let candidates = Candidates::new(fleet.clusters, fleet.groups, &fleet.current);
     Ok(PlacementData { workload, candidates })
 }
 
-/// Saves the placement of the draft; `then` says where a step of the wizard leads.
+/// Saves the placement of the draft. `then` selects where the wizard goes next. Returns the revision of the draft.
 #[server(prefix = "/api/fn", endpoint = "placement_save")]
 pub async fn placement_save(
     name: String,
-    seen: i64,
+    base_revision: i64,
     placement: PlacementForm,
     #[server(default)] then: String,
-) -> Answer<i64> {
+) -> AppResult<i64> {
     use crate::{errors::AppError, host};
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let placement = placement.placement().map_err(|findings| host::refused(AppError::Invalid(findings)))?;
-    let mut spec = host::answer(hub.workload_view(&name).await)?.workload.draft;
+    let placement = placement.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
+    let mut spec = host::into_app_result(hub.get_workload(&name).await)?.workload.draft;
     spec.placement = placement;
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    let revision = host::answer(hub.workload_edit(&actor, &name, edit, Some(seen)).await)?.revision;
-    super::wizard::go_on(&name, super::wizard::Step::Placement, &then);
+    let revision =
+        host::into_app_result(hub.edit_workload(&actor, &name, edit, Some(base_revision)).await)?.revision;
+    super::wizard::redirect_after(&name, super::wizard::WizardStep::Placement, &then);
     Ok(revision)
 }
 
-/// The tab.
+/// The tab with the placement.
 #[component]
 pub fn PlacementTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<PlacementSave>::new();
     let data = Resource::new(move || name.get(), placement_read);
-    loaded_part(data, move |data| view! { <PlacementEdit data=data action=action /> }.into_any())
+    render_resource_part(data, move |data| view! { <PlacementEditor data=data action=action /> }.into_any())
 }
 
-/// What stands at the end of the form: from the findings, and whether the form is on its way.
-pub type Foot = fn(Signal<Vec<Finding>>, Signal<bool>) -> AnyView;
+/// Renders the footer of a form from its findings and whether it is being submitted.
+pub type RenderFooter = fn(Signal<Vec<Finding>>, Signal<bool>) -> AnyView;
 
-/// The editor with its live result. In a step of the wizard the foot is the wizard's; in the tab it has a button of its own.
+/// The editor with a live preview. A step of the wizard passes its footer; the tab has a button of its own.
 #[component]
-pub fn PlacementEdit(
+pub fn PlacementEditor(
     /// The workload and its fleet.
     data: PlacementData,
-    /// Saves.
+    /// The action that saves.
     action: ServerAction<PlacementSave>,
-    /// The wizard's foot.
+    /// The footer of the wizard.
     #[prop(optional)]
-    foot: Option<Foot>,
+    footer: Option<RenderFooter>,
 ) -> impl IntoView {
     let workload = data.workload;
-    let fleet = data.candidates.fleet();
+    let fleet = data.candidates.into_fleet();
     let begin = PlacementForm::from_query(&use_query_map().get_untracked());
-    let begin = begin.unwrap_or_else(|| PlacementForm::of(&workload.draft.placement));
+    let begin = begin.unwrap_or_else(|| PlacementForm::from_placement(&workload.draft.placement));
     let form = RwSignal::new(with_spare_rows(begin, &fleet));
     let fleet = StoredValue::new(fleet);
-    let decided = decided(form, fleet);
-    let findings =
-        Signal::derive(move || decided.with(|decided| fleet.with_value(|fleet| said(decided, fleet))));
-    let seen = RwSignal::new(workload.revision);
+    let decided = watch_decision(form, fleet);
+    let findings = Signal::derive(move || {
+        decided.with(|decided| fleet.with_value(|fleet| preview_findings(decided, fleet)))
+    });
+    let base_revision = RwSignal::new(workload.revision);
     Effect::new(move |_| {
         if let Some(Ok(revision)) = action.value().get() {
-            seen.set(revision);
+            base_revision.set(revision);
         }
     });
     let name = workload.name.clone();
     let busy = Signal::derive(move || action.pending().get());
-    let (id, end) = match foot {
-        Some(foot) => (super::wizard::FORM, foot(findings, busy)),
-        None => ("placement", own_foot(&workload)),
+    let (id, end) = match footer {
+        Some(footer) => (super::wizard::FORM, footer(findings, busy)),
+        None => ("placement", tab_footer(&workload)),
     };
-    let outcome = foot.is_none().then(|| outcome(action, &name));
-    let said_no =
-        move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> });
-    let refused = foot.is_some().then_some(said_no);
+    let outcome = footer.is_none().then(|| save_result(action, &name));
+    let error =
+        move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> });
+    let rejected = footer.is_some().then_some(error);
     view! {
-        <ActionForm action=action attr:id=id attr:class=if foot.is_some() { "wizard-step" } else { "stack-md" }>
-            {outcome} {refused}
+        <ActionForm action=action attr:id=id attr:class=if footer.is_some() { "wizard-step" } else { "stack-md" }>
+            {outcome} {rejected}
             <input type="hidden" name="name" value=name />
-            <input type="hidden" name="seen" value=move || seen.get().to_string() />
+            <input type="hidden" name="base_revision" value=move || base_revision.get().to_string() />
             <div class="grid gap-10 lg:grid-cols-[372px_minmax(0,1fr)]">
                 <PlacementFields form=form fleet=fleet />
-                <LiveMatch decided=decided fleet=fleet />
+                <LivePreview preview=decided fleet=fleet />
             </div>
             {end}
         </ActionForm>
@@ -117,21 +119,23 @@ pub fn PlacementEdit(
     .into_any()
 }
 
-fn own_foot(workload: &Workload) -> AnyView {
-    let save = match domain::can::edit(workload) {
+fn tab_footer(workload: &Workload) -> AnyView {
+    let save = match domain::actions::check_edit(workload) {
         Ok(()) => {
             view! { <button class="btn btn-primary" type="submit">"Save placement"</button> }.into_any()
         }
-        Err(why) => view! { <Refusal verb="Save placement".to_owned() why=why.to_string() id="why-edit" /> }
-            .into_any(),
+        Err(why) => {
+            view! { <DisabledButton verb="Save placement".to_owned() why=why.to_string() id="why-edit" /> }
+                .into_any()
+        }
     };
     view! {
-        <input type="hidden" name="tab" value=Tab::Placement.slug() />
+        <input type="hidden" name="tab" value=WorkloadTab::Placement.slug() />
         <div class="flex flex-wrap items-center gap-3">
             {save}
             <noscript>
                 <button class="btn" type="submit" formmethod="get" formaction=paths::workload(&workload.name)>
-                    "Try it"
+                    "Preview"
                 </button>
             </noscript>
             <span class="meta">"Saving changes the draft. Clusters change when you publish."</span>
@@ -140,11 +144,11 @@ fn own_foot(workload: &Workload) -> AnyView {
     .into_any()
 }
 
-fn outcome(action: ServerAction<PlacementSave>, name: &str) -> impl IntoView + use<> {
+fn save_result(action: ServerAction<PlacementSave>, name: &str) -> impl IntoView + use<> {
     let review = StoredValue::new(paths::publish(name));
     move || match action.value().get() {
         Some(Ok(_)) => view! {
-            <Banner look=Look { icon: "check", hue: "hue-healthy", loud: "state-quiet" }>
+            <Banner look=StatusStyle { icon: "check", hue: "hue-healthy", emphasis: "state-quiet" }>
                 <p>
                     <b>"Placement saved in the draft."</b>
                     " No cluster has changed."
@@ -157,7 +161,7 @@ fn outcome(action: ServerAction<PlacementSave>, name: &str) -> impl IntoView + u
             </Banner>
         }
         .into_any(),
-        Some(Err(error)) => view! { <Said error=error /> }.into_any(),
+        Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
         None => ().into_any(),
     }
 }

@@ -1,31 +1,31 @@
-//! How a workload is kept: the fields, in the tab and in the step of the wizard, and what they send.
+//! The policies of a workload as form fields, for the tab and for the wizard.
 
 use domain::workload::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The fields, as they are sent under `form[kept]`. Unticked boxes are not sent at all, so every part has a default.
+/// The fields as they are sent under `form[policies]`. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PolicyForm {
-    /// On every cluster that matches, by itself.
+    /// Whether it is an addon: deployed to every cluster that matches, also later.
     pub addon: bool,
-    /// Make the namespace.
+    /// Create missing namespaces.
     pub create_namespace: bool,
-    /// Delete what a new revision no longer has.
+    /// Delete objects that a new revision no longer contains.
     pub prune: bool,
-    /// On drift.
+    /// The drift policy.
     pub drift: DriftPolicy,
-    /// On objects of others.
+    /// The policy for objects of other owners.
     pub conflict: ConflictPolicy,
-    /// On leaving a cluster.
+    /// The deletion policy.
     pub deletion: DeletionPolicy,
 }
 
 #[cfg(feature = "ssr")]
 impl PolicyForm {
-    /// Writes them into a draft. What the form does not ask for stays as the API or the command line set it.
-    pub fn into_spec(self, spec: &mut domain::workload::WorkloadSpec) {
+    /// Stores the fields in a draft. Policies without a field keep the value that the API or the command line set.
+    pub fn apply_to(self, spec: &mut domain::workload::WorkloadSpec) {
         spec.addon = self.addon;
         spec.policies = Policies {
             create_namespace: self.create_namespace,
@@ -38,45 +38,45 @@ impl PolicyForm {
     }
 }
 
-/// How a workload is kept, as fields.
+/// The fields of the policies.
 #[component]
 pub fn PolicyFields(
     /// Whether it is an addon.
     addon: bool,
-    /// What the draft says.
+    /// The policies of the draft.
     policies: Policies,
 ) -> impl IntoView {
     let tick = |name: &'static str, label: &'static str, on: bool| {
         view! {
             <label class="choice">
-                <input type="checkbox" class="checkbox" name=format!("form[kept][{name}]") value="true" checked=on />
+                <input type="checkbox" class="checkbox" name=format!("form[policies][{name}]") value="true" checked=on />
                 {label}
             </label>
         }
     };
     view! {
         <div class="stack-sm">
-            {tick("addon", "Addon: also on clusters that match later, by itself", addon)}
-            {tick("create_namespace", "Make the namespace if it is missing", policies.create_namespace)}
-            {tick("prune", "Delete what a new revision no longer has", policies.prune)}
+            {tick("addon", "Addon: also deploy to clusters that match later", addon)}
+            {tick("create_namespace", "Create the namespace if it is missing", policies.create_namespace)}
+            {tick("prune", "Prune: delete objects that a new revision no longer contains", policies.prune)}
         </div>
-        {select("drift", "When somebody changes an object", &[("revert", "Put it back"), ("notify", "Show it and leave it")], policies.drift as usize)}
-        {select("conflict", "When an object belongs to somebody else", &[("abort", "Stop and say who"), ("takeOver", "Take it over"), ("ifIdentical", "Adopt it if nothing of it would change")], policies.conflict as usize)}
-        {select("deletion", "When it leaves a cluster", &[("foreground", "Delete the objects"), ("orphan", "Leave them running"), ("selectivelyOrphan", "Leave those that its policy names")], policies.deletion as usize)}
+        {select_field("drift", "On drift", &[("revert", "Self-heal (revert)"), ("notify", "Notify only")], policies.drift as usize)}
+        {select_field("conflict", "On conflict with another owner", &[("abort", "Fail on conflict"), ("takeOver", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
+        {select_field("deletion", "Deletion policy", &[("foreground", "Delete"), ("orphan", "Orphan"), ("selectivelyOrphan", "Orphan the objects that the policy names")], policies.deletion as usize)}
     }
     .into_any()
 }
 
-/// A choice in the order of its enum; `chosen` is the position of the one that is chosen.
-fn select(
+/// A select with the options in the order of their enum; `selected` is the index of the selected option.
+fn select_field(
     name: &'static str,
     label: &'static str,
     choices: &'static [(&'static str, &'static str)],
-    chosen: usize,
+    selected: usize,
 ) -> impl IntoView {
     let option = |(at, (value, word)): (usize, &(&'static str, &'static str))| {
         view! {
-            <option value=*value selected=at == chosen>
+            <option value=*value selected=at == selected>
                 {*word}
             </option>
         }
@@ -86,7 +86,7 @@ fn select(
             <label class="field-label" for=name>
                 {label}
             </label>
-            <select class="select" id=name name=format!("form[kept][{name}]")>
+            <select class="select" id=name name=format!("form[policies][{name}]")>
                 {choices.iter().enumerate().map(option).collect_view()}
             </select>
         </div>

@@ -1,5 +1,5 @@
-//! The review before a publish: what the guard rails and the clusters say, what would change where, what leaves, and one
-//! button that is bound to exactly that (E-2).
+//! The review before a publish: findings, planned changes per cluster, removals, and a button that publishes exactly this plan
+//! (E-2).
 
 use domain::workload::{Intent, WorkloadView};
 use leptos::prelude::*;
@@ -7,77 +7,84 @@ use leptos_meta::Title;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::{use_navigate, use_params_map, use_query_map};
 
-use super::form::Verdicts;
-use crate::components::findings::tally;
-use crate::components::{Banner, FindingList, Look, Said, icon, loaded};
-use crate::paths::{self, Tab};
+use super::placement_fields::DecisionTables;
+use crate::components::findings::summarize_findings;
+use crate::components::{Banner, ErrorBanner, FindingList, StatusStyle, icon, render_resource};
+use crate::paths::{self, WorkloadTab};
 
+mod actions;
 mod changes;
-mod read;
-mod send;
-mod side;
+mod review;
+mod sidebar;
 
-use changes::Changes;
-pub(super) use changes::objects;
-use read::{Review, review_read};
-use send::{PlanMake, WorkloadPublish};
-use side::Side;
+use actions::{PlanCreate, WorkloadPublish};
+use changes::PlannedChanges;
+pub(super) use changes::changed_objects;
+use review::{Review, review_read};
+use sidebar::ReviewSidebar;
 
-/// The page. Which plan is shown stands in the address, so it can be sent to somebody else.
+/// The page of the review. The query parameter `plan` selects the plan, so the URL can be shared.
 #[component]
 pub fn PublishPage() -> impl IntoView {
     let (params, query) = (use_params_map(), use_query_map());
     let name = Memo::new(move |_| params.read().get("name").unwrap_or_default());
     let plan = Memo::new(move |_| query.read().get("plan"));
-    let (make, publish) = (ServerAction::<PlanMake>::new(), ServerAction::<WorkloadPublish>::new());
-    let looked = RwSignal::new(0_u32);
+    let (plan_action, publish) = (ServerAction::<PlanCreate>::new(), ServerAction::<WorkloadPublish>::new());
+    let reloads = RwSignal::new(0_u32);
     let data = Resource::new(
-        move || (name.get(), plan.get(), looked.get()),
+        move || (name.get(), plan.get(), reloads.get()),
         |(name, plan, _)| review_read(name, plan),
     );
-    keep_planned(name, plan, make, looked, data);
+    refresh_plan(name, plan, plan_action, reloads, data);
     view! {
         {move || view! { <Title text=format!("Review {}", name.get()) /> }}
-        {loaded(data, move |review| show(review, make, publish))}
+        {render_resource(data, move |review| show_review(review, plan_action, publish))}
     }
     .into_any()
 }
 
-/// In the browser: plans when the page shows no plan, and looks again while clusters are still asked.
-fn keep_planned(
+/// In the browser: creates a plan if the page has none, and reloads it while dry runs are pending.
+fn refresh_plan(
     name: Memo<String>,
     plan: Memo<Option<String>>,
-    make: ServerAction<PlanMake>,
-    looked: RwSignal<u32>,
-    data: Resource<crate::errors::Answer<Review>>,
+    plan_action: ServerAction<PlanCreate>,
+    reloads: RwSignal<u32>,
+    data: Resource<crate::errors::AppResult<Review>>,
 ) {
     let navigate = use_navigate();
     Effect::new(move |_| {
-        if let Some(Ok(id)) = make.value().get() {
-            let there = paths::planned(&name.get_untracked(), &id);
+        if let Some(Ok(id)) = plan_action.value().get() {
+            let there = paths::review_of_plan(&name.get_untracked(), &id);
             navigate(&there, NavigateOptions { replace: true, scroll: false, ..NavigateOptions::default() });
         }
     });
-    let untried = move || plan.get_untracked().is_none() && make.value().with_untracked(Option::is_none);
+    let not_attempted =
+        move || plan.get_untracked().is_none() && plan_action.value().with_untracked(Option::is_none);
     Effect::new(move |_| match data.get() {
-        Some(Ok(review)) if review.is_unplanned() && untried() && !make.pending().get_untracked() => {
-            make.dispatch(PlanMake { name: name.get_untracked() });
+        Some(Ok(review))
+            if review.is_unplanned() && not_attempted() && !plan_action.pending().get_untracked() =>
+        {
+            plan_action.dispatch(PlanCreate { name: name.get_untracked() });
         }
-        // The answer waits on the server, so this is no busy loop.
-        Some(Ok(review)) if review.plan.as_ref().is_some_and(|plan| plan.heard.open > 0) => {
-            looked.update(|count| *count += 1);
+        // The server holds the request until results arrive, so this is not a busy loop.
+        Some(Ok(review)) if review.plan.as_ref().is_some_and(|plan| plan.dry_runs.pending > 0) => {
+            reloads.update(|count| *count += 1);
         }
         _ => {}
     });
 }
 
-fn show(review: Review, make: ServerAction<PlanMake>, publish: ServerAction<WorkloadPublish>) -> AnyView {
+fn show_review(
+    review: Review,
+    plan_action: ServerAction<PlanCreate>,
+    publish: ServerAction<WorkloadPublish>,
+) -> AnyView {
     let name = review.view.workload.name.clone();
-    let away = StoredValue::new(review.away.clone());
-    let step = step(&review.view);
+    let connectivity = StoredValue::new(review.connectivity.clone());
+    let step = describe_revision_change(&review.view);
     let findings = review.findings().to_vec();
-    let chosen = review.decision.chosen().count();
-    let total = review.decision.verdicts.len();
+    let selected = review.decision.selected().count();
+    let total = review.decision.evaluations.len();
     view! {
         <div class="split split-344">
             <div class="stack">
@@ -86,55 +93,55 @@ fn show(review: Review, make: ServerAction<PlanMake>, publish: ServerAction<Work
                 </h1>
                 <section class="stack-sm" aria-labelledby="findings">
                     <h2 class="section" id="findings">
-                        "Findings " <span class="meta font-normal">{tally(&findings)}</span>
+                        "Findings " <span class="meta font-normal">{summarize_findings(&findings)}</span>
                     </h2>
-                    {findings.is_empty().then(|| view! { <p class="text-2">"Nobody has anything to say against it."</p> })}
-                    <FindingList findings=findings editors=paths::workload_tab(&name, Tab::Config) />
+                    {findings.is_empty().then(|| view! { <p class="text-2">"No findings."</p> })}
+                    <FindingList findings=findings editors=paths::workload_tab(&name, WorkloadTab::Config) />
                 </section>
-                {planned(&review, make)}
+                {changes_or_plan_button(&review, plan_action)}
                 <details class="fold" open=review.plan.is_none()>
                     <summary>
-                        "Why these clusters" <span class="text-3">{format!("{chosen} of {total} chosen")}</span>
+                        "Why these clusters" <span class="text-3">{format!("{selected} of {total} selected")}</span>
                     </summary>
                     <div class="py-3">
-                        <Verdicts decision=review.decision.clone() away=away />
+                        <DecisionTables decision=review.decision.clone() connectivity=connectivity />
                     </div>
                 </details>
             </div>
-            <Side review=review make=make publish=publish />
+            <ReviewSidebar review=review plan_action=plan_action publish=publish />
         </div>
     }
     .into_any()
 }
 
-/// The changes, or how to get them.
-fn planned(review: &Review, make: ServerAction<PlanMake>) -> AnyView {
+/// The planned changes, or the button that creates a plan.
+fn changes_or_plan_button(review: &Review, plan_action: ServerAction<PlanCreate>) -> AnyView {
     if let Some(plan) = review.plan.clone() {
-        return view! { <Changes plan=plan /> }.into_any();
+        return view! { <PlannedChanges plan=plan /> }.into_any();
     }
-    if review.refusal.is_some() {
+    if review.blocked_reason.is_some() {
         return ().into_any();
     }
     let name = review.view.workload.name.clone();
-    let said = move || match make.value().get() {
-        Some(Err(error)) => view! { <Said error=error /> }.into_any(),
+    let error = move || match plan_action.value().get() {
+        Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
         _ => ().into_any(),
     };
-    let again = if review.gone { "The plan in the address is over. " } else { "" };
+    let again = if review.plan_expired { "The plan of this link has expired. " } else { "" };
     view! {
-        <section class="stack-sm" aria-labelledby="changes" aria-busy=move || make.pending().get().to_string()>
+        <section class="stack-sm" aria-labelledby="changes" aria-busy=move || plan_action.pending().get().to_string()>
             <h2 class="section" id="changes">
                 "Changes"
             </h2>
-            {said}
-            <Banner look=Look { icon: "note", hue: "hue-unknown", loud: "state-quiet" }>
-                <p>{again} "The clusters are asked what this would change on them. Nothing is written."</p>
+            {error}
+            <Banner look=StatusStyle { icon: "note", hue: "hue-unknown", emphasis: "state-quiet" }>
+                <p>{again} "Planning runs a dry run on every cluster. Nothing is written."</p>
                 <div class="banner-actions">
-                    <ActionForm action=make>
+                    <ActionForm action=plan_action>
                         <input type="hidden" name="name" value=name />
-                        <button class="btn" type="submit" aria-busy=move || make.pending().get().to_string()>
+                        <button class="btn" type="submit" aria-busy=move || plan_action.pending().get().to_string()>
                             {icon("refresh")}
-                            {move || if make.pending().get() { "Asking…" } else { "Plan now" }}
+                            {move || if plan_action.pending().get() { "Planning…" } else { "Plan now" }}
                         </button>
                     </ActionForm>
                 </div>
@@ -144,8 +151,8 @@ fn planned(review: &Review, make: ServerAction<PlanMake>) -> AnyView {
     .into_any()
 }
 
-/// `r47 → r48`, or the first revision.
-fn step(view: &WorkloadView) -> String {
+/// Summarises the revisions, such as `r47 → r48`.
+fn describe_revision_change(view: &WorkloadView) -> String {
     match (view.workload.intent, view.workload.published) {
         (Intent::Published, Some(n)) if view.workload.draft_changed => format!("r{n} → r{}", n + 1),
         (Intent::Published, Some(n)) => format!("r{n} again, as r{}", n + 1),

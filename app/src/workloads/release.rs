@@ -1,4 +1,4 @@
-//! One release, opened: stages left, why and what to do right, its objects below.
+//! The details of a release: stages, causes, remedies and objects.
 
 use domain::Timestamp;
 use domain::health::HealthStatus;
@@ -6,64 +6,65 @@ use domain::release::{ReleaseView, StageState};
 use domain::report::ResourceStatus;
 use leptos::prelude::*;
 
-use super::dialogs::SyncNow;
-use crate::components::{Age, FindingList, Look, Timeline, health_word, icon};
+use super::dialogs::SyncButton;
+use crate::components::{Age, FindingList, StatusStyle, Timeline, health_label, icon};
 use crate::paths;
 
-/// The open row.
+/// The details below an open row.
 #[component]
 pub fn ReleaseDetail(
     /// The release with its resources.
-    one: ReleaseView,
+    view: ReleaseView,
     /// The server's time.
     at: Timestamp,
 ) -> impl IntoView {
-    let stages = one.release.stages.clone();
+    let stages = view.release.stages.clone();
     view! {
         <div class="panel">
             <div class="grid gap-x-12 gap-y-8 lg:grid-cols-[minmax(0,408px)_minmax(0,1fr)]">
                 <Timeline stages=stages at=at />
                 <div class="stack-md">
-                    <Why one=one.clone() at=at />
-                    <WhatToDo one=one.clone() />
+                    <ReleaseCauses view=view.clone() at=at />
+                    <ReleaseRemedy view=view.clone() />
                 </div>
             </div>
-            <Resources resources=one.resources />
+            <ReleaseObjects resources=view.resources />
         </div>
     }
     .into_any()
 }
 
-/// The cause chain and the raw words of the cluster.
+/// The chain of causes and the raw message of the cluster.
 #[component]
-fn Why(one: ReleaseView, at: Timestamp) -> impl IntoView {
-    let look = Look::of_state(one.state);
-    let sick: Vec<ResourceStatus> =
-        one.resources.iter().filter(|resource| is_sick(resource)).cloned().collect();
-    let raw = one.release.stages.current().and_then(|stage| {
-        let trouble = stage.state.trouble()?.clone();
+fn ReleaseCauses(view: ReleaseView, at: Timestamp) -> impl IntoView {
+    let look = StatusStyle::from_state(view.state);
+    let unhealthy: Vec<ResourceStatus> =
+        view.resources.iter().filter(|resource| is_unhealthy(resource)).cloned().collect();
+    let raw = view.release.stages.current().and_then(|stage| {
+        let trouble = stage.state.reason()?.clone();
         Some(view! {
             <pre class="raw">
                 <span class="text-3">
-                    {format!("{}, {}, attempt {}\n", stage.name.word(), trouble.reason, trouble.attempts.max(1))}
+                    {format!("{}, {}, attempt {}\n", stage.name.label(), trouble.reason, trouble.attempts.max(1))}
                 </span>
                 {trouble.message}
             </pre>
         })
     });
-    let chain = (!sick.is_empty())
-        .then(|| view! { <ul class="cause">{sick.into_iter().take(6).map(cause).collect_view()}</ul> });
+    let chain = (!unhealthy.is_empty()).then(
+        || view! { <ul class="cause">{unhealthy.into_iter().take(6).map(cause_item).collect_view()}</ul> },
+    );
     view! {
         <section class="stack-sm">
             <h2 class="section">"Why"</h2>
             <p class="flex flex-wrap items-center gap-1">
-                {look.with_word(one.state.word())} <span>"for " <Age since=one.release.state_since at=at /></span>
-                {one
+                {look.with_label(view.state.as_str())} <span>"for " <Age since=view.release.state_since at=at /></span>
+                {view
                     .release
                     .reported_at
                     .map(|reported| view! { <span class="text-3">"· reported " <Age since=reported at=at suffix=" ago" /></span> })}
             </p>
-            {(!one.message.is_empty() && raw.is_none()).then(|| view! { <p class="text-2">{one.message.clone()}</p> })}
+            {(!view.message.is_empty() && raw.is_none()).then(|| view! { <p class="text-2">{view.message.clone()}</p> })}
             {chain}
             {raw}
         </section>
@@ -71,16 +72,16 @@ fn Why(one: ReleaseView, at: Timestamp) -> impl IntoView {
     .into_any()
 }
 
-fn is_sick(resource: &ResourceStatus) -> bool {
+fn is_unhealthy(resource: &ResourceStatus) -> bool {
     matches!(resource.health.status, HealthStatus::Degraded | HealthStatus::Missing)
         || resource.problem.is_some()
         || !resource.causes.is_empty()
 }
 
-fn cause(resource: ResourceStatus) -> impl IntoView {
+fn cause_item(resource: ResourceStatus) -> impl IntoView {
     let look = match resource.health.status {
-        HealthStatus::Healthy => Look::of_health(HealthStatus::Progressing),
-        status => Look::of_health(status),
+        HealthStatus::Healthy => StatusStyle::from_health(HealthStatus::Progressing),
+        status => StatusStyle::from_health(status),
     };
     let causes = resource.causes.into_iter().map(|why| {
         view! {
@@ -113,19 +114,19 @@ fn cause(resource: ResourceStatus) -> impl IntoView {
     }
 }
 
-/// What Flotilla does by itself, and what a person can do.
+/// What Flotilla does automatically, and what a person can do.
 #[component]
-fn WhatToDo(one: ReleaseView) -> impl IntoView {
-    let advice = advice(&one);
-    let findings: Vec<_> = one.resources.iter().filter_map(|resource| resource.problem.clone()).collect();
-    let (workload, cluster) = (one.workload_name.clone(), one.cluster_name.clone());
+fn ReleaseRemedy(view: ReleaseView) -> impl IntoView {
+    let advice = describe_remedy(&view);
+    let findings: Vec<_> = view.resources.iter().filter_map(|resource| resource.problem.clone()).collect();
+    let (workload, cluster) = (view.workload_name.clone(), view.cluster_name.clone());
     view! {
         <section class="stack-sm">
             <h2 class="section">"What to do"</h2>
             <p class="text-2">{advice}</p>
-            <FindingList findings=findings editors=paths::workload_tab(&workload, paths::Tab::Config) />
+            <FindingList findings=findings editors=paths::workload_tab(&workload, paths::WorkloadTab::Config) />
             <div class="flex flex-wrap gap-2">
-                <SyncNow name=workload cluster=cluster.clone() />
+                <SyncButton name=workload cluster=cluster.clone() />
                 <a class="btn btn-sm" href=paths::cluster(&cluster)>
                     "Open the cluster"
                 </a>
@@ -135,38 +136,44 @@ fn WhatToDo(one: ReleaseView) -> impl IntoView {
     .into_any()
 }
 
-fn advice(one: &ReleaseView) -> &'static str {
-    use domain::release::State;
+fn describe_remedy(one: &ReleaseView) -> &'static str {
+    use domain::release::ReleaseState;
     match one.state {
-        State::Healthy => "Nothing. It is watched and put right if somebody changes it.",
-        State::Unknown => {
-            "Nothing here: the agent catches up by itself when the cluster is back. If it stays away, look at its agent and its network."
+        ReleaseState::Healthy => {
+            "Nothing. The objects are watched, and drift is handled by the drift policy."
         }
-        State::Drifted => {
-            "Somebody changed applied objects. With the policy “revert” they are put back; with “notify” that is your decision: sync, or take the change into the draft."
+        ReleaseState::Unknown => {
+            "Nothing here: the agent catches up when the cluster reconnects. If it stays offline, check its agent and its network."
         }
-        State::Blocked => {
-            "It waits for a person: remove the cause named here. It goes on from this stage by itself."
+        ReleaseState::Drifted => {
+            "Applied objects were changed on the cluster. The drift policy “revert” reverts them; with “notify” either sync, or copy the change into the draft."
         }
-        State::Degraded => {
-            "The objects are applied and do not get healthy. Fix the cause named here, in the draft or on the cluster; nothing has to be published again if it lies outside."
+        ReleaseState::Blocked => {
+            "It needs attention: fix the cause shown here. It then continues from this stage automatically."
         }
-        State::Failed => match one.release.stages.current().map(|stage| &stage.state) {
+        ReleaseState::Degraded => {
+            "The objects are applied but not healthy. Fix the cause shown here, in the draft or on the cluster; a fix outside the draft needs no publish."
+        }
+        ReleaseState::Failed => match one.release.stages.current().map(|stage| &stage.state) {
             Some(StageState::Failed(_)) => {
-                "It is tried again by itself, for ever. Fix the cause and the next try goes on from this stage; Sync tries now."
+                "It is retried automatically, without a limit. Fix the cause and the next attempt continues from this stage; Sync retries now."
             }
-            _ => "It is tried again by itself, for ever.",
+            _ => "It is retried automatically, without a limit.",
         },
-        State::Removed | State::Orphaned | State::Abandoned => "Nothing. It is kept here as history.",
-        State::Suspended => "It is paused on purpose.",
-        State::Terminating => "Objects wait for their finalizers. Whoever set them has to let go.",
-        _ => "Nothing. It is on its way; no time limit will end it.",
+        ReleaseState::Removed | ReleaseState::Orphaned | ReleaseState::Abandoned => {
+            "Nothing. It is listed as history."
+        }
+        ReleaseState::Suspended => "Nothing. It is suspended: its rollout is paused or aborted.",
+        ReleaseState::Terminating => {
+            "Objects wait for their finalizers. The controllers that set them have to remove them."
+        }
+        _ => "Nothing. It is in progress; no time limit aborts it.",
     }
 }
 
 /// Every object of the release with its health.
 #[component]
-fn Resources(resources: Vec<ResourceStatus>) -> impl IntoView {
+fn ReleaseObjects(resources: Vec<ResourceStatus>) -> impl IntoView {
     if resources.is_empty() {
         return ().into_any();
     }
@@ -187,7 +194,7 @@ fn Resources(resources: Vec<ResourceStatus>) -> impl IntoView {
                     {resource.object.namespace.clone()}
                 </td>
                 <td data-label="Applied">{if resource.applied { "yes" } else { "not yet" }}</td>
-                <td class="cell-state">{health_word(resource.health.status)}</td>
+                <td class="cell-state">{health_label(resource.health.status)}</td>
                 <td class="mono" data-label="Drift">
                     {drift}
                 </td>

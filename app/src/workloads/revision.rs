@@ -1,5 +1,4 @@
-//! A revision: what was published, by whom and why, what it changed, and how it fares. It never changes, so its address can be
-//! passed on.
+//! The page of a revision: author, message, changes, rollout and state. A revision is immutable, so its URL can be shared.
 
 use domain::Timestamp;
 use domain::plan::RevisionView;
@@ -10,51 +9,51 @@ use leptos_meta::Title;
 use leptos_router::hooks::use_params_map;
 use serde::{Deserialize, Serialize};
 
-use super::history_tab::{WorkloadRestore, take_back};
-use super::publish::objects;
-use crate::components::{Age, CopyBlock, CountLine, Said, Strip, count_of, loaded};
-use crate::errors::Answer;
+use super::history_tab::{WorkloadRestore, roll_back_button};
+use super::publish::changed_objects;
+use crate::components::{Age, CopyBlock, ErrorBanner, StateCounts, StateStrip, pluralize, render_resource};
+use crate::errors::AppResult;
 use crate::live::{self, Topic};
-use crate::paths::{self, Tab};
+use crate::paths::{self, WorkloadTab};
 
-/// What the page shows.
+/// Data of the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RevisionData {
     /// The revision, with the texts of its files.
     pub view: RevisionView,
-    /// The workload as it is now, without texts.
+    /// The current workload, without the texts of its files.
     pub workload: WorkloadView,
-    /// How it went through its waves, if it did.
+    /// Its rollout, if it had waves.
     pub rollout: Option<Rollout>,
-    /// When this was read.
-    pub at: Timestamp,
+    /// When this was read, by the server's clock.
+    pub read_at: Timestamp,
 }
 
-/// The page's query.
+/// Reads the page.
 #[server(prefix = "/api/fn", endpoint = "revision_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn revision_read(name: String, number: u32) -> Answer<RevisionData> {
-    use super::source::without_texts;
+pub async fn revision_read(name: String, number: u32) -> AppResult<RevisionData> {
+    use super::source::clear_texts;
     use crate::host;
     let hub = host::hub_for_reader()?;
-    let view = host::answer(hub.workload_revision(&name, number).await)?;
-    let mut workload = host::answer(hub.workload_view(&name).await)?;
-    without_texts(&mut workload.workload.draft.source);
+    let view = host::into_app_result(hub.get_revision(&name, number).await)?;
+    let mut workload = host::into_app_result(hub.get_workload(&name).await)?;
+    clear_texts(&mut workload.workload.draft.source);
     workload.published_revision = None;
-    let rollout = host::answer(hub.rollout_view(&name, Some(number)).await)?;
-    Ok(RevisionData { view, workload, rollout, at: hub.clock().now() })
+    let rollout = host::into_app_result(hub.get_rollout(&name, Some(number)).await)?;
+    Ok(RevisionData { view, workload, rollout, read_at: hub.clock().now() })
 }
 
-/// The page.
+/// The page of a revision.
 #[component]
 pub fn RevisionPage() -> impl IntoView {
     let params = use_params_map();
     let name = Memo::new(move |_| params.read().get("name").unwrap_or_default());
-    // No revision has the number 0, so what is no number is not found either.
+    // An invalid number becomes 0, which no revision has, and is reported as not found.
     let number = Memo::new(move |_| {
         params.read().get("number").and_then(|number| number.parse::<u32>().ok()).unwrap_or_default()
     });
     let id = RwSignal::new(None);
-    let version = live::version(move || id.get().map(Topic::Workload));
+    let version = live::watch_version(move || id.get().map(Topic::Workload));
     let data = Resource::new(
         move || (name.get(), number.get(), version.get()),
         |(name, number, _)| revision_read(name, number),
@@ -63,21 +62,21 @@ pub fn RevisionPage() -> impl IntoView {
     let restore = ServerAction::<WorkloadRestore>::new();
     view! {
         {move || view! { <Title text=format!("{} r{}", name.get(), number.get()) /> }}
-        {move || restore.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
-        {loaded(data, move |data| show(data, restore))}
+        {move || restore.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
+        {render_resource(data, move |data| show_revision(data, restore))}
     }
     .into_any()
 }
 
-fn show(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> AnyView {
-    let RevisionData { view, workload, rollout, at } = data;
+fn show_revision(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> AnyView {
+    let RevisionData { view, workload, rollout, read_at: at } = data;
     let name = workload.workload.name.clone();
-    let RevisionView { revision, before, effect, also } = view;
+    let RevisionView { revision, previous: before, changes: effect, changed_parts: also } = view;
     let against = match before {
         Some(before) => format!("Changed against r{before}"),
         None => "The first revision".to_owned(),
     };
-    let nothing = effect.is_nothing();
+    let nothing = effect.is_no_op();
     let also = (!also.is_empty()).then(|| {
         view! { <p class="text-2">{format!("Changed as well: {}.", also.join(", "))}</p> }
     });
@@ -101,21 +100,21 @@ fn show(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> AnyView {
                     </span>
                 </div>
                 <div class="head-actions">
-                    <a class="btn" href=paths::workload_tab(&name, Tab::History)>
+                    <a class="btn" href=paths::workload_tab(&name, WorkloadTab::History)>
                         "All revisions"
                     </a>
-                    {way_back(&workload, revision.number, restore)}
+                    {roll_back(&workload, revision.number, restore)}
                 </div>
             </div>
             {(!revision.message.is_empty()).then(|| view! { <p>{format!("“{}”", revision.message)}</p> })}
-            {standing(&workload, revision.number)}
-            {rollout.map(|rollout| waves(&rollout, at))}
+            {revision_status(&workload, revision.number)}
+            {rollout.map(|rollout| rollout_summary(&rollout, at))}
             <section class="stack-sm" aria-labelledby="changed">
                 <h2 class="section" id="changed">
                     {against}
                 </h2>
                 {nothing.then(|| view! { <p class="text-2">"The manifests are the same."</p> })}
-                {objects(&effect)}
+                {changed_objects(&effect)}
                 {also}
             </section>
             <section class="stack-sm" aria-labelledby="files">
@@ -129,8 +128,8 @@ fn show(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> AnyView {
     .into_any()
 }
 
-/// What has become of it.
-fn standing(view: &WorkloadView, number: u32) -> AnyView {
+/// The current state of the revision.
+fn revision_status(view: &WorkloadView, number: u32) -> AnyView {
     let workload = &view.workload;
     let base = paths::workload(&workload.name);
     match (workload.intent, workload.published) {
@@ -139,8 +138,8 @@ fn standing(view: &WorkloadView, number: u32) -> AnyView {
             let note = format!("{} of {} clusters run r{number}", counts.healthy(), counts.targeted());
             view! {
                 <div class="stack-sm">
-                    {(counts.targeted() > 0).then(|| view! { <Strip counts=counts.clone() /> })}
-                    <CountLine counts=counts base=base active="" note=note />
+                    {(counts.targeted() > 0).then(|| view! { <StateStrip counts=counts.clone() /> })}
+                    <StateCounts counts=counts base=base active="" note=note />
                 </div>
             }
             .into_any()
@@ -154,26 +153,25 @@ fn standing(view: &WorkloadView, number: u32) -> AnyView {
             </p>
         }
         .into_any(),
-        _ => view! { <p class="text-2">"The workload was taken back; nothing of it should run."</p> }
-            .into_any(),
+        _ => view! { <p class="text-2">"The workload is unpublished: it should run nowhere."</p> }.into_any(),
     }
 }
 
-/// How it went through its waves, in a sentence.
-fn waves(rollout: &Rollout, at: Timestamp) -> impl IntoView + use<> {
+/// Summarises the rollout of the revision.
+fn rollout_summary(rollout: &Rollout, at: Timestamp) -> impl IntoView + use<> {
     let n = u32::try_from(rollout.waves.len()).unwrap_or(u32::MAX);
-    let text = format!("Rollout in {}: {}", count_of(n, "wave"), rollout.sentence(at));
+    let text = format!("Rollout in {}: {}", pluralize(n, "wave"), rollout.message(at));
     view! { <p class="text-2">{text}</p> }
 }
 
-/// The way back to it, for what is not what runs.
-fn way_back(
+/// The button that rolls back to the revision, unless it is the published one.
+fn roll_back(
     view: &WorkloadView,
     number: u32,
     restore: ServerAction<WorkloadRestore>,
 ) -> Option<impl IntoView + use<>> {
     let workload = &view.workload;
     let runs = workload.intent == Intent::Published && workload.published == Some(number);
-    let offered = !runs && domain::can::edit(workload).is_ok();
-    offered.then(|| take_back(workload.name.clone(), number, "btn", restore))
+    let offered = !runs && domain::actions::check_edit(workload).is_ok();
+    offered.then(|| roll_back_button(workload.name.clone(), number, "btn", restore))
 }

@@ -1,28 +1,28 @@
-//! A rollout: the waves it will have, and how far it is.
+//! A rollout: preview of its waves, and its progress.
 
 use domain::Timestamp;
-use domain::rollout::{Rollout, RolloutState, RolloutVerb, WaveOutlook, WaveProgress};
+use domain::rollout::{Rollout, RolloutAction, RolloutState, WavePreview, WaveProgress};
 use leptos::prelude::*;
 
-use crate::components::{Look, Said, count_of, joined};
-use crate::errors::Answer;
+use crate::components::{ErrorBanner, StatusStyle, join_names, pluralize};
+use crate::errors::AppResult;
 use crate::live;
 
-/// Waves with what they are made of, in order.
+/// The waves with their clusters and limits, in order.
 #[component]
-pub fn WaveList(#[prop(into)] waves: Signal<Vec<WaveOutlook>>) -> impl IntoView {
-    let row = |outlook: WaveOutlook| {
+pub fn WaveList(#[prop(into)] waves: Signal<Vec<WavePreview>>) -> impl IntoView {
+    let row = |outlook: WavePreview| {
         let wave = outlook.wave;
         let mut rules = Vec::new();
-        rules.extend(wave.max_concurrency.map(|most| format!("{most} at a time")));
-        rules.extend(wave.max_failures.map(|most| format!("{most} may fail")));
-        rules.extend(wave.soak.map(|soak| format!("soaks {soak}")));
-        let names = joined(&outlook.first, outlook.clusters as usize, 4);
+        rules.extend(wave.max_concurrency.map(|most| format!("max {most} concurrent")));
+        rules.extend(wave.max_failures.map(|most| format!("max {most} failures")));
+        rules.extend(wave.soak.map(|soak| format!("soak {soak}")));
+        let names = join_names(&outlook.cluster_names, outlook.clusters as usize, 4);
         view! {
             <li>
                 <p>
                     <span class="name">{wave.name}</span>
-                    {format!(" {}", count_of(outlook.clusters, "cluster"))}
+                    {format!(" {}", pluralize(outlook.clusters, "cluster"))}
                     {wave.approval.then(|| view! { <span class="tag ml-2">"needs approval"</span> })}
                 </p>
                 <p class="meta">{names}</p>
@@ -36,51 +36,51 @@ pub fn WaveList(#[prop(into)] waves: Signal<Vec<WaveOutlook>>) -> impl IntoView 
     .into_any()
 }
 
-/// Says something to the rollout of what is published.
-#[server(prefix = "/api/fn", endpoint = "rollout_steer")]
-pub async fn rollout_steer(name: String, verb: RolloutVerb) -> Answer<()> {
+/// Applies an action to the rollout of the published revision.
+#[server(prefix = "/api/fn", endpoint = "rollout_control")]
+pub async fn rollout_control(name: String, verb: RolloutAction) -> AppResult<()> {
     use crate::{host, paths};
-    host::answer(host::hub()?.rollout_steer(&host::actor()?, &name, verb).await)?;
+    host::into_app_result(host::hub()?.control_rollout(&host::actor()?, &name, verb).await)?;
     leptos_axum::redirect(&paths::workload(&name));
     Ok(())
 }
 
-/// How far a rollout is, wave by wave, and what may be said to it. Nothing once it is over, unless a person ended it.
+/// The progress of a rollout by wave, and its actions. Empty once it is completed or superseded.
 #[component]
 pub fn RolloutPanel(
     /// The workload.
     name: String,
-    /// Its rollout, if what is published went in waves.
+    /// The rollout of the published revision, if it has waves.
     rollout: Option<Rollout>,
-    /// The server's time when the page was made.
+    /// The server's time when the page was rendered.
     at: Timestamp,
 ) -> impl IntoView {
     let shown =
         |rollout: &Rollout| !matches!(rollout.state, RolloutState::Completed | RolloutState::Superseded);
-    rollout.filter(shown).map(|rollout| panel(name, rollout, at))
+    rollout.filter(shown).map(|rollout| rollout_panel(name, rollout, at))
 }
 
-fn panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
-    let action = ServerAction::<RolloutSteer>::new();
-    let said_no =
-        move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> });
-    let verbs = RolloutVerb::ALL.into_iter().filter(|verb| rollout.can(*verb).is_ok());
+fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
+    let action = ServerAction::<RolloutControl>::new();
+    let error =
+        move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> });
+    let verbs = RolloutAction::ALL.into_iter().filter(|verb| rollout.check_action(*verb).is_ok());
     let verbs = verbs.map(|verb| {
         view! {
-            <button class="btn btn-sm" type="submit" name="verb" value=verb.word()>
-                {word(verb)}
+            <button class="btn btn-sm" type="submit" name="verb" value=verb.as_str()>
+                {action_label(verb)}
             </button>
         }
     });
     let verbs = verbs.collect_view();
-    let look = look(&rollout.state);
-    let now = live::now(at);
+    let look = state_style(&rollout.state);
+    let now = live::server_now(at);
     let title = format!("Rollout of r{}", rollout.revision);
     let rows =
-        rollout.waves.iter().enumerate().map(|(n, progress)| wave(&rollout, n, progress)).collect_view();
+        rollout.waves.iter().enumerate().map(|(n, progress)| wave_item(&rollout, n, progress)).collect_view();
     let sentence = {
         let rollout = rollout.clone();
-        move || rollout.sentence(now.get())
+        move || rollout.message(now.get())
     };
     view! {
         <section class="rollout stack-sm" aria-labelledby="rollout">
@@ -89,31 +89,31 @@ fn panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
                     {title}
                 </h2>
                 <p class="flex gap-2 grow">
-                    {look.mark()} <span>{sentence}</span>
+                    {look.icon_view()} <span>{sentence}</span>
                 </p>
-                // Without the times, which count down: they would be read out again and again.
+                // Without the remaining time: screen readers would announce every change of it.
                 <p class="sr-only" role="status">
-                    {format!("{}, {}", rollout.state.word(), rollout.at_wave())}
+                    {format!("{}, {}", rollout.state.label(), rollout.current_wave_label())}
                 </p>
                 <ActionForm action=action attr:class="flex flex-wrap gap-2">
                     <input type="hidden" name="name" value=name />
                     {verbs}
                 </ActionForm>
             </div>
-            {said_no}
+            {error}
             <ol class="waves">{rows}</ol>
         </section>
     }
     .into_any()
 }
 
-fn wave(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl IntoView + use<> {
+fn wave_item(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl IntoView + use<> {
     let parts = [
         (progress.failing, "failing", "hue-degraded"),
-        (progress.moving, "on the way", "hue-progressing"),
+        (progress.in_transition, "in progress", "hue-progressing"),
         (progress.deferred, "offline", "hue-unknown"),
         (progress.operational, "operational", "hue-healthy"),
-        (progress.held, "waiting", "strip-waiting"),
+        (progress.gated, "waiting", "strip-waiting"),
     ];
     let there = parts.into_iter().filter(|(n, ..)| *n > 0);
     let words: Vec<String> = there.clone().map(|(n, word, _)| format!("{n} {word}")).collect();
@@ -125,8 +125,8 @@ fn wave(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl IntoView 
         <li aria-current=is_current.then_some("step")>
             <p class="flex flex-wrap items-baseline gap-x-3">
                 <span class="name">{progress.name.clone()}</span>
-                <span class="text-2">{rollout.wave_word(at)}</span>
-                <span class="text-3 ml-auto">{format!("{}{by}", count_of(progress.clusters, "cluster"))}</span>
+                <span class="text-2">{rollout.wave_label(at)}</span>
+                <span class="text-3 ml-auto">{format!("{}{by}", pluralize(progress.clusters, "cluster"))}</span>
             </p>
             <div class="strip strip-row" aria-hidden="true">{strip.collect_view()}</div>
             <p class="meta">{words.clone()}</p>
@@ -134,17 +134,17 @@ fn wave(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl IntoView 
     }
 }
 
-const fn word(verb: RolloutVerb) -> &'static str {
+const fn action_label(verb: RolloutAction) -> &'static str {
     match verb {
-        RolloutVerb::Pause => "Pause",
-        RolloutVerb::Resume => "Resume",
-        RolloutVerb::Approve => "Approve",
-        RolloutVerb::Promote => "Go on now",
-        RolloutVerb::Abort => "End rollout",
+        RolloutAction::Pause => "Pause",
+        RolloutAction::Resume => "Resume",
+        RolloutAction::Approve => "Approve",
+        RolloutAction::Promote => "Promote (skip soak)",
+        RolloutAction::Abort => "Abort rollout",
     }
 }
 
-const fn look(state: &RolloutState) -> Look {
+const fn state_style(state: &RolloutState) -> StatusStyle {
     let (icon, hue, loud) = match state {
         RolloutState::Running => ("progressing", "hue-progressing", "state-look"),
         RolloutState::Soaking { .. } => ("healthy", "hue-healthy", "state-quiet"),
@@ -155,5 +155,5 @@ const fn look(state: &RolloutState) -> Look {
         RolloutState::AutoPaused { .. } => ("failed", "hue-degraded", "state-broken"),
         RolloutState::Completed | RolloutState::Superseded => ("removed", "hue-unknown", "state-quiet"),
     };
-    Look { icon, hue, loud }
+    StatusStyle { icon, hue, emphasis: loud }
 }

@@ -1,19 +1,19 @@
 //! A rollout as a form. Pure; the same in browser and server.
 //!
-//! The form holds every rollout that the API can hold, also what can't be read: the guard rails say so. A row that is left
-//! blank says nothing, so there is always a spare one for those who have no script.
+//! The form can represent every rollout of the API, also invalid ones: the guard rails report those. Blank rows are ignored, so
+//! a spare row can be rendered for browsers without JavaScript.
 
 use std::collections::BTreeMap;
 
 use domain::Finding;
-use domain::labels::Selector;
-use domain::overrides::Target;
-use domain::rollout::{Amount, RolloutStrategy, Span, Wave, Weekday, Window, check};
+use domain::labels::LabelSelector;
+use domain::overrides::ClusterSelector;
+use domain::rollout::{CountOrPercent, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday, check};
 use serde::{Deserialize, Serialize};
 
-use crate::components::words;
+use crate::components::split_words;
 
-/// One wave, as it is typed.
+/// The input of one wave.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WaveForm {
@@ -25,28 +25,29 @@ pub struct WaveForm {
     pub groups: String,
     /// Labels of clusters.
     pub selector: String,
-    /// At most so many of them; empty for all.
-    pub take: String,
-    /// So many at a time; empty for all.
+    /// Most clusters of the wave; empty for all.
+    pub max_clusters: String,
+    /// Most concurrent clusters; empty for all.
     pub concurrency: String,
-    /// So many may fail; empty for none.
+    /// Most failing clusters; empty for none.
     pub failures: String,
-    /// How long it is watched.
+    /// The soak time.
     pub soak: String,
-    /// `yes`: somebody has to approve it.
+    /// `yes` if it needs approval.
     pub approval: String,
 }
 
 impl WaveForm {
-    fn of(wave: &Wave) -> Self {
-        let amount = |amount: &Option<Amount>| amount.as_ref().map(ToString::to_string).unwrap_or_default();
+    fn from_wave(wave: &Wave) -> Self {
+        let amount =
+            |amount: &Option<CountOrPercent>| amount.as_ref().map(ToString::to_string).unwrap_or_default();
         Self {
             name: wave.name.clone(),
             clusters: wave.target.clusters.join(", "),
             groups: wave.target.groups.join(", "),
-            // The selector that matches everything is what an empty target says too.
+            // The empty selector and an empty target both match every cluster.
             selector: wave.target.selector.as_ref().map(ToString::to_string).unwrap_or_default(),
-            take: amount(&wave.take),
+            max_clusters: amount(&wave.max_clusters),
             concurrency: amount(&wave.max_concurrency),
             failures: amount(&wave.max_failures),
             soak: wave.soak.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -54,73 +55,73 @@ impl WaveForm {
         }
     }
 
-    /// Whether nothing is typed.
+    /// Whether the row has no input.
     pub fn is_blank(&self) -> bool {
         *self == Self::default()
     }
 
-    fn wave(&self) -> Result<Wave, domain::labels::BadSelector> {
-        let list = |text: &str| words(text).map(str::to_owned).collect();
+    fn parse(&self) -> Result<Wave, domain::labels::InvalidSelector> {
+        let list = |text: &str| split_words(text).map(str::to_owned).collect();
         let selector = match self.selector.trim() {
             "" => None,
-            text => Some(text.parse::<Selector>()?),
+            text => Some(text.parse::<LabelSelector>()?),
         };
         Ok(Wave {
             name: self.name.trim().to_owned(),
-            target: Target { clusters: list(&self.clusters), groups: list(&self.groups), selector },
-            take: given(&self.take),
-            max_concurrency: given(&self.concurrency),
-            max_failures: given(&self.failures),
-            soak: given(&self.soak),
+            target: ClusterSelector { clusters: list(&self.clusters), groups: list(&self.groups), selector },
+            max_clusters: parse_optional(&self.max_clusters),
+            max_concurrency: parse_optional(&self.concurrency),
+            max_failures: parse_optional(&self.failures),
+            soak: parse_optional(&self.soak),
             approval: self.approval == "yes",
         })
     }
 }
 
-/// What is typed, unless that is nothing.
-fn given<T: std::str::FromStr>(text: &str) -> Option<T> {
+/// Parses a value; `None` if it is blank or invalid.
+fn parse_optional<T: std::str::FromStr>(text: &str) -> Option<T> {
     if text.trim().is_empty() { None } else { text.parse().ok() }
 }
 
-/// The form, as it is typed.
+/// The input of the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RolloutForm {
     /// The waves.
     pub waves: Vec<WaveForm>,
-    /// How long a cluster may be broken before it counts.
+    /// How long a cluster may fail before it counts as failed.
     pub fail_after: String,
-    /// Days on which the window opens.
+    /// Weekdays on which the window opens.
     pub days: Vec<String>,
-    /// When it opens; empty for no window.
+    /// Start of the window, such as `22:00`; empty for no window.
     pub from: String,
-    /// When it closes.
+    /// End of the window.
     pub to: String,
-    /// How far that is ahead of UTC.
+    /// Offset from UTC, such as `+01:00`.
     pub offset: String,
 }
 
 impl RolloutForm {
-    /// The form that shows this rollout, with a spare row.
-    pub fn of(strategy: &RolloutStrategy) -> Self {
+    /// The form of a rollout, with a spare row.
+    pub fn from_strategy(strategy: &RolloutStrategy) -> Self {
         let window = strategy.window.clone().unwrap_or_default();
-        let mut waves: Vec<WaveForm> = strategy.waves.iter().map(WaveForm::of).collect();
+        let mut waves: Vec<WaveForm> = strategy.waves.iter().map(WaveForm::from_wave).collect();
         waves.push(WaveForm::default());
         Self {
             waves,
             fail_after: strategy.fail_after.as_ref().map(ToString::to_string).unwrap_or_default(),
-            days: window.days.iter().map(|day| day.word().to_owned()).collect(),
+            days: window.days.iter().map(|day| day.as_str().to_owned()).collect(),
             from: window.from,
             to: window.to,
             offset: window.utc_offset,
         }
     }
 
-    /// The rollout that most begin with: one cluster, then a quarter, then the rest a quarter at a time.
+    /// The preset: one cluster, then 25% of them, then the rest with 25% of it concurrent.
     pub fn canary() -> Self {
-        let wave = |name: &str, take: &str, concurrency: &str, soak: &str| WaveForm {
+        let wave = |name: &str, max_clusters: &str, concurrency: &str, soak: &str| WaveForm {
             name: name.to_owned(),
-            take: take.to_owned(),
+            max_clusters: max_clusters.to_owned(),
             concurrency: concurrency.to_owned(),
             soak: soak.to_owned(),
             ..WaveForm::default()
@@ -133,11 +134,11 @@ impl RolloutForm {
         Self { waves, ..Self::default() }
     }
 
-    /// The rollout, and which row each of its waves stands in; or what can't be read.
-    pub fn strategy(&self) -> Result<(RolloutStrategy, Vec<usize>), Vec<Finding>> {
+    /// Parses the form. Returns the rollout and the row of each wave. Errors: a finding for each invalid selector.
+    pub fn parse(&self) -> Result<(RolloutStrategy, Vec<usize>), Vec<Finding>> {
         let (mut wrong, mut waves, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (at, row) in self.waves.iter().enumerate().filter(|(_, row)| !row.is_blank()) {
-            match row.wave() {
+            match row.parse() {
                 Ok(wave) => {
                     waves.push(wave);
                     rows.push(at);
@@ -145,46 +146,46 @@ impl RolloutForm {
                 Err(error) => {
                     let hint = "Write it as env=prod,region in (eu,us),!legacy.";
                     let path = format!("/rollout/waves/{at}/selector");
-                    wrong.push(Finding::error("G511", error.to_string(), hint).at(path));
+                    wrong.push(Finding::error("G511", error.to_string(), hint).with_path(path));
                 }
             }
         }
         let all_day = self.from.trim().is_empty() && self.to.trim().is_empty();
         let (from, to) = if all_day { ("00:00", "24:00") } else { (self.from.trim(), self.to.trim()) };
         let windowed = !all_day || !self.days.is_empty();
-        let day = |day: &Weekday| self.days.iter().any(|one| one == day.word());
-        let window = windowed.then(|| Window {
+        let day = |day: &Weekday| self.days.iter().any(|one| one == day.as_str());
+        let window = windowed.then(|| RolloutWindow {
             days: Weekday::ALL.into_iter().filter(day).collect(),
             from: from.to_owned(),
             to: to.to_owned(),
             utc_offset: self.offset.trim().to_owned(),
         });
-        let fail_after: Option<Span> = given(&self.fail_after);
+        let fail_after: Option<TimeSpan> = parse_optional(&self.fail_after);
         let strategy = RolloutStrategy { waves, fail_after, window };
         if wrong.is_empty() { Ok((strategy, rows)) } else { Err(wrong) }
     }
 
-    /// What the guard rails say of it without any cluster, at the fields of this form.
+    /// Findings of the guard rails without cluster data, with the paths of this form's fields.
     pub fn findings(&self) -> Vec<Finding> {
-        match self.strategy() {
-            Ok((strategy, rows)) => at_fields(check(&strategy), &rows),
+        match self.parse() {
+            Ok((strategy, rows)) => map_to_fields(check(&strategy), &rows),
             Err(findings) => findings,
         }
     }
 }
 
-/// Findings about a rollout, at the fields of the form that stand for what they are about.
-pub fn at_fields(findings: Vec<Finding>, rows: &[usize]) -> Vec<Finding> {
+/// Replaces the paths of findings about a rollout by the paths of the form's fields.
+pub fn map_to_fields(findings: Vec<Finding>, rows: &[usize]) -> Vec<Finding> {
     findings
         .into_iter()
         .map(|finding| {
-            let path = field(&finding.path, rows);
-            finding.at(path)
+            let path = field_path(&finding.path, rows);
+            finding.with_path(path)
         })
         .collect()
 }
 
-fn field(path: &str, rows: &[usize]) -> String {
+fn field_path(path: &str, rows: &[usize]) -> String {
     let Some(rest) = path.strip_prefix("/rollout/") else { return path.to_owned() };
     if let Some(wave) = rest.strip_prefix("waves/") {
         let Some((at, part)) = wave.split_once('/') else { return path.to_owned() };
@@ -207,9 +208,9 @@ fn field(path: &str, rows: &[usize]) -> String {
     format!("/rollout/{part}")
 }
 
-/// By field.
-pub fn by_field(findings: &[Finding]) -> BTreeMap<String, Finding> {
-    // The first of a field is the worst.
+/// Findings by path of the field.
+pub fn findings_by_field(findings: &[Finding]) -> BTreeMap<String, Finding> {
+    // The first finding of a field is the worst and replaces the others.
     findings.iter().rev().map(|finding| (finding.path.clone(), finding.clone())).collect()
 }
 
@@ -220,42 +221,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rollout_comes_back_from_its_form_as_it_was() {
+    fn a_rollout_round_trips_through_its_form() {
         let strategy: RolloutStrategy = serde_json::from_value(json!({
             "waves": [
                 { "name": "canary", "target": { "clusters": ["a", "b"], "selector": "ring=canary" }, "soak": "10m" },
-                { "name": "eu", "target": { "groups": ["eu"] }, "take": "25%", "maxConcurrency": 2, "approval": true },
+                { "name": "eu", "target": { "groups": ["eu"] }, "maxClusters": "25%", "maxConcurrency": 2, "approval": true },
                 { "name": "rest", "maxFailures": "ten" },
             ],
             "failAfter": "90s",
             "window": { "days": ["mon", "fri"], "from": "22:00", "to": "04:00", "utcOffset": "+01:00" },
         }))
         .unwrap();
-        let (read, rows) = RolloutForm::of(&strategy).strategy().unwrap();
+        let (read, rows) = RolloutForm::from_strategy(&strategy).parse().unwrap();
         assert_eq!((read, rows), (strategy, vec![0, 1, 2]));
-        let nothing = RolloutForm::of(&RolloutStrategy::default());
-        assert_eq!(nothing.strategy().unwrap().0, RolloutStrategy::default());
+        let nothing = RolloutForm::from_strategy(&RolloutStrategy::default());
+        assert_eq!(nothing.parse().unwrap().0, RolloutStrategy::default());
     }
 
     #[test]
     fn days_without_times_are_whole_days() {
         let form = RolloutForm { days: vec!["mon".to_owned()], ..RolloutForm::canary() };
-        let window = form.strategy().unwrap().0.window.unwrap();
+        let window = form.parse().unwrap().0.window.unwrap();
         assert_eq!((window.from.as_str(), window.to.as_str(), window.days.len()), ("00:00", "24:00", 1));
     }
 
     #[test]
-    fn what_most_begin_with_is_sound() {
+    fn the_canary_preset_has_no_findings() {
         assert_eq!(RolloutForm::canary().findings(), []);
     }
 
     #[test]
-    fn a_finding_stands_at_its_field_whatever_rows_are_blank() {
+    fn a_finding_has_the_path_of_its_row_also_after_blank_rows() {
         let mut form = RolloutForm::canary();
         form.waves.insert(1, WaveForm::default());
         form.waves[2].concurrency = "many".to_owned();
         form.from = "22:00".to_owned();
-        let fields = by_field(&form.findings());
+        let fields = findings_by_field(&form.findings());
         assert_eq!(
             fields.keys().map(String::as_str).collect::<Vec<_>>(),
             ["/rollout/to", "/rollout/waves/2/concurrency"]

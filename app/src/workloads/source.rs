@@ -1,12 +1,12 @@
-//! The files of a source on their way in and out of the server.
+//! Conversion and limits of source files in server functions.
 
 use domain::Finding;
 use domain::workload::{Source, SourceFile};
 
-use crate::errors::{Answer, AppError};
+use crate::errors::{AppError, AppResult};
 
-/// Takes the texts out and leaves the names: "are there files?" is still answered.
-pub fn without_texts(source: &mut Source) {
+/// Removes the texts of the files and keeps their names and number.
+pub fn clear_texts(source: &mut Source) {
     match source {
         Source::Yaml { files } => {
             for file in files {
@@ -16,13 +16,14 @@ pub fn without_texts(source: &mut Source) {
     }
 }
 
-/// A source larger than this is refused before it is parsed, in bytes over all its files.
+/// Largest source in bytes over all its files. A larger one is rejected before it is parsed.
 pub const SOURCE_MAX: usize = 1_048_576;
-/// Files of one source at most.
+/// Most files of a source.
 pub const FILES_MAX: usize = 100;
 
-/// The files that have any text, within bounds; line ends as the editor shows them.
-pub fn source_of(files: Vec<SourceFile>) -> Answer<Source> {
+/// Creates a source from the files that are not blank, with line ends normalised to `\n`. Errors: G109 if it exceeds
+/// [`SOURCE_MAX`] or [`FILES_MAX`].
+pub fn create_source(files: Vec<SourceFile>) -> AppResult<Source> {
     let files: Vec<SourceFile> = files
         .into_iter()
         .filter(|file| !file.text.trim().is_empty())
@@ -33,10 +34,10 @@ pub fn source_of(files: Vec<SourceFile>) -> Answer<Source> {
         .collect();
     let size: usize = files.iter().map(|file| file.text.len()).sum();
     if size > SOURCE_MAX || files.len() > FILES_MAX {
-        return Err(AppError::finding(Finding::error(
+        return Err(AppError::from_finding(Finding::error(
             "G109",
-            format!("{} files with {size} bytes are too much for one workload.", files.len()),
-            format!("Keep it under {FILES_MAX} files and {SOURCE_MAX} bytes."),
+            format!("{} files with {size} bytes exceed the limits of one workload.", files.len()),
+            format!("Stay under {FILES_MAX} files and {SOURCE_MAX} bytes."),
         )));
     }
     Ok(Source::Yaml { files })
@@ -51,14 +52,14 @@ mod tests {
     }
 
     #[test]
-    fn a_form_s_line_ends_become_plain_and_empty_files_are_left_out() {
-        let source = source_of(vec![file("a.yaml", "x: 1\r\ny: 2\r\n"), file("b.yaml", "  \n")]).unwrap();
+    fn line_ends_are_normalised_and_empty_files_are_left_out() {
+        let source = create_source(vec![file("a.yaml", "x: 1\r\ny: 2\r\n"), file("b.yaml", "  \n")]).unwrap();
         assert_eq!(source.files(), [file("a.yaml", "x: 1\ny: 2\n")]);
     }
 
     #[test]
-    fn a_source_that_is_too_large_is_refused_before_it_is_read() {
-        let error = source_of(vec![file("a.yaml", &"x".repeat(SOURCE_MAX + 1))]).unwrap_err();
+    fn a_source_that_is_too_large_is_rejected_before_it_is_parsed() {
+        let error = create_source(vec![file("a.yaml", &"x".repeat(SOURCE_MAX + 1))]).unwrap_err();
         assert_eq!(error.findings()[0].code, "G109");
     }
 }

@@ -1,75 +1,75 @@
-//! The wizard: a draft described in steps. Every step is a plain form that works without script.
+//! The wizard: a draft is edited in steps. Each step is a plain form that works without JavaScript.
 //!
-//! # What a step is made of
+//! # Structure of a step
 //!
 //! The page of a step loads the [`Workload`](domain::workload::Workload) and renders one form with the id [`FORM`]:
 //!
 //! ```text
 //! <ActionForm action=action attr:id=wizard::FORM>
 //!     <input type="hidden" name="name" value=name />
-//!     <input type="hidden" name="seen" value=revision />
+//!     <input type="hidden" name="base_revision" value=revision />
 //!     …fields…
 //!     <WizardFoot step=Step::Placement findings=findings busy=action.pending() />
 //! </ActionForm>
 //! ```
 //!
-//! Its server function takes `then: String` beside its fields, stores the draft, and ends with
-//! [`go_on`]`(&name, step, &then)`. The buttons of foot and rail are submit buttons of that form with
-//! `name="then"`: `stay`, `back`, `next`, `review`, `leave`, or the slug of a [`Step`]; so whichever way a person
-//! leaves a step, what stands in its form is stored first. Give `then` a `#[server(default)]`: a tab that uses the same
-//! server function outside the wizard sends none and stays.
+//! Its server function has a parameter `then: String`, stores the draft, and ends with
+//! [`redirect_after`]`(&name, step, &then)`. The buttons of footer and rail are submit buttons of that form with
+//! `name="then"`: `stay`, `back`, `next`, `review`, `leave`, or the slug of a [`WizardStep`]; so the form
+//! is stored before any of them leaves the step. `then` has `#[server(default)]`: a tab that uses the same server function
+//! outside the wizard sends none and stays.
 //!
-//! The frame ([`WizardFramed`]) replaces the rail of rooms by the steps and says what the guard rails found in each.
+//! The frame ([`WizardFrame`]) replaces the main navigation by the steps, with the findings of each step.
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
 
-mod foot;
+mod autosave;
+mod draft_status;
+mod footer;
 mod frame;
-mod keep;
 mod overrides;
 mod placement;
 mod policies;
 mod rail;
 mod rollout;
 mod source;
-mod standing;
 mod step;
 
-pub use foot::WizardFoot;
-pub use frame::WizardFramed;
+pub use footer::WizardFooter;
+pub use frame::WizardFrame;
 pub use overrides::OverridesPage;
 pub use placement::PlacementPage;
 pub use policies::PoliciesPage;
 pub use rollout::RolloutPage;
 pub use source::SourcePage;
-pub use step::Step;
+pub use step::WizardStep;
 
 /// Id of the form of a step; the rail's buttons belong to it.
 pub const FORM: &str = "step";
 
-/// The last line of a step's server function: goes where the pressed button says. `stay` and words that nobody knows
-/// stay: the form shows what was stored, and without script the browser comes back to the page it was on.
+/// The last call of a step's server function: redirects to the target of the pressed button. `stay` and unknown values do not
+/// redirect: without JavaScript the browser returns to the page of the step.
 #[cfg(feature = "ssr")]
-pub fn go_on(name: &str, step: Step, then: &str) {
-    if let Some(path) = step.after(name, then) {
+pub fn redirect_after(name: &str, step: WizardStep, then: &str) {
+    if let Some(path) = step.target_path(name, then) {
         leptos_axum::redirect(&path);
     }
 }
 
-/// The workload that the address names.
-fn named() -> Memo<String> {
+/// The name of the workload in the URL.
+fn workload_name() -> Memo<String> {
     let params = use_params_map();
     Memo::new(move |_| params.read().get("name").unwrap_or_default())
 }
 
-/// The revision of the draft that the form builds on: the one it was made from, then what each save stored.
-fn seen(begin: i64, saved: impl Fn() -> Option<i64> + 'static) -> RwSignal<i64> {
-    let seen = RwSignal::new(begin);
+/// The draft revision that the form is based on: the loaded one, then the one of each save.
+fn track_base_revision(begin: i64, saved: impl Fn() -> Option<i64> + 'static) -> RwSignal<i64> {
+    let base_revision = RwSignal::new(begin);
     Effect::new(move |_| {
         if let Some(revision) = saved() {
-            seen.set(revision);
+            base_revision.set(revision);
         }
     });
-    seen
+    base_revision
 }

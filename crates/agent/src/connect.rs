@@ -1,4 +1,4 @@
-//! Connecting: to the cluster and to the hub, each tried until it answers, neither waiting for the other.
+//! Connections to the cluster and to the hub: each is retried until it answers, independently of the other.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use rand::Rng;
 use tokio_util::sync::CancellationToken;
 
 use crate::link::{Link, LinkError};
-use crate::run::Options;
+use crate::run::AgentOptions;
 
-/// The engine; `None` when cancelled first.
-pub(crate) async fn engine(
+/// Connects the engine to the cluster; `None` if cancelled first.
+pub(crate) async fn connect_engine(
     client: kube::Client,
-    options: &Options,
+    options: &AgentOptions,
     cancel: &CancellationToken,
 ) -> Option<Engine> {
     let connected = async {
@@ -20,7 +20,7 @@ pub(crate) async fn engine(
         loop {
             match Engine::connect(client.clone(), options.engine.clone()).await {
                 Ok(engine) => break engine,
-                Err(error) => backoff.wait("the cluster does not answer", &error).await,
+                Err(error) => backoff.wait("the cluster's API server does not answer", &error).await,
             }
         }
     };
@@ -30,55 +30,60 @@ pub(crate) async fn engine(
     }
 }
 
-/// The hub's incarnation for this run. Cancel safe.
-pub(crate) async fn begin<L: Link>(link: &L, options: &Options) -> i64 {
+/// Starts a session with the hub and returns its incarnation. Cancel safe.
+pub(crate) async fn start_session<L: Link>(link: &L, options: &AgentOptions) -> i64 {
     let mut backoff = Backoff::new(options);
     loop {
-        match link.begin().await {
+        match link.start_session().await {
             Ok(incarnation) => return incarnation,
-            Err(error) => backoff.wait_for(link, "the hub does not answer", &error).await,
+            Err(error) => backoff.wait_or_reachable(link, "the hub does not answer", &error).await,
         }
     }
 }
 
-/// Delays between tries: doubling, bounded, a fifth up or down.
+/// Delays between attempts: doubling, bounded, ±20 %.
 pub(crate) struct Backoff {
     next: Duration,
-    first: Duration,
+    initial: Duration,
     max: Duration,
 }
 
 impl Backoff {
-    pub fn new(options: &Options) -> Self {
-        Self { next: options.retry_first, first: options.retry_first, max: options.retry_max }
+    pub fn new(options: &AgentOptions) -> Self {
+        Self {
+            next: options.retry_initial_delay,
+            initial: options.retry_initial_delay,
+            max: options.retry_max_delay,
+        }
     }
 
     /// The next delay.
-    pub fn delay(&mut self) -> Duration {
+    pub fn next_delay(&mut self) -> Duration {
         let delay = self.next.mul_f64(rand::rng().random_range(0.8..1.2));
         self.next = (self.next * 2).min(self.max);
         delay
     }
 
-    /// It worked: the next trouble begins with the first delay.
+    /// Resets to the first delay, after a success.
     pub fn reset(&mut self) {
-        self.next = self.first;
+        self.next = self.initial;
     }
 
-    /// Logs why, and sleeps: as long as the hub asked for, or longer; but no longer than until it is heard again.
-    pub async fn wait_for<L: Link>(&mut self, link: &L, what: &str, why: &LinkError) {
-        let asked_for = why.retry_after();
-        let delay = self.delay().max(asked_for.unwrap_or_default());
+    /// Logs the error and sleeps: at least for the delay that the hub requested; without such a request, no longer than until
+    /// the hub is reachable again.
+    pub async fn wait_or_reachable<L: Link>(&mut self, link: &L, what: &str, why: &LinkError) {
+        let retry_after = why.retry_after();
+        let delay = self.next_delay().max(retry_after.unwrap_or_default());
         tracing::warn!(error = %why, retry_in = ?delay, "{what}");
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
-            () = link.heard_again(), if asked_for.is_none() => self.reset(),
+            () = link.wait_until_reachable(), if retry_after.is_none() => self.reset(),
         }
     }
 
-    /// Logs why, and sleeps.
+    /// Logs the error and sleeps.
     pub async fn wait(&mut self, what: &str, why: &(dyn std::error::Error + Sync)) {
-        let delay = self.delay();
+        let delay = self.next_delay();
         tracing::warn!(error = %why, retry_in = ?delay, "{what}");
         tokio::time::sleep(delay).await;
     }

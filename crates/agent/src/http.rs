@@ -1,102 +1,102 @@
-//! The link over HTTP: requests in the name of the cluster's certificate, and a stream that says when to ask.
+//! The link over HTTP: requests authenticated by the cluster's certificate, and a stream of desired-state versions.
 //!
-//! The stream carries no data. On every connect of it the whole list is read again, whatever its version: what was
-//! missed, or what a hub restored from a backup wants now, is seen then (P3). Without a stream the list is asked for with
-//! a long question instead.
+//! The stream carries no data. After every connect of it the full desired state is read, whatever its version, which
+//! covers missed notices and a hub restored from a backup (P3). Without a stream the agent uses long polling.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use domain::plan::Effect;
-use domain::report::{ReportAck, ReportBatch, Wants};
-use domain::schema::Written;
+use domain::plan::ClusterPlan;
+use domain::report::{DesiredState, ReportAck, ReportBatch};
+use domain::schema::EncodedSchema;
 use domain::{Digest, PlanId, ReleaseId};
 use rand::Rng as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use wire::agent::Begin;
+use wire::agent::SessionRequest;
 use wire::{AgentClient, AgentError};
 
-use crate::identity::{Identity, JoinError};
-use crate::keep::Keeper;
+use crate::cache::SharedCache;
+use crate::identity::{AgentIdentity, JoinError};
 use crate::link::{Link, LinkError};
 use crate::renewal;
-use crate::run::Options;
+use crate::run::AgentOptions;
 
-/// Even with a stream the version is asked for so often (P6).
-const LOOK_AGAIN: Duration = Duration::from_secs(60);
-/// After a stream that held so long, the next wait is the first again (P20).
-const GOOD: Duration = Duration::from_secs(600);
+/// Polling interval of the version while the stream is open (P6).
+const VERSION_POLL_INTERVAL: Duration = Duration::from_secs(60);
+/// A stream that was open for this long resets the reconnect delay (P20).
+const STABLE_AFTER: Duration = Duration::from_secs(600);
 
-/// How long to wait before connecting again (P20).
+/// Delays between connects of the stream (P20).
 #[derive(Debug, Clone, Copy)]
-pub struct Reconnect {
-    /// The first wait at most; every wait is a random part of it. Doubles.
-    pub first: Duration,
-    /// The longest wait.
+pub struct ReconnectBackoff {
+    /// Upper bound of the first delay; doubles with every attempt. The delay is a random 10–100 % of the bound.
+    pub initial: Duration,
+    /// Largest bound.
     pub max: Duration,
 }
 
-impl Default for Reconnect {
+impl Default for ReconnectBackoff {
     /// Five seconds to a minute.
     fn default() -> Self {
-        Self { first: Duration::from_secs(5), max: Duration::from_secs(60) }
+        Self { initial: Duration::from_secs(5), max: Duration::from_secs(60) }
     }
 }
 
-/// What is known of the stream.
+/// State of the stream.
 #[derive(Debug, Clone, Copy, Default)]
-struct Heard {
-    /// How often it was opened.
-    connects: u64,
+struct StreamState {
+    /// Number of times it was opened.
+    connect_count: u64,
     /// Whether it is open.
-    open: bool,
-    /// The version told last.
+    is_open: bool,
+    /// The version received last.
     version: i64,
 }
 
-/// The link to a hub over HTTP.
+/// The HTTP link to a hub.
 pub struct HttpLink {
     client: watch::Receiver<AgentClient>,
-    heard: watch::Receiver<Heard>,
-    /// The connect after which the whole list was read last.
-    compared: AtomicU64,
+    stream_state: watch::Receiver<StreamState>,
+    /// Value of `connect_count` when the full desired state was last read.
+    last_full_read: AtomicU64,
     tasks: [JoinHandle<()>; 2],
 }
 
 impl HttpLink {
-    /// A link in the name of this identity, which is renewed and kept as long as the link is there.
+    /// A link that authenticates with this identity, and renews and stores its certificate until dropped.
     ///
     /// # Errors
     /// The certificate can't be used.
     pub fn new(
-        identity: Identity,
-        keeper: Keeper,
-        options: &Options,
-        reconnect: Reconnect,
+        identity: AgentIdentity,
+        cache: SharedCache,
+        options: &AgentOptions,
+        reconnect: ReconnectBackoff,
     ) -> Result<Self, JoinError> {
         let (newest, client) = watch::channel(identity.client()?);
-        let (say, heard) = watch::channel(Heard::default());
+        let (stream_state, heard) = watch::channel(StreamState::default());
         let tasks = [
-            tokio::spawn(follow(client.clone(), say, reconnect)),
-            tokio::spawn(renewal::run(identity, keeper, options.clone(), newest)),
+            tokio::spawn(follow_stream(client.clone(), stream_state, reconnect)),
+            tokio::spawn(renewal::run(identity, cache, options.clone(), newest)),
         ];
-        Ok(Self { client, heard, compared: AtomicU64::new(0), tasks })
+        Ok(Self { client, stream_state: heard, last_full_read: AtomicU64::new(0), tasks })
     }
 
     fn client(&self) -> AgentClient {
         self.client.borrow().clone()
     }
 
-    /// Waits until the stream says that there may be something else than `since`; `true` if there is no stream to wait for.
-    async fn until_news(&self, since: i64) -> bool {
-        let mut heard = self.heard.clone();
-        let news =
-            |now: &Heard| !now.open || now.version != since || now.connects != self.compared.load(Relaxed);
-        // A closed channel or too long a silence: look, whatever it is.
-        let _ = tokio::time::timeout(LOOK_AGAIN, heard.wait_for(news)).await;
-        !self.heard.borrow().open
+    /// Waits until the version may differ from `since`, at most [`VERSION_POLL_INTERVAL`]; returns `true` if no stream is open.
+    async fn wait_for_change(&self, since: i64) -> bool {
+        let mut stream = self.stream_state.clone();
+        let changed = |now: &StreamState| {
+            !now.is_open || now.version != since || now.connect_count != self.last_full_read.load(Relaxed)
+        };
+        // After a timeout or on a closed channel the caller polls as well.
+        let _ = tokio::time::timeout(VERSION_POLL_INTERVAL, stream.wait_for(changed)).await;
+        !self.stream_state.borrow().is_open
     }
 }
 
@@ -107,117 +107,122 @@ impl Drop for HttpLink {
 }
 
 impl Link for HttpLink {
-    async fn begin(&self) -> Result<i64, LinkError> {
-        let begin = Begin { version: env!("CARGO_PKG_VERSION").to_owned(), capabilities: Vec::new() };
-        Ok(self.client().begin(&begin).await.map_err(failed)?.incarnation)
+    async fn start_session(&self) -> Result<i64, LinkError> {
+        let request =
+            SessionRequest { version: env!("CARGO_PKG_VERSION").to_owned(), capabilities: Vec::new() };
+        Ok(self.client().start_session(&request).await.map_err(link_error)?.incarnation)
     }
 
-    async fn wants(&self, since: i64) -> Result<Wants, LinkError> {
+    async fn fetch_desired_state(&self, since: i64) -> Result<DesiredState, LinkError> {
         let mut wait = false;
         loop {
-            let connects = self.heard.borrow().connects;
-            let known = if connects == self.compared.load(Relaxed) { since } else { -1 };
-            let mut heard = self.heard.clone();
-            heard.mark_unchanged();
+            let connects = self.stream_state.borrow().connect_count;
+            let known = if connects == self.last_full_read.load(Relaxed) { since } else { -1 };
+            let mut stream = self.stream_state.clone();
+            stream.mark_unchanged();
             let client = self.client();
-            let answer = tokio::select! {
-                answer = client.wants(known, wait) => answer.map_err(failed)?,
-                // The stream opened while a long question was waiting: everything is compared anew.
-                _ = heard.wait_for(|now| wait && now.connects != connects) => { wait = false; continue }
+            let response = tokio::select! {
+                response = client.fetch_desired_state(known, wait) => response.map_err(link_error)?,
+                // The stream opened during a long poll: the full state is read again.
+                _ = stream.wait_for(|now| wait && now.connect_count != connects) => { wait = false; continue }
             };
-            if let Some(list) = answer {
-                self.compared.store(connects, Relaxed);
-                return Ok(list);
+            if let Some(state) = response {
+                self.last_full_read.store(connects, Relaxed);
+                return Ok(state);
             }
-            wait = self.until_news(since).await;
+            wait = self.wait_for_change(since).await;
         }
     }
 
-    async fn bundle(&self, release: ReleaseId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
-        self.client().bundle(release, digest).await.map_err(refused_or_failed)
+    async fn fetch_bundle(&self, release: ReleaseId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
+        self.client().fetch_bundle(release, digest).await.map_err(rejection_or_failure)
     }
 
-    async fn planned_bundle(&self, plan: PlanId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
-        self.client().planned_bundle(plan, digest).await.map_err(refused_or_failed)
+    async fn fetch_planned_bundle(&self, plan: PlanId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
+        self.client().fetch_planned_bundle(plan, digest).await.map_err(rejection_or_failure)
     }
 
-    async fn answer(&self, plan: PlanId, effect: Effect) -> Result<(), LinkError> {
-        match self.client().answer(plan, &effect).await {
-            // The plan is over, or has its answer: nobody waits for this one.
+    async fn submit_cluster_plan(&self, plan: PlanId, effect: ClusterPlan) -> Result<(), LinkError> {
+        match self.client().submit_cluster_plan(plan, &effect).await {
+            // The plan has ended or has this result already.
             Err(error) if error.error.is_not_found() => Ok(()),
-            other => other.map_err(failed),
+            other => other.map_err(link_error),
         }
     }
 
-    async fn report(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
-        self.client().report(&batch).await.map_err(failed)
+    async fn send_reports(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
+        self.client().send_reports(&batch).await.map_err(link_error)
     }
 
-    async fn schema(&self, schema: &Written) -> Result<(), LinkError> {
-        self.client().schema(schema).await.map_err(refused_or_failed)
+    async fn upload_schema(&self, schema: &EncodedSchema) -> Result<(), LinkError> {
+        self.client().upload_schema(schema).await.map_err(rejection_or_failure)
     }
 
-    async fn heartbeat(&self) -> Result<(), LinkError> {
-        self.client().heartbeat().await.map_err(failed)
+    async fn send_heartbeat(&self) -> Result<(), LinkError> {
+        self.client().send_heartbeat().await.map_err(link_error)
     }
 
-    async fn heard_again(&self) {
-        let mut heard = self.heard.clone();
-        let connects = heard.borrow().connects;
-        // The sender lives as long as this link: a closed channel means that the agent ends.
-        let _ = heard.wait_for(|now| now.connects != connects).await;
+    async fn wait_until_reachable(&self) {
+        let mut stream = self.stream_state.clone();
+        let connects = stream.borrow().connect_count;
+        // The sender lives as long as this link: a closed channel means that the agent stops.
+        let _ = stream.wait_for(|now| now.connect_count != connects).await;
     }
 }
 
-fn refused_or_failed(error: AgentError) -> LinkError {
-    if error.error.is_not_found() { LinkError::Refused(error.to_string()) } else { failed(error) }
+fn rejection_or_failure(error: AgentError) -> LinkError {
+    if error.error.is_not_found() { LinkError::Rejected(error.to_string()) } else { link_error(error) }
 }
 
-fn failed(error: AgentError) -> LinkError {
+fn link_error(error: AgentError) -> LinkError {
     match error.retry_after {
-        Some(after) => LinkError::Later { why: error.to_string(), after },
+        Some(after) => LinkError::RetryAfter { message: error.to_string(), delay: after },
         None => LinkError::Unreachable(error.to_string()),
     }
 }
 
-/// Keeps a stream open, for ever.
-async fn follow(mut client: watch::Receiver<AgentClient>, say: watch::Sender<Heard>, reconnect: Reconnect) {
-    let mut most = reconnect.first;
+/// Keeps the stream open: reconnects after every failure and after every renewal of the certificate.
+async fn follow_stream(
+    mut client: watch::Receiver<AgentClient>,
+    state: watch::Sender<StreamState>,
+    reconnect: ReconnectBackoff,
+) {
+    let mut bound = reconnect.initial;
     loop {
         let current = client.borrow_and_update().clone();
-        let mut asked_for = Duration::ZERO;
-        match current.stream().await {
+        let mut retry_after = Duration::ZERO;
+        match current.open_stream().await {
             Ok(mut stream) => {
-                let begun = Instant::now();
+                let connected_at = Instant::now();
                 let (mut opened, mut renewed) = (false, false);
                 while !renewed {
                     tokio::select! {
                         version = stream.next() => {
                             let Some(version) = version else { break };
-                            say.send_modify(|heard| {
-                                heard.connects += u64::from(!opened);
-                                (heard.open, heard.version) = (true, version);
+                            state.send_modify(|stream| {
+                                stream.connect_count += u64::from(!opened);
+                                (stream.is_open, stream.version) = (true, version);
                             });
                             opened = true;
                         }
                         changed = client.changed() => renewed = changed.is_ok(),
                     }
                 }
-                say.send_modify(|heard| heard.open = false);
-                if begun.elapsed() >= GOOD || renewed {
-                    most = reconnect.first;
+                state.send_modify(|stream| stream.is_open = false);
+                if connected_at.elapsed() >= STABLE_AFTER || renewed {
+                    bound = reconnect.initial;
                 }
                 if renewed {
                     continue;
                 }
             }
             Err(error) => {
-                asked_for = error.retry_after.unwrap_or_default();
-                tracing::debug!(%error, "the stream can't be opened");
+                retry_after = error.retry_after.unwrap_or_default();
+                tracing::debug!(%error, "the stream of desired-state versions can't be opened");
             }
         }
-        let wait = most.mul_f64(rand::rng().random_range(0.1..1.0)).max(asked_for);
-        tokio::time::sleep(wait).await;
-        most = (most * 2).min(reconnect.max);
+        let delay = bound.mul_f64(rand::rng().random_range(0.1..1.0)).max(retry_after);
+        tokio::time::sleep(delay).await;
+        bound = (bound * 2).min(reconnect.max);
     }
 }

@@ -1,4 +1,4 @@
-//! Joining: a key made here that never leaves, a token that a person gave, and in the end a certificate.
+//! Joining: the agent generates a key that never leaves it, presents a join token, and receives a certificate.
 
 use std::time::Duration;
 
@@ -6,234 +6,247 @@ use domain::{ClusterId, JoinTokenId, Timestamp};
 use rcgen::{CertificateParams, KeyPair, PublicKeyData as _};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use wire::agent::{Issued, JoinTokenText, Register, Registered};
+use wire::agent::{IssuedCertificate, JoinTokenParts, RegisterRequest, RegisterResponse};
 use wire::{AgentClient, AgentError};
 
+use crate::cache::{CacheError, SharedCache};
 use crate::connect::Backoff;
-use crate::keep::{KeepError, Keeper};
-use crate::run::Options;
+use crate::run::AgentOptions;
 
-const NAME: &str = "identity";
-/// How often an agent that waits for a person asks again.
-const ASK_AGAIN: Duration = Duration::from_secs(10);
+const IDENTITY_ENTRY: &str = "identity";
+/// Polling interval while the registration waits to be accepted.
+const PENDING_POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// With what a cluster joins.
+/// What an agent needs to join.
 #[derive(Debug, Clone)]
-pub struct Invitation {
-    /// The hub's address for agents.
+pub struct JoinConfig {
+    /// The hub's URL for agents.
     pub hub: String,
-    /// The name the cluster should have.
+    /// The name of the cluster.
     pub name: String,
-    /// The token.
-    pub token: JoinTokenText,
+    /// The join token.
+    pub token: JoinTokenParts,
 }
 
-/// Who the agent is, as it is kept.
+/// The agent's identity, as it is stored.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Identity {
-    /// The hub's address.
+pub struct AgentIdentity {
+    /// The hub's URL.
     pub hub: String,
-    /// The token it asked to join with: another token is a reason to join anew.
+    /// The token it joined with: another token makes the agent join again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token: Option<JoinTokenId>,
     /// The private key, PKCS #8 as PEM.
     key: String,
-    /// What the hub gave out for it; nothing while the agent still asks to join.
+    /// The certificate that the hub issued for the key; `None` while the registration is pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    given: Option<Given>,
+    certificate: Option<StoredCertificate>,
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Given {
+struct StoredCertificate {
     cluster: ClusterId,
     certificate: String,
     authority: String,
-    since: Timestamp,
+    issued_at: Timestamp,
     not_after: Timestamp,
 }
 
-impl std::fmt::Debug for Identity {
+impl std::fmt::Debug for AgentIdentity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Identity").field("hub", &self.hub).finish_non_exhaustive()
+        f.debug_struct("AgentIdentity").field("hub", &self.hub).finish_non_exhaustive()
     }
 }
 
 /// Why a cluster does not join.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// There is no certificate, and no token to get one with.
-    #[error("this agent has no certificate that holds: give it a join token")]
+    /// There is no certificate and no join token.
+    #[error("this agent has no valid certificate; start it with a join token")]
     NoToken,
-    /// The hub said no.
-    #[error("the hub says no: {0}")]
-    Refused(String),
-    /// The hub showed an authority that the token does not name.
-    #[error("the hub's authority is not the one that the join token names")]
-    OtherAuthority,
-    /// Key or certificate can't be kept.
+    /// The hub rejected the registration.
+    #[error("the hub rejected the registration: {0}")]
+    Rejected(String),
+    /// The hub's certificate authority is not the one in the token.
+    #[error(
+        "the hub's certificate authority does not match the join token; check --hub, or create a new token"
+    )]
+    AuthorityMismatch,
+    /// The key or certificate can't be stored.
     #[error(transparent)]
-    Keep(#[from] KeepError),
-    /// A key can't be made or used.
+    Cache(#[from] CacheError),
+    /// A key can't be generated, or a key or certificate can't be used.
     #[error("a key or certificate can't be used: {0}")]
     Crypto(String),
 }
 
-impl Identity {
-    /// A new key for this hub.
-    fn make(hub: &str, token: Option<JoinTokenId>) -> Result<Self, JoinError> {
-        let key = KeyPair::generate().map_err(crypto)?;
-        Ok(Self { hub: hub.to_owned(), token, key: key.serialize_pem(), given: None })
+impl AgentIdentity {
+    /// Generates a key for this hub.
+    fn generate(hub: &str, token: Option<JoinTokenId>) -> Result<Self, JoinError> {
+        let key = KeyPair::generate().map_err(crypto_error)?;
+        Ok(Self { hub: hub.to_owned(), token, key: key.serialize_pem(), certificate: None })
     }
 
-    /// What was kept, if it can be read.
-    async fn load(keeper: &Keeper) -> Result<Option<Self>, KeepError> {
-        let kept = keeper.get(NAME).await?;
-        let read = |bytes: Vec<u8>| {
-            let read = serde_json::from_slice(&bytes);
-            read.inspect_err(|_| tracing::warn!("the kept identity can't be read; a new one is made")).ok()
+    /// The stored identity; `None` if there is none or it can't be parsed.
+    async fn load(cache: &SharedCache) -> Result<Option<Self>, CacheError> {
+        let stored = cache.get(IDENTITY_ENTRY).await?;
+        let parse = |bytes: Vec<u8>| {
+            let identity = serde_json::from_slice(&bytes);
+            identity
+                .inspect_err(|_| tracing::warn!("the stored identity can't be parsed and is ignored"))
+                .ok()
         };
-        Ok(kept.and_then(read))
+        Ok(stored.and_then(parse))
     }
 
-    pub(crate) async fn save(&self, keeper: &Keeper) -> Result<(), KeepError> {
-        let bytes = serde_json::to_vec(self).map_err(|error| KeepError::new(NAME, &error))?;
-        keeper.put(NAME, &bytes).await
+    pub(crate) async fn save(&self, cache: &SharedCache) -> Result<(), CacheError> {
+        let bytes = serde_json::to_vec(self).map_err(|error| CacheError::new(IDENTITY_ENTRY, &error))?;
+        cache.put(IDENTITY_ENTRY, &bytes).await
     }
 
-    /// The cluster it speaks for; `None` while it still asks to join.
+    /// The cluster of its certificate; `None` while the registration is pending.
     pub fn cluster(&self) -> Option<ClusterId> {
-        self.given.as_ref().map(|given| given.cluster)
+        self.certificate.as_ref().map(|issued| issued.cluster)
     }
 
-    /// By what its hub is known, wherever it is dialled: SHA-256 of the hub's authority, in hex.
-    pub fn authority(&self) -> Option<String> {
-        self.given.as_ref().and_then(|given| wire::tls::fingerprint(&given.authority))
+    /// Identifies the hub independently of its URL: SHA-256 of the hub's certificate authority, in hex.
+    pub fn authority_fingerprint(&self) -> Option<String> {
+        self.certificate.as_ref().and_then(|issued| wire::tls::certificate_fingerprint(&issued.authority))
     }
 
-    /// When its certificate was given and when it ends.
-    pub(crate) fn life(&self) -> Option<(Timestamp, Timestamp)> {
-        self.given.as_ref().map(|given| (given.since, given.not_after))
+    /// When its certificate was issued and when it expires.
+    pub(crate) fn validity(&self) -> Option<(Timestamp, Timestamp)> {
+        self.certificate.as_ref().map(|issued| (issued.issued_at, issued.not_after))
     }
 
-    /// A request to sign this key, as PEM.
-    fn request(&self) -> Result<String, JoinError> {
-        let key = KeyPair::from_pem(&self.key).map_err(crypto)?;
-        CertificateParams::default().serialize_request(&key).and_then(|csr| csr.pem()).map_err(crypto)
+    /// A certificate signing request for this key, as PEM.
+    fn signing_request(&self) -> Result<String, JoinError> {
+        let key = KeyPair::from_pem(&self.key).map_err(crypto_error)?;
+        CertificateParams::default().serialize_request(&key).and_then(|csr| csr.pem()).map_err(crypto_error)
     }
 
-    /// A new key for the same hub, and the request to sign it.
-    pub(crate) fn successor(&self) -> Result<(Self, String), JoinError> {
-        let next = Self::make(&self.hub, self.token)?;
-        let request = next.request()?;
+    /// A new key for the same hub, and its certificate signing request.
+    pub(crate) fn rotate_key(&self) -> Result<(Self, String), JoinError> {
+        let next = Self::generate(&self.hub, self.token)?;
+        let request = next.signing_request()?;
         Ok((next, request))
     }
 
-    /// SHA-256 of the public key, in hex: what a person compares.
-    fn fingerprint(&self) -> Result<String, JoinError> {
-        let key = KeyPair::from_pem(&self.key).map_err(crypto)?;
+    /// SHA-256 of the public key, in hex, for a person to compare.
+    fn key_fingerprint(&self) -> Result<String, JoinError> {
+        let key = KeyPair::from_pem(&self.key).map_err(crypto_error)?;
         Ok(hex::encode(Sha256::digest(key.subject_public_key_info())))
     }
 
-    pub(crate) fn given(self, issued: Issued, now: Timestamp) -> Self {
-        let Issued { cluster, certificate, authority, not_after } = issued;
-        let given = Some(Given { cluster, certificate, authority, since: now, not_after });
-        Self { given, ..self }
+    pub(crate) fn with_certificate(self, issued: IssuedCertificate, now: Timestamp) -> Self {
+        let IssuedCertificate { cluster, certificate, authority, not_after } = issued;
+        let given = Some(StoredCertificate { cluster, certificate, authority, issued_at: now, not_after });
+        Self { certificate: given, ..self }
     }
 
-    /// A client in the name of this certificate.
+    /// A client that authenticates with this certificate.
     ///
     /// # Errors
-    /// There is none, or it can't be used.
+    /// There is no certificate, or it can't be used.
     pub fn client(&self) -> Result<AgentClient, JoinError> {
-        let given = self.given.as_ref().ok_or(JoinError::NoToken)?;
-        let tls =
-            wire::tls::with_identity(&given.authority, &given.certificate, &self.key).map_err(crypto)?;
-        AgentClient::new(&self.hub, tls).map_err(crypto)
+        let issued = self.certificate.as_ref().ok_or(JoinError::NoToken)?;
+        let tls = wire::tls::identity_config(&issued.authority, &issued.certificate, &self.key)
+            .map_err(crypto_error)?;
+        AgentClient::new(&self.hub, tls).map_err(crypto_error)
     }
 
-    fn holds(&self, now: Timestamp) -> bool {
-        self.given.as_ref().is_some_and(|given| now < given.not_after)
+    fn is_valid_at(&self, now: Timestamp) -> bool {
+        self.certificate.as_ref().is_some_and(|issued| now < issued.not_after)
     }
 }
 
-fn crypto(error: impl std::fmt::Display) -> JoinError {
+fn crypto_error(error: impl std::fmt::Display) -> JoinError {
     JoinError::Crypto(error.to_string())
 }
 
-/// The kept identity while its certificate holds; otherwise joins with the invitation, and asks until it is accepted.
+/// The stored identity if its certificate is valid; otherwise joins with the invitation and polls until accepted.
 ///
 /// # Errors
-/// There is nothing to join with, the hub says no, or the key can't be kept. A hub that does not answer is asked for ever.
+/// There is neither certificate nor invitation, the hub rejects the registration, or the key can't be stored. A hub that
+/// does not answer is retried without limit.
 pub async fn join(
-    keeper: &Keeper,
-    invitation: Option<&Invitation>,
-    options: &Options,
-) -> Result<Identity, JoinError> {
+    cache: &SharedCache,
+    invitation: Option<&JoinConfig>,
+    options: &AgentOptions,
+) -> Result<AgentIdentity, JoinError> {
     let now = || (options.engine.clock)();
-    let kept = Identity::load(keeper).await?;
+    let stored = AgentIdentity::load(cache).await?;
     let Some(invitation) = invitation else {
-        // Also one that is over: the hub will not answer, but the cluster is kept as it was wanted last.
-        return kept.filter(|kept| kept.given.is_some()).ok_or(JoinError::NoToken);
+        // Also an expired one: the hub will reject it, but the agent still applies the last desired state.
+        return stored.filter(|identity| identity.certificate.is_some()).ok_or(JoinError::NoToken);
     };
-    let kept = kept.filter(|kept| kept.hub == invitation.hub && kept.token == Some(invitation.token.id));
-    if let Some(kept) = kept.as_ref().filter(|kept| kept.holds(now())) {
-        return Ok(kept.clone());
+    let stored = stored.filter(|identity| identity.hub == invitation.hub);
+    let stored = stored.filter(|identity| identity.token == Some(invitation.token.id));
+    if let Some(valid) = stored.as_ref().filter(|identity| identity.is_valid_at(now())) {
+        return Ok(valid.clone());
     }
-    let asking = kept.filter(|kept| kept.given.is_none());
-    let identity = match asking {
-        Some(asking) => asking,
+    let pending = stored.filter(|identity| identity.certificate.is_none());
+    let identity = match pending {
+        Some(pending) => pending,
         None => {
-            // Kept before it is shown to anybody: asked again after a crash, it is the same key.
-            let made = Identity::make(&invitation.hub, Some(invitation.token.id))?;
-            made.save(keeper).await?;
-            made
+            // Stored before it is sent, so that an agent that crashed registers again with the same key.
+            let identity = AgentIdentity::generate(&invitation.hub, Some(invitation.token.id))?;
+            identity.save(cache).await?;
+            identity
         }
     };
-    let issued = ask(&identity, invitation, options).await?;
-    if wire::tls::fingerprint(&issued.authority).as_deref() != Some(&invitation.token.authority) {
-        return Err(JoinError::OtherAuthority);
+    let issued = request_certificate(&identity, invitation, options).await?;
+    if wire::tls::certificate_fingerprint(&issued.authority).as_deref() != Some(&invitation.token.authority) {
+        return Err(JoinError::AuthorityMismatch);
     }
-    let joined = identity.given(issued, now());
+    let joined = identity.with_certificate(issued, now());
     joined.client()?;
-    joined.save(keeper).await?;
+    joined.save(cache).await?;
     Ok(joined)
 }
 
-async fn ask(identity: &Identity, invitation: &Invitation, options: &Options) -> Result<Issued, JoinError> {
-    let tls = wire::tls::pinned(&invitation.token.authority).map_err(crypto)?;
-    let client = AgentClient::new(&invitation.hub, tls).map_err(crypto)?;
-    let register = Register {
+async fn request_certificate(
+    identity: &AgentIdentity,
+    invitation: &JoinConfig,
+    options: &AgentOptions,
+) -> Result<IssuedCertificate, JoinError> {
+    let tls = wire::tls::pinned_config(&invitation.token.authority).map_err(crypto_error)?;
+    let client = AgentClient::new(&invitation.hub, tls).map_err(crypto_error)?;
+    let register = RegisterRequest {
         token: invitation.token.to_string(),
         name: invitation.name.clone(),
-        csr: identity.request()?,
+        csr: identity.signing_request()?,
         facts: domain::cluster::ClusterFacts::default(),
     };
-    tracing::info!(key = identity.fingerprint()?, name = invitation.name, "asking to join");
+    tracing::info!(key = identity.key_fingerprint()?, name = invitation.name, "registering with the hub");
     let mut backoff = Backoff::new(options);
     loop {
         let delay = match client.register(&register).await {
-            Ok(Registered::Joined(issued)) => return Ok(issued),
-            Ok(Registered::Pending { fingerprint }) => {
-                tracing::info!(key = fingerprint, "a person has to accept this cluster");
+            Ok(RegisterResponse::Joined(issued)) => return Ok(issued),
+            Ok(RegisterResponse::Pending { fingerprint }) => {
+                tracing::info!(
+                    key = fingerprint,
+                    "the registration waits to be accepted (`flotilla cluster accept`)"
+                );
                 backoff.reset();
-                ASK_AGAIN.min(options.retry_max)
+                PENDING_POLL_INTERVAL.min(options.retry_max_delay)
             }
-            Err(AgentError { error, retry_after: None }) if is_final(&error) => {
-                return Err(JoinError::Refused(error.to_string()));
+            Err(AgentError { error, retry_after: None }) if is_permanent(&error) => {
+                return Err(JoinError::Rejected(error.to_string()));
             }
             Err(AgentError { error, retry_after }) => {
-                tracing::warn!(%error, "the hub does not let this cluster join now");
-                backoff.delay().max(retry_after.unwrap_or_default())
+                tracing::warn!(%error, "the registration failed and will be retried");
+                backoff.next_delay().max(retry_after.unwrap_or_default())
             }
         };
         tokio::time::sleep(delay).await;
     }
 }
 
-/// Whether asking again can't help.
-fn is_final(error: &wire::Error) -> bool {
+/// Whether a retry can't succeed.
+fn is_permanent(error: &wire::Error) -> bool {
     let status = error.problem().map(|problem| problem.status);
     matches!(status, Some(400..=428))
 }

@@ -1,27 +1,27 @@
-//! One cluster's side of Flotilla: pull what the cluster should hold, let the engine make it so, report.
+//! One cluster's side of Flotilla: pull the cluster's desired state, apply it with the engine, report.
 //!
-//! The agent decides nothing. It keeps asking for the whole list of wants, hands bundles to the [`engine`], and hands
-//! the engine's reports to the hub; what is lost on the way is made good by the next whole list or whole report. It
-//! dials out only, and it knows one cluster only. While the hub is away it goes on keeping the cluster as it was wanted
-//! last, also after a restart ([`keep`]).
+//! The agent makes no decisions. It polls the full desired state, passes bundles to the [`connect_engine`], and sends the
+//! engine's reports to the hub; the next full state or full report repairs a lost message. It opens outbound connections
+//! only and serves exactly one cluster. While the hub is unreachable it applies the last desired state, also after a
+//! restart ([`cache`]).
 
-mod asks;
+pub mod cache;
+mod cached_state;
 mod connect;
+mod desired_state;
+mod dry_run_requests;
+mod heartbeat;
 mod http;
 mod identity;
-pub mod keep;
-mod kept;
+mod image_registry;
 mod link;
-mod pulse;
-mod registry;
 mod renewal;
 mod reports;
 mod run;
-mod wants;
 
-pub use engine::{Options as EngineOptions, client as kube_client};
-pub use http::{HttpLink, Reconnect};
-pub use identity::{Identity, Invitation, JoinError, join};
+pub use engine::{Options as EngineOptions, build_client as kube_client};
+pub use http::{HttpLink, ReconnectBackoff};
+pub use identity::{AgentIdentity, JoinConfig, JoinError, join};
+pub use image_registry::{RegistryClient, RegistryScheme};
 pub use link::{Link, LinkError};
-pub use registry::{Registries, Scheme};
-pub use run::{Options, run};
+pub use run::{AgentOptions, run};

@@ -1,84 +1,89 @@
-//! The hub's side of an agent.
+//! The connection from an agent to its hub.
 //!
-//! The agent is the same code wherever it runs; only the link differs: HTTP for an agent in a cluster that the hub can't
-//! reach, a direct call for a cluster that the server itself serves.
+//! All agents run the same code; only the link differs: HTTP for an agent in a cluster that the hub can't reach, a direct
+//! call for a cluster that the server itself serves.
 
 use std::future::Future;
 use std::time::Duration;
 
-use domain::plan::Effect;
-use domain::report::{ReportAck, ReportBatch, Wants};
-use domain::schema::Written;
+use domain::plan::ClusterPlan;
+use domain::report::{DesiredState, ReportAck, ReportBatch};
+use domain::schema::EncodedSchema;
 use domain::{Digest, PlanId, ReleaseId};
 
-/// Why the hub gave no answer.
+/// Why a call to the hub failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The hub can't be reached or does not answer; tried again for ever.
+    /// The hub can't be reached or does not answer; retried without limit.
     #[error("the hub does not answer: {0}")]
     Unreachable(String),
-    /// The hub has no such bundle for this cluster; a newer list of wants will say what is wanted instead.
-    #[error("the hub does not give this bundle out: {0}")]
-    Refused(String),
-    /// The hub wants to be left alone for a while (`Retry-After`).
-    #[error("the hub asks to wait {after:?}: {why}")]
-    Later {
-        /// Why.
-        why: String,
-        /// How long.
-        after: Duration,
+    /// The hub has no such object for this cluster, such as a bundle that a newer desired state no longer names.
+    #[error("the hub rejected the request: {0}")]
+    Rejected(String),
+    /// The hub requested a delay (`Retry-After`).
+    #[error("the hub requested to retry after {delay:?}: {message}")]
+    RetryAfter {
+        /// The hub's message.
+        message: String,
+        /// The delay.
+        delay: Duration,
     },
 }
 
 impl LinkError {
-    /// How long the hub wants to be left alone, if it said so.
+    /// The delay that the hub requested, if any.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Later { after, .. } => Some(*after),
-            Self::Unreachable(_) | Self::Refused(_) => None,
+            Self::RetryAfter { delay: after, .. } => Some(*after),
+            Self::Unreachable(_) | Self::Rejected(_) => None,
         }
     }
 }
 
-/// What an agent asks of the hub. Every call is about the cluster of the link's credential and no other.
+/// The calls of an agent to the hub. Every call concerns only the cluster of the link's credential.
 pub trait Link: Send + Sync + 'static {
-    /// Tells the hub that an agent starts; the answer fences its reports: it is greater than any given to this cluster
-    /// before, by the hub's own counting, so no clock has to be right (P10).
-    fn begin(&self) -> impl Future<Output = Result<i64, LinkError>> + Send;
+    /// Starts a session and returns its incarnation, which fences the agent's reports: the hub counts it up for every
+    /// session of this cluster, so no clock has to be right (P10).
+    fn start_session(&self) -> impl Future<Output = Result<i64, LinkError>> + Send;
 
-    /// The full list of what the cluster should hold, as soon as its version is greater than `since`, or after a while
-    /// (less than a minute) even if nothing changed.
-    fn wants(&self, since: i64) -> impl Future<Output = Result<Wants, LinkError>> + Send;
+    /// The full desired state, as soon as its version is greater than `since`, or after less than a minute even if nothing
+    /// changed.
+    fn fetch_desired_state(&self, since: i64)
+    -> impl Future<Output = Result<DesiredState, LinkError>> + Send;
 
     /// The canonical bytes of a bundle. The caller checks the digest.
-    fn bundle(
+    fn fetch_bundle(
         &self,
         release: ReleaseId,
         digest: &Digest,
     ) -> impl Future<Output = Result<Vec<u8>, LinkError>> + Send;
 
-    /// The canonical bytes of the bundle that a plan's question is about. The caller checks the digest.
-    fn planned_bundle(
+    /// The canonical bytes of the bundle that a plan's dry run needs. The caller checks the digest.
+    fn fetch_planned_bundle(
         &self,
         plan: PlanId,
         digest: &Digest,
     ) -> impl Future<Output = Result<Vec<u8>, LinkError>> + Send;
 
-    /// Answers a plan's question.
-    fn answer(&self, plan: PlanId, effect: Effect) -> impl Future<Output = Result<(), LinkError>> + Send;
+    /// Sends the result of a plan's dry run.
+    fn submit_cluster_plan(
+        &self,
+        plan: PlanId,
+        effect: ClusterPlan,
+    ) -> impl Future<Output = Result<(), LinkError>> + Send;
 
-    /// Hands a batch of reports over.
-    fn report(&self, batch: ReportBatch) -> impl Future<Output = Result<ReportAck, LinkError>> + Send;
+    /// Sends a batch of reports.
+    fn send_reports(&self, batch: ReportBatch) -> impl Future<Output = Result<ReportAck, LinkError>> + Send;
 
-    /// Gives the schema that a report named, because the hub asked for it.
-    fn schema(&self, schema: &Written) -> impl Future<Output = Result<(), LinkError>> + Send;
+    /// Uploads the schema that a report named, because the hub requested it.
+    fn upload_schema(&self, schema: &EncodedSchema) -> impl Future<Output = Result<(), LinkError>> + Send;
 
-    /// Renews the lease: the cluster's API server answers.
-    fn heartbeat(&self) -> impl Future<Output = Result<(), LinkError>> + Send;
+    /// Renews the lease; called only while the cluster's API server answers.
+    fn send_heartbeat(&self) -> impl Future<Output = Result<(), LinkError>> + Send;
 
-    /// Ends when the hub is heard after it was away from now on: who waits to ask again need not wait longer. Never, if
-    /// the link can't tell.
-    fn heard_again(&self) -> impl Future<Output = ()> + Send {
+    /// Completes when the hub becomes reachable again, so that a caller can cut its retry delay short. Never completes if
+    /// the link can't detect that.
+    fn wait_until_reachable(&self) -> impl Future<Output = ()> + Send {
         std::future::pending()
     }
 }

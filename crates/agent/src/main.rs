@@ -1,12 +1,14 @@
-//! `flotilla-agent`: keeps one cluster as its hub wants it, from inside the cluster or beside it.
+//! `run_cli_ok-agent`: reconciles one cluster with its hub, from inside or outside the cluster.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::keep::{Folder, Keeper, Secrets};
-use agent::{EngineOptions, HttpLink, Invitation, Options, Reconnect, Registries, Scheme, join};
+use agent::cache::{DiskCache, SecretCache, SharedCache};
+use agent::{
+    AgentOptions, EngineOptions, HttpLink, JoinConfig, ReconnectBackoff, RegistryClient, RegistryScheme, join,
+};
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 use domain::Timestamp;
@@ -14,16 +16,16 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-/// Where a pod finds its own namespace.
-const OWN_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
-/// Waits between tries of calls to the hub (P20).
-const RETRY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
+/// File with the namespace of the agent's pod.
+const POD_NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+/// First and longest delay between attempts of a call to the hub (P20).
+const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 
-/// Keeps one cluster as its hub wants it.
+/// Reconciles one cluster with the desired state from its hub.
 #[derive(Debug, Parser)]
 #[command(name = "flotilla-agent", version, propagate_version = true)]
 struct Args {
-    /// What is logged, to standard error: a level, or a filter such as `info,engine=debug`
+    /// Log filter for standard error: a level, or directives such as `info,connect_engine=debug`
     #[arg(long, global = true, env = "FLOTILLA_LOG", default_value = "info")]
     log: String,
     #[command(subcommand)]
@@ -32,53 +34,53 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Joins if need be, and serves the cluster until told to end
-    Run(Serve),
-    /// Joins only: ends once there is a certificate
-    Register(Serve),
+    /// Joins the hub if there is no certificate yet, then reconciles the cluster until SIGTERM or SIGINT
+    Run(AgentArgs),
+    /// Joins the hub and exits once the certificate is issued
+    Register(AgentArgs),
 }
 
-/// How registries are asked.
+/// How image registries are queried.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Ask {
-    /// Over TLS
+enum RegistryAccess {
+    /// HTTPS
     Https,
-    /// Without, in a closed network
+    /// Plain HTTP, for a closed network
     Http,
-    /// Not at all
+    /// No queries
     Off,
 }
 
 #[derive(Debug, clap::Args)]
-struct Serve {
-    /// The hub's address for agents, such as https://flotilla.example.com:4601
+struct AgentArgs {
+    /// URL of the hub's listener for agents, such as https://flotilla.example.com:4601
     #[arg(long, env = "FLOTILLA_HUB", value_name = "URL")]
     hub: Option<String>,
-    /// The name the cluster should have
+    /// Name of the cluster
     #[arg(long, env = "FLOTILLA_CLUSTER", value_name = "NAME")]
     name: Option<String>,
-    /// The join token; better in FLOTILLA_JOIN_TOKEN or a file, where others can't see it
+    /// Join token; prefer FLOTILLA_JOIN_TOKEN or --token-file, which the process list does not show
     #[arg(long, env = "FLOTILLA_JOIN_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     token: Option<String>,
-    /// A file with the join token; need not be there once the cluster has joined
+    /// File with the join token; may be missing once the cluster has joined
     #[arg(long, env = "FLOTILLA_JOIN_TOKEN_FILE", value_name = "FILE", conflicts_with = "token")]
     token_file: Option<PathBuf>,
-    /// Keep key, certificate and what the cluster should hold in this folder, not in Secrets of the cluster
+    /// Directory for key, certificate and cached desired state, instead of Secrets of the cluster
     #[arg(long, env = "FLOTILLA_STATE", value_name = "DIR")]
     state: Option<PathBuf>,
-    /// The agent's own namespace, for its Secrets [default: the pod's]
+    /// Namespace of the agent's Secrets [default: the pod's]
     #[arg(long, env = "FLOTILLA_NAMESPACE", value_name = "NAME")]
     namespace: Option<String>,
-    /// The cluster's kubeconfig, when not run inside it
+    /// Kubeconfig of the cluster, if the agent runs outside it
     #[arg(long, env = "FLOTILLA_KUBECONFIG", value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig [default: its current one]
+    /// Context of the kubeconfig [default: its current context]
     #[arg(long, requires = "kubeconfig", value_name = "NAME")]
     context: Option<String>,
-    /// How to ask registries whether images are there when somebody plans a publish
+    /// How to check, during a plan, that images exist in their registries
     #[arg(long, env = "FLOTILLA_REGISTRIES", value_name = "HOW", default_value = "https")]
-    registries: Ask,
-    /// Apply and remove in the name of this service account, `namespace/name`
+    registries: RegistryAccess,
+    /// Service account to impersonate when applying and deleting objects, `namespace/name`
     #[arg(long, env = "FLOTILLA_IMPERSONATE", value_name = "NAMESPACE/NAME")]
     impersonate: Option<String>,
 }
@@ -88,7 +90,10 @@ fn main() -> ExitCode {
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            #[expect(clippy::print_stderr, reason = "the last words of a command line belong there")]
+            #[expect(
+                clippy::print_stderr,
+                reason = "the final error of a command line goes to standard error"
+            )]
             {
                 eprintln!("flotilla-agent: {error:#}");
             }
@@ -98,66 +103,69 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<()> {
-    let filter =
-        EnvFilter::try_new(&args.log).with_context(|| format!("--log {:?} is no filter", args.log))?;
+    let filter = EnvFilter::try_new(&args.log)
+        .with_context(|| format!("--log {:?} is not a valid filter", args.log))?;
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         match args.command {
             Command::Run(serve) => Box::pin(serve.run()).await,
-            Command::Register(serve) => serve.register().await.map(drop),
+            Command::Register(serve) => serve.join_only().await.map(drop),
         }
     })
 }
 
-impl Serve {
+impl AgentArgs {
     async fn run(self) -> anyhow::Result<()> {
-        let config = self.config().await?;
-        let mut options = self.options(&config)?;
-        let cancel = ended();
+        let config = self.kube_config().await?;
+        let mut options = self.agent_options(&config)?;
+        let cancel = shutdown_token();
         let identity = tokio::select! {
-            identity = self.joined(&options) => identity?,
+            identity = self.join_hub(&options) => identity?,
             () = cancel.cancelled() => return Ok(()),
         };
-        let keeper = options.keep.clone().context("there is a place to keep things")?;
-        options.engine.hub = identity.authority().unwrap_or_default();
-        options.registries = self.registries();
-        let link = HttpLink::new(identity, keeper, &options, Reconnect::default())?;
-        let client = agent::kube_client(self.acting(config)?)?;
+        let cache = options.cache.clone().context("no cache is configured")?;
+        options.engine.hub = identity.authority_fingerprint().unwrap_or_default();
+        options.registries = self.registry_client();
+        let link = HttpLink::new(identity, cache, &options, ReconnectBackoff::default())?;
+        let client = agent::kube_client(self.with_impersonation(config)?)?;
         agent::run(link, client, options, cancel).await;
         Ok(())
     }
 
-    /// Without anything to trust registries by, nothing is known of images; the rest of the work does not need it.
-    fn registries(&self) -> Option<Arc<Registries>> {
-        let made = Registries::over(match self.registries {
-            Ask::Https => Scheme::Https,
-            Ask::Http => Scheme::Http,
-            Ask::Off => return None,
+    /// Without trusted root certificates the agent runs, but image availability stays unknown.
+    fn registry_client(&self) -> Option<Arc<RegistryClient>> {
+        let registries = RegistryClient::new(match self.registries {
+            RegistryAccess::Https => RegistryScheme::Https,
+            RegistryAccess::Http => RegistryScheme::Http,
+            RegistryAccess::Off => return None,
         });
-        made.map(Arc::new).inspect_err(|error| tracing::warn!(%error, "registries can't be asked")).ok()
+        let registries = registries.map(Arc::new);
+        registries
+            .inspect_err(|error| tracing::warn!(%error, "images can't be checked in their registries"))
+            .ok()
     }
 
-    async fn register(self) -> anyhow::Result<agent::Identity> {
+    async fn join_only(self) -> anyhow::Result<agent::AgentIdentity> {
         let options = match &self.state {
-            Some(_) => self.options_without_cluster()?,
-            None => self.options(&self.config().await?)?,
+            Some(_) => self.disk_options()?,
+            None => self.agent_options(&self.kube_config().await?)?,
         };
-        self.joined(&options).await
+        self.join_hub(&options).await
     }
 
-    async fn joined(&self, options: &Options) -> anyhow::Result<agent::Identity> {
-        let keeper = options.keep.as_ref().context("there is a place to keep things")?;
-        let identity = join(keeper, self.invitation()?.as_ref(), options).await?;
+    async fn join_hub(&self, options: &AgentOptions) -> anyhow::Result<agent::AgentIdentity> {
+        let cache = options.cache.as_ref().context("no cache is configured")?;
+        let identity = join(cache, self.join_config()?.as_ref(), options).await?;
         if let Some(cluster) = identity.cluster() {
             tracing::info!(%cluster, hub = identity.hub, "this cluster has joined");
         }
         Ok(identity)
     }
 
-    /// With what to join; `None` when nothing was given, and a certificate has to be there.
-    fn invitation(&self) -> anyhow::Result<Option<Invitation>> {
+    /// `None` without a join token; a stored certificate is required then.
+    fn join_config(&self) -> anyhow::Result<Option<JoinConfig>> {
         let text = match (&self.token, &self.token_file) {
             (Some(text), _) => text.clone(),
             (None, Some(file)) => match std::fs::read_to_string(file) {
@@ -172,12 +180,12 @@ impl Serve {
         }
         let token = text.parse()?;
         let (Some(hub), Some(name)) = (&self.hub, &self.name) else {
-            bail!("to join, --hub and --name are needed beside the token");
+            bail!("to join, --hub and --name are required in addition to the join token");
         };
-        Ok(Some(Invitation { hub: hub.trim_end_matches('/').to_owned(), name: name.clone(), token }))
+        Ok(Some(JoinConfig { hub: hub.trim_end_matches('/').to_owned(), name: name.clone(), token }))
     }
 
-    async fn config(&self) -> anyhow::Result<kube::Config> {
+    async fn kube_config(&self) -> anyhow::Result<kube::Config> {
         let Some(file) = &self.kubeconfig else {
             return Ok(kube::Config::infer().await?);
         };
@@ -186,49 +194,49 @@ impl Serve {
         Ok(kube::Config::from_custom_kubeconfig(read, &options).await?)
     }
 
-    /// The configuration with which objects are applied: in somebody else's name, if that was asked for.
-    fn acting(&self, mut config: kube::Config) -> anyhow::Result<kube::Config> {
+    /// The configuration for applying objects, with impersonation if requested.
+    fn with_impersonation(&self, mut config: kube::Config) -> anyhow::Result<kube::Config> {
         if let Some(account) = &self.impersonate {
             let Some((namespace, name)) = account.split_once('/') else {
-                bail!("--impersonate {account:?} is no service account; write namespace/name");
+                bail!("--impersonate {account:?} is not a service account; write it as namespace/name");
             };
             config.auth_info.impersonate = Some(format!("system:serviceaccount:{namespace}:{name}"));
         }
         Ok(config)
     }
 
-    fn options(&self, config: &kube::Config) -> anyhow::Result<Options> {
+    fn agent_options(&self, config: &kube::Config) -> anyhow::Result<AgentOptions> {
         if self.state.is_some() {
-            return self.options_without_cluster();
+            return self.disk_options();
         }
-        let own = || std::fs::read_to_string(OWN_NAMESPACE).ok().map(|text| text.trim().to_owned());
+        let own = || std::fs::read_to_string(POD_NAMESPACE_FILE).ok().map(|text| text.trim().to_owned());
         let namespace = self.namespace.clone().or_else(own);
-        let namespace = namespace.context("outside a pod, --state or --namespace is needed")?;
+        let namespace = namespace.context("outside a pod, --state or --namespace is required")?;
         let client = kube::Client::try_from(config.clone())?;
-        Ok(options(Keeper::new(Secrets::new(client, &namespace))))
+        Ok(options_with_cache(SharedCache::new(SecretCache::new(client, &namespace))))
     }
 
-    fn options_without_cluster(&self) -> anyhow::Result<Options> {
-        let folder = self.state.as_ref().context("--state is needed")?;
-        Ok(options(Keeper::new(Folder::open(folder)?)))
+    fn disk_options(&self) -> anyhow::Result<AgentOptions> {
+        let folder = self.state.as_ref().context("--state is required")?;
+        Ok(options_with_cache(SharedCache::new(DiskCache::open(folder)?)))
     }
 }
 
-fn options(keeper: Keeper) -> Options {
-    let mut options = Options::new(EngineOptions::new(now));
-    options.keep = Some(keeper);
-    (options.retry_first, options.retry_max) = RETRY;
+fn options_with_cache(cache: SharedCache) -> AgentOptions {
+    let mut options = AgentOptions::new(EngineOptions::new(now));
+    options.cache = Some(cache);
+    (options.retry_initial_delay, options.retry_max_delay) = RETRY_DELAYS;
     options
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system clock")]
+#[expect(clippy::disallowed_methods, reason = "the only place that reads the system clock")]
 fn now() -> Timestamp {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    let elapsed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Cancelled by SIGTERM from who runs it, or SIGINT from the keyboard.
-fn ended() -> CancellationToken {
+/// A token that SIGTERM or SIGINT cancels.
+fn shutdown_token() -> CancellationToken {
     let cancel = CancellationToken::new();
     let cancelled = cancel.clone();
     tokio::spawn(async move {
@@ -257,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_definition_is_valid() {
         Args::command().debug_assert();
     }
 }

@@ -1,5 +1,5 @@
-//! The agent's life: connect to the cluster, take up what it should hold, then pull, drive, keep, report and pulse side
-//! by side until told to stop.
+//! The agent's main loop: connect to the cluster, restore the cached desired state, then pull, reconcile, cache, report
+//! and renew the lease concurrently until cancelled.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -9,85 +9,85 @@ use engine::Engine;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::keep::Keeper;
+use crate::cache::SharedCache;
+use crate::image_registry::RegistryClient;
 use crate::link::Link;
-use crate::registry::Registries;
-use crate::{asks, connect, kept, pulse, reports, wants};
+use crate::{cached_state, connect, desired_state, dry_run_requests, heartbeat, reports};
 
-/// How an agent runs.
+/// Settings of an agent.
 #[derive(Debug, Clone)]
-pub struct Options {
-    /// The engine's own settings.
+pub struct AgentOptions {
+    /// Settings of the engine.
     pub engine: engine::Options,
-    /// How often the lease is renewed: a third of the cluster's lease.
-    pub heartbeat: Duration,
-    /// First delay after a failed call; doubles up to [`Options::retry_max`], ±20 %.
-    pub retry_first: Duration,
-    /// Longest delay between tries.
-    pub retry_max: Duration,
-    /// Where the agent keeps what its cluster should hold, so that it goes on healing after a restart without its hub.
-    /// `None` for an agent inside the server: there the hub is never away.
-    pub keep: Option<Keeper>,
-    /// Whom to ask whether images are there, when a plan is made (G204). `None` for an agent inside the server: its network
-    /// is not the cluster's, and nothing that a person writes into a manifest should make the server call a host.
-    pub registries: Option<Arc<Registries>>,
+    /// Interval of lease renewals: a third of the cluster's lease.
+    pub heartbeat_interval: Duration,
+    /// Delay after the first failed call; doubles up to [`AgentOptions::retry_max_delay`], ±20 %.
+    pub retry_initial_delay: Duration,
+    /// Longest delay between attempts.
+    pub retry_max_delay: Duration,
+    /// Persistent cache of the desired state, so that an agent restarted without its hub still reverts drift. `None` for
+    /// an agent inside the server, where the hub is always reachable.
+    pub cache: Option<SharedCache>,
+    /// Client that checks during a plan that images exist (G204). `None` for an agent inside the server: its network is
+    /// not the cluster's, and text in a manifest must not make the server call a host.
+    pub registries: Option<Arc<RegistryClient>>,
 }
 
-impl Options {
-    /// The defaults: a lease of a minute, tries from a quarter of a second to half a minute apart.
+impl AgentOptions {
+    /// The defaults: a heartbeat every 20 s, retry delays from 250 ms to 30 s.
     pub fn new(engine: engine::Options) -> Self {
         Self {
             engine,
-            heartbeat: Duration::from_secs(20),
-            retry_first: Duration::from_millis(250),
-            retry_max: Duration::from_secs(30),
-            keep: None,
+            heartbeat_interval: Duration::from_secs(20),
+            retry_initial_delay: Duration::from_millis(250),
+            retry_max_delay: Duration::from_secs(30),
+            cache: None,
             registries: None,
         }
     }
 }
 
-/// What the parts of a running agent share.
-pub(crate) struct Agent<L> {
+/// State shared by the tasks of a running agent.
+pub(crate) struct AgentContext<L> {
     pub link: L,
     pub engine: Engine,
-    pub options: Options,
-    /// Version of the newest list of wants the agent has.
-    pub wants_version: AtomicI64,
-    /// The hub has a newer list than that: whoever waits for one should ask again.
-    pub newer_wants: Notify,
+    pub options: AgentOptions,
+    /// Version of the newest desired state received; -1 before the first.
+    pub desired_state_version: AtomicI64,
+    /// Signals that the hub has a newer version: a waiting request is repeated.
+    pub newer_desired_state: Notify,
 }
 
-/// Serves one cluster until `cancel`. A cluster or hub that does not answer is tried again for ever.
-pub async fn run<L: Link>(link: L, client: kube::Client, options: Options, cancel: CancellationToken) {
-    let Some(engine) = connect::engine(client, &options, &cancel).await else {
+/// Serves one cluster until `cancel`. Retries an unreachable cluster or hub without limit.
+pub async fn run<L: Link>(link: L, client: kube::Client, options: AgentOptions, cancel: CancellationToken) {
+    let Some(engine) = connect::connect_engine(client, &options, &cancel).await else {
         return;
     };
-    let (before, kept) = match &options.keep {
-        Some(keeper) => kept::restore(keeper).await,
+    let (cached, writer) = match &options.cache {
+        Some(cache) => cached_state::restore_state(cache).await,
         None => Default::default(),
     };
-    let agent = Arc::new(Agent {
+    let agent = Arc::new(AgentContext {
         link,
         engine: engine.clone(),
         options,
-        wants_version: AtomicI64::new(-1),
-        newer_wants: Notify::new(),
+        desired_state_version: AtomicI64::new(-1),
+        newer_desired_state: Notify::new(),
     });
-    let (keep, newest) = watch::channel(None);
-    let (lists, asked) = watch::channel(None);
-    let parts = async {
+    let (cache_updates, newest) = watch::channel(None);
+    let (desired_states, requests) = watch::channel(None);
+    let tasks = async {
         tokio::join!(
             engine.run(cancel.clone()),
-            wants::run(&agent, before, keep, lists),
-            asks::run(&agent, asked),
-            kept::run(&agent.options, kept, newest),
+            desired_state::run(&agent, cached, cache_updates, desired_states),
+            dry_run_requests::run(&agent, requests),
+            cached_state::run(&agent.options, writer, newest),
             reports::run(&agent),
-            pulse::run(&agent),
+            heartbeat::run(&agent),
         )
     };
     tokio::select! {
-        _ = parts => {}
+        _ = tasks => {}
         () = cancel.cancelled() => {}
     }
 }

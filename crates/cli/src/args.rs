@@ -1,42 +1,42 @@
-//! The command line's grammar: what is common to all commands, and the table of the commands.
+//! The grammar of the command line: global flags and the list of commands.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    apply, cluster, completion, context, delete, diagnose, events, explain, get, group, history, keep, login,
-    plan, publish, rollback, rollout, status, sync, unpublish, validate, version,
+    apply, cluster, completion, context, delete, diagnose, events, explain, get, group, history, login, plan,
+    publish, retain, rollback, rollout, status, sync, unpublish, validate, version,
 };
 
 const AFTER_HELP: &str = "\
-A first time:
+First steps:
   flotilla login http://127.0.0.1:4600
   flotilla apply -f ./guestbook --clusters eu-1,us-1
   flotilla plan guestbook
   flotilla publish guestbook --wait
   flotilla status guestbook
 
-Exit codes: 0 done, 1 failed, 2 wrong command line, 3 refused by a guard rail, 4 some clusters failed, 5 the wait timed out, 6 the plan is stale.";
+Exit codes: 0 done, 1 failed, 2 wrong command line, 3 rejected by a guard rail, 4 some clusters failed, 5 the wait timed out, 6 the plan is stale.";
 
 /// Publish Kubernetes workloads to many clusters and keep them there.
 #[derive(Parser)]
 #[command(name = "flotilla", version, after_help = AFTER_HELP, max_term_width = 110)]
 pub struct Cli {
     #[command(flatten)]
-    pub globals: Globals,
+    pub globals: GlobalArgs,
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// Which server.
+/// Flags that select the server.
 #[derive(Args, Default)]
 #[command(next_help_heading = "Server")]
-pub struct Globals {
+pub struct GlobalArgs {
     /// Address of the server
     #[arg(long, global = true, env = "FLOTILLA_SERVER", value_name = "URL")]
     pub server: Option<String>,
-    /// API token; better in FLOTILLA_TOKEN or the context file, where other users of the machine can't see it
+    /// API token; prefer FLOTILLA_TOKEN or the context file, because other users of the machine can see command lines
     #[arg(long, global = true, env = "FLOTILLA_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub token: Option<String>,
     /// Context of the context file to use instead of the current one
@@ -47,76 +47,76 @@ pub struct Globals {
     pub config: Option<PathBuf>,
 }
 
-impl Globals {
-    /// The server that was named; an empty variable names none.
+impl GlobalArgs {
+    /// The address of the server; an empty variable counts as not set.
     pub fn server(&self) -> Option<&str> {
-        given(self.server.as_ref())
+        non_empty(self.server.as_ref())
     }
 
-    /// The token that was given.
+    /// The API token; an empty variable counts as not set.
     pub fn token(&self) -> Option<&str> {
-        given(self.token.as_ref())
+        non_empty(self.token.as_ref())
     }
 
-    /// The context that was named.
+    /// The name of the context; an empty variable counts as not set.
     pub fn context(&self) -> Option<&str> {
-        given(self.context.as_ref())
+        non_empty(self.context.as_ref())
     }
 
-    /// Whether nothing of the context file is needed.
+    /// Whether server and token are set without a context, so that the context file is not read.
     pub fn is_complete(&self) -> bool {
         self.server().is_some() && self.token().is_some() && self.context().is_none()
     }
 
-    /// Where the server was named.
-    pub fn server_origin(&self) -> &'static str {
+    /// The flag or variable that sets the address of the server.
+    pub fn server_source(&self) -> &'static str {
         let environment = std::env::var("FLOTILLA_SERVER").ok();
         if environment.as_deref().map(str::trim) == self.server() { "FLOTILLA_SERVER" } else { "--server" }
     }
 
-    /// The context file that was named.
+    /// The path of the context file, if it is set.
     pub fn config(&self) -> Option<&Path> {
         self.config.as_deref()
     }
 }
 
-fn given(text: Option<&String>) -> Option<&str> {
+fn non_empty(text: Option<&String>) -> Option<&str> {
     text.map(|text| text.trim()).filter(|text| !text.is_empty())
 }
 
 /// The commands.
 #[derive(Subcommand)]
 pub enum Command {
-    Apply(apply::Apply),
-    Plan(plan::Plan),
-    Diff(plan::Diff),
-    Publish(publish::Publish),
-    Status(status::Status),
-    Get(get::Get),
-    Sync(sync::Sync),
-    Keep(keep::Keep),
-    Unpublish(unpublish::Unpublish),
-    Delete(delete::Delete),
-    History(history::History),
-    Rollback(rollback::Rollback),
-    /// Look at a publish on its way through waves, and say how it goes on
+    Apply(apply::ApplyArgs),
+    Plan(plan::PlanArgs),
+    Diff(plan::DiffArgs),
+    Publish(publish::PublishArgs),
+    Status(status::StatusArgs),
+    Get(get::GetArgs),
+    Sync(sync::SyncArgs),
+    Retain(retain::RetainArgs),
+    Unpublish(unpublish::UnpublishArgs),
+    Delete(delete::DeleteArgs),
+    History(history::HistoryArgs),
+    Rollback(rollback::RollbackArgs),
+    /// Show a rollout and its waves, and control it
     #[command(subcommand)]
-    Rollout(rollout::Rollout),
-    Events(events::Events),
-    /// Look at clusters, label them, and close them to new workloads
+    Rollout(rollout::RolloutCommand),
+    Events(events::EventsArgs),
+    /// List, join, label and cordon clusters
     #[command(subcommand)]
-    Cluster(cluster::Cluster),
+    Cluster(cluster::ClusterCommand),
     /// Named sets of clusters
     #[command(subcommand)]
-    Group(group::Group),
-    /// Say why something is as it is
+    Group(group::GroupCommand),
+    /// Explain a decision
     #[command(subcommand)]
-    Explain(explain::Explain),
-    Diagnose(diagnose::Diagnose),
-    Validate(validate::Validate),
-    Login(login::Login),
+    Explain(explain::ExplainCommand),
+    Diagnose(diagnose::DiagnoseArgs),
+    Validate(validate::ValidateArgs),
+    Login(login::LoginArgs),
     Context(context::ContextArgs),
-    Completion(completion::Completion),
+    Completion(completion::CompletionArgs),
     Version(version::VersionArgs),
 }
 
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_grammar_is_sound() {
+    fn the_command_definitions_are_valid() {
         Cli::command().debug_assert();
     }
 
@@ -140,7 +140,7 @@ mod tests {
             "unpublish",
             "delete",
             "sync",
-            "keep",
+            "retain",
             "status",
             "rollout",
             "history",
@@ -154,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_variable_names_no_server() {
-        let globals = Globals { server: Some("  ".into()), ..Globals::default() };
+    fn an_empty_variable_counts_as_no_server() {
+        let globals = GlobalArgs { server: Some("  ".into()), ..GlobalArgs::default() };
         assert_eq!(globals.server(), None);
     }
 }

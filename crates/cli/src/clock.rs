@@ -1,13 +1,13 @@
-//! The one place that asks what time it is: ages in tables are by this machine's clock.
+//! The only reader of the system clock. Ages in tables are relative to the clock of this machine.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use domain::Timestamp;
 
-/// Now, by this machine's clock.
+/// The current time of this machine.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the command line has no other clock, and only shows ages by it"
+    reason = "the command line has no other clock, and uses it only to show ages"
 )]
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,11 +1,11 @@
 //! The commands, one file each.
 
 use crate::args::{Cli, Command};
-use crate::exit::Exit;
-use crate::failure::{Failure, Told};
-use crate::nearest::nearest;
-use crate::output::Out;
-use crate::remote::Remote;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, FailureReport};
+use crate::nearest::find_nearest;
+use crate::output::Printer;
 
 pub mod apply;
 pub mod cluster;
@@ -18,10 +18,10 @@ pub mod explain;
 pub mod get;
 pub mod group;
 pub mod history;
-pub mod keep;
 pub mod login;
 pub mod plan;
 pub mod publish;
+pub mod retain;
 pub mod rollback;
 pub mod rollout;
 pub mod status;
@@ -30,46 +30,50 @@ pub mod unpublish;
 pub mod validate;
 pub mod version;
 
-/// What a command is about: for "did you mean".
-pub enum Subject {
+/// The resource that a command names, for "Did you mean …?" hints.
+pub enum CommandTarget {
     Workload(String),
     Cluster(String),
-    Nothing,
+    Unspecified,
 }
 
-/// Runs the command and says how it ended.
-pub async fn run(cli: Cli, out: &mut Out) -> Exit {
+/// Runs the command and returns the exit status.
+pub async fn run(cli: Cli, out: &mut Printer) -> ExitStatus {
     let Cli { globals, command } = cli;
     let (failure, remote, subject) = match command {
-        Command::Validate(command) => (command.run(out), None, Subject::Nothing),
-        Command::Completion(command) => (command.run(), None, Subject::Nothing),
-        Command::Login(command) => (command.run(&globals, out).await, None, Subject::Nothing),
-        Command::Context(command) => (command.run(&globals, out), None, Subject::Nothing),
-        Command::Version(command) => (command.run(&globals, out).await, None, Subject::Nothing),
-        command => match Remote::connect(&globals, out) {
+        Command::Validate(command) => (command.run(out), None, CommandTarget::Unspecified),
+        Command::Completion(command) => (command.run(), None, CommandTarget::Unspecified),
+        Command::Login(command) => (command.run(&globals, out).await, None, CommandTarget::Unspecified),
+        Command::Context(command) => (command.run(&globals, out), None, CommandTarget::Unspecified),
+        Command::Version(command) => (command.run(&globals, out).await, None, CommandTarget::Unspecified),
+        command => match ServerConnection::connect(&globals, out) {
             Ok(remote) => {
-                let subject = subject(&command);
-                (remotely(command, &remote, out).await, Some(remote), subject)
+                let subject = command_target(&command);
+                (run_on_server(command, &remote, out).await, Some(remote), subject)
             }
-            Err(failure) => (Err(failure), None, Subject::Nothing),
+            Err(failure) => (Err(failure), None, CommandTarget::Unspecified),
         },
     };
     match failure {
         Ok(exit) => exit,
-        Err(failure) => tell(failure, remote.as_ref(), subject, out).await,
+        Err(failure) => report_failure(failure, remote.as_ref(), subject, out).await,
     }
 }
 
-/// The names after `--clusters`. An unset variable in a script must not mean every cluster: a flag without a name is an
-/// error with this hint.
-fn named(clusters: &[String], hint: &str) -> Result<Vec<String>, Failure> {
+/// The names of `--clusters`. An unset variable in a script must not select every cluster: an empty name is an error
+/// with this hint.
+fn parse_cluster_names(clusters: &[String], hint: &str) -> Result<Vec<String>, Failure> {
     if clusters.iter().any(|name| name.trim().is_empty()) {
-        return Err(Failure::usage("--clusters holds an empty name.", hint));
+        return Err(Failure::usage("--clusters contains an empty name.", hint));
     }
     Ok(clusters.iter().map(|name| name.trim().to_owned()).collect())
 }
 
-async fn remotely(command: Command, remote: &Remote, out: &mut Out) -> Result<Exit, Failure> {
+async fn run_on_server(
+    command: Command,
+    remote: &ServerConnection,
+    out: &mut Printer,
+) -> Result<ExitStatus, Failure> {
     match command {
         Command::Apply(command) => command.run(remote, out).await,
         Command::Plan(command) => command.run(remote, out).await,
@@ -78,7 +82,7 @@ async fn remotely(command: Command, remote: &Remote, out: &mut Out) -> Result<Ex
         Command::Status(command) => command.run(remote, out).await,
         Command::Get(command) => command.run(remote, out).await,
         Command::Sync(command) => command.run(remote, out).await,
-        Command::Keep(command) => command.run(remote, out).await,
+        Command::Retain(command) => command.run(remote, out).await,
         Command::Unpublish(command) => command.run(remote, out).await,
         Command::Delete(command) => command.run(remote, out).await,
         Command::History(command) => command.run(remote, out).await,
@@ -93,52 +97,59 @@ async fn remotely(command: Command, remote: &Remote, out: &mut Out) -> Result<Ex
         | Command::Completion(_)
         | Command::Login(_)
         | Command::Context(_)
-        | Command::Version(_) => Ok(Exit::Done),
+        | Command::Version(_) => Ok(ExitStatus::Success),
     }
 }
 
-fn subject(command: &Command) -> Subject {
-    let workload = |name: &str| Subject::Workload(name.to_owned());
+fn command_target(command: &Command) -> CommandTarget {
+    let workload = |name: &str| CommandTarget::Workload(name.to_owned());
     match command {
         Command::Plan(command) => workload(&command.workload),
         Command::Diff(command) => workload(&command.workload),
         Command::Publish(command) => workload(&command.workload),
-        Command::Status(status::Status { workload: Some(name), .. }) => workload(name),
+        Command::Status(status::StatusArgs { workload: Some(name), .. }) => workload(name),
         Command::Sync(command) => workload(&command.workload),
-        Command::Keep(command) => workload(&command.workload),
+        Command::Retain(command) => workload(&command.workload),
         Command::Unpublish(command) => workload(&command.workload),
         Command::Delete(command) => workload(&command.workload),
         Command::History(command) => workload(&command.workload),
         Command::Rollback(command) => workload(command.workload()),
         Command::Rollout(command) => workload(command.workload()),
-        Command::Explain(explain::Explain::Placement(command)) => workload(&command.workload),
-        Command::Get(command) => command.subject(),
-        Command::Diagnose(command) => command.subject(),
-        Command::Cluster(command) => command.subject(),
-        _ => Subject::Nothing,
+        Command::Explain(explain::ExplainCommand::Placement(command)) => workload(&command.workload),
+        Command::Get(command) => command.target(),
+        Command::Diagnose(command) => command.target(),
+        Command::Cluster(command) => command.target(),
+        _ => CommandTarget::Unspecified,
     }
 }
 
-async fn tell(failure: Failure, remote: Option<&Remote>, subject: Subject, out: &Out) -> Exit {
+async fn report_failure(
+    failure: Failure,
+    remote: Option<&ServerConnection>,
+    subject: CommandTarget,
+    out: &Printer,
+) -> ExitStatus {
     let not_found = matches!(&failure, Failure::Wire(error) if error.is_not_found());
-    let Some(mut told) = failure.told(remote) else { return Exit::Done };
+    let Some(mut report) = failure.into_report(remote) else { return ExitStatus::Success };
     if let (true, Some(remote)) = (not_found, remote) {
-        suggest(&mut told, remote, &subject).await;
+        suggest_name(&mut report, remote, &subject).await;
     }
-    out.failure(&told);
-    told.exit
+    out.print_failure(&report);
+    report.exit
 }
 
-/// Adds the nearest name to "there is no such thing", as far as that can be found out.
-async fn suggest(told: &mut Told, remote: &Remote, subject: &Subject) {
+/// Adds the nearest existing name to a not-found error, if the names can be listed.
+async fn suggest_name(report: &mut FailureReport, remote: &ServerConnection, subject: &CommandTarget) {
     let (name, names, list) = match subject {
-        Subject::Workload(name) => (name, get::workload_names(remote).await, "flotilla get workloads"),
-        Subject::Cluster(name) => (name, cluster::names(remote).await, "flotilla get clusters"),
-        Subject::Nothing => return,
+        CommandTarget::Workload(name) => {
+            (name, get::list_workload_names(remote).await, "flotilla get workloads")
+        }
+        CommandTarget::Cluster(name) => (name, cluster::list_names(remote).await, "flotilla get clusters"),
+        CommandTarget::Unspecified => return,
     };
     let names = names.unwrap_or_default();
-    told.hint = match nearest(name, names.iter().map(String::as_str)) {
+    report.hint = match find_nearest(name, names.iter().map(String::as_str)) {
         Some(near) => format!("Did you mean {near:?}?"),
-        None => format!("\"{list}\" lists what there is."),
+        None => format!("\"{list}\" lists all names."),
     };
 }

@@ -1,4 +1,4 @@
-//! A workload definition file: name, namespace, clusters and where the manifests are, in one small file (R-1).
+//! A workload definition file: name, namespace, clusters and the paths of the manifests in one small file (R-1).
 //!
 //! ```yaml
 //! name: guestbook
@@ -11,7 +11,7 @@
 //!   orphan: [{kind: PersistentVolumeClaim}]
 //! rollout:
 //!   waves:
-//!   - {name: canary, take: 1, soak: 10m}
+//!   - {name: canary, maxClusters: 1, soak: 10m}
 //!   - {name: rest, maxConcurrency: 25%}
 //! ```
 
@@ -23,50 +23,50 @@ use domain::rollout::RolloutStrategy;
 use serde::Deserialize;
 
 use crate::failure::Failure;
-use crate::placement::Where;
+use crate::placement::PlacementArgs;
 
-/// A definition is a few lines long; anything larger is a manifest.
-const LARGEST: u64 = 64 << 10;
+/// Upper limit of a definition, in bytes; a larger file is a manifest.
+const MAX_FILE_BYTES: u64 = 64 << 10;
 
-/// The contents of the file. Flags win over it.
+/// The contents of the file. Flags take precedence.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Definition {
+pub struct WorkloadDefinition {
     /// Name of the workload.
     pub name: Option<String>,
     /// Namespace for objects that name none.
     pub namespace: Option<String>,
     #[serde(rename = "type")]
     kind: Option<String>,
-    clusters: Option<Names>,
+    clusters: Option<NameList>,
     selector: Option<String>,
-    exclude: Option<Names>,
-    payload: Names,
+    exclude: Option<NameList>,
+    payload: NameList,
     /// Whether it is an addon.
     pub addon: Option<bool>,
-    /// How a publish spreads over the clusters; left out, as it was.
+    /// The rollout strategy; if absent, the strategy of the draft stays.
     pub rollout: Option<RolloutStrategy>,
-    /// How it is kept, policy by policy; those not named stay as they are.
+    /// Policies by name; a policy that is absent stays as in the draft.
     #[serde(default)]
     pub policies: serde_json::Map<String, serde_json::Value>,
 }
 
-/// One or many: a list, or text with commas.
+/// One or more names: a list, or text separated by commas.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Names {
+enum NameList {
     Text(String),
     List(Vec<String>),
 }
 
-impl Default for Names {
+impl Default for NameList {
     fn default() -> Self {
         Self::List(Vec::new())
     }
 }
 
-impl Names {
-    fn list(&self) -> Vec<String> {
+impl NameList {
+    fn to_names(&self) -> Vec<String> {
         match self {
             Self::Text(text) => text.split(',').map(|part| part.trim().to_owned()).collect(),
             Self::List(list) => list.clone(),
@@ -74,11 +74,12 @@ impl Names {
     }
 }
 
-impl Definition {
-    /// The definition that the one path names, if it is one: a map with a payload, and no Kubernetes object.
+impl WorkloadDefinition {
+    /// Reads the definition if there is exactly one path and its file is a definition: a map with a payload that is no
+    /// Kubernetes object.
     pub fn read(paths: &[PathBuf]) -> Result<Option<Self>, Failure> {
         let [path] = paths else { return Ok(None) };
-        let Some(text) = small_file(path) else { return Ok(None) };
+        let Some(text) = read_small_file(path) else { return Ok(None) };
         let begins = |key: &str| text.lines().any(|line| line.starts_with(key));
         if !begins("payload:") || begins("apiVersion:") || begins("kind:") {
             return Ok(None);
@@ -90,24 +91,24 @@ impl Definition {
                 "It has name, namespace, type, clusters or selector, exclude, rollout, policies, and payload (a file or folder).",
             )
         })?;
-        read.checked(path).map(Some)
+        read.validate(path).map(Some)
     }
 
-    fn checked(self, path: &Path) -> Result<Self, Failure> {
+    fn validate(self, path: &Path) -> Result<Self, Failure> {
         let kind = self.kind.as_deref().unwrap_or("Yaml").to_ascii_lowercase();
         if kind == "helm" {
             return Err(Failure::new(
-                format!("{} asks for a Helm chart, which is not taken yet.", path.display()),
+                format!("{} names a Helm chart, which is not supported yet.", path.display()),
                 "Render it first: helm template NAME CHART | flotilla apply --name NAME -f -",
             ));
         }
         if !matches!(&*kind, "yaml" | "k8syaml" | "nativeyaml") {
             return Err(Failure::new(
-                format!("{} has the type {kind:?}, which is not known.", path.display()),
-                "The type is Yaml; it may be left out.",
+                format!("{} has the unknown type {kind:?}.", path.display()),
+                "The only type is Yaml; it is optional.",
             ));
         }
-        if self.payload.list().iter().all(String::is_empty) {
+        if self.payload.to_names().iter().all(String::is_empty) {
             return Err(Failure::new(
                 format!("{} has an empty payload.", path.display()),
                 "Name the file or folder of the manifests, relative to this file.",
@@ -116,27 +117,27 @@ impl Definition {
         Ok(self)
     }
 
-    /// The paths of the manifests, which are relative to the definition.
-    pub fn payload(&self, path: &Path) -> Vec<PathBuf> {
+    /// The paths of the manifests, resolved relative to the definition.
+    pub fn payload_paths(&self, path: &Path) -> Vec<PathBuf> {
         let base = path.parent().unwrap_or(Path::new("."));
-        self.payload.list().into_iter().filter(|one| !one.is_empty()).map(|one| base.join(one)).collect()
+        self.payload.to_names().into_iter().filter(|one| !one.is_empty()).map(|one| base.join(one)).collect()
     }
 
-    /// Where it says the workload belongs.
-    pub fn placement(&self) -> Where {
-        Where {
-            clusters: self.clusters.as_ref().map(Names::list),
+    /// The placement flags that the file stands for.
+    pub fn placement_args(&self) -> PlacementArgs {
+        PlacementArgs {
+            clusters: self.clusters.as_ref().map(NameList::to_names),
             selector: self.selector.clone(),
             all_clusters: false,
-            exclude: self.exclude.as_ref().map(Names::list),
+            exclude: self.exclude.as_ref().map(NameList::to_names),
         }
     }
 }
 
-fn small_file(path: &Path) -> Option<String> {
-    let meta = std::fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= LARGEST)?;
+fn read_small_file(path: &Path) -> Option<String> {
+    let meta = std::fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= MAX_FILE_BYTES)?;
     let mut text = String::with_capacity(usize::try_from(meta.len()).unwrap_or_default());
-    File::open(path).ok()?.take(LARGEST).read_to_string(&mut text).ok()?;
+    File::open(path).ok()?.take(MAX_FILE_BYTES).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
@@ -144,61 +145,63 @@ fn small_file(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Option<Definition>, String> {
+    fn read_definition(text: &str) -> Result<Option<WorkloadDefinition>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("workload.yaml");
         std::fs::write(&path, text).unwrap();
-        Definition::read(&[path]).map_err(|failure| {
-            let told = failure.told(None).unwrap();
-            format!("{} {}", told.message, told.hint)
+        WorkloadDefinition::read(&[path]).map_err(|failure| {
+            let report = failure.into_report(None).unwrap();
+            format!("{} {}", report.message, report.hint)
         })
     }
 
     #[test]
     fn r1_a_definition_names_workload_clusters_and_payload() {
         let text = "name: shop\nnamespace: web\ntype: Yaml\nclusters: eu-1, us-1\npayload: ./manifests\n";
-        let read = read(text).unwrap().unwrap();
+        let read = read_definition(text).unwrap().unwrap();
         assert_eq!((read.name.as_deref(), read.namespace.as_deref()), (Some("shop"), Some("web")));
-        assert_eq!(read.placement().clusters.unwrap(), ["eu-1", "us-1"]);
-        assert_eq!(read.payload(Path::new("x/workload.yaml")), [PathBuf::from("x/./manifests")]);
+        assert_eq!(read.placement_args().clusters.unwrap(), ["eu-1", "us-1"]);
+        assert_eq!(read.payload_paths(Path::new("x/workload.yaml")), [PathBuf::from("x/./manifests")]);
     }
 
     #[test]
     fn a_definition_names_policies() {
         let text = "payload: x\npolicies:\n  prune: false\n  ignore:\n  - object: {kind: Deployment}\n    paths: [$.spec.replicas]\n";
-        let read = read(text).unwrap().unwrap();
-        let policies = domain::policy::Policies::default().with(&read.policies).unwrap();
+        let read = read_definition(text).unwrap().unwrap();
+        let policies = domain::policy::Policies::default().with_values(&read.policies).unwrap();
         assert!(!policies.prune);
         assert_eq!(policies.ignore[0].paths, ["$.spec.replicas"]);
     }
 
     #[test]
     fn a_definition_names_the_waves_of_its_rollout() {
-        let text = "payload: x\nrollout:\n  failAfter: 30s\n  waves:\n  - {name: canary, take: 1, soak: 10m}\n  - name: rest\n    maxConcurrency: 25%\n";
-        let rollout = read(text).unwrap().unwrap().rollout.unwrap();
+        let text = "payload: x\nrollout:\n  failAfter: 30s\n  waves:\n  - {name: canary, maxClusters: 1, soak: 10m}\n  - name: rest\n    maxConcurrency: 25%\n";
+        let rollout = read_definition(text).unwrap().unwrap().rollout.unwrap();
         assert_eq!((rollout.waves.len(), rollout.fail_after_millis()), (2, 30_000));
-        let slip = read("payload: x\nrollout:\n  waves:\n  - {name: canary, soaks: 10m}\n").unwrap_err();
+        let slip =
+            read_definition("payload: x\nrollout:\n  waves:\n  - {name: canary, soaks: 10m}\n").unwrap_err();
         assert!(slip.contains("soaks"), "{slip}");
     }
 
     #[test]
-    fn r1_lists_are_taken_too() {
-        let read =
-            read("clusters: [a, b]\nexclude: [c]\npayload:\n- one.yaml\n- two.yaml\n").unwrap().unwrap();
-        assert_eq!(read.placement().clusters.unwrap(), ["a", "b"]);
-        assert_eq!(read.payload(Path::new("workload.yaml")).len(), 2);
+    fn r1_lists_are_accepted() {
+        let read = read_definition("clusters: [a, b]\nexclude: [c]\npayload:\n- one.yaml\n- two.yaml\n")
+            .unwrap()
+            .unwrap();
+        assert_eq!(read.placement_args().clusters.unwrap(), ["a", "b"]);
+        assert_eq!(read.payload_paths(Path::new("workload.yaml")).len(), 2);
     }
 
     #[test]
-    fn r1_what_is_not_understood_is_refused_and_said() {
-        assert!(read("type: Helm\npayload: ./x.tar.gz\n").unwrap_err().contains("helm template"));
-        assert!(read("cluster: a\npayload: x\n").unwrap_err().contains("cluster"));
-        assert!(read("payload:\nname: x\n").is_err());
+    fn r1_an_unknown_type_or_field_is_rejected_with_its_name() {
+        assert!(read_definition("type: Helm\npayload: ./x.tar.gz\n").unwrap_err().contains("helm template"));
+        assert!(read_definition("cluster: a\npayload: x\n").unwrap_err().contains("cluster"));
+        assert!(read_definition("payload:\nname: x\n").is_err());
     }
 
     #[test]
-    fn a_manifest_is_no_definition() {
-        assert!(read("apiVersion: v1\nkind: ConfigMap\npayload: x\n").unwrap().is_none());
-        assert!(read("a: 1\n").unwrap().is_none());
+    fn a_manifest_is_not_a_definition() {
+        assert!(read_definition("apiVersion: v1\nkind: ConfigMap\npayload: x\n").unwrap().is_none());
+        assert!(read_definition("a: 1\n").unwrap().is_none());
     }
 }

@@ -1,46 +1,46 @@
-//! The exit codes, which scripts compare (`product.md` F.3).
+//! The exit codes, which scripts compare.
 
 use std::process::ExitCode;
 
-/// How the command ended.
+/// How the command exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// Done as asked.
-    Done,
+pub enum ExitStatus {
+    /// Success.
+    Success,
     /// It failed.
     Failed,
     /// The command line itself is wrong; clap uses the same number.
     Usage,
-    /// A guard rail refused.
-    Refused,
-    /// Some clusters failed, and nothing is on its way any more.
+    /// Rejected by a guard rail.
+    Rejected,
+    /// Some clusters failed, and no cluster is in progress.
     Partial,
-    /// The wait was over before the clusters were.
+    /// The timeout of the wait expired.
     TimedOut,
-    /// The plan is not what would be published now.
-    Stale,
-    /// Ctrl-C: 128 and the number of the signal, as shells count.
+    /// The plan is stale: a publish would now do something else.
+    StalePlan,
+    /// Ctrl-C: 128 plus the number of the signal, as in shells.
     Interrupted,
 }
 
-impl Exit {
-    /// The number.
+impl ExitStatus {
+    /// The exit code.
     pub const fn code(self) -> u8 {
         match self {
-            Self::Done => 0,
+            Self::Success => 0,
             Self::Failed => 1,
             Self::Usage => 2,
-            Self::Refused => 3,
+            Self::Rejected => 3,
             Self::Partial => 4,
             Self::TimedOut => 5,
-            Self::Stale => 6,
+            Self::StalePlan => 6,
             Self::Interrupted => 130,
         }
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ExitStatus> for ExitCode {
+    fn from(exit: ExitStatus) -> Self {
         Self::from(exit.code())
     }
 }

@@ -1,29 +1,29 @@
-//! Why a command failed: what, where and why in one sentence, and what to do in the next.
+//! Why a command failed: a message (what, where, why) and a hint (what to do).
 
 use std::io;
 
 use domain::Finding;
 
-use crate::exit::Exit;
-use crate::output::summary;
-use crate::remote::Remote;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
+use crate::output::count_findings;
 
 /// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// Said in our own words.
-    Told(Box<Told>),
-    /// Said by the server, or by the way to it.
+    /// A failure of the command line itself.
+    Report(Box<FailureReport>),
+    /// An error of the server or of the connection.
     Wire(wire::Error),
-    /// Whoever read our output has gone; that is no failure (`flotilla events | head`).
-    Pipe,
+    /// The reader of stdout is gone, which is no failure (`run_cli events | head`).
+    StdoutClosed,
 }
 
-/// A failure in words.
+/// A failure as it is printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct FailureReport {
     /// The exit code.
-    pub exit: Exit,
+    pub exit: ExitStatus,
     /// What, where and why.
     pub message: String,
     /// What to do; may be empty.
@@ -33,75 +33,75 @@ pub struct Told {
 }
 
 impl Failure {
-    /// A failure with its sentence and what to do.
+    /// A failure with exit code 1.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::with(Exit::Failed, message, hint)
+        Self::build(ExitStatus::Failed, message, hint)
     }
 
-    /// The command line asks for something that makes no sense.
+    /// A failure with exit code 2: the command line is wrong.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::with(Exit::Usage, message, hint)
+        Self::build(ExitStatus::Usage, message, hint)
     }
 
-    /// A wait ended otherwise than asked for.
-    pub fn ending(exit: Exit, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::with(exit, message, hint)
+    /// A failure with this exit code.
+    pub fn with_exit(exit: ExitStatus, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::build(exit, message, hint)
     }
 
-    fn with(exit: Exit, message: impl Into<String>, hint: impl Into<String>) -> Self {
+    fn build(exit: ExitStatus, message: impl Into<String>, hint: impl Into<String>) -> Self {
         let (message, hint) = (message.into(), hint.into());
-        Self::Told(Box::new(Told { exit, message, hint, findings: Vec::new() }))
+        Self::Report(Box::new(FailureReport { exit, message, hint, findings: Vec::new() }))
     }
 
-    /// The words for people; `remote` is where the call went. `None` when there is nobody to tell.
-    pub fn told(self, remote: Option<&Remote>) -> Option<Told> {
+    /// The failure as it is printed; `remote` is the called server. `None` if stdout is closed.
+    pub fn into_report(self, remote: Option<&ServerConnection>) -> Option<FailureReport> {
         match self {
-            Self::Told(told) => Some(*told),
-            Self::Pipe => None,
-            Self::Wire(error) => Some(of_wire(error, remote)),
+            Self::Report(report) => Some(*report),
+            Self::StdoutClosed => None,
+            Self::Wire(error) => Some(wire_report(error, remote)),
         }
     }
 }
 
-fn of_wire(error: wire::Error, remote: Option<&Remote>) -> Told {
+fn wire_report(error: wire::Error, remote: Option<&ServerConnection>) -> FailureReport {
     let exit = match error {
-        wire::Error::BadServer(_) | wire::Error::BadToken => Exit::Usage,
-        _ if error.code() == "PlanStale" => Exit::Stale,
-        _ if !error.findings().is_empty() => Exit::Refused,
-        _ => Exit::Failed,
+        wire::Error::InvalidServerUrl(_) | wire::Error::InvalidToken => ExitStatus::Usage,
+        _ if error.code() == "PlanStale" => ExitStatus::StalePlan,
+        _ if !error.findings().is_empty() => ExitStatus::Rejected,
+        _ => ExitStatus::Failed,
     };
     let message = match &error {
-        wire::Error::Unreachable { server, why } => {
+        wire::Error::Unreachable { server, cause: why } => {
             format!("The server at {server} can't be reached: {why}.")
         }
         error if error.code() == "ConfirmationNeeded" => {
-            "Not published: it would take the workload from many clusters. Say how many with --confirm."
+            "Not published: it would remove the workload from many clusters. Confirm their number with --confirm."
                 .to_owned()
         }
-        // The findings are printed one by one; their first need not be repeated.
+        // The findings are printed separately.
         error if !error.findings().is_empty() => {
-            format!("Refused by the guard rails: {}.", summary(error.findings()))
+            format!("Rejected by the guard rails: {}.", count_findings(error.findings()))
         }
         other => other.to_string(),
     };
-    let hint = hint(&error, remote);
-    Told { exit, message, hint, findings: error.findings().to_vec() }
+    let hint = wire_hint(&error, remote);
+    FailureReport { exit, message, hint, findings: error.findings().to_vec() }
 }
 
-fn hint(error: &wire::Error, remote: Option<&Remote>) -> String {
-    let origin = remote.map(Remote::origin).unwrap_or_default();
+fn wire_hint(error: &wire::Error, remote: Option<&ServerConnection>) -> String {
+    let origin = remote.map(ServerConnection::address_source).unwrap_or_default();
     match error {
         wire::Error::Unreachable { .. } => {
             format!(
                 "Is it running, and is the address right? The address comes from {origin}; --server, FLOTILLA_SERVER or \"flotilla login\" set another one."
             )
         }
-        wire::Error::NotUnderstood { .. } => {
+        wire::Error::InvalidResponse { .. } => {
             format!("Is this the address of a Flotilla server? It comes from {origin}.")
         }
-        error if error.is_unauthenticated() => remote.map(Remote::sign_in_hint).unwrap_or_default(),
+        error if error.is_unauthenticated() => remote.map(ServerConnection::sign_in_hint).unwrap_or_default(),
         error if error.code() == "Changed" => {
-            "Somebody else changed it in between; look at it and run this again.".to_owned()
+            "It was changed concurrently; check the change and run this again.".to_owned()
         }
         error if error.code() == "Busy" => "Nothing was stored; run this again in a moment.".to_owned(),
         _ => String::new(),
@@ -114,11 +114,11 @@ impl From<wire::Error> for Failure {
     }
 }
 
-/// Only writing our own output gives plain IO errors; reading files says more.
+/// Plain IO errors come from writing the output only; errors of reading files carry a message of their own.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::Pipe;
+            return Self::StdoutClosed;
         }
         Self::new(format!("The output can't be written: {error}."), "")
     }

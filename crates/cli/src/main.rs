@@ -1,21 +1,21 @@
-//! `flotilla`: the command line, one of the three equal ways in (S0-3). It knows the wire and the domain, nothing else:
-//! what it decides itself (guard rails of `validate`, the shape of names) it decides with the server's own code.
+//! `run_cli`: the command line, one of the three equal interfaces (S0-3). It depends on `wire` and `domain` only: what it
+//! decides locally (guard rails of `validate`, syntax of names) is decided by the code that the server runs.
 //!
-//! Machine output and what was asked for goes to stdout; everything said to people on the way goes to stderr.
+//! The requested output goes to stdout; progress, notes and errors go to stderr.
 
 mod args;
 mod clock;
 mod commands;
 mod config;
+mod connection;
 mod definition;
 mod exit;
 mod failure;
-mod follow;
 mod nearest;
 mod output;
 mod placement;
-mod remote;
 mod source;
+mod wait;
 
 use std::process::ExitCode;
 
@@ -24,6 +24,6 @@ use clap::Parser;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let cli = args::Cli::parse();
-    let mut out = output::Out::new();
+    let mut out = output::Printer::new();
     commands::run(cli, &mut out).await.into()
 }

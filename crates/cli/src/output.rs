@@ -1,30 +1,30 @@
-//! Everything that is printed passes here: formats, tables, colours, and the cleaning of text from elsewhere.
+//! All output: formats, tables, colours, and the sanitizing of foreign text.
 //!
-//! Colour only on a terminal and without `NO_COLOR`; control characters never.
+//! Colours are used only on a terminal without `NO_COLOR`; control characters are never printed.
 
 use std::io::{self, IsTerminal, Write};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::failure::{Failure, Told};
+use crate::failure::{Failure, FailureReport};
 
-mod clean;
+mod colour;
 mod findings;
-mod paint;
+mod sanitize;
 mod table;
 
-pub use clean::clean;
-pub use findings::{few, summary};
-pub use paint::{Colour, Paint, of_state};
+pub use colour::{Colour, ColourMode, state_colour};
+pub use findings::{count_findings, join_names};
+pub use sanitize::sanitize;
 pub use table::Table;
 
-/// The noun in the number that `count` asks for.
-pub fn plural(count: usize, noun: &str) -> String {
+/// The noun in singular or plural, by `count`.
+pub fn pluralize(count: usize, noun: &str) -> String {
     if count == 1 { noun.to_owned() } else { format!("{noun}s") }
 }
 
-/// How an answer is printed.
+/// Output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people
@@ -32,80 +32,80 @@ pub enum Format {
     Table,
     /// For people, with more columns
     Wide,
-    /// For programs: the API's own words
+    /// For programs: as in the API
     Json,
     /// The same as YAML
     Yaml,
 }
 
-/// The flag for the format.
+/// The flag of the output format.
 #[derive(Debug, Clone, Copy, Default, Args)]
-pub struct Output {
-    /// How to print it
+pub struct OutputArgs {
+    /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
 }
 
 impl Format {
-    /// Whether programs read it.
+    /// Whether the format is for programs.
     pub const fn is_machine(self) -> bool {
         matches!(self, Self::Json | Self::Yaml)
     }
 }
 
-/// The two streams.
-pub struct Out {
-    on_stdout: Paint,
-    on_stderr: Paint,
-    /// Columns of the terminal on stdout; `None` when it is none.
+/// The output streams of the process.
+pub struct Printer {
+    on_stdout: ColourMode,
+    on_stderr: ColourMode,
+    /// Columns of the terminal on stdout; `None` without a terminal.
     width: Option<u16>,
 }
 
-impl Out {
+impl Printer {
     /// The streams of this process.
     pub fn new() -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let terminal = io::stdout().is_terminal();
         Self {
-            on_stdout: Paint::new(terminal && !plain),
-            on_stderr: Paint::new(io::stderr().is_terminal() && !plain),
-            width: terminal.then(columns).flatten(),
+            on_stdout: ColourMode::new(terminal && !plain),
+            on_stderr: ColourMode::new(io::stderr().is_terminal() && !plain),
+            width: terminal.then(terminal_columns).flatten(),
         }
     }
 
-    /// Whether colours are wanted on stdout.
-    pub const fn paint(&self) -> Paint {
+    /// Whether stdout is coloured.
+    pub const fn stdout_colours(&self) -> ColourMode {
         self.on_stdout
     }
 
-    /// Whether colours are wanted on stderr.
-    pub const fn paint_notes(&self) -> Paint {
+    /// Whether stderr is coloured.
+    pub const fn stderr_colours(&self) -> ColourMode {
         self.on_stderr
     }
 
-    /// Prints a line that was asked for.
-    pub fn line(&self, text: &str) -> Result<(), Failure> {
+    /// Prints a line on stdout.
+    pub fn print_line(&self, text: &str) -> Result<(), Failure> {
         Ok(writeln!(io::stdout().lock(), "{text}")?)
     }
 
-    /// Prints a table, or `nothing` to people when it has no row.
-    pub fn table(&self, table: &Table, nothing: &str) -> Result<(), Failure> {
+    /// Prints a table on stdout, or `nothing` on stderr if the table has no row.
+    pub fn print_table(&self, table: &Table, nothing: &str) -> Result<(), Failure> {
         if table.is_empty() {
-            self.note(nothing);
+            self.print_note(nothing);
             return Ok(());
         }
         Ok(io::stdout().lock().write_all(table.render(self.width, self.on_stdout).as_bytes())?)
     }
 
-    /// Prints a value for programs.
-    pub fn value(&self, value: &impl Serialize, format: Format) -> Result<(), Failure> {
+    /// Prints a value on stdout in a format for programs.
+    pub fn print_value(&self, value: &impl Serialize, format: Format) -> Result<(), Failure> {
         let text = match format {
             Format::Yaml => serde_saphyr::to_string(value).map_err(|error| error.to_string()),
             _ => serde_json::to_string_pretty(value).map_err(|error| error.to_string()),
         };
         let text =
-            text.map_err(|why| Failure::new(format!("The answer can't be written as text: {why}."), ""))?;
+            text.map_err(|why| Failure::new(format!("The response can't be serialized: {why}."), ""))?;
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
         if !text.ends_with('\n') {
@@ -115,62 +115,62 @@ impl Out {
     }
 
     /// Prints one of a stream of values: JSON on one line, or one YAML document.
-    pub fn streamed(&self, value: &impl Serialize, format: Format) -> Result<(), Failure> {
+    pub fn print_streamed(&self, value: &impl Serialize, format: Format) -> Result<(), Failure> {
         if format == Format::Yaml {
-            self.line("---")?;
-            return self.value(value, format);
+            self.print_line("---")?;
+            return self.print_value(value, format);
         }
         let text = serde_json::to_string(value)
-            .map_err(|why| Failure::new(format!("The answer can't be written as text: {why}."), ""))?;
-        self.line(&text)?;
+            .map_err(|why| Failure::new(format!("The response can't be serialized: {why}."), ""))?;
+        self.print_line(&text)?;
         Ok(io::stdout().lock().flush()?)
     }
 
-    /// Tells people something on the way.
-    pub fn note(&self, text: &str) {
-        // Nobody may be listening on stderr, and that is no reason to stop.
-        let _ = writeln!(io::stderr().lock(), "{}", clean(text));
+    /// Prints a note on stderr.
+    pub fn print_note(&self, text: &str) {
+        // A closed stderr is no failure.
+        let _ = writeln!(io::stderr().lock(), "{}", sanitize(text));
     }
 
-    /// Warns people.
-    pub fn warn(&self, text: &str) {
-        let _ = writeln!(io::stderr().lock(), "{} {}", self.on_stderr.yellow("warning:"), clean(text));
+    /// Prints a warning on stderr.
+    pub fn print_warning(&self, text: &str) {
+        let _ = writeln!(io::stderr().lock(), "{} {}", self.on_stderr.yellow("warning:"), sanitize(text));
     }
 
-    /// Tells people why it failed.
-    pub fn failure(&self, told: &Told) {
+    /// Prints findings, message and hint of a failure on stderr.
+    pub fn print_failure(&self, report: &FailureReport) {
         let paint = self.on_stderr;
-        let mut text = findings::render(&told.findings, &str::to_owned, paint);
-        text.push_str(&format!("{} {}\n", paint.red("error:"), clean(&told.message)));
-        if !told.hint.is_empty() {
-            text.push_str(&format!("{} {}\n", paint.bold("hint:"), clean(&told.hint)));
+        let mut text = findings::render_findings(&report.findings, &str::to_owned, paint);
+        text.push_str(&format!("{} {}\n", paint.red("error:"), sanitize(&report.message)));
+        if !report.hint.is_empty() {
+            text.push_str(&format!("{} {}\n", paint.bold("hint:"), sanitize(&report.hint)));
         }
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// Prints findings where they were asked for; `shown` gives the path of a source file as the person knows it.
-    pub fn findings(
+    /// Prints findings on stdout; `shown` returns the path of a source file as the user gave it.
+    pub fn print_findings(
         &self,
         findings: &[domain::Finding],
         shown: &dyn Fn(&str) -> String,
     ) -> Result<(), Failure> {
-        let text = findings::render(findings, shown, self.on_stdout);
+        let text = findings::render_findings(findings, shown, self.on_stdout);
         Ok(io::stdout().lock().write_all(text.as_bytes())?)
     }
 
-    /// Tells people findings on the way.
-    pub fn note_findings(&self, findings: &[domain::Finding], shown: &dyn Fn(&str) -> String) {
-        let text = findings::render(findings, shown, self.on_stderr);
+    /// Prints findings on stderr.
+    pub fn print_findings_note(&self, findings: &[domain::Finding], shown: &dyn Fn(&str) -> String) {
+        let text = findings::render_findings(findings, shown, self.on_stderr);
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 }
 
 /// Columns of the terminal.
-pub fn columns() -> Option<u16> {
+pub fn terminal_columns() -> Option<u16> {
     crossterm::terminal::size().ok().map(|(columns, _)| columns).filter(|columns| *columns >= 20)
 }
 
 /// Lines of the terminal.
-pub fn rows() -> Option<u16> {
+pub fn terminal_rows() -> Option<u16> {
     crossterm::terminal::size().ok().map(|(_, rows)| rows).filter(|rows| *rows > 0)
 }

@@ -1,4 +1,4 @@
-//! The files of a workload, collected from what `-f` names. Everything is bounded; nothing but text is taken.
+//! Collects the files of a workload from the paths of `-f`. Sizes and numbers are bounded; only UTF-8 text is accepted.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,27 +11,28 @@ use domain::workload::SourceFile;
 
 use crate::failure::Failure;
 
-/// The name of what comes from stdin.
-const STDIN: &str = "stdin.yaml";
+/// The file name of stdin.
+const STDIN_FILE_NAME: &str = "stdin.yaml";
 
 /// The files of a workload.
 #[derive(Debug, Default)]
-pub struct Collected {
-    /// The files, by name within a folder, otherwise in the order given.
+pub struct CollectedFiles {
+    /// The files, sorted by name within a folder, otherwise in the order of the flags.
     pub files: Vec<SourceFile>,
-    /// A workload name made of the file's or folder's name, where there is one.
-    pub suggested: Option<String>,
-    shown: BTreeMap<String, String>,
+    /// A workload name derived from the file or folder name, if possible.
+    pub suggested_name: Option<String>,
+    display_paths: BTreeMap<String, String>,
     bytes: usize,
 }
 
-impl Collected {
-    /// The path of a file as the person gave it, so that an editor can open the place of a finding.
-    pub fn shown(&self, file: &str) -> String {
-        self.shown.get(file).cloned().unwrap_or_else(|| file.to_owned())
+impl CollectedFiles {
+    /// The path of a file as the user gave it, so that an editor can open the location of a finding.
+    pub fn display_path(&self, file: &str) -> String {
+        self.display_paths.get(file).cloned().unwrap_or_else(|| file.to_owned())
     }
 
-    /// An empty draft is valid, and publishing it takes everything away: a pipe that broke must not make one.
+    /// Rejects empty input: an empty draft is valid and its publish deletes all objects, so a broken pipe must not create
+    /// one.
     fn check_not_empty(&self) -> Result<(), Failure> {
         let content = |line: &str| {
             !line.trim().is_empty() && !line.trim_start().starts_with('#') && line.trim() != "---"
@@ -39,65 +40,65 @@ impl Collected {
         if self.files.iter().any(|file| file.text.lines().any(content)) {
             return Ok(());
         }
-        let shown: Vec<&str> = self.shown.values().map(String::as_str).collect();
+        let shown: Vec<&str> = self.display_paths.values().map(String::as_str).collect();
         Err(Failure::new(
-            format!("There is nothing in {}.", shown.join(", ")),
-            "To take a workload back from its clusters, run \"flotilla unpublish\".",
+            format!("{} contains no manifest.", shown.join(", ")),
+            "To remove a workload from its clusters, run \"flotilla unpublish\".",
         ))
     }
 
-    /// Refuses what can't be written back.
+    /// Rejects stdin, which can't be written back.
     pub fn check_writable(&self) -> Result<(), Failure> {
-        if self.files.iter().any(|file| self.shown(&file.name) == "stdin") {
+        if self.files.iter().any(|file| self.display_path(&file.name) == "stdin") {
             return Err(Failure::usage(
-                "What comes from stdin can't be written back.",
+                "Input from stdin can't be written back.",
                 "Name a file or a folder.",
             ));
         }
         Ok(())
     }
 
-    /// Writes those of these files back that are no longer as they were collected.
-    pub fn write(&self, files: &[SourceFile]) -> Result<(), Failure> {
+    /// Writes back the files whose text differs from the collected text.
+    pub fn write_changed(&self, files: &[SourceFile]) -> Result<(), Failure> {
         let changed = files.iter().zip(&self.files).filter(|(new, old)| new.text != old.text);
         for (file, _) in changed {
-            let path = self.shown(&file.name);
+            let path = self.display_path(&file.name);
             fs::write(&path, &file.text)
                 .map_err(|error| Failure::new(format!("{path} can't be written: {error}."), ""))?;
         }
         Ok(())
     }
 
-    fn add(&mut self, path: &Path, shown: String, text: String) {
+    fn add_file(&mut self, path: &Path, shown: String, text: String) {
         let short =
             path.file_name().map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());
-        // Two folders may each have a service.yaml; the second goes by its whole path.
-        let name = if self.shown.contains_key(&short) { shown.clone() } else { short };
-        self.shown.insert(name.clone(), shown);
+        // Two folders may each have a service.yaml; the second is named by its full path.
+        let name = if self.display_paths.contains_key(&short) { shown.clone() } else { short };
+        self.display_paths.insert(name.clone(), shown);
         self.files.push(SourceFile { name, text });
     }
 
-    fn read(&mut self, path: &Path, shown: String) -> Result<(), Failure> {
+    fn read_file(&mut self, path: &Path, shown: String) -> Result<(), Failure> {
         if self.files.len() >= MAX_DOCUMENTS {
             return Err(Failure::new(
-                format!("These are more than {MAX_DOCUMENTS} files."),
-                "Give the folder of one workload.",
+                format!("There are more than {MAX_DOCUMENTS} files."),
+                "Name the folder of one workload.",
             ));
         }
-        let file = File::open(path).map_err(|error| cannot_read(&shown, &error))?;
-        let text = self.text(file, &shown)?;
-        self.add(path, shown, text);
+        let file = File::open(path).map_err(|error| read_error(&shown, &error))?;
+        let text = self.read_text(file, &shown)?;
+        self.add_file(path, shown, text);
         Ok(())
     }
 
-    fn text(&mut self, from: impl Read, shown: &str) -> Result<String, Failure> {
+    fn read_text(&mut self, from: impl Read, shown: &str) -> Result<String, Failure> {
         let left = MAX_TEXT_BYTES - self.bytes.min(MAX_TEXT_BYTES);
         let mut bytes = Vec::new();
-        from.take(left as u64 + 1).read_to_end(&mut bytes).map_err(|error| cannot_read(shown, &error))?;
+        from.take(left as u64 + 1).read_to_end(&mut bytes).map_err(|error| read_error(shown, &error))?;
         if bytes.len() > left {
             return Err(Failure::new(
                 format!("With {shown} the files are larger than {} MiB together.", MAX_TEXT_BYTES >> 20),
-                "Leave out what is no Kubernetes manifest, or make several workloads of it.",
+                "Leave out files that are not Kubernetes manifests, or split them into several workloads.",
             ));
         }
         self.bytes += bytes.len();
@@ -113,46 +114,46 @@ impl Collected {
     }
 }
 
-/// Collects what the paths name: a file, a folder (its `*.yaml`, `*.yml` and `*.json`, not hidden, by name), or `-`.
-pub fn collect(paths: &[PathBuf]) -> Result<Collected, Failure> {
-    let mut collected = Collected::default();
+/// Collects the files of the paths: a file, a folder (its visible `*.yaml`, `*.yml` and `*.json`, by name), or `-`.
+pub fn collect_files(paths: &[PathBuf]) -> Result<CollectedFiles, Failure> {
+    let mut collected = CollectedFiles::default();
     for path in paths {
         if path.as_os_str() == "-" {
-            let text = collected.text(io::stdin().lock(), "stdin")?;
-            collected.add(Path::new(STDIN), "stdin".to_owned(), text);
-        } else if metadata(path)?.is_dir() {
-            folder(&mut collected, path)?;
+            let text = collected.read_text(io::stdin().lock(), "stdin")?;
+            collected.add_file(Path::new(STDIN_FILE_NAME), "stdin".to_owned(), text);
+        } else if read_metadata(path)?.is_dir() {
+            collect_folder(&mut collected, path)?;
         } else {
-            collected.read(path, path.display().to_string())?;
+            collected.read_file(path, path.display().to_string())?;
         }
     }
     if let [path] = paths {
-        collected.suggested = suggested(path);
+        collected.suggested_name = suggest_name(path);
     }
     collected.check_not_empty()?;
     Ok(collected)
 }
 
-fn metadata(path: &Path) -> Result<fs::Metadata, Failure> {
+fn read_metadata(path: &Path) -> Result<fs::Metadata, Failure> {
     let shown = path.display().to_string();
     if shown.starts_with("http://") || shown.starts_with("https://") {
         return Err(Failure::usage(
-            format!("{shown} is an address; -f takes a file, a folder, or - for stdin."),
-            format!("Read it first, for example: curl -sSf {shown} | flotilla apply --name NAME -f -"),
+            format!("{shown} is a URL; -f accepts a file, a folder, or - for stdin."),
+            format!("Download it first, for example: curl -sSf {shown} | flotilla apply --name NAME -f -"),
         ));
     }
-    fs::metadata(path).map_err(|error| cannot_read(&shown, &error))
+    fs::metadata(path).map_err(|error| read_error(&shown, &error))
 }
 
-fn folder(collected: &mut Collected, folder: &Path) -> Result<(), Failure> {
+fn collect_folder(collected: &mut CollectedFiles, folder: &Path) -> Result<(), Failure> {
     let shown = folder.display().to_string();
-    let entries = fs::read_dir(folder).map_err(|error| cannot_read(&shown, &error))?;
+    let entries = fs::read_dir(folder).map_err(|error| read_error(&shown, &error))?;
     let mut found = Vec::new();
     let mut folders = 0;
     for entry in entries {
-        let path = entry.map_err(|error| cannot_read(&shown, &error))?.path();
-        // Links are followed: a mounted ConfigMap is a folder of links. What is neither file nor folder (a pipe, a
-        // socket) would keep us waiting.
+        let path = entry.map_err(|error| read_error(&shown, &error))?.path();
+        // Links are followed: a mounted ConfigMap is a folder of links. Pipes and sockets are skipped, because reading
+        // them would block.
         match fs::metadata(&path) {
             Ok(meta) if meta.is_file() && is_manifest(&path) => found.push(path),
             Ok(meta) if meta.is_dir() => folders += 1,
@@ -160,20 +161,17 @@ fn folder(collected: &mut Collected, folder: &Path) -> Result<(), Failure> {
         }
     }
     if found.is_empty() {
-        let below = if folders > 0 {
-            " Folders inside it are not looked into; name the one that is meant."
-        } else {
-            ""
-        };
+        let below =
+            if folders > 0 { " Subfolders are not read; name the one that holds the manifests." } else { "" };
         return Err(Failure::new(
-            format!("{shown} holds no manifest."),
-            format!("Put files that end in .yaml, .yml or .json there.{below}"),
+            format!("{shown} contains no manifest."),
+            format!("Manifests are files that end in .yaml, .yml or .json.{below}"),
         ));
     }
     found.sort();
     for path in found {
         let shown = path.display().to_string();
-        collected.read(&path, shown)?;
+        collected.read_file(&path, shown)?;
     }
     Ok(())
 }
@@ -184,24 +182,24 @@ fn is_manifest(path: &Path) -> bool {
     !hidden && matches!(extension.as_deref(), Some("yaml" | "yml" | "json"))
 }
 
-/// A workload name made of the file's or folder's name.
-fn suggested(path: &Path) -> Option<String> {
+/// A workload name derived from the file or folder name.
+fn suggest_name(path: &Path) -> Option<String> {
     if path.as_os_str() == "-" {
         return None;
     }
     let whole = fs::canonicalize(path).ok()?;
-    // A pipe of the shell (`-f <(helm template …)`) has a number for a name.
+    // The name of a shell pipe (`-f <(helm template …)`) is a number.
     if whole.starts_with("/proc") || whole.starts_with("/dev") {
         return None;
     }
     let name = if whole.is_dir() { whole.file_name() } else { whole.file_stem() };
-    name::suggest(&name?.to_string_lossy())
+    name::suggest_label(&name?.to_string_lossy())
 }
 
-fn cannot_read(shown: &str, error: &io::Error) -> Failure {
+fn read_error(shown: &str, error: &io::Error) -> Failure {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
-        io::ErrorKind::PermissionDenied => "it may not be read by you".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     };
     Failure::new(format!("{shown} can't be read: {why}."), "")
@@ -211,7 +209,7 @@ fn cannot_read(shown: &str, error: &io::Error) -> Failure {
 mod tests {
     use super::*;
 
-    fn tree(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    fn create_files(files: &[(&str, &[u8])]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (name, bytes) in files {
             let path = root.path().join(name);
@@ -221,14 +219,14 @@ mod tests {
         root
     }
 
-    fn told(paths: &[PathBuf]) -> String {
-        let told = collect(paths).unwrap_err().told(None).unwrap();
-        format!("{} {}", told.message, told.hint)
+    fn failure_text(paths: &[PathBuf]) -> String {
+        let report = collect_files(paths).unwrap_err().into_report(None).unwrap();
+        format!("{} {}", report.message, report.hint)
     }
 
     #[test]
-    fn a_folder_gives_its_manifests_by_name_and_nothing_else() {
-        let root = tree(&[
+    fn a_folder_yields_its_manifests_sorted_by_name_and_no_other_file() {
+        let root = create_files(&[
             ("Shop_1/b.yml", b"b: 1"),
             ("Shop_1/a.yaml", b"a: 1"),
             ("Shop_1/c.JSON", b"{}"),
@@ -237,51 +235,51 @@ mod tests {
             ("Shop_1/deep/d.yaml", b"d: 1"),
         ]);
         let folder = root.path().join("Shop_1");
-        let collected = collect(std::slice::from_ref(&folder)).unwrap();
+        let collected = collect_files(std::slice::from_ref(&folder)).unwrap();
         let names: Vec<&str> = collected.files.iter().map(|file| &*file.name).collect();
         assert_eq!(names, ["a.yaml", "b.yml", "c.JSON"]);
-        assert_eq!(collected.suggested.as_deref(), Some("shop-1"));
-        assert_eq!(collected.shown("a.yaml"), folder.join("a.yaml").display().to_string());
+        assert_eq!(collected.suggested_name.as_deref(), Some("shop-1"));
+        assert_eq!(collected.display_path("a.yaml"), folder.join("a.yaml").display().to_string());
     }
 
     #[test]
-    fn files_of_the_same_name_from_two_folders_stay_apart() {
-        let root = tree(&[("a/web.yaml", b"a: 1"), ("b/web.yaml", b"b: 1")]);
+    fn files_with_the_same_name_in_two_folders_stay_distinct() {
+        let root = create_files(&[("a/web.yaml", b"a: 1"), ("b/web.yaml", b"b: 1")]);
         let paths = [root.path().join("a"), root.path().join("b/web.yaml")];
-        let collected = collect(&paths).unwrap();
+        let collected = collect_files(&paths).unwrap();
         assert_eq!(collected.files[0].name, "web.yaml");
         assert_eq!(collected.files[1].name, paths[1].display().to_string());
-        assert_eq!(collected.suggested, None);
+        assert_eq!(collected.suggested_name, None);
     }
 
     #[test]
-    fn what_can_not_be_read_says_which_and_why() {
-        let root = tree(&[
+    fn an_unreadable_path_is_named_with_the_cause() {
+        let root = create_files(&[
             ("bin/x.yaml", b"one\ntwo \xff"),
             ("empty/deep/x.yaml", b""),
             ("big.yaml", &vec![b' '; MAX_TEXT_BYTES + 1]),
         ]);
-        assert!(told(&[root.path().join("none")]).contains("no such file or folder"));
-        assert!(told(&[root.path().join("bin")]).contains("not UTF-8 text (line 2)"));
-        assert!(told(&[root.path().join("empty")]).contains("Folders inside it are not looked into"));
-        assert!(told(&[root.path().join("big.yaml")]).contains("larger than 10 MiB"));
-        assert!(told(&["https://example.com/x.yaml".into()]).contains("curl"));
+        assert!(failure_text(&[root.path().join("none")]).contains("no such file or folder"));
+        assert!(failure_text(&[root.path().join("bin")]).contains("not UTF-8 text (line 2)"));
+        assert!(failure_text(&[root.path().join("empty")]).contains("Subfolders are not read"));
+        assert!(failure_text(&[root.path().join("big.yaml")]).contains("larger than 10 MiB"));
+        assert!(failure_text(&["https://example.com/x.yaml".into()]).contains("curl"));
     }
 
     #[test]
     fn an_empty_pipe_does_not_empty_a_workload() {
-        let root = tree(&[("x/a.yaml", b"# only a remark\n---\n"), ("x/b.yaml", b"")]);
-        assert!(told(&[root.path().join("x")]).contains("There is nothing in"));
+        let root = create_files(&[("x/a.yaml", b"# only a remark\n---\n"), ("x/b.yaml", b"")]);
+        assert!(failure_text(&[root.path().join("x")]).contains("contains no manifest"));
     }
 
     #[cfg(unix)]
     #[test]
-    fn links_are_followed_and_what_is_no_file_is_left_out() {
-        let root = tree(&[("real/a.yaml", b"a: 1"), ("linked/keep.txt", b"")]);
+    fn links_are_followed_and_special_files_are_skipped() {
+        let root = create_files(&[("real/a.yaml", b"a: 1"), ("linked/keep.txt", b"")]);
         std::os::unix::fs::symlink(root.path().join("real/a.yaml"), root.path().join("linked/z.yaml"))
             .unwrap();
         std::os::unix::fs::symlink("/dev/zero", root.path().join("linked/zero.yaml")).unwrap();
-        let collected = collect(&[root.path().join("linked")]).unwrap();
+        let collected = collect_files(&[root.path().join("linked")]).unwrap();
         assert_eq!(collected.files.len(), 1);
     }
 }

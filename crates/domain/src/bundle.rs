@@ -1,7 +1,7 @@
 //! Bundles: the rendered manifests of one revision for one cluster, addressed by their content.
 //!
 //! The bytes of a bundle are canonical JSON (object keys sorted), so the same manifests give the same digest on every
-//! machine and in the browser (P32), and a cluster whose bundle did not change is not touched.
+//! machine and in the browser (P32), and a cluster whose bundle did not change receives no write.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,15 +17,15 @@ pub struct Bundle {
     pub objects: Vec<Value>,
 }
 
-/// Bytes that are no bundle.
+/// The bytes are not a bundle.
 #[derive(Debug, thiserror::Error)]
 #[error("not a bundle: {0}")]
-pub struct NotABundle(#[from] serde_json::Error);
+pub struct InvalidBundle(#[from] serde_json::Error);
 
 impl Bundle {
     /// A bundle of these objects, sorted into apply order (stable within one rank).
     pub fn new(mut objects: Vec<Value>) -> Self {
-        objects.sort_by_key(|object| rank(object["kind"].as_str().unwrap_or_default()));
+        objects.sort_by_key(|object| apply_rank(object["kind"].as_str().unwrap_or_default()));
         Self { objects }
     }
 
@@ -36,23 +36,23 @@ impl Bundle {
         bytes
     }
 
-    /// Reads what [`Bundle::to_bytes`] wrote.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotABundle> {
+    /// Parses the output of [`Bundle::to_bytes`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidBundle> {
         Ok(Self { objects: serde_json::from_slice(bytes)? })
     }
 
     /// The digest of the canonical bytes.
     pub fn digest(&self) -> Digest {
-        Digest::of(&self.to_bytes())
+        Digest::compute(&self.to_bytes())
     }
 
-    /// What each object is called, in order.
-    pub fn refs(&self) -> impl Iterator<Item = ObjectRef> + '_ {
+    /// The reference of each object, in order.
+    pub fn object_refs(&self) -> impl Iterator<Item = ObjectRef> + '_ {
         self.objects.iter().map(object_ref)
     }
 }
 
-/// What an object is called; missing parts are empty.
+/// The reference of an object; missing parts are empty.
 pub fn object_ref(object: &Value) -> ObjectRef {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (group, version) = ObjectRef::split_api_version(text("/apiVersion"));
@@ -65,9 +65,9 @@ pub fn object_ref(object: &Value) -> ObjectRef {
     }
 }
 
-/// The rank of a kind in apply order: what others need comes first (P15). Objects of one rank may be applied at once;
-/// removal goes the other way round.
-pub fn rank(kind: &str) -> u32 {
+/// The rank of a kind in apply order: dependencies come first (P15). Objects of one rank may be applied concurrently;
+/// removal uses the reverse order.
+pub fn apply_rank(kind: &str) -> u32 {
     match kind {
         "CustomResourceDefinition" => 0,
         "Namespace" => 1,
@@ -137,16 +137,16 @@ mod tests {
     }
 
     #[test]
-    fn p15_what_others_need_is_applied_first() {
-        let of = |kind: &str| json!({"kind": kind, "metadata": {"name": "x"}});
+    fn p15_dependencies_are_applied_first() {
+        let object = |kind: &str| json!({"kind": kind, "metadata": {"name": "x"}});
         let bundle = Bundle::new(vec![
-            of("Deployment"),
-            of("Widget"),
-            of("Service"),
-            of("Namespace"),
-            of("ConfigMap"),
+            object("Deployment"),
+            object("Widget"),
+            object("Service"),
+            object("Namespace"),
+            object("ConfigMap"),
         ]);
-        let kinds: Vec<_> = bundle.refs().map(|object| object.kind).collect();
+        let kinds: Vec<_> = bundle.object_refs().map(|object| object.kind).collect();
         assert_eq!(kinds, ["Namespace", "ConfigMap", "Service", "Deployment", "Widget"]);
         let back = Bundle::from_bytes(&bundle.to_bytes()).unwrap();
         assert_eq!(back.digest(), bundle.digest());

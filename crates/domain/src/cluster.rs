@@ -1,4 +1,4 @@
-//! Clusters: what is known of them, and whether they can be reached.
+//! Clusters: their reported facts, labels, taints and connectivity.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub mod facts;
 
 pub use facts::{NamespaceFacts, NodePool, Quota};
 
-/// How long a cluster may be silent before it counts as late, in seconds, where nothing else is said.
+/// Default lease of a cluster: seconds without a heartbeat after which it is late.
 pub const DEFAULT_LEASE_SECONDS: u32 = 60;
 
 const fn default_lease_seconds() -> u32 {
@@ -24,7 +24,7 @@ const fn default_lease_seconds() -> u32 {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ClusterKind {
-    /// By an agent that dials the hub from inside the cluster.
+    /// By an agent inside the cluster, which connects to the hub.
     #[default]
     Agent,
     /// By the agent's code inside the server, with a kubeconfig.
@@ -34,8 +34,8 @@ pub enum ClusterKind {
 }
 
 impl ClusterKind {
-    /// The word people read and the database keeps.
-    pub const fn word(self) -> &'static str {
+    /// The name that is displayed and stored in the database.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
             Self::Kubeconfig => "kubeconfig",
@@ -44,22 +44,22 @@ impl ClusterKind {
     }
 }
 
-/// Whether the hub hears from a cluster: the third axis.
+/// The connectivity axis: whether the hub receives heartbeats from a cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum Reach {
-    /// Heard from within its lease.
+pub enum Connectivity {
+    /// The last heartbeat is within the lease.
     Online,
-    /// Silent for more than one lease, less than three.
+    /// No heartbeat for more than one lease, less than three.
     Late,
-    /// Silent for three leases or more; what is known of it is the last known.
+    /// No heartbeat for three leases or more; sync and health are the last known values.
     #[default]
     Offline,
 }
 
-impl Reach {
-    /// The word people read and the database keeps.
-    pub const fn word(self) -> &'static str {
+impl Connectivity {
+    /// The name that is displayed and stored in the database.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Online => "Online",
             Self::Late => "Late",
@@ -67,30 +67,30 @@ impl Reach {
         }
     }
 
-    /// The reach of a cluster last heard from at `last_seen`: late after one lease, offline after three.
-    pub fn of(last_seen: Option<Timestamp>, lease_seconds: u32, now: Timestamp) -> Self {
+    /// The connectivity for a last heartbeat at `last_seen`: late after one lease, offline after three.
+    pub fn from_last_seen(last_seen: Option<Timestamp>, lease_seconds: u32, now: Timestamp) -> Self {
         let lease_millis = i64::from(lease_seconds) * 1_000;
-        match last_seen.map(|seen| now.since(seen)) {
-            Some(silent) if silent <= lease_millis => Self::Online,
-            Some(silent) if silent < 3 * lease_millis => Self::Late,
+        match last_seen.map(|at| now.millis_since(at)) {
+            Some(elapsed) if elapsed <= lease_millis => Self::Online,
+            Some(elapsed) if elapsed < 3 * lease_millis => Self::Late,
             _ => Self::Offline,
         }
     }
 }
 
-/// What a taint does to clusters not yet chosen, or already chosen.
+/// The effect of a taint on placements that do not tolerate it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum TaintEffect {
-    /// Not chosen; lost if already chosen.
+    /// The cluster is not selected; an existing selection ends.
     NoSelect,
-    /// Chosen only when there is no better one.
+    /// The cluster is selected only when no better one matches.
     PreferNoSelect,
-    /// Not chosen anew; kept if already chosen.
+    /// The cluster is not newly selected; an existing selection stays.
     NoSelectIfNew,
 }
 
-/// A mark on a cluster that keeps workloads away which do not tolerate it.
+/// A taint of a cluster, which repels workloads that do not tolerate it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -100,7 +100,7 @@ pub struct Taint {
     /// Value, may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub value: String,
-    /// What it does.
+    /// Its effect.
     pub effect: TaintEffect,
 }
 
@@ -118,12 +118,12 @@ pub struct ApiResource {
     pub kind: String,
     /// Whether objects live in a namespace.
     pub namespaced: bool,
-    /// Whether the agent may not write all its objects everywhere; what it may in one namespace stands there.
+    /// Whether the agent lacks cluster-wide write permission; [`NamespaceFacts::granted`] lists exceptions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub denied: bool,
 }
 
-/// What an agent found out about its cluster; reported on connect and on change.
+/// Facts that an agent reports about its cluster, on connect and on change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -133,37 +133,37 @@ pub struct ClusterFacts {
     /// Number of nodes; `None` when they could not be listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<u32>,
-    /// What its nodes run on, as their cloud controller says: `aws`, `gce`, `azure` …; empty when it is not known.
+    /// Cloud provider of its nodes, as set by the cloud controller: `aws`, `gce`, `azure` …; empty when unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provider: String,
-    /// The region that most of its nodes say; empty when none says one.
+    /// The most common region label of its nodes; empty when no node has one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub region: String,
-    /// The zones that its nodes say, sorted.
+    /// The zone labels of its nodes, sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub zones: Vec<String>,
     /// Every kind its API serves, sorted.
     #[serde(default)]
     pub apis: Vec<ApiResource>,
-    /// Whether it is known what the agent may write; if not, nothing follows from a kind that is not denied.
+    /// Whether the agent's write permissions are known; if not, a kind that is not denied may still be forbidden.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub rights_known: bool,
+    pub permissions_known: bool,
     /// Names of its storage classes, sorted.
     #[serde(default)]
     pub storage_classes: Vec<String>,
-    /// The one that a claim gets which names none; empty when there is none.
+    /// Its default storage class; empty when there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub default_storage_class: String,
     /// Names of its ingress classes, sorted.
     #[serde(default)]
     pub ingress_classes: Vec<String>,
-    /// The one that an ingress gets which names none; empty when there is none.
+    /// Its default ingress class; empty when there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub default_ingress_class: String,
     /// Its nodes by architecture and operating system, the largest pool first; empty when they could not be listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_pools: Vec<NodePool>,
-    /// Its namespaces by name, at most [`facts::NAMESPACES_MAX`]; empty when they could not be listed.
+    /// Its namespaces by name, at most [`facts::MAX_NAMESPACES`]; empty when they could not be listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<NamespaceFacts>,
 }
@@ -180,14 +180,14 @@ impl ClusterFacts {
         all
     }
 
-    /// Whether the cluster has told of itself: nothing can be rendered for it as meant before (S4-3).
-    pub fn are_known(&self) -> bool {
+    /// Whether the cluster has reported its facts; before that, nothing can be rendered for it correctly (S4-3).
+    pub fn is_reported(&self) -> bool {
         !self.kubernetes_version.is_empty()
     }
 
-    /// Whether a bundle may come out differently with these facts than with those: which kinds are namespaced, and what
-    /// templates can name. Nodes that come and go, and what the agent may write, change neither.
-    pub fn render_alike(&self, other: &Self) -> bool {
+    /// Whether both facts render the same bundle: the same kinds with the same scopes, and the same template values.
+    /// Changes of nodes and of the agent's permissions do not affect rendering.
+    pub fn has_same_render_inputs(&self, other: &Self) -> bool {
         let named = |facts: &Self| {
             let texts = [
                 facts.kubernetes_version.clone(),
@@ -204,7 +204,7 @@ impl ClusterFacts {
         named(self) == named(other) && kinds(self) == kinds(other)
     }
 
-    /// What can be known of this namespace; `None` when the cluster did not tell of it.
+    /// The facts of this namespace; `None` when the cluster did not report it.
     pub fn namespace(&self, name: &str) -> Option<&NamespaceFacts> {
         self.namespaces.iter().find(|namespace| namespace.name == name)
     }
@@ -232,30 +232,30 @@ pub struct Cluster {
     /// Labels, for selectors.
     #[serde(default)]
     pub labels: Labels,
-    /// Taints, against selectors.
+    /// Taints, which repel workloads without a matching toleration.
     #[serde(default)]
     pub taints: Vec<Taint>,
     /// Whether new workloads may be placed on it.
     pub schedulable: bool,
-    /// How long it may be silent before it counts as late, in seconds.
+    /// Its lease: seconds without a heartbeat after which it is late.
     #[serde(default = "default_lease_seconds")]
     pub lease_seconds: u32,
-    /// What its agent found out.
+    /// Facts that its agent reported.
     #[serde(default)]
     pub facts: ClusterFacts,
-    /// Whether the hub hears from it.
-    pub reach: Reach,
-    /// When it was last heard from.
+    /// Its connectivity.
+    pub connectivity: Connectivity,
+    /// When its last heartbeat arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<Timestamp>,
     /// When it was registered.
     pub created_at: Timestamp,
-    /// Grows with every change a person makes; the `ETag`.
+    /// Incremented with every change by a user; the `ETag`.
     pub revision: i64,
 }
 
 impl Cluster {
-    /// A cluster of which nothing is known yet: no labels, welcome to workloads, not heard from.
+    /// A new cluster: no labels, schedulable, without a heartbeat.
     pub fn new(id: ClusterId, name: impl Into<String>, kind: ClusterKind, created_at: Timestamp) -> Self {
         Self {
             id,
@@ -266,7 +266,7 @@ impl Cluster {
             schedulable: true,
             lease_seconds: DEFAULT_LEASE_SECONDS,
             facts: ClusterFacts::default(),
-            reach: Reach::Offline,
+            connectivity: Connectivity::Offline,
             last_seen: None,
             created_at,
             revision: 1,
@@ -282,10 +282,11 @@ impl Cluster {
     }
 }
 
-/// Checks labels as a person gives them (G215).
+/// Checks labels that a user enters (G215).
 pub fn check_labels(labels: &Labels) -> Vec<Finding> {
-    let bad_key = labels.keys().filter(|key| !labels::is_key(key)).map(|key| (key, "key"));
-    let bad_value = labels.values().filter(|value| !labels::is_value(value)).map(|value| (value, "value"));
+    let bad_key = labels.keys().filter(|key| !labels::is_label_key(key)).map(|key| (key, "key"));
+    let bad_value =
+        labels.values().filter(|value| !labels::is_label_value(value)).map(|value| (value, "value"));
     bad_key
         .chain(bad_value)
         .map(|(text, what)| {
@@ -294,7 +295,7 @@ pub fn check_labels(labels: &Labels) -> Vec<Finding> {
                 "G215",
                 format!(
                     "{shown:?} is not a label {what}: at most {} letters, digits, '-', '_' and '.'.",
-                    name::LABEL_MAX
+                    name::MAX_LABEL_LENGTH
                 ),
                 "Start and end it with a letter or digit.",
             )
@@ -302,7 +303,7 @@ pub fn check_labels(labels: &Labels) -> Vec<Finding> {
         .collect()
 }
 
-/// A cluster as the list of clusters shows it.
+/// A cluster in the list of clusters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -311,8 +312,8 @@ pub struct ClusterSummary {
     #[serde(flatten)]
     pub cluster: Cluster,
     /// Its releases by state.
-    pub counts: crate::rollup::Counts,
-    /// How far it has come in joining, and whether it is heard from.
+    pub counts: crate::rollup::ReleaseCounts,
+    /// Its conditions: progress of joining, connectivity, health.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<crate::join::ClusterCondition>,
 }
@@ -323,16 +324,25 @@ mod tests {
 
     #[test]
     fn a_cluster_is_late_after_one_lease_and_offline_after_three() {
-        let seen = Timestamp::from_millis(1_000_000);
-        let at = |millis| Reach::of(Some(seen), DEFAULT_LEASE_SECONDS, seen.plus_millis(millis));
-        assert_eq!(at(60_000), Reach::Online);
-        assert_eq!(at(60_001), Reach::Late);
-        assert_eq!(at(180_000), Reach::Offline);
-        assert_eq!(Reach::of(None, DEFAULT_LEASE_SECONDS, seen), Reach::Offline);
+        let last_seen = Timestamp::from_millis(1_000_000);
+        let at = |millis| {
+            Connectivity::from_last_seen(
+                Some(last_seen),
+                DEFAULT_LEASE_SECONDS,
+                last_seen.plus_millis(millis),
+            )
+        };
+        assert_eq!(at(60_000), Connectivity::Online);
+        assert_eq!(at(60_001), Connectivity::Late);
+        assert_eq!(at(180_000), Connectivity::Offline);
+        assert_eq!(
+            Connectivity::from_last_seen(None, DEFAULT_LEASE_SECONDS, last_seen),
+            Connectivity::Offline
+        );
     }
 
     #[test]
-    fn kinds_that_nobody_reported_yet_are_unknown_and_not_missing() {
+    fn kinds_that_are_not_reported_yet_are_unknown_and_not_missing() {
         assert_eq!(ClusterFacts::default().serves("apps", "v1", "Deployment"), None);
     }
 }

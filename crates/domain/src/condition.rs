@@ -1,37 +1,36 @@
-//! Conditions: what is known of a release and of each of its objects, in the form Kubernetes people and tools know
-//! (`product.md` F.4; S3-4, S3-5).
+//! Conditions of a release and of each of its objects, in Kubernetes' form (S3-4, S3-5).
 //!
-//! They are derived in this one place from stages, axes and resources, and stored nowhere, so they can't disagree with
-//! what the rest of the product says.
+//! They are derived here from stages, axes and resources and never stored, so they cannot contradict these
+//! (docs/decisions/0010-records-carry-the-hub-hash-and-conditions-are-derived.md).
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::Reach;
+use crate::cluster::Connectivity;
 use crate::health::{COMPLETED, HealthStatus};
-use crate::release::{Release, ReleaseGoal, Stage, StageName, StageState, State, Sync};
+use crate::release::{Release, ReleaseGoal, ReleaseState, Stage, StageName, StageState, SyncStatus};
 use crate::report::ResourceStatus;
 use crate::time::Timestamp;
 
 #[cfg(test)]
 mod tests;
 
-/// What a condition is about.
+/// The type of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ConditionType {
-    /// The placement chose the cluster.
+    /// The placement selected the cluster.
     Scheduled,
     /// The manifests are rendered for the cluster.
     Rendered,
-    /// The cluster may have it now.
+    /// The revision is released to the cluster.
     Released,
-    /// The agent holds what it should apply.
+    /// The agent has pulled the bundle.
     Synchronized,
     /// Everything is applied, as of the observed generation (S3-4).
     Applied,
-    /// Every object exists on the cluster; that says nothing of its health (S3-4).
+    /// Every object exists on the cluster, whatever its health (S3-4).
     Available,
-    /// It is on its way to what is wanted.
+    /// It is on its way to the desired state.
     Progressing,
     /// Something is broken or missing, or a stage failed.
     Degraded,
@@ -39,27 +38,27 @@ pub enum ConditionType {
     Healthy,
     /// Nothing of earlier revisions is left.
     Pruned,
-    /// Nobody changed what was applied.
+    /// The live objects match what was applied.
     NotDrifted,
-    /// Somebody changed what was applied; of objects only.
+    /// Applied fields were changed on the cluster; a condition of objects only.
     Drifted,
-    /// The cluster is heard from.
+    /// The hub receives heartbeats from the cluster.
     Reachable,
-    /// Everything in it that runs has run to its end; it is not applied again.
+    /// Everything that runs in it has completed; it is not applied again.
     Complete,
     /// It is being removed.
     Deleting,
 }
 
-/// Whether it is so.
+/// The status of a condition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ConditionStatus {
-    /// Yes.
+    /// The condition holds.
     True,
-    /// No.
+    /// The condition does not hold.
     False,
-    /// Nobody knows.
+    /// It is not known whether the condition holds.
     #[default]
     Unknown,
 }
@@ -69,20 +68,20 @@ pub enum ConditionStatus {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// What it is about.
+    /// Its type.
     #[serde(rename = "type")]
     pub kind: ConditionType,
-    /// Whether it is so.
+    /// Its status.
     pub status: ConditionStatus,
     /// CamelCase reason; never empty.
     pub reason: String,
-    /// The sentence people read; may be empty.
+    /// A sentence for people; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The generation of the release it was seen for; absent while the cluster has not spoken about the present one.
+    /// The generation of the release that it was observed for; absent until the cluster reports the current generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Since when the status is what it is, as far as that is known.
+    /// When the status last changed, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Timestamp>,
 }
@@ -99,11 +98,11 @@ impl Condition {
         }
     }
 
-    fn since(self, at: Option<Timestamp>) -> Self {
+    fn with_transition_time(self, at: Option<Timestamp>) -> Self {
         Self { last_transition_time: at, ..self }
     }
 
-    /// Whether it is so.
+    /// Whether the status is `True`.
     pub fn is_true(&self) -> bool {
         self.status == ConditionStatus::True
     }
@@ -121,44 +120,52 @@ impl From<Option<bool>> for ConditionStatus {
     }
 }
 
-/// The conditions of a release. `resources` may be empty where a list does without them; then what can only be seen
-/// object by object follows from the release's health.
-pub fn of_release(release: &Release, resources: &[ResourceStatus]) -> Vec<Condition> {
+/// The conditions of a release. `resources` may be empty in lists; `Available` then follows from the release's health.
+pub fn release_conditions(release: &Release, resources: &[ResourceStatus]) -> Vec<Condition> {
     let generation = release.generation;
-    // A new generation puts the agent's stages back; the first that is not pending is the agent's word about it.
-    let observed =
-        release.stages.get(StageName::Notified).state.is_over().then_some(generation).filter(|at| *at > 0);
-    let of_hub = [
-        of_stage(release, StageName::Placed, ConditionType::Scheduled),
-        of_stage(release, StageName::Rendered, ConditionType::Rendered),
-        of_stage(release, StageName::Released, ConditionType::Released),
-        reachable(release),
-        deleting(release),
+    // A new generation resets the agent's stages; a finished first stage proves a report about this generation.
+    let observed = release
+        .stages
+        .get(StageName::Notified)
+        .state
+        .is_finished()
+        .then_some(generation)
+        .filter(|at| *at > 0);
+    let hub_conditions = [
+        stage_condition(release, StageName::Placed, ConditionType::Scheduled),
+        stage_condition(release, StageName::Rendered, ConditionType::Rendered),
+        stage_condition(release, StageName::Released, ConditionType::Released),
+        reachable_condition(release),
+        deleting_condition(release),
     ];
-    let of_agent = [
-        of_stage(release, StageName::Pulled, ConditionType::Synchronized),
-        applied(release),
-        available(release, resources),
-        progressing(release),
-        degraded(release),
-        healthy(release),
-        of_stage(release, StageName::Pruned, ConditionType::Pruned),
-        not_drifted(release),
-        complete(release),
+    let agent_conditions = [
+        stage_condition(release, StageName::Pulled, ConditionType::Synchronized),
+        applied_condition(release),
+        available_condition(release, resources),
+        progressing_condition(release),
+        degraded_condition(release),
+        healthy_condition(release),
+        stage_condition(release, StageName::Pruned, ConditionType::Pruned),
+        not_drifted_condition(release),
+        complete_condition(release),
     ];
-    let mut all: Vec<Condition> = of_hub
+    let mut all: Vec<Condition> = hub_conditions
         .into_iter()
         .map(|condition| Condition { observed_generation: Some(generation), ..condition })
-        .chain(of_agent.into_iter().map(|condition| Condition { observed_generation: observed, ..condition }))
+        .chain(
+            agent_conditions
+                .into_iter()
+                .map(|condition| Condition { observed_generation: observed, ..condition }),
+        )
         .collect();
     all.sort_by_key(|condition| condition.kind);
     all
 }
 
-fn of_stage(release: &Release, name: StageName, kind: ConditionType) -> Condition {
+fn stage_condition(release: &Release, name: StageName, kind: ConditionType) -> Condition {
     let Stage { state, started_at, finished_at, .. } = release.stages.get(name);
     let condition = match state {
-        StageState::Done => Condition::new(kind, true, "Done", name.sentence()),
+        StageState::Done => Condition::new(kind, true, "Done", name.description()),
         StageState::Skipped { message } => Condition::new(kind, true, "Skipped", message),
         StageState::Pending => Condition::new(kind, None, "Pending", ""),
         StageState::Running { message } => Condition::new(kind, false, "Running", message),
@@ -166,11 +173,11 @@ fn of_stage(release: &Release, name: StageName, kind: ConditionType) -> Conditio
             Condition::new(kind, false, &trouble.reason, &trouble.message)
         }
     };
-    condition.since(finished_at.or(*started_at))
+    condition.with_transition_time(finished_at.or(*started_at))
 }
 
-fn applied(release: &Release) -> Condition {
-    let stage = of_stage(release, StageName::Applied, ConditionType::Applied);
+fn applied_condition(release: &Release) -> Condition {
+    let stage = stage_condition(release, StageName::Applied, ConditionType::Applied);
     let is_all = release.applied.is_some() && release.applied == release.released;
     match &release.stages.get(StageName::Applied).state {
         StageState::Done | StageState::Skipped { .. } if is_all && release.goal == ReleaseGoal::Present => {
@@ -181,7 +188,7 @@ fn applied(release: &Release) -> Condition {
             message: format!("{}: {}", trouble.reason, trouble.message),
             ..stage
         },
-        state if state.is_over() => {
+        state if state.is_finished() => {
             Condition { status: ConditionStatus::False, reason: "NotComplete".to_owned(), ..stage }
         }
         StageState::Pending if release.applied.is_some() && !is_all => Condition {
@@ -194,132 +201,134 @@ fn applied(release: &Release) -> Condition {
     }
 }
 
-fn available(release: &Release, resources: &[ResourceStatus]) -> Condition {
+fn available_condition(release: &Release, resources: &[ResourceStatus]) -> Condition {
     let kind = ConditionType::Available;
     if resources.is_empty() {
         return match release.health.status {
             HealthStatus::Missing => {
                 Condition::new(kind, false, "ResourcesNotAvailable", &release.health.message)
             }
-            _ if release.applied.is_some() && release.sync == Sync::Synced => {
+            _ if release.applied.is_some() && release.sync == SyncStatus::Synced => {
                 Condition::new(kind, true, "ResourcesAvailable", "")
             }
             _ => Condition::new(kind, None, "ResourcesStatusUnknown", ""),
         }
-        .since(release.health.since);
+        .with_transition_time(release.health.since);
     }
     let missing: Vec<&ResourceStatus> = resources.iter().filter(|one| one.available != Some(true)).collect();
     let since = |all: &[&ResourceStatus]| all.iter().filter_map(|one| one.since.available).max();
     match missing.as_slice() {
         [] => Condition::new(kind, true, "ResourcesAvailable", "Every object exists.")
-            .since(since(&resources.iter().collect::<Vec<_>>())),
-        gone if gone.iter().any(|one| one.available == Some(false)) => {
+            .with_transition_time(since(&resources.iter().collect::<Vec<_>>())),
+        absent if absent.iter().any(|one| one.available == Some(false)) => {
             let first =
-                gone.iter().find(|one| one.available == Some(false)).map(|one| one.object.to_string());
+                absent.iter().find(|one| one.available == Some(false)).map(|one| one.object.to_string());
             let message = format!(
                 "{} of {} objects do not exist, among them {}.",
-                gone.len(),
+                absent.len(),
                 resources.len(),
                 first.unwrap_or_default()
             );
-            Condition::new(kind, false, "ResourcesNotAvailable", &message).since(since(gone))
+            Condition::new(kind, false, "ResourcesNotAvailable", &message).with_transition_time(since(absent))
         }
-        _ => Condition::new(kind, None, "ResourcesStatusUnknown", "Not every object was looked at yet."),
+        _ => Condition::new(kind, None, "ResourcesStatusUnknown", "Not every object has been observed yet."),
     }
 }
 
-fn progressing(release: &Release) -> Condition {
+fn progressing_condition(release: &Release) -> Condition {
     let state = release.last_known_state();
-    let is = state.is_moving() || matches!(state, State::Removing | State::Terminating | State::Stale);
+    let is = state.is_in_transition()
+        || matches!(state, ReleaseState::Removing | ReleaseState::Terminating | ReleaseState::Stale);
     Condition::new(
         ConditionType::Progressing,
         is,
-        state.word(),
+        state.as_str(),
         if is { release.message() } else { String::new() }.as_str(),
     )
-    .since(Some(release.state_since))
+    .with_transition_time(Some(release.state_since))
 }
 
-fn degraded(release: &Release) -> Condition {
+fn degraded_condition(release: &Release) -> Condition {
     let state = release.last_known_state();
     let kind = ConditionType::Degraded;
     let condition = match state {
-        State::Degraded | State::Failed | State::Blocked => {
-            let known = Release { reach: Reach::Online, ..release.clone() };
+        ReleaseState::Degraded | ReleaseState::Failed | ReleaseState::Blocked => {
+            let known = Release { connectivity: Connectivity::Online, ..release.clone() };
             let reason =
-                known.stages.current().and_then(|stage| stage.state.trouble()).map(|t| t.reason.clone());
+                known.stages.current().and_then(|stage| stage.state.reason()).map(|t| t.reason.clone());
             let reason = reason.unwrap_or_else(|| known.health.reason.clone());
-            let reason = if reason.is_empty() { state.word().to_owned() } else { reason };
+            let reason = if reason.is_empty() { state.as_str().to_owned() } else { reason };
             Condition::new(kind, true, &reason, &known.message())
         }
         _ => Condition::new(kind, false, "NothingWrong", ""),
     };
-    condition.since(Some(release.state_since))
+    condition.with_transition_time(Some(release.state_since))
 }
 
-fn healthy(release: &Release) -> Condition {
+fn healthy_condition(release: &Release) -> Condition {
     let health = &release.health;
     let is = match health.status {
         HealthStatus::Unknown => None,
         status => Some(status == HealthStatus::Healthy),
     };
-    let reason = if health.reason.is_empty() { health.status.word() } else { &health.reason };
-    Condition::new(ConditionType::Healthy, is, reason, &health.message).since(health.since)
+    let reason = if health.reason.is_empty() { health.status.as_str() } else { &health.reason };
+    Condition::new(ConditionType::Healthy, is, reason, &health.message).with_transition_time(health.since)
 }
 
-fn not_drifted(release: &Release) -> Condition {
+fn not_drifted_condition(release: &Release) -> Condition {
     let kind = ConditionType::NotDrifted;
     match (release.sync, release.applied.is_some()) {
-        (Sync::Drifted, _) => {
-            Condition::new(kind, false, "Drifted", "Somebody changed objects after they were applied.")
+        (SyncStatus::Drifted, _) => {
+            Condition::new(kind, false, "Drifted", "Objects were changed after they were applied.")
         }
         (_, true) => Condition::new(kind, true, "AsApplied", ""),
         (_, false) => Condition::new(kind, None, "NothingApplied", ""),
     }
 }
 
-fn reachable(release: &Release) -> Condition {
-    let (is, reason, message) = match release.reach {
-        Reach::Online => (true, "Online", ""),
-        Reach::Late => (true, "Late", "The cluster is late with its lease."),
-        Reach::Offline => {
-            (false, "Offline", "The cluster is not heard from; what its agent said last is what is shown.")
+fn reachable_condition(release: &Release) -> Condition {
+    let (is, reason, message) = match release.connectivity {
+        Connectivity::Online => (true, "Online", ""),
+        Connectivity::Late => (true, "Late", "The last heartbeat of the cluster is older than its lease."),
+        Connectivity::Offline => {
+            (false, "Offline", "The cluster is offline; the values are the last that its agent reported.")
         }
     };
-    Condition::new(ConditionType::Reachable, is, reason, message).since(release.reported_at)
+    Condition::new(ConditionType::Reachable, is, reason, message).with_transition_time(release.reported_at)
 }
 
-fn complete(release: &Release) -> Condition {
+fn complete_condition(release: &Release) -> Condition {
     let health = &release.health;
     let is = health.status == HealthStatus::Healthy && health.reason == COMPLETED;
     let kind = ConditionType::Complete;
     if is {
-        Condition::new(kind, true, COMPLETED, &health.message).since(health.since)
+        Condition::new(kind, true, COMPLETED, &health.message).with_transition_time(health.since)
     } else {
         Condition::new(kind, false, "NotComplete", "")
     }
 }
 
-fn deleting(release: &Release) -> Condition {
+fn deleting_condition(release: &Release) -> Condition {
     let kind = ConditionType::Deleting;
     match &release.goal {
-        ReleaseGoal::Removing { since, why, .. } => {
-            let trouble = release.stages.get(StageName::Pruned).state.trouble();
+        ReleaseGoal::Removing { since, message: why, .. } => {
+            let trouble = release.stages.get(StageName::Pruned).state.reason();
             let (reason, message) =
                 trouble.map_or(("Removing", why), |trouble| (trouble.reason.as_str(), &trouble.message));
-            Condition::new(kind, true, reason, message).since(Some(*since))
+            Condition::new(kind, true, reason, message).with_transition_time(Some(*since))
         }
         ReleaseGoal::Present => Condition::new(kind, false, "Wanted", ""),
         ReleaseGoal::Removed { since }
         | ReleaseGoal::Orphaned { since }
         | ReleaseGoal::Abandoned { since } => {
-            Condition::new(kind, false, release.last_known_state().word(), "").since(Some(*since))
+            Condition::new(kind, false, release.last_known_state().as_str(), "")
+                .with_transition_time(Some(*since))
         }
     }
 }
 
 /// The conditions of one object (S3-5).
-pub fn of_resource(resource: &ResourceStatus) -> Vec<Condition> {
+pub fn resource_conditions(resource: &ResourceStatus) -> Vec<Condition> {
     let applied = match (&resource.problem, resource.applied) {
         (_, true) => {
             Condition::new(ConditionType::Applied, true, "AppliedManifestComplete", "Apply manifest complete")
@@ -345,7 +354,7 @@ pub fn of_resource(resource: &ResourceStatus) -> Vec<Condition> {
         HealthStatus::Unknown => None,
         status => Some(status == HealthStatus::Healthy),
     };
-    let reason = if health.reason.is_empty() { health.status.word() } else { &health.reason };
+    let reason = if health.reason.is_empty() { health.status.as_str() } else { &health.reason };
     let healthy = Condition::new(ConditionType::Healthy, is_healthy, reason, &health.message);
     let fields = resource.drifted.join(", ");
     let drifted = match fields.is_empty() {
@@ -353,9 +362,9 @@ pub fn of_resource(resource: &ResourceStatus) -> Vec<Condition> {
         false => Condition::new(ConditionType::Drifted, true, "FieldsChanged", &fields),
     };
     vec![
-        applied.since(resource.since.applied),
-        available.since(resource.since.available),
-        healthy.since(health.since),
-        drifted.since(resource.since.drifted),
+        applied.with_transition_time(resource.since.applied),
+        available.with_transition_time(resource.since.available),
+        healthy.with_transition_time(health.since),
+        drifted.with_transition_time(resource.since.drifted),
     ]
 }

@@ -12,40 +12,40 @@ use sha2::{Digest as _, Sha256};
 #[serde(try_from = "String", into = "String")]
 pub struct Digest(String);
 
-/// Text that is no digest.
+/// The text is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a digest; it reads sha256: and 64 hex digits")]
-pub struct NotADigest(String);
+#[error("{0:?} is not a digest; write sha256: and 64 hex digits")]
+pub struct InvalidDigest(String);
 
 impl Digest {
     /// The digest of `bytes`.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn compute(bytes: &[u8]) -> Self {
         Self(format!("sha256:{}", hex::encode(Sha256::digest(bytes))))
     }
 
-    /// The whole text, with its `sha256:` head.
+    /// The whole text, with its `sha256:` prefix.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The first eight hex digits: what people read.
+    /// The first eight hex digits, for display.
     pub fn short(&self) -> &str {
         &self.0["sha256:".len()..][..8]
     }
 }
 
 impl FromStr for Digest {
-    type Err = NotADigest;
-    fn from_str(text: &str) -> Result<Self, NotADigest> {
+    type Err = InvalidDigest;
+    fn from_str(text: &str) -> Result<Self, InvalidDigest> {
         let digits = text.strip_prefix("sha256:").unwrap_or("");
         let plain = digits.len() == 64 && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        if plain { Ok(Self(text.to_owned())) } else { Err(NotADigest(text.chars().take(80).collect())) }
+        if plain { Ok(Self(text.to_owned())) } else { Err(InvalidDigest(text.chars().take(80).collect())) }
     }
 }
 
 impl TryFrom<String> for Digest {
-    type Error = NotADigest;
-    fn try_from(text: String) -> Result<Self, NotADigest> {
+    type Error = InvalidDigest;
+    fn try_from(text: String) -> Result<Self, InvalidDigest> {
         text.parse()
     }
 }
@@ -73,8 +73,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_checked_when_it_is_read() {
-        let digest = Digest::of(b"abc");
+    fn a_digest_is_validated_when_it_is_parsed() {
+        let digest = Digest::compute(b"abc");
         assert_eq!(digest.short(), "ba7816bf");
         assert_eq!(digest.as_str().parse(), Ok(digest.clone()));
         assert!("sha256:short".parse::<Digest>().is_err());

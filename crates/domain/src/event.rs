@@ -1,4 +1,4 @@
-//! Events: the append-only log of what happened, and the notices that tell pages to look again.
+//! Events: the append-only log of what happened.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,70 +6,70 @@ use crate::finding::Severity;
 use crate::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::time::Timestamp;
 
-/// What an event is about. The word is stored and shown; add, never rename.
+/// The kind of an event. Its name is stored and displayed: kinds may be added, never renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum EventKind {
-    /// A workload was made.
+    /// A workload was created.
     WorkloadCreated,
     /// Its draft was changed.
     WorkloadEdited,
     /// A revision was published.
     WorkloadPublished,
-    /// It was taken back.
+    /// It was unpublished.
     WorkloadUnpublished,
-    /// It is to be forgotten.
+    /// Its deletion has begun.
     WorkloadDeleting,
-    /// It is forgotten.
+    /// It was deleted.
     WorkloadDeleted,
-    /// A person asked for a new comparison.
+    /// A user requested a sync.
     WorkloadSynced,
-    /// Placement chose other clusters than before.
+    /// The placement selected other clusters than before.
     PlacementDecided,
-    /// A rollout went on, stopped or ended.
+    /// A rollout advanced, stopped or ended.
     RolloutChanged,
     /// An override was saved or removed.
     OverrideSaved,
     /// A release changed its state.
     ReleaseChanged,
-    /// Somebody changed an applied object.
+    /// An applied object was changed on its cluster.
     DriftFound,
-    /// An applied object was put back.
+    /// An applied object was reverted.
     DriftHealed,
     /// A cluster was registered.
     ClusterRegistered,
     /// Labels or taints of a cluster were changed.
     ClusterEdited,
-    /// A cluster went silent or came back.
-    ClusterReach,
+    /// The connectivity of a cluster changed.
+    ClusterConnectivity,
     /// A cluster's version or kinds changed.
     ClusterFacts,
-    /// A token to join with was made.
+    /// A join token was created.
     JoinTokenCreated,
-    /// A token to join with was ended.
+    /// A join token was revoked.
     JoinTokenRevoked,
-    /// An agent asks to join.
+    /// An agent requested registration.
     ClusterPending,
     /// A cluster was accepted.
     ClusterAccepted,
-    /// A cluster was refused.
+    /// A cluster was rejected.
     ClusterRejected,
-    /// A cluster's agent came for the first time, or with another version.
+    /// A cluster's agent connected for the first time, or with another version.
     ClusterJoined,
-    /// A cluster's agent got a new certificate.
+    /// A cluster's agent received a new certificate.
     ClusterRenewed,
     /// A cluster's certificates were revoked.
     ClusterRevoked,
-    /// A cluster was forgotten.
+    /// A cluster was deleted.
     ClusterDeleted,
 }
 
 impl EventKind {
-    /// The word the database keeps, the same as in JSON.
-    pub fn word(self) -> String {
+    /// The name stored in the database, the same as in JSON.
+    pub fn to_json_name(self) -> String {
         match serde_json::to_value(self) {
-            Ok(serde_json::Value::String(word)) => word,
+            Ok(serde_json::Value::String(name)) => name,
             _ => String::new(),
         }
     }
@@ -80,13 +80,13 @@ impl EventKind {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
-    /// Position in the log; grows. A client resumes after the last one it saw.
+    /// Position in the log, increasing. A client resumes after the last one it received.
     pub seq: i64,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// What about.
+    /// What it is about.
     pub kind: EventKind,
-    /// How much it weighs.
+    /// Its severity.
     pub severity: Severity,
     /// The workload, if one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,18 +103,18 @@ pub struct Event {
     /// The release, if one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<ReleaseId>,
-    /// Who: a person's name, or `flotilla`.
+    /// Who caused it: a user's name, or `flotilla`.
     pub actor: String,
-    /// The sentence people read.
+    /// A sentence for people.
     pub message: String,
 }
 
-/// An event before the log has given it its position.
+/// An event without a position in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
-    /// What about.
+    /// What it is about.
     pub kind: EventKind,
-    /// How much it weighs.
+    /// Its severity.
     pub severity: Severity,
     /// The workload and its name, if one.
     pub workload: Option<(WorkloadId, String)>,
@@ -122,9 +122,9 @@ pub struct NewEvent {
     pub cluster: Option<(ClusterId, String)>,
     /// The release, if one.
     pub release: Option<ReleaseId>,
-    /// Who.
+    /// Who caused it.
     pub actor: String,
-    /// The sentence people read.
+    /// A sentence for people.
     pub message: String,
 }
 
@@ -144,28 +144,28 @@ impl NewEvent {
 
     /// The same event, about this workload.
     #[must_use]
-    pub fn workload(mut self, id: WorkloadId, name: &str) -> Self {
+    pub fn with_workload(mut self, id: WorkloadId, name: &str) -> Self {
         self.workload = Some((id, name.to_owned()));
         self
     }
 
     /// The same event, about this cluster.
     #[must_use]
-    pub fn cluster(mut self, id: ClusterId, name: &str) -> Self {
+    pub fn with_cluster(mut self, id: ClusterId, name: &str) -> Self {
         self.cluster = Some((id, name.to_owned()));
         self
     }
 
     /// The same event, about this release.
     #[must_use]
-    pub fn release(mut self, id: ReleaseId) -> Self {
+    pub fn with_release(mut self, id: ReleaseId) -> Self {
         self.release = Some(id);
         self
     }
 
-    /// The same event, with this weight.
+    /// The same event, with this severity.
     #[must_use]
-    pub fn weighing(mut self, severity: Severity) -> Self {
+    pub fn with_severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
     }

@@ -1,28 +1,28 @@
-//! Findings: what a guard rail says, in a form every surface can show (guard-rail codes `G1xx`–`G5xx`).
+//! Findings: results of guard rails, for every surface (codes `G1xx`–`G5xx`, docs/guard-rails.md).
 //!
-//! A finding names the object, the place, why it matters and one fix; the console shows it at the line, the command
-//! line prints it, the API returns it in `findings[]` (S0-15).
+//! A finding states the object, the source location, why it matters and one fix; the console displays it at the line,
+//! the command line prints it, the API returns it in `findings[]` (S0-15).
 
 use serde::{Deserialize, Serialize};
 
 use crate::fix::Fix;
 
-/// How much a finding weighs. Ordered: the worst is the greatest.
+/// The severity of a finding. Ordered: the worst is the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// Worth knowing.
+    /// For information.
     Note,
-    /// Worth a look before publishing.
+    /// To be reviewed before publishing.
     Warning,
-    /// Refuses the publish.
+    /// Blocks the publish.
     Error,
 }
 
 impl Severity {
-    /// The word people read.
-    pub const fn word(self) -> &'static str {
+    /// The displayed name.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Note => "note",
             Self::Warning => "warning",
@@ -31,11 +31,11 @@ impl Severity {
     }
 }
 
-/// A place in the person's source text. Lines and columns start at 1.
+/// A location in the source text. Lines and columns start at 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Place {
+pub struct SourceLocation {
     /// Name of the source file.
     pub file: String,
     /// Line, from 1.
@@ -51,7 +51,7 @@ pub struct Place {
 pub struct Finding {
     /// Code such as `G214`.
     pub code: String,
-    /// How much it weighs.
+    /// Its severity.
     pub severity: Severity,
     /// The object, as `Kind namespace/name`; empty when no object could be read.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -59,9 +59,9 @@ pub struct Finding {
     /// JSON pointer of the field inside the object; empty for the object as a whole.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// Where it stands in the source, if it comes from one.
+    /// Its location in the source, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub location: Option<SourceLocation>,
     /// Names of the clusters concerned; empty means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<String>,
@@ -69,20 +69,20 @@ pub struct Finding {
     pub message: String,
     /// What to do about it, in one sentence.
     pub hint: String,
-    /// The edit that puts it right, where only one can be meant.
+    /// The fix, where only one is possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<Box<Fix>>,
 }
 
 impl Finding {
-    /// A finding with code, weight, message and hint; place and object are added by the `with_…` calls.
+    /// A finding with code, severity, message and hint; the methods below add object, path, location, clusters and fix.
     pub fn new(code: &str, severity: Severity, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             code: code.to_owned(),
             severity,
             object: String::new(),
             path: String::new(),
-            place: None,
+            location: None,
             clusters: Vec::new(),
             message: message.into(),
             hint: hint.into(),
@@ -90,7 +90,7 @@ impl Finding {
         }
     }
 
-    /// A finding that refuses the publish.
+    /// A finding that blocks the publish.
     pub fn error(code: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(code, Severity::Error, message, hint)
     }
@@ -102,60 +102,62 @@ impl Finding {
 
     /// The same finding, about this object.
     #[must_use]
-    pub fn about(mut self, object: impl Into<String>) -> Self {
+    pub fn with_object(mut self, object: impl Into<String>) -> Self {
         self.object = object.into();
         self
     }
 
     /// The same finding, at this JSON pointer.
     #[must_use]
-    pub fn at(mut self, path: impl Into<String>) -> Self {
+    pub fn with_path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
         self
     }
 
-    /// The same finding, at this place of the source.
+    /// The same finding, at this location of the source.
     #[must_use]
-    pub fn placed(mut self, place: Option<Place>) -> Self {
-        self.place = place;
+    pub fn with_location(mut self, place: Option<SourceLocation>) -> Self {
+        self.location = place;
         self
     }
 
     /// The same finding, on these clusters.
     #[must_use]
-    pub fn on(mut self, clusters: Vec<String>) -> Self {
+    pub fn with_clusters(mut self, clusters: Vec<String>) -> Self {
         self.clusters = clusters;
         self
     }
 
-    /// The same finding, with what would put it right.
+    /// The same finding, with this fix.
     #[must_use]
-    pub fn mended(mut self, fix: Option<Fix>) -> Self {
+    pub fn with_fix(mut self, fix: Option<Fix>) -> Self {
         self.fix = fix.map(Box::new);
         self
     }
 
-    /// Whether it refuses the publish.
-    pub fn blocks(&self) -> bool {
+    /// Whether it blocks the publish.
+    pub fn is_blocking(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// Worst first, then by place: the order in which every surface lists findings.
-pub fn sort(findings: &mut [Finding]) {
+/// Sorts worst first, then by location: the order of findings on every surface.
+pub fn sort_findings(findings: &mut [Finding]) {
     findings.sort_by(|a, b| {
         b.severity
             .cmp(&a.severity)
-            .then_with(|| (&a.place, &a.code, &a.path).cmp(&(&b.place, &b.code, &b.path)))
+            .then_with(|| (&a.location, &a.code, &a.path).cmp(&(&b.location, &b.code, &b.path)))
     });
 }
 
-/// Folds findings that differ only in their clusters into one, as "on 7 clusters" is read once.
-pub fn group(findings: Vec<Finding>) -> Vec<Finding> {
+/// Merges findings that differ only in their clusters into one.
+pub fn merge_clusters(findings: Vec<Finding>) -> Vec<Finding> {
     let mut grouped: Vec<Finding> = Vec::new();
     for finding in findings {
         let same = |other: &&mut Finding| {
-            !other.clusters.is_empty() && !finding.clusters.is_empty() && same_but_clusters(other, &finding)
+            !other.clusters.is_empty()
+                && !finding.clusters.is_empty()
+                && differ_only_in_clusters(other, &finding)
         };
         match grouped.iter_mut().find(same) {
             Some(first) => first.clusters.extend(finding.clusters),
@@ -169,8 +171,9 @@ pub fn group(findings: Vec<Finding>) -> Vec<Finding> {
     grouped
 }
 
-fn same_but_clusters(a: &Finding, b: &Finding) -> bool {
-    (&a.code, &a.object, &a.path, &a.message, &a.place) == (&b.code, &b.object, &b.path, &b.message, &b.place)
+fn differ_only_in_clusters(a: &Finding, b: &Finding) -> bool {
+    (&a.code, &a.object, &a.path, &a.message, &a.location)
+        == (&b.code, &b.object, &b.path, &b.message, &b.location)
 }
 
 #[cfg(test)]
@@ -178,18 +181,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identical_findings_are_folded_over_their_clusters() {
-        let on =
-            |cluster: &str| Finding::error("G401", "unknown kind", "install it").on(vec![cluster.into()]);
-        let folded = group(vec![on("b"), on("a"), Finding::warning("G202", "latest", "pin it")]);
-        assert_eq!(folded.len(), 2);
-        assert_eq!(folded[0].clusters, ["a", "b"]);
+    fn identical_findings_are_merged_over_their_clusters() {
+        let on = |cluster: &str| {
+            Finding::error("G401", "unknown kind", "install it").with_clusters(vec![cluster.into()])
+        };
+        let merged = merge_clusters(vec![on("b"), on("a"), Finding::warning("G202", "latest", "pin it")]);
+        assert_eq!(merged.len(), 2);
+        assert_eq!(merged[0].clusters, ["a", "b"]);
     }
 
     #[test]
     fn the_worst_finding_is_listed_first() {
         let mut findings = vec![Finding::warning("G202", "m", "h"), Finding::error("G214", "m", "h")];
-        sort(&mut findings);
+        sort_findings(&mut findings);
         assert_eq!(findings[0].code, "G214");
     }
 }

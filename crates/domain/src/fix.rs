@@ -1,113 +1,119 @@
-//! Fixes: edits of the source that put a finding right, where only one can be meant (S0-15).
+//! Fixes: edits of the source that resolve a finding, where only one is possible (S0-15).
 //!
-//! A fix names what it expects to find, so one that was made for another text changes nothing; and it changes nothing
-//! but what it names: comments, order and spacing stay.
+//! An edit contains the text that it replaces, so a fix for another text changes nothing. Comments, order and spacing
+//! around it stay.
 
 use serde::{Deserialize, Serialize};
 
 use crate::finding::Finding;
 use crate::workload::SourceFile;
 
-/// Edits that belong together, and what they do.
+/// Edits that are applied together, with a description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Fix {
     /// What it does, in one sentence.
-    pub does: String,
+    pub description: String,
     /// The edits.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<TextEdit>,
 }
 
 /// One change in one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Edit {
+pub struct TextEdit {
     /// Name of the source file.
     pub file: String,
     /// Where it begins, in bytes of the file's text, from 0.
     pub start: u32,
-    /// What stands there.
+    /// The text to replace.
     pub old: String,
-    /// What should stand there.
+    /// The replacement.
     pub new: String,
 }
 
-/// Most fixes that are applied at once.
+/// Most fixes that [`apply_all`] applies.
 const MAX_FIXES: usize = 1_000;
 
-/// The text is no longer the one that a fix was made for.
+/// The text is not the one that a fix was created for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the text has changed since")]
-pub struct Stale;
+#[error("the text has changed since the fix was created")]
+pub struct StaleFix;
 
 impl Fix {
     /// A fix of one edit.
-    pub(crate) fn one(does: impl Into<String>, edit: Edit) -> Self {
-        Self { does: does.into(), edits: vec![edit] }
+    pub(crate) fn from_edit(does: impl Into<String>, edit: TextEdit) -> Self {
+        Self { description: does.into(), edits: vec![edit] }
     }
 
     /// The fix that writes `new` instead of `old`.
-    pub(crate) fn replace(edit: Edit) -> Self {
-        Self::one(format!("Write {} instead of {}.", shown(&edit.new), shown(&edit.old)), edit)
+    pub(crate) fn replacement(edit: TextEdit) -> Self {
+        Self::from_edit(
+            format!("Write {} instead of {}.", quote_text(&edit.new), quote_text(&edit.old)),
+            edit,
+        )
     }
 }
 
-fn shown(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     if text.starts_with('"') { text.to_owned() } else { format!("{text:?}") }
 }
 
-impl Edit {
-    fn end(&self) -> usize {
-        self.begin().saturating_add(self.old.len())
+impl TextEdit {
+    fn end_offset(&self) -> usize {
+        self.start_offset().saturating_add(self.old.len())
     }
 
-    fn begin(&self) -> usize {
+    fn start_offset(&self) -> usize {
         usize::try_from(self.start).unwrap_or(usize::MAX)
     }
 
-    fn fits(&self, file: &SourceFile) -> bool {
-        file.name == self.file && file.text.get(self.begin()..self.end()) == Some(self.old.as_str())
+    fn matches(&self, file: &SourceFile) -> bool {
+        file.name == self.file
+            && file.text.get(self.start_offset()..self.end_offset()) == Some(self.old.as_str())
     }
 
     fn overlaps(&self, other: &Self) -> bool {
-        self.file == other.file && self.begin() < other.end() && other.begin() < self.end()
+        self.file == other.file
+            && self.start_offset() < other.end_offset()
+            && other.start_offset() < self.end_offset()
     }
 }
 
-/// The files with a fix applied; all of it or nothing.
+/// The files with a fix applied, all of its edits or none.
 ///
 /// # Errors
-/// [`Stale`] when something else stands where the fix would change something.
-pub fn apply(files: &[SourceFile], fix: &Fix) -> Result<Vec<SourceFile>, Stale> {
+/// [`StaleFix`] if an edit does not find the text that it replaces.
+pub fn apply(files: &[SourceFile], fix: &Fix) -> Result<Vec<SourceFile>, StaleFix> {
     let mut files = files.to_vec();
-    let mut edits: Vec<&Edit> = fix.edits.iter().collect();
-    // From the end on, so that places before an edit stay where they are.
+    let mut edits: Vec<&TextEdit> = fix.edits.iter().collect();
+    // From the end, so that the offsets of earlier edits stay valid.
     edits.sort_by_key(|edit| std::cmp::Reverse(edit.start));
     for edit in edits {
-        let file = files.iter_mut().find(|file| edit.fits(file)).ok_or(Stale)?;
-        file.text.replace_range(edit.begin()..edit.end(), &edit.new);
+        let file = files.iter_mut().find(|file| edit.matches(file)).ok_or(StaleFix)?;
+        file.text.replace_range(edit.start_offset()..edit.end_offset(), &edit.new);
     }
     Ok(files)
 }
 
-/// The files with the fixes applied that the findings carry, and the findings that these were of. Of two that meet in one
-/// place only the first is done; checking the result brings the other back.
+/// The files with the fixes of the findings applied, and the findings whose fixes were applied. Of two overlapping
+/// fixes only the first is applied; the next check of the result reports the other finding again.
 pub fn apply_all<'a>(files: &[SourceFile], findings: &'a [Finding]) -> (Vec<SourceFile>, Vec<&'a Finding>) {
-    let mut done: Vec<&Finding> = Vec::new();
-    let mut edits: Vec<Edit> = Vec::new();
+    let mut applied: Vec<&Finding> = Vec::new();
+    let mut edits: Vec<TextEdit> = Vec::new();
     for finding in findings.iter().filter(|finding| finding.fix.is_some()).take(MAX_FIXES) {
         let own = finding.fix.iter().flat_map(|fix| &fix.edits);
-        let free = |edit: &Edit| !edits.iter().any(|taken| edit.overlaps(taken));
-        if own.clone().all(|edit| free(edit) && files.iter().any(|file| edit.fits(file))) {
+        let free = |edit: &TextEdit| !edits.iter().any(|other| edit.overlaps(other));
+        if own.clone().all(|edit| free(edit) && files.iter().any(|file| edit.matches(file))) {
             edits.extend(own.cloned());
-            done.push(finding);
+            applied.push(finding);
         }
     }
-    match apply(files, &Fix { does: String::new(), edits }) {
-        Ok(files) => (files, done),
-        Err(Stale) => (files.to_vec(), Vec::new()),
+    match apply(files, &Fix { description: String::new(), edits }) {
+        Ok(files) => (files, applied),
+        Err(StaleFix) => (files.to_vec(), Vec::new()),
     }
 }
 

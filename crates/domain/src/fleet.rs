@@ -1,40 +1,40 @@
-//! The fleet at a glance: workload × cluster, what needs a person, what changed lately.
+//! Overview of the fleet: matrix of workloads and clusters, items that need attention, recent events.
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::Reach;
+use crate::cluster::Connectivity;
 use crate::event::Event;
 use crate::id::{ClusterId, ReleaseId, WorkloadId};
-use crate::release::State;
-use crate::rollup::Counts;
+use crate::release::ReleaseState;
+use crate::rollup::ReleaseCounts;
 use crate::time::Timestamp;
 
-/// One page of the fleet. Rows and columns are cut by the server; the counts are over everything.
+/// One page of the overview. The server limits rows and columns; the counts cover everything.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Fleet {
+pub struct FleetOverview {
     /// All releases by state.
-    pub counts: Counts,
+    pub counts: ReleaseCounts,
     /// Number of workloads.
     pub workloads_total: u32,
     /// Number of clusters.
     pub clusters_total: u32,
     /// Number of clusters that are not online.
-    pub clusters_silent: u32,
+    pub clusters_not_online: u32,
     /// The columns shown, by region and name.
     pub columns: Vec<FleetColumn>,
     /// The rows shown, worst first.
     pub rows: Vec<FleetRow>,
-    /// Number of rollouts that go on only if a person says so.
+    /// Number of rollouts that wait for a user's action.
     #[serde(default)]
     pub rollouts_waiting: u32,
-    /// What needs a person: rollouts that wait for one, then releases, worst and oldest first.
-    pub attention: Vec<Attention>,
+    /// What needs attention: waiting rollouts first, then releases, worst and oldest first.
+    pub attention: Vec<AttentionItem>,
     /// The last events.
     pub recent: Vec<Event>,
     /// When this was read.
-    pub at: Timestamp,
+    pub read_at: Timestamp,
 }
 
 /// A cluster as a column.
@@ -48,9 +48,9 @@ pub struct FleetColumn {
     pub name: String,
     /// Its region; may be empty.
     pub region: String,
-    /// Whether it is heard from.
-    pub reach: Reach,
-    /// When it was last heard from.
+    /// Its connectivity.
+    pub connectivity: Connectivity,
+    /// When its last heartbeat arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<Timestamp>,
 }
@@ -65,8 +65,8 @@ pub struct FleetRow {
     /// Its name.
     pub name: String,
     /// All its releases by state, not only the columns shown.
-    pub counts: Counts,
-    /// One cell per column; `None` where the workload is not.
+    pub counts: ReleaseCounts,
+    /// One cell per column; `None` where the workload has no release.
     pub cells: Vec<Option<FleetCell>>,
 }
 
@@ -77,30 +77,30 @@ pub struct FleetRow {
 pub struct FleetCell {
     /// The release.
     pub release: ReleaseId,
-    /// What it is; `Unknown` while the cluster is offline.
-    pub state: State,
-    /// What it last was; the shape that is drawn hollow while the cluster is offline.
-    pub last_known: State,
+    /// Its state; `Unknown` while the cluster is offline.
+    pub state: ReleaseState,
+    /// Its last known state, displayed while the cluster is offline.
+    pub last_known: ReleaseState,
     /// Since when.
     pub since: Timestamp,
     /// Why, in a sentence.
     pub message: String,
 }
 
-/// Something that needs a person: one cause on one workload, over all its clusters.
+/// Something that needs attention: one cause on one workload, over all its clusters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Attention {
+pub struct AttentionItem {
     /// The workload.
     pub workload: WorkloadId,
     /// Its name.
     pub workload_name: String,
     /// The worst state among the clusters.
-    pub state: State,
+    pub state: ReleaseState,
     /// The cause, in a sentence.
     pub message: String,
-    /// Names of the clusters, at most a handful.
+    /// Names of some of the clusters.
     pub clusters: Vec<String>,
     /// Number of clusters.
     pub count: u32,

@@ -1,10 +1,11 @@
-//! Health: is it operational? One of the three axes, never mixed with sync or reach (`health.md` C.0, C.5).
+//! Health: whether something is operational. One of three independent axes, beside sync and connectivity
+//! (docs/decisions/0006-three-axes-one-derived-state.md).
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// The reason of what ran to its end; of a whole release when everything in it that runs has.
+/// The reason of something that has completed; of a release when everything that runs in it has.
 pub const COMPLETED: &str = "Completed";
 
 /// How healthy something is. Ordered from best to worst, so the worst of many is the maximum.
@@ -15,13 +16,13 @@ pub enum HealthStatus {
     Healthy,
     /// Paused on purpose.
     Suspended,
-    /// On its way.
+    /// Not operational yet, without a failure.
     Progressing,
-    /// Should be there and is not.
+    /// Expected on the cluster and absent.
     Missing,
     /// Broken.
     Degraded,
-    /// Nobody has said.
+    /// Not reported.
     #[default]
     Unknown,
 }
@@ -31,8 +32,8 @@ impl HealthStatus {
     pub const ALL: [Self; 6] =
         [Self::Healthy, Self::Suspended, Self::Progressing, Self::Missing, Self::Degraded, Self::Unknown];
 
-    /// The word people read and the database keeps.
-    pub const fn word(self) -> &'static str {
+    /// The name that is displayed and stored in the database.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Healthy => "Healthy",
             Self::Suspended => "Suspended",
@@ -54,7 +55,7 @@ pub struct Health {
     /// CamelCase reason, such as `ProgressDeadlineExceeded`; empty when healthy needs no reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The sentence people read.
+    /// A sentence for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// Since when, by the clock of whoever observed it.
@@ -68,15 +69,15 @@ impl Health {
         Self { status, reason: reason.to_owned(), message: message.into(), since: None }
     }
 
-    /// Plainly healthy.
+    /// Healthy, without a reason.
     pub fn healthy() -> Self {
         Self { status: HealthStatus::Healthy, ..Self::default() }
     }
 }
 
-/// The worst of many, keeping its cause; `None` of nothing.
-pub fn worst<'a>(all: impl IntoIterator<Item = &'a Health>) -> Option<&'a Health> {
-    // `max_by_key` keeps the last of equals; the first cause in apply order is the one that explains the others.
+/// The worst health, with its cause; `None` without any.
+pub fn worst_health<'a>(all: impl IntoIterator<Item = &'a Health>) -> Option<&'a Health> {
+    // Not `max_by_key`, which returns the last of equals: the first cause in apply order explains the others.
     all.into_iter().fold(None, |worst, health| match worst {
         Some(so_far) if so_far.status >= health.status => Some(so_far),
         _ => Some(health),
@@ -95,7 +96,7 @@ mod tests {
             Health::new(HealthStatus::Degraded, "Second", ""),
             Health::new(HealthStatus::Progressing, "", ""),
         ];
-        assert_eq!(worst(&all).unwrap().reason, "First");
-        assert_eq!(worst(&[]), None);
+        assert_eq!(worst_health(&all).unwrap().reason, "First");
+        assert_eq!(worst_health(&[]), None);
     }
 }

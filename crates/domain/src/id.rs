@@ -1,6 +1,6 @@
-//! Typed ids: a ULID each, so that ids sort by the time they were made and one kind can't stand in for another.
+//! Typed ids: a ULID each, so that ids sort by creation time and one kind cannot be used for another.
 //!
-//! The hub makes them (it has the clock and the randomness); this room only knows their shape.
+//! The hub generates them (it has the clock and the randomness); this module only defines their format.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use ulid::Ulid;
 /// Text that is not a ULID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} id {text:?} is not a ULID (26 characters of Crockford base32)")]
-pub struct NotAnId {
+pub struct InvalidId {
     kind: &'static str,
     text: String,
 }
@@ -44,17 +44,17 @@ macro_rules! typed_id {
         }
 
         impl FromStr for $name {
-            type Err = NotAnId;
-            fn from_str(text: &str) -> Result<Self, NotAnId> {
+            type Err = InvalidId;
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
                 Ulid::from_string(text)
                     .map(Self)
-                    .map_err(|_| NotAnId { kind: $kind, text: text.chars().take(40).collect() })
+                    .map_err(|_| InvalidId { kind: $kind, text: text.chars().take(40).collect() })
             }
         }
 
         impl TryFrom<String> for $name {
-            type Error = NotAnId;
-            fn try_from(text: String) -> Result<Self, NotAnId> {
+            type Error = InvalidId;
+            fn try_from(text: String) -> Result<Self, InvalidId> {
                 text.parse()
             }
         }
@@ -73,7 +73,7 @@ typed_id!(
     "project"
 );
 typed_id!(
-    /// A person who can sign in.
+    /// A user who can sign in.
     UserId,
     "user"
 );
@@ -118,14 +118,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_reads_back_as_it_was_written() {
+    fn an_id_round_trips_through_its_text() {
         let id = ReleaseId::from_parts(1_700_000_000_000, 42);
         assert_eq!(id.to_string().parse(), Ok(id));
         assert_eq!(serde_json::to_string(&id).unwrap(), format!("\"{id}\""));
     }
 
     #[test]
-    fn text_that_is_no_ulid_is_refused_with_its_kind() {
+    fn text_that_is_not_a_ulid_is_rejected_with_the_kind_of_id() {
         let error = "nope".parse::<ClusterId>().unwrap_err();
         assert!(error.to_string().contains("cluster id \"nope\""));
     }

@@ -1,37 +1,37 @@
 //! References to container images, as registries read them (`distribution/reference`).
 
-/// An image: where it is to be had, and which one of it.
+/// A reference to a container image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reference<'a> {
+pub struct ImageReference<'a> {
     /// The host, with its port.
     pub registry: &'a str,
-    /// The name within the registry, as it is written: the usual registry puts `library/` before a bare one.
+    /// The repository as written; the default registry prefixes a bare name with `library/`.
     pub repository: &'a str,
     /// The tag, if there is one.
     pub tag: Option<&'a str>,
-    /// The digest, if there is one; it counts more than the tag.
+    /// The digest, if there is one; it takes precedence over the tag.
     pub digest: Option<&'a str>,
 }
 
-/// The registry of images that name none.
-pub const USUAL_REGISTRY: &str = "docker.io";
+/// The registry of references without one.
+pub const DEFAULT_REGISTRY: &str = "docker.io";
 
-impl<'a> Reference<'a> {
-    /// Reads `[host[:port]/]path[:tag][@digest]`.
+impl<'a> ImageReference<'a> {
+    /// Reads `[registry_host[:port]/]path[:tag][@digest]`.
     ///
     /// # Errors
-    /// It is none; the error completes "is not valid: …".
+    /// The text is not a reference; the error completes "is not valid: …".
     pub fn parse(image: &'a str) -> Result<Self, &'static str> {
         if image.contains("{{") {
-            return Err("it holds a template expression that nobody has filled in");
+            return Err("it contains a template expression that was not rendered");
         }
         if image.is_empty() || image.contains(char::is_whitespace) {
-            return Err("it must be one word without spaces");
+            return Err("it must not be empty or contain spaces");
         }
         let (rest, digest) =
             image.split_once('@').map_or((image, None), |(rest, digest)| (rest, Some(digest)));
         if digest.is_some_and(|digest| !is_digest(digest)) {
-            return Err("the digest reads sha256: and 64 hex digits");
+            return Err("a digest is sha256: and 64 hex digits");
         }
         // A colon after the last slash begins the tag; one before it is a port.
         let tag_at = rest.rfind(':').filter(|at| !rest[*at..].contains('/'));
@@ -39,22 +39,22 @@ impl<'a> Reference<'a> {
         if tag.is_some_and(|tag| !is_tag(tag)) {
             return Err("a tag has at most 128 letters, digits, \"_\", \".\" and \"-\"");
         }
-        let host = host(name);
+        let host = registry_host(name);
         let repository = host.map_or(name, |host| &name[host.len() + 1..]);
         check_name(name, repository)?;
-        Ok(Self { registry: host.unwrap_or(USUAL_REGISTRY), repository, tag, digest })
+        Ok(Self { registry: host.unwrap_or(DEFAULT_REGISTRY), repository, tag, digest })
     }
 }
 
 /// The first part of a name, if it is a host.
-fn host(name: &str) -> Option<&str> {
+fn registry_host(name: &str) -> Option<&str> {
     let (first, _) = name.split_once('/')?;
     (first.contains(['.', ':', '[']) || first == "localhost").then_some(first)
 }
 
 fn check_name(name: &str, repository: &str) -> Result<(), &'static str> {
     if name.contains("://") {
-        return Err("it is no URL: leave https:// out");
+        return Err("it is not a URL: remove https://");
     }
     if repository.chars().any(|c| c.is_ascii_uppercase()) {
         return Err("repository names are lower case");
@@ -80,17 +80,17 @@ fn is_component(part: &str) -> bool {
 }
 
 fn is_tag(tag: &str) -> bool {
-    let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     let bytes = tag.as_bytes();
     bytes.len() <= 128
-        && bytes.first().is_some_and(word)
-        && bytes.iter().all(|b| word(b) || matches!(b, b'.' | b'-'))
+        && bytes.first().is_some_and(is_word)
+        && bytes.iter().all(|b| is_word(b) || matches!(b, b'.' | b'-'))
 }
 
 fn is_digest(digest: &str) -> bool {
     digest.split_once(':').is_some_and(|(algorithm, hex)| {
-        let wanted = if algorithm == "sha256" { hex.len() == 64 } else { hex.len() >= 32 };
-        !algorithm.is_empty() && wanted && hex.bytes().all(|b| b.is_ascii_hexdigit())
+        let has_length = if algorithm == "sha256" { hex.len() == 64 } else { hex.len() >= 32 };
+        !algorithm.is_empty() && has_length && hex.bytes().all(|b| b.is_ascii_hexdigit())
     })
 }
 
@@ -111,7 +111,7 @@ mod tests {
             "a@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
             "Reg.Example.com/web:1",
         ] {
-            assert!(Reference::parse(good).is_ok(), "{good}");
+            assert!(ImageReference::parse(good).is_ok(), "{good}");
         }
         for bad in [
             "",
@@ -127,10 +127,10 @@ mod tests {
             "a..b",
             "x:{{ .tag }}",
         ] {
-            assert!(Reference::parse(bad).is_err(), "{bad}");
+            assert!(ImageReference::parse(bad).is_err(), "{bad}");
         }
         let parts = |image| {
-            Reference::parse(image).map(|it| (it.registry, it.repository, it.tag, it.digest.is_some()))
+            ImageReference::parse(image).map(|it| (it.registry, it.repository, it.tag, it.digest.is_some()))
         };
         assert_eq!(parts("nginx"), Ok(("docker.io", "nginx", None, false)));
         assert_eq!(parts("reg.example.com:443/a/b:1"), Ok(("reg.example.com:443", "a/b", Some("1"), false)));

@@ -1,81 +1,81 @@
-//! How a cluster joins: tokens, registrations that wait for a person, and the conditions of a cluster.
+//! Joining of clusters: join tokens, registrations that wait for acceptance, conditions of a cluster.
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::{Cluster, ClusterFacts, ClusterKind, Reach};
+use crate::cluster::{Cluster, ClusterFacts, ClusterKind, Connectivity};
 use crate::finding::Finding;
 use crate::id::{ClusterId, JoinTokenId};
 use crate::labels::Labels;
 use crate::time::Timestamp;
 
-/// How long a join token lives when nothing else is said, in minutes (`product.md` F.6).
+/// Default lifetime of a join token, in minutes.
 pub const DEFAULT_TOKEN_MINUTES: u32 = 24 * 60;
-/// Longest life of a join token, in minutes: thirty days.
-pub const MOST_TOKEN_MINUTES: u32 = 30 * 24 * 60;
-/// Most clusters that one join token lets in.
-pub const MOST_TOKEN_USES: u32 = 10_000;
+/// Longest lifetime of a join token, in minutes: thirty days.
+pub const MAX_TOKEN_MINUTES: u32 = 30 * 24 * 60;
+/// Most registrations with one join token.
+pub const MAX_TOKEN_USES: u32 = 10_000;
 
-/// A join token as lists show it; its secret is nowhere.
+/// A join token in lists, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct JoinToken {
     /// Its id.
     pub id: JoinTokenId,
-    /// The only name it lets in, if it is bound to one.
+    /// The only cluster name that may use it, if it is bound to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_name: Option<String>,
-    /// Labels that clusters get which join with it.
+    /// Labels of clusters that join with it.
     #[serde(default)]
     pub labels: Labels,
-    /// Whether clusters that join with it need no person's word.
+    /// Whether clusters that join with it are accepted automatically.
     pub auto_accept: bool,
-    /// How many keys it lets in.
+    /// How many agent keys may register with it.
     pub max_uses: u32,
-    /// How many it has let in.
+    /// How many agent keys have registered with it.
     pub uses: u32,
-    /// Who made it.
+    /// Who created it.
     pub created_by: String,
-    /// When.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Timestamp,
-    /// When it was ended before its time.
+    /// When it was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
 }
 
 impl JoinToken {
-    /// Whether it lets in a new key under this name at `now`.
-    pub fn admits(&self, name: &str, now: Timestamp) -> bool {
+    /// Whether a new agent key may register with it under this cluster name at `now`.
+    pub fn is_valid_for(&self, name: &str, now: Timestamp) -> bool {
         self.revoked_at.is_none()
             && now < self.expires_at
             && self.uses < self.max_uses
             && self.cluster_name.as_deref().is_none_or(|bound| bound == name)
     }
 
-    /// Whether a cluster of this name needs no person's word. One that is there already is taken over without one only
-    /// by a token that was made for just this name.
-    pub fn accepts(&self, name: &str, exists: bool) -> bool {
+    /// Whether a registration with this cluster name is accepted automatically. An existing cluster is taken over
+    /// automatically only with a token that is bound to its name.
+    pub fn can_auto_accept(&self, name: &str, exists: bool) -> bool {
         self.auto_accept && (!exists || self.cluster_name.as_deref() == Some(name))
     }
 }
 
-/// A join token to be made.
+/// The parameters of a new join token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct NewJoinToken {
-    /// The only name it lets in.
+    /// The only cluster name that may use it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_name: Option<String>,
-    /// Labels that clusters get which join with it.
+    /// Labels of clusters that join with it.
     pub labels: Labels,
-    /// Whether clusters that join with it need no person's word.
+    /// Whether clusters that join with it are accepted automatically.
     pub auto_accept: bool,
-    /// How many keys it lets in, 1 to 10 000.
+    /// How many agent keys may register with it, 1 to 10 000.
     pub max_uses: u32,
-    /// How long it lives, in minutes, at most thirty days.
+    /// Its lifetime in minutes, at most thirty days.
     pub minutes: u32,
 }
 
@@ -92,45 +92,45 @@ impl Default for NewJoinToken {
 }
 
 impl NewJoinToken {
-    /// What is wrong with it.
+    /// Findings about invalid parameters.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = crate::cluster::check_labels(&self.labels);
         let name = self.cluster_name.as_deref();
         findings.extend(name.and_then(|name| crate::name::check_label("Cluster name", name)));
-        if !(1..=MOST_TOKEN_MINUTES).contains(&self.minutes) {
+        if !(1..=MAX_TOKEN_MINUTES).contains(&self.minutes) {
             let message =
-                format!("A join token lives 1 to {MOST_TOKEN_MINUTES} minutes, not {}.", self.minutes);
+                format!("A join token is valid for 1 to {MAX_TOKEN_MINUTES} minutes, not {}.", self.minutes);
             findings.push(Finding::error("TokenLife", message, "A day (1440) suits most uses."));
         }
-        if !(1..=MOST_TOKEN_USES).contains(&self.max_uses) {
+        if !(1..=MAX_TOKEN_USES).contains(&self.max_uses) {
             let message =
-                format!("A join token lets in 1 to {MOST_TOKEN_USES} clusters, not {}.", self.max_uses);
+                format!("A join token admits 1 to {MAX_TOKEN_USES} clusters, not {}.", self.max_uses);
             findings.push(Finding::error("TokenUses", message, "One token for each cluster is safest."));
         }
         if name.is_some() && self.max_uses > 1 {
-            let message = "A token that is bound to one name can be used once only.";
-            findings.push(Finding::error("TokenUses", message, "Leave the name out, or the number of uses."));
+            let message = "A token that is bound to one cluster name can be used only once.";
+            findings.push(Finding::error("TokenUses", message, "Remove the name, or the number of uses."));
         }
         findings
     }
 }
 
-/// How far a registration is.
+/// The state of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum RegistrationState {
-    /// It waits for a person.
+    /// It waits for a user's decision.
     Pending,
     /// It was accepted.
     Accepted,
-    /// A person refused it, or its cluster's certificates were revoked.
+    /// A user rejected it, or its cluster's certificates were revoked.
     Rejected,
 }
 
 impl RegistrationState {
-    /// The word the database keeps, the same as in JSON.
-    pub const fn word(self) -> &'static str {
+    /// The name stored in the database, the same as in JSON.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Accepted => "accepted",
@@ -139,52 +139,52 @@ impl RegistrationState {
     }
 }
 
-/// An agent that asked to join.
+/// The registration request of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Registration {
-    /// The name it wants to have.
+    /// The requested cluster name.
     pub name: String,
-    /// SHA-256 of its public key, in hex: what a person compares with what the agent prints.
+    /// SHA-256 of its public key, in hex; a user compares it with the one that the agent prints.
     pub fingerprint: String,
-    /// How far it is.
+    /// Its state.
     pub state: RegistrationState,
-    /// The token it came with.
+    /// The join token that it used.
     pub token: JoinTokenId,
-    /// Labels it will get.
+    /// Labels that the cluster will have.
     #[serde(default)]
     pub labels: Labels,
-    /// What it says of its cluster; without the list of kinds.
+    /// Facts that it reported about its cluster, without the list of kinds.
     #[serde(default)]
     pub facts: ClusterFacts,
-    /// Since when it asks.
-    pub since: Timestamp,
-    /// The cluster it became.
+    /// When it was requested.
+    pub requested_at: Timestamp,
+    /// The resulting cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterId>,
-    /// Who decided.
+    /// Who accepted or rejected it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<String>,
 }
 
-/// What a condition is about.
+/// The type of a cluster condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum ConditionKind {
-    /// A person, or a token that needs none, let it in.
+pub enum ClusterConditionType {
+    /// A user accepted it, or a token with automatic acceptance.
     Accepted,
-    /// Its agent has come and its certificate holds.
+    /// Its agent has connected and its certificate is valid.
     Joined,
-    /// It is heard from.
+    /// The hub receives its heartbeats.
     Reachable,
-    /// Its API server has told of itself, and pods find a node.
+    /// Its facts are reported, and a node is schedulable.
     Healthy,
 }
 
-impl ConditionKind {
-    /// The word people read.
-    pub const fn word(self) -> &'static str {
+impl ClusterConditionType {
+    /// The displayed name.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "Accepted",
             Self::Joined => "Joined",
@@ -199,148 +199,168 @@ impl ConditionKind {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCondition {
-    /// What it is about.
+    /// Its type.
     #[serde(rename = "type")]
-    pub kind: ConditionKind,
-    /// Whether it is so.
+    pub kind: ClusterConditionType,
+    /// Whether the condition holds.
     pub status: bool,
-    /// The word programs compare.
+    /// CamelCase reason, for programs.
     pub reason: String,
-    /// The sentence people read.
+    /// A sentence for people.
     pub message: String,
-    /// What a person does about it; empty while it is true.
+    /// What a user can do about it; empty while the condition holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub remedy: String,
+    pub hint: String,
     /// Since when, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
 }
 
-/// What is known of how a cluster joined.
+/// When and how a cluster joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Joining {
-    /// Who let it in.
+pub struct JoinStatus {
+    /// Who accepted it.
     pub accepted_by: String,
-    /// When.
+    /// When it was accepted.
     pub accepted_at: Timestamp,
-    /// When its agent came for the first time.
+    /// When its agent connected for the first time.
     pub joined_at: Option<Timestamp>,
-    /// The version its agent said it has.
+    /// The version that its agent reported.
     pub agent_version: String,
     /// When its certificates were revoked, if they are.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// The conditions of a cluster, in the order in which they come true.
-pub fn conditions(cluster: &Cluster, joining: Option<&Joining>) -> Vec<ClusterCondition> {
+/// The conditions of a cluster, in the order in which they become true.
+pub fn cluster_conditions(cluster: &Cluster, joining: Option<&JoinStatus>) -> Vec<ClusterCondition> {
     let mut all = match joining {
-        Some(joining) => vec![accepted(joining), joined(joining)],
+        Some(joining) => vec![accepted_condition(joining), joined_condition(joining)],
         None if cluster.kind == ClusterKind::Agent => Vec::new(),
-        None => vec![served(cluster)],
+        None => vec![served_condition(cluster)],
     };
-    all.push(reachable(cluster));
-    all.push(healthy(cluster));
+    all.push(reachable_condition(cluster));
+    all.push(healthy_condition(cluster));
     for condition in &mut all {
-        condition.remedy = if condition.status { String::new() } else { remedy(condition, cluster) };
+        condition.hint = if condition.status { String::new() } else { hint_for(condition, cluster) };
     }
     all
 }
 
-/// What a person does where a condition is not true; by its reason, which is exact.
-fn remedy(condition: &ClusterCondition, cluster: &Cluster) -> String {
+/// What a user can do about a condition that does not hold, by its reason.
+fn hint_for(condition: &ClusterCondition, cluster: &Cluster) -> String {
     let name = &cluster.name;
     match (condition.kind, &*condition.reason) {
-        (ConditionKind::Accepted | ConditionKind::Joined, "Revoked") => {
-            format!("Give it new manifests: flotilla cluster install-manifest {name}, then accept it again.")
+        (ClusterConditionType::Accepted | ClusterConditionType::Joined, "Revoked") => {
+            format!(
+                "Generate new manifests with flotilla cluster install-manifest {name}, apply them, then accept it again."
+            )
         }
-        (ConditionKind::Joined, _) => {
-            "Look at the agent's log: kubectl -n flotilla-agent logs deployment/flotilla-agent.".to_owned()
+        (ClusterConditionType::Joined, _) => {
+            "Check the agent's log: kubectl -n flotilla-agent logs deployment/flotilla-agent.".to_owned()
         }
-        (ConditionKind::Reachable, _) if cluster.kind == ClusterKind::Agent => {
-            "Look whether its agent runs and can reach this server: kubectl -n flotilla-agent logs \
-             deployment/flotilla-agent. What is published meanwhile is caught up with."
+        (ClusterConditionType::Reachable, _) if cluster.kind == ClusterKind::Agent => {
+            "Check whether its agent runs and can reach this server: kubectl -n flotilla-agent logs \
+             deployment/flotilla-agent. It applies what was published meanwhile once it is connected."
                 .to_owned()
         }
-        (ConditionKind::Reachable, _) => {
-            "Look whether the server can reach its API server with the kubeconfig.".to_owned()
+        (ClusterConditionType::Reachable, _) => {
+            "Check whether the server can reach its API server with the kubeconfig.".to_owned()
         }
-        (ConditionKind::Healthy, "NotToldYet") => "Nothing: it tells once its agent is connected.".to_owned(),
-        (ConditionKind::Healthy, "NotHeardFrom") => "First make it reachable.".to_owned(),
-        (ConditionKind::Healthy, _) => "Look at its nodes: kubectl get nodes.".to_owned(),
-        (ConditionKind::Accepted, _) => format!("Accept it: flotilla cluster accept {name}."),
+        (ClusterConditionType::Healthy, "NotToldYet") => {
+            "No action is needed: its agent reports once it is connected.".to_owned()
+        }
+        (ClusterConditionType::Healthy, "NotHeardFrom") => "Restore its connection first.".to_owned(),
+        (ClusterConditionType::Healthy, _) => "Check its nodes: kubectl get nodes.".to_owned(),
+        (ClusterConditionType::Accepted, _) => format!("Accept it: flotilla cluster accept {name}."),
     }
 }
 
-fn condition(kind: ConditionKind, status: bool, reason: &str, message: String) -> ClusterCondition {
-    ClusterCondition { kind, status, reason: reason.to_owned(), message, remedy: String::new(), since: None }
+fn new_condition(
+    kind: ClusterConditionType,
+    status: bool,
+    reason: &str,
+    message: String,
+) -> ClusterCondition {
+    ClusterCondition { kind, status, reason: reason.to_owned(), message, hint: String::new(), since: None }
 }
 
-fn reachable(cluster: &Cluster) -> ClusterCondition {
-    let status = cluster.reach == Reach::Online;
-    let message = if status { "It is heard from." } else { "It is not heard from." };
+fn reachable_condition(cluster: &Cluster) -> ClusterCondition {
+    let status = cluster.connectivity == Connectivity::Online;
+    let message = if status { "Its heartbeats arrive in time." } else { "It has not sent a heartbeat yet." };
     let since = if status { None } else { cluster.last_seen };
-    let message = if since.is_some() { "It was last heard from" } else { message };
-    let told = condition(ConditionKind::Reachable, status, cluster.reach.word(), message.to_owned());
-    ClusterCondition { since, ..told }
+    let message = if since.is_some() { "Its last heartbeat is older than its lease." } else { message };
+    let reachable = new_condition(
+        ClusterConditionType::Reachable,
+        status,
+        cluster.connectivity.as_str(),
+        message.to_owned(),
+    );
+    ClusterCondition { since, ..reachable }
 }
 
-fn healthy(cluster: &Cluster) -> ClusterCondition {
-    let told = |status, reason, message| condition(ConditionKind::Healthy, status, reason, message);
+fn healthy_condition(cluster: &Cluster) -> ClusterCondition {
+    let healthy =
+        |status, reason, message| new_condition(ClusterConditionType::Healthy, status, reason, message);
     let facts = &cluster.facts;
-    if !facts.are_known() {
-        return told(false, "NotToldYet", "It has not told of itself yet.".to_owned());
+    if !facts.is_reported() {
+        return healthy(false, "NotToldYet", "Its agent has not reported its facts yet.".to_owned());
     }
-    if cluster.reach == Reach::Offline {
-        return told(false, "NotHeardFrom", "Nobody knows while it is not heard from.".to_owned());
+    if cluster.connectivity == Connectivity::Offline {
+        return healthy(false, "NotHeardFrom", "Its health is unknown while it is offline.".to_owned());
     }
     let (nodes, ready) =
         facts.node_pools.iter().fold((0, 0), |(nodes, ready), pool| (nodes + pool.nodes, ready + pool.ready));
     match (facts.nodes, ready) {
-        (None, _) => told(
+        (None, _) => healthy(
             true,
             "ApiServerAnswers",
-            "Its API server answers; its nodes are not shown to us.".to_owned(),
+            "Its API server responds; its agent may not list its nodes.".to_owned(),
         ),
-        (Some(0), _) => told(false, "NoNodes", "It has no nodes.".to_owned()),
-        (Some(_), 0) => told(false, "NoNodeTakesPods", format!("None of its {nodes} nodes takes pods.")),
-        (Some(_), _) => told(true, "NodesTakePods", format!("{ready} of {nodes} nodes take pods.")),
+        (Some(0), _) => healthy(false, "NoNodes", "It has no nodes.".to_owned()),
+        (Some(_), 0) => {
+            healthy(false, "NoNodeTakesPods", format!("None of its {nodes} nodes is schedulable."))
+        }
+        (Some(_), _) => healthy(true, "NodesTakePods", format!("{ready} of {nodes} nodes are schedulable.")),
     }
 }
 
-fn accepted(joining: &Joining) -> ClusterCondition {
+fn accepted_condition(joining: &JoinStatus) -> ClusterCondition {
     let revoked = joining.revoked_at.is_some();
     let message = if revoked {
-        "Its certificates were revoked: it has to register again.".to_owned()
+        "Its certificates were revoked: it must register again.".to_owned()
     } else {
         format!("Accepted by {}.", joining.accepted_by)
     };
     ClusterCondition {
-        kind: ConditionKind::Accepted,
+        kind: ClusterConditionType::Accepted,
         status: !revoked,
         reason: if revoked { "Revoked" } else { "Accepted" }.to_owned(),
         message,
-        remedy: String::new(),
+        hint: String::new(),
         since: joining.revoked_at.or(Some(joining.accepted_at)),
     }
 }
 
-fn joined(joining: &Joining) -> ClusterCondition {
+fn joined_condition(joining: &JoinStatus) -> ClusterCondition {
     let status = joining.joined_at.is_some() && joining.revoked_at.is_none();
     let (reason, message) = match joining.joined_at {
-        _ if joining.revoked_at.is_some() => ("Revoked", "Its agent is no longer let in.".to_owned()),
+        _ if joining.revoked_at.is_some() => ("Revoked", "Its agent is no longer admitted.".to_owned()),
         Some(_) => ("AgentCame", format!("Its agent has version {}.", joining.agent_version)),
-        None => ("Waiting", "Its agent has not come yet.".to_owned()),
+        None => ("Waiting", "Its agent has not connected yet.".to_owned()),
     };
-    ClusterCondition { since: joining.joined_at, ..condition(ConditionKind::Joined, status, reason, message) }
+    ClusterCondition {
+        since: joining.joined_at,
+        ..new_condition(ClusterConditionType::Joined, status, reason, message)
+    }
 }
 
-fn served(cluster: &Cluster) -> ClusterCondition {
+fn served_condition(cluster: &Cluster) -> ClusterCondition {
     ClusterCondition {
-        kind: ConditionKind::Accepted,
+        kind: ClusterConditionType::Accepted,
         status: true,
         reason: "ServedByTheServer".to_owned(),
-        message: "The server serves it itself.".to_owned(),
-        remedy: String::new(),
+        message: "It is served by the agent inside the server.".to_owned(),
+        hint: String::new(),
         since: Some(cluster.created_at),
     }
 }
@@ -365,30 +385,34 @@ mod tests {
     }
 
     #[test]
-    fn a_token_admits_until_it_is_used_up_over_or_revoked_and_only_the_name_it_is_bound_to() {
+    fn a_token_is_valid_until_it_is_used_up_expired_or_revoked_and_only_for_the_name_it_is_bound_to() {
         let at = Timestamp::from_millis;
-        assert!(token().admits("eu-1", at(9)));
-        assert!(!token().admits("eu-1", at(10)));
-        assert!(!JoinToken { uses: 1, ..token() }.admits("eu-1", at(0)));
-        assert!(!JoinToken { revoked_at: Some(at(0)), ..token() }.admits("eu-1", at(0)));
+        assert!(token().is_valid_for("eu-1", at(9)));
+        assert!(!token().is_valid_for("eu-1", at(10)));
+        assert!(!JoinToken { uses: 1, ..token() }.is_valid_for("eu-1", at(0)));
+        assert!(!JoinToken { revoked_at: Some(at(0)), ..token() }.is_valid_for("eu-1", at(0)));
         let bound = JoinToken { cluster_name: Some("eu-1".to_owned()), ..token() };
-        assert!(bound.admits("eu-1", at(0)) && !bound.admits("eu-10", at(0)) && !bound.admits("eu", at(0)));
+        assert!(
+            bound.is_valid_for("eu-1", at(0))
+                && !bound.is_valid_for("eu-10", at(0))
+                && !bound.is_valid_for("eu", at(0))
+        );
     }
 
     #[test]
-    fn a_cluster_that_is_there_is_taken_over_without_a_person_only_by_a_token_for_its_name() {
-        assert!(token().accepts("eu-1", false) && !token().accepts("eu-1", true));
+    fn an_existing_cluster_is_taken_over_automatically_only_with_a_token_for_its_name() {
+        assert!(token().can_auto_accept("eu-1", false) && !token().can_auto_accept("eu-1", true));
         let bound = JoinToken { cluster_name: Some("eu-1".to_owned()), ..token() };
-        assert!(bound.accepts("eu-1", true));
-        assert!(!JoinToken { auto_accept: false, ..bound }.accepts("eu-1", true));
+        assert!(bound.can_auto_accept("eu-1", true));
+        assert!(!JoinToken { auto_accept: false, ..bound }.can_auto_accept("eu-1", true));
     }
 
     #[test]
-    fn a_new_token_is_bounded() {
+    fn a_new_token_has_limits() {
         assert!(NewJoinToken::default().check().is_empty());
         let wrong = [
             NewJoinToken { minutes: 0, ..NewJoinToken::default() },
-            NewJoinToken { minutes: MOST_TOKEN_MINUTES + 1, ..NewJoinToken::default() },
+            NewJoinToken { minutes: MAX_TOKEN_MINUTES + 1, ..NewJoinToken::default() },
             NewJoinToken { max_uses: 0, ..NewJoinToken::default() },
             NewJoinToken { cluster_name: Some("No".to_owned()), ..NewJoinToken::default() },
             NewJoinToken { cluster_name: Some("eu".to_owned()), max_uses: 2, ..NewJoinToken::default() },
@@ -399,34 +423,34 @@ mod tests {
     }
 
     #[test]
-    fn every_condition_that_is_not_true_says_what_to_do() {
+    fn every_condition_that_does_not_hold_says_what_to_do() {
         let mut cluster =
             Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0));
-        let told = |cluster: &Cluster, joining: &Joining| -> Vec<(&'static str, bool, String)> {
-            let all = conditions(cluster, Some(joining));
-            assert!(all.iter().all(|one| one.status == one.remedy.is_empty()), "{all:?}");
-            all.into_iter().map(|one| (one.kind.word(), one.status, one.reason)).collect()
+        let summary = |cluster: &Cluster, joining: &JoinStatus| -> Vec<(&'static str, bool, String)> {
+            let all = cluster_conditions(cluster, Some(joining));
+            assert!(all.iter().all(|one| one.status == one.hint.is_empty()), "{all:?}");
+            all.into_iter().map(|one| (one.kind.as_str(), one.status, one.reason)).collect()
         };
-        let mut joining = Joining { accepted_by: "ana".to_owned(), ..Joining::default() };
-        let of = |word: &'static str, status: bool, reason: &str| (word, status, reason.to_owned());
+        let mut joining = JoinStatus { accepted_by: "ana".to_owned(), ..JoinStatus::default() };
+        let expected = |name: &'static str, status: bool, reason: &str| (name, status, reason.to_owned());
         assert_eq!(
-            told(&cluster, &joining),
+            summary(&cluster, &joining),
             [
-                of("Accepted", true, "Accepted"),
-                of("Joined", false, "Waiting"),
-                of("Reachable", false, "Offline"),
-                of("Healthy", false, "NotToldYet")
+                expected("Accepted", true, "Accepted"),
+                expected("Joined", false, "Waiting"),
+                expected("Reachable", false, "Offline"),
+                expected("Healthy", false, "NotToldYet")
             ]
         );
         joining.joined_at = Some(Timestamp::from_millis(5));
-        cluster.reach = Reach::Online;
+        cluster.connectivity = Connectivity::Online;
         cluster.facts.kubernetes_version = "v1.36.3".to_owned();
         cluster.facts.nodes = Some(2);
         cluster.facts.node_pools = vec![crate::cluster::NodePool { nodes: 2, ..Default::default() }];
-        assert_eq!(told(&cluster, &joining)[3], of("Healthy", false, "NoNodeTakesPods"));
+        assert_eq!(summary(&cluster, &joining)[3], expected("Healthy", false, "NoNodeTakesPods"));
         cluster.facts.node_pools[0].ready = 1;
-        assert!(told(&cluster, &joining).iter().all(|(_, status, _)| *status));
+        assert!(summary(&cluster, &joining).iter().all(|(_, status, _)| *status));
         joining.revoked_at = Some(Timestamp::from_millis(9));
-        assert_eq!(told(&cluster, &joining)[0], of("Accepted", false, "Revoked"));
+        assert_eq!(summary(&cluster, &joining)[0], expected("Accepted", false, "Revoked"));
     }
 }

@@ -1,18 +1,18 @@
-//! "Did you mean …?": the known name that is most like a misspelt one.
+//! "Did you mean …?": the known name that is closest to a misspelt one.
 
-/// The candidate fewest edits away from `text`, if that is few enough to be a slip of the finger.
-pub(crate) fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// The candidate with the fewest edits from `text`, at most a third of its characters (at least one).
+pub(crate) fn find_nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = (text.chars().count() / 3).max(1);
     candidates
         .into_iter()
-        .map(|candidate| (edits(text, candidate), candidate))
+        .map(|candidate| (edit_distance(text, candidate), candidate))
         .filter(|(edits, _)| *edits <= most)
         .min()
         .map(|(_, candidate)| candidate)
 }
 
 /// The number of characters to insert, delete, replace or swap with the next one to get from `a` to `b`.
-fn edits(a: &str, b: &str) -> usize {
+fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
@@ -36,11 +36,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_proposed_and_nothing_far_fetched() {
+    fn the_nearest_name_is_suggested_and_no_distant_one() {
         let known = ["gke-demo", "gke-prod", "edge-1"];
-        assert_eq!(nearest("gke-dmo", known), Some("gke-demo"));
-        assert_eq!(nearest("gke-pord", known), Some("gke-prod"));
-        assert_eq!(nearest("kubernetes", known), None);
-        assert_eq!(nearest("", known), None);
+        assert_eq!(find_nearest("gke-dmo", known), Some("gke-demo"));
+        assert_eq!(find_nearest("gke-pord", known), Some("gke-prod"));
+        assert_eq!(find_nearest("kubernetes", known), None);
+        assert_eq!(find_nearest("", known), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What names a Kubernetes object, apart from its content.
+//! References to Kubernetes objects.
 
 use std::fmt;
 
@@ -34,8 +34,8 @@ impl ObjectRef {
         api_version.split_once('/').unwrap_or(("", api_version))
     }
 
-    /// Whether both name the same object, whatever the version they were read in.
-    pub fn same_object(&self, other: &Self) -> bool {
+    /// Whether both refer to the same object, whatever their API versions.
+    pub fn is_same_object(&self, other: &Self) -> bool {
         (&self.group, &self.kind, &self.namespace, &self.name)
             == (&other.group, &other.kind, &other.namespace, &other.name)
     }

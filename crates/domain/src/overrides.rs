@@ -1,13 +1,13 @@
-//! Overrides: what differs on some clusters, merged with provenance (S1-11, E-8).
+//! Overrides: changes of objects on some clusters, merged with provenance (S1-11, E-8).
 //!
 //! The order is: general before specific (group, then selector, then named cluster), then priority, then name. Values
-//! are merged into every object of the kind they name; patches address one object and fields by name.
+//! are merged into every object of their kind; patches address one object and fields by name.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::OverrideId;
-use crate::labels::Selector;
+use crate::labels::LabelSelector;
 
 mod apply;
 mod check;
@@ -20,21 +20,21 @@ mod provenance;
 mod target;
 #[cfg(test)]
 mod tests;
-mod touched;
+mod touched_paths;
 
-pub use apply::{Effective, effective};
+pub use apply::{OverrideResult, apply_overrides};
 pub use check::{check, check_targets};
 pub use merge::merge;
-pub use provenance::{Layer, Provenance};
+pub use provenance::{Provenance, ProvenanceLayer};
 pub use target::Specificity;
-pub(crate) use target::order;
+pub(crate) use target::list_applicable_ids;
 
-/// Default priority; 0 is weakest, [`MAX_PRIORITY`] strongest.
+/// Default priority; 0 is the lowest, [`MAX_PRIORITY`] the highest.
 pub const DEFAULT_PRIORITY: u32 = 500;
-/// The strongest priority.
+/// The highest priority.
 pub const MAX_PRIORITY: u32 = 1_000;
 
-/// What differs on some clusters.
+/// Changes of objects on some clusters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -43,10 +43,10 @@ pub struct Override {
     pub id: OverrideId,
     /// Its name, unique in the workload.
     pub name: String,
-    /// The clusters it is for.
+    /// The clusters it applies to.
     #[serde(default)]
-    pub target: Target,
-    /// Its strength among those as specific, 0 to 1000.
+    pub target: ClusterSelector,
+    /// Its precedence among overrides of equal specificity, 0 to 1000.
     #[serde(default = "default_priority")]
     pub priority: u32,
     /// Changes, in order.
@@ -58,11 +58,11 @@ fn default_priority() -> u32 {
     DEFAULT_PRIORITY
 }
 
-/// The clusters an override is for: all that are named, in a group, or match. An empty target is for none.
+/// Selects clusters: all that are named, in a group, or match. An empty one selects none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Target {
+pub struct ClusterSelector {
     /// By name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<String>,
@@ -71,7 +71,7 @@ pub struct Target {
     pub groups: Vec<String>,
     /// By labels; `None` when not used, the empty selector for every cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub selector: Option<Selector>,
+    pub selector: Option<LabelSelector>,
 }
 
 /// Which objects of the bundle a patch changes; empty parts match everything.
@@ -90,7 +90,7 @@ pub struct ObjectSelector {
     pub namespace: String,
 }
 
-/// What a patch does.
+/// The operation of a patch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "op", rename_all = "camelCase")]
@@ -109,7 +109,7 @@ pub enum PatchOp {
         #[cfg_attr(feature = "openapi", schema(value_type = Object))]
         value: Value,
     },
-    /// Removes the field at a path, which must be there.
+    /// Removes the field at a path, which must exist.
     Remove {
         /// The path.
         path: String,
@@ -124,7 +124,7 @@ pub struct Patch {
     /// Which objects.
     #[serde(default)]
     pub object: ObjectSelector,
-    /// What is done to them.
+    /// The operation on them.
     #[serde(flatten)]
     pub op: PatchOp,
 }

@@ -1,13 +1,13 @@
-//! Pages of lists: keyset cursors, never offsets, because fleets are long and move.
+//! Pages of lists: keyset cursors, never offsets, because lists are long and change between requests.
 
 use serde::{Deserialize, Serialize};
 
-/// Items asked for when nothing is said.
+/// Default number of items of a page.
 pub const DEFAULT_LIMIT: u32 = 50;
-/// Items given at most.
+/// Most items of a page.
 pub const MAX_LIMIT: u32 = 500;
 
-/// What to list.
+/// The page and the filters of a list request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListQuery {
@@ -20,7 +20,7 @@ pub struct ListQuery {
     /// Only names that contain this.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub q: String,
-    /// Only what has a release in one of these states (words, comma-separated).
+    /// Only what has a release in one of these states (names, comma-separated).
     #[serde(skip_serializing_if = "String::is_empty")]
     pub state: String,
     /// Only what has these labels.
@@ -34,9 +34,9 @@ impl ListQuery {
         self.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT)
     }
 
-    /// The states asked for; unknown words are left out.
-    pub fn states(&self) -> Vec<crate::release::State> {
-        self.state.split(',').filter_map(|word| crate::release::State::from_word(word.trim())).collect()
+    /// The requested states; unknown names are ignored.
+    pub fn states(&self) -> Vec<crate::release::ReleaseState> {
+        self.state.split(',').filter_map(|name| crate::release::ReleaseState::parse(name.trim())).collect()
     }
 }
 
@@ -50,7 +50,7 @@ pub struct Page<T> {
     /// Where the next page begins; `None` on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// How many there are in all with this filter.
+    /// Number of all items with this filter.
     pub total: u32,
 }
 

@@ -1,26 +1,26 @@
-//! Placement: which clusters a workload belongs on, and for every cluster why (S0-2, E-3).
+//! Placement: selects the clusters of a workload and records the reasons for every cluster (S0-2, E-3).
 //!
-//! [`decide`] is pure and deterministic. It asks every cluster the same steps in the same order and records what was
-//! asked, what was seen and the verdict, so that "why is edge-3 not chosen?" has an answer later too.
+//! [`decide()`] is pure and deterministic. It evaluates the same filters in the same order for every cluster and records
+//! the expected value, the actual value and the result, so that "why is edge-3 not selected?" can be answered later.
 
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Cluster, TaintEffect};
 use crate::id::ClusterId;
-use crate::labels::Selector;
+use crate::labels::LabelSelector;
 use crate::time::Timestamp;
 
 mod check;
+mod check_decision;
 mod decide;
 mod fact;
 #[cfg(test)]
 mod laws;
-mod members;
-mod notice;
+mod members_policy;
 mod number;
-mod outlook;
 mod predicate;
 mod remedy;
+mod removal_notice;
 mod score;
 mod spread;
 mod taint;
@@ -28,44 +28,45 @@ mod taint;
 mod tests;
 
 pub use check::check;
+pub use check_decision::check_decision;
 pub use decide::decide;
-pub use fact::{Comparison, Fact, FactSelector, FactTerm, Version};
-pub use members::hold_new_members;
-pub use notice::{Leaving, NOTICE_MILLIS, give_notice};
-pub use outlook::outlook;
+pub use fact::{FactKey, FactSelector, FactTerm, KubernetesVersion, VersionComparison};
+pub use members_policy::apply_new_members_policy;
+pub use removal_notice::{PendingRemoval, REMOVAL_NOTICE_MILLIS, update_pending_removals};
 pub use score::{MAX_WEIGHT, Score, ScoreName};
 pub use spread::{Spread, WhenUnsatisfiable};
 
-/// The policy. With no predicate at all it selects nothing: a workload is never placed by accident.
+/// The placement policy. Without predicates it selects no cluster, so that a workload is never placed by accident.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Placement {
-    /// A cluster is a candidate if any of these holds.
+    /// A cluster is a candidate if any of these matches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub predicates: Vec<Predicate>,
-    /// Names of clusters that are never chosen.
+    /// Names of clusters that are never selected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// Taints that do not keep the workload away.
+    /// Taints that the workload tolerates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
     /// At most this many clusters; `None` for all candidates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number_of_clusters: Option<u32>,
-    /// At least this many: with fewer, a publish is refused (G504). Clusters lost later do not take it from the rest.
+    /// At least this many: with fewer, a publish is rejected (G504). If clusters are lost later, the workload stays on the
+    /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_clusters: Option<u32>,
-    /// What makes one cluster better than another where not all are taken.
+    /// Scores that rank the candidates where not all are selected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub score: Vec<Score>,
-    /// How evenly the chosen ones lie over regions, zones, providers or values of a label.
+    /// How evenly the selected clusters are spread over regions, zones, providers or values of a label.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub spread: Vec<Spread>,
-    /// Whether clusters that have the workload keep it while they qualify, however others compare.
+    /// Whether clusters that run the workload stay selected while they qualify, whatever the rank of others.
     #[serde(skip_serializing_if = "is_true")]
     pub sticky: bool,
-    /// What becomes of clusters that match only after the publish.
+    /// How clusters that match only after the publish are handled.
     pub new_members: NewMembers,
 }
 
@@ -85,12 +86,12 @@ impl Default for Placement {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_true(yes: &bool) -> bool {
     *yes
 }
 
-/// What becomes of clusters that match only after the publish (S1-9).
+/// How clusters that match only after the publish are handled (S1-9).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -98,11 +99,11 @@ pub enum NewMembers {
     /// They get the workload with the next publish.
     #[default]
     Manual,
-    /// They get it at once.
+    /// They get it immediately.
     Auto,
 }
 
-/// One way to be a candidate. All parts given must hold; a predicate with no part selects every cluster.
+/// An alternative condition for candidates. All its parts must match; without parts it matches every cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -114,40 +115,40 @@ pub struct Predicate {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
     /// Labels that must match.
-    #[serde(skip_serializing_if = "Selector::is_empty")]
-    pub label_selector: Selector,
-    /// What the agent found out must match.
+    #[serde(skip_serializing_if = "LabelSelector::is_empty")]
+    pub label_selector: LabelSelector,
+    /// Cluster facts that must match.
     #[serde(skip_serializing_if = "FactSelector::is_empty")]
     pub field_selector: FactSelector,
 }
 
 impl Predicate {
-    /// Whether it asks for nothing, and so selects every cluster.
+    /// Whether it has no parts, and so matches every cluster.
     pub fn is_everything(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// How a toleration compares.
+/// How a toleration is compared with a taint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum TolerationOperator {
     /// Key and value must be equal.
     #[default]
     Equal,
-    /// The key is enough; without a key, every taint.
+    /// The keys must be equal; without a key, every taint matches.
     Exists,
 }
 
-/// A taint that does not keep the workload away.
+/// Taints that the workload tolerates.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Toleration {
-    /// The taint's key; empty with `Exists` tolerates every key.
+    /// The taint's key; empty with `AlreadyExists` tolerates every key.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub key: String,
-    /// How it compares.
+    /// How key and value are compared.
     pub operator: TolerationOperator,
     /// The taint's value, with `Equal`.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -157,7 +158,7 @@ pub struct Toleration {
     pub effect: Option<TaintEffect>,
 }
 
-/// A named set of clusters, resolved by the hub: its members are given by name.
+/// A named set of clusters: static members by name, dynamic members by labels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -169,24 +170,24 @@ pub struct ClusterGroup {
     pub members: Vec<String>,
     /// Or a selector for dynamic membership.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub selector: Option<Selector>,
+    pub selector: Option<LabelSelector>,
     /// Grows with every change; the `ETag`.
     #[serde(default)]
     pub revision: i64,
 }
 
-/// A group, and what it stands for now.
+/// A group with its current members and users.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupView {
     /// The group.
     pub group: ClusterGroup,
-    /// Members by name that are no clusters, or not yet.
+    /// Static members that are not registered clusters.
     pub missing: Vec<String>,
     /// How many clusters its selector matches.
     pub matching: u32,
-    /// Workloads whose draft or published revision ask for it.
-    pub asked_by: Vec<String>,
+    /// Workloads whose draft or published revision refers to it.
+    pub used_by: Vec<String>,
 }
 
 impl ClusterGroup {
@@ -197,75 +198,75 @@ impl ClusterGroup {
     }
 }
 
-/// The steps a cluster passes, in this order; the first that refuses ends it.
+/// The filters of a placement in evaluation order; the first that rejects a cluster ends its evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub enum Step {
-    /// Any predicate holds: names, groups, labels, facts.
+pub enum PlacementFilter {
+    /// Any predicate matches: names, groups, labels, facts.
     Predicate,
     /// Not excluded by name.
     Exclude,
     /// Every taint is tolerated.
     Taint,
-    /// Takes new workloads.
+    /// Not cordoned.
     Schedulable,
-    /// What the scores gave it; refuses nobody.
+    /// The weighted score; rejects no cluster.
     Score,
     /// Evenly spread.
     Spread,
-    /// Among the number asked for.
+    /// Within `number_of_clusters`.
     Number,
-    /// Matched already when the workload was published, or new members are taken at once.
+    /// Matched at the time of the publish, or new members are accepted automatically.
     NewMember,
 }
 
-/// What one step asked of one cluster, what it saw and what it said.
+/// The result of one filter for one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct StepResult {
-    /// Which step.
-    pub step: Step,
+pub struct FilterResult {
+    /// The filter.
+    pub filter: PlacementFilter,
     /// Whether the cluster passed.
     pub passed: bool,
-    /// What was asked, such as `env=prod`.
-    pub asked: String,
-    /// What was seen, such as `env=dev`.
-    pub seen: String,
+    /// The requirement, such as `env=prod`.
+    pub expected: String,
+    /// The value found, such as `env=dev`.
+    pub actual: String,
     /// What would have to change for the cluster to pass; empty when it passed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub remedy: String,
 }
 
-/// The verdict on one cluster.
+/// The evaluation of one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Verdict {
+pub struct ClusterEvaluation {
     /// The cluster.
     pub cluster: ClusterId,
     /// Its name.
     pub name: String,
-    /// Whether it was chosen.
-    pub chosen: bool,
-    /// The steps it went through; the last one refused it if it was not chosen.
-    pub steps: Vec<StepResult>,
+    /// Whether it is selected.
+    pub selected: bool,
+    /// Results of the filters evaluated; the last one rejected the cluster if it is not selected.
+    pub filters: Vec<FilterResult>,
 }
 
-impl Verdict {
-    /// The step that refused it.
-    pub fn refusal(&self) -> Option<&StepResult> {
-        self.steps.iter().find(|step| !step.passed)
+impl ClusterEvaluation {
+    /// The result of the filter that rejected it; `None` if it is selected.
+    pub fn failed_filter(&self) -> Option<&FilterResult> {
+        self.filters.iter().find(|step| !step.passed)
     }
 }
 
-/// What made the placer decide.
+/// The cause of a decision.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub enum Trigger {
-    /// A preview: nobody decided anything.
+pub enum DecisionTrigger {
+    /// A preview: no decision is recorded.
     #[default]
     Preview,
     /// A publish.
@@ -274,35 +275,36 @@ pub enum Trigger {
     FleetChanged,
 }
 
-/// The recorded result of a placement: every cluster with its verdict, chosen first, then nearest first.
+/// The recorded result of a placement: an evaluation per cluster, selected ones first, then those that need the fewest
+/// changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
-    /// Number of the revision decided for; `None` in a preview.
+    /// Number of the revision it is for; `None` in a preview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
-    /// When; `None` in a preview.
+    /// Time of the decision; `None` in a preview.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<Timestamp>,
-    /// Why.
+    pub decided_at: Option<Timestamp>,
+    /// Its cause.
     #[serde(default)]
-    pub trigger: Trigger,
-    /// Every cluster.
-    pub verdicts: Vec<Verdict>,
-    /// Clusters that still have the workload and lose it soon, because they no longer match.
+    pub trigger: DecisionTrigger,
+    /// One evaluation per cluster.
+    pub evaluations: Vec<ClusterEvaluation>,
+    /// Clusters that run the workload but no longer match, and lose it after the removal notice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub leaving: Vec<Leaving>,
+    pub pending_removals: Vec<PendingRemoval>,
 }
 
 impl Decision {
-    /// The chosen clusters.
-    pub fn chosen(&self) -> impl Iterator<Item = &Verdict> {
-        self.verdicts.iter().filter(|verdict| verdict.chosen)
+    /// The selected clusters.
+    pub fn selected(&self) -> impl Iterator<Item = &ClusterEvaluation> {
+        self.evaluations.iter().filter(|verdict| verdict.selected)
     }
 
-    /// The refused clusters.
-    pub fn refused(&self) -> impl Iterator<Item = &Verdict> {
-        self.verdicts.iter().filter(|verdict| !verdict.chosen)
+    /// The rejected clusters.
+    pub fn rejected(&self) -> impl Iterator<Item = &ClusterEvaluation> {
+        self.evaluations.iter().filter(|verdict| !verdict.selected)
     }
 }

@@ -1,6 +1,7 @@
-//! Policies: how a workload is kept on its clusters (`product.md` F.1, F.6 for the defaults).
+//! Policies: how the objects of a workload are written, reverted and deleted on its clusters.
 //!
-//! All of them have a default that says nothing, so what an older version stored reads as it was meant.
+//! Every policy has a default, and policies that were added later are omitted from JSON at their default, so values
+//! stored by an older version keep their meaning.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,35 +14,35 @@ mod feedback;
 mod tests;
 
 pub use check::{MAX_RULES, check};
-pub use feedback::{FEEDBACK_BYTES, Feedback, FeedbackRule, feedback};
+pub use feedback::{Feedback, FeedbackRule, MAX_FEEDBACK_BYTES, collect_feedback};
 
-/// What to do when an object belongs to somebody else.
+/// What to do when an object or a field has another owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ConflictPolicy {
-    /// Stop where a field belongs to somebody else, and say who owns what.
+    /// Fail if another manager owns a field, and report the owners.
     #[default]
     Abort,
-    /// Take the fields over.
-    TakeOver,
-    /// Adopt an object that was there before only if applying would change nothing of it; else stop and name the fields.
+    /// Force: take over the fields.
+    Force,
+    /// Adopt an existing object only if applying would not change it; otherwise fail and report the fields.
     IfIdentical,
 }
 
-/// What to do when a live object no longer is as applied (R-4, E-9).
+/// What to do when a live object differs from what was applied (R-4, E-9).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum DriftPolicy {
-    /// Put it back (S0-12).
+    /// Revert it (S0-12).
     #[default]
     Revert,
-    /// Show it and leave it.
+    /// Report it only.
     Notify,
 }
 
-/// What happens to the objects when a workload leaves a cluster.
+/// What happens to the objects when a workload is removed from a cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -49,9 +50,9 @@ pub enum DeletionPolicy {
     /// They are deleted, dependants first.
     #[default]
     Foreground,
-    /// They stay; only the record goes.
+    /// They stay; only the record is deleted.
     Orphan,
-    /// Those that [`Policies::orphan`] names stay, also when a new revision no longer has them; the others are deleted.
+    /// Those that [`Policies::orphan`] selects stay, also when a new revision no longer has them; others are deleted.
     SelectivelyOrphan,
 }
 
@@ -63,9 +64,9 @@ pub enum UpdateStrategy {
     /// Server-side apply of what differs.
     #[default]
     ServerSideApply,
-    /// Made if it is missing; never changed once it is there.
+    /// Created if it is missing; never updated.
     CreateOnly,
-    /// Never written, only waited for and observed: somebody else makes it.
+    /// Never written, only waited for and observed: another client creates it.
     ReadOnly,
 }
 
@@ -81,19 +82,19 @@ pub struct UpdateRule {
     pub strategy: UpdateStrategy,
 }
 
-/// When fields are left to the cluster.
+/// When fields are ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum IgnoreWhen {
-    /// As soon as the object is there: they are written when it is made, and never again.
+    /// Once the object exists: they are written when it is created, and never again.
     #[default]
     OnPresence,
-    /// When somebody on the cluster changed them: that is no drift. A new revision writes them again.
+    /// When they were changed on the cluster: that is not drift. A new revision writes them again.
     OnChange,
 }
 
-/// Fields that are left to the cluster.
+/// Fields that are ignored on the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -104,36 +105,36 @@ pub struct IgnoreRule {
     /// When.
     #[serde(default)]
     pub when: IgnoreWhen,
-    /// Which fields: JSON pointers or simple JSONPaths ([`crate::pick`]).
+    /// Which fields: JSON pointers or simple JSONPaths ([`crate::json_path`]).
     pub paths: Vec<String>,
 }
 
-/// How a workload is kept on its clusters.
+/// The policies of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Policies {
-    /// Make the namespace if it is missing.
+    /// Create the namespace if it is missing.
     pub create_namespace: bool,
     /// Delete objects that a new revision no longer has (S3-13).
     pub prune: bool,
-    /// On drift.
+    /// What to do on drift.
     pub drift: DriftPolicy,
-    /// On objects that belong to somebody else.
+    /// What to do on ownership conflicts.
     pub conflict: ConflictPolicy,
-    /// On leaving a cluster.
+    /// What to do with the objects on removal from a cluster.
     pub deletion: DeletionPolicy,
     /// The objects that stay under [`DeletionPolicy::SelectivelyOrphan`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub orphan: Vec<ObjectSelector>,
-    /// Seconds after which the objects of a workload that only runs jobs are cleaned away once all of them ran to their
-    /// end; never without it.
+    /// Seconds after which the objects of a workload that only runs jobs are deleted, once all of them have completed;
+    /// `None` for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_seconds_after_finished: Option<u32>,
-    /// How objects are written; the last rule that names an object counts, without one it is server-side apply.
+    /// How objects are written; the last rule that matches an object applies, the default is server-side apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub update: Vec<UpdateRule>,
-    /// Fields that are left to the cluster.
+    /// Fields that are ignored on the cluster.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<IgnoreRule>,
     /// Values to be reported beside the well-known ones.
@@ -163,16 +164,16 @@ impl Default for Policies {
 }
 
 impl ObjectSelector {
-    /// Whether it names this object; empty parts name all.
-    pub fn names(&self, object: &ObjectRef) -> bool {
-        let one = |wanted: &str, seen: &str| wanted.is_empty() || wanted == seen;
-        one(&self.kind, &object.kind)
-            && one(&self.name, &object.name)
-            && one(&self.namespace, &object.namespace)
+    /// Whether it matches this object; empty parts match all.
+    pub fn matches_ref(&self, object: &ObjectRef) -> bool {
+        let part = |expected: &str, actual: &str| expected.is_empty() || expected == actual;
+        part(&self.kind, &object.kind)
+            && part(&self.name, &object.name)
+            && part(&self.namespace, &object.namespace)
     }
 }
 
-/// The policies as they are called in files and in the API.
+/// The names of the policies in files and in the API.
 pub const POLICY_NAMES: [&str; 11] = [
     "createNamespace",
     "prune",
@@ -188,17 +189,17 @@ pub const POLICY_NAMES: [&str; 11] = [
 ];
 
 impl Policies {
-    /// These policies with some of them replaced, by name; what is not named stays.
+    /// These policies with some of them replaced, by name; the others stay.
     ///
     /// # Errors
-    /// A sentence that names the policy that is not known or has no such value.
-    pub fn with(&self, given: &serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
-        if let Some(unknown) = given.keys().find(|name| !POLICY_NAMES.contains(&name.as_str())) {
+    /// A sentence that names the unknown policy or the invalid value.
+    pub fn with_values(&self, values: &serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
+        if let Some(unknown) = values.keys().find(|name| !POLICY_NAMES.contains(&name.as_str())) {
             let known = POLICY_NAMES.join(", ");
-            return Err(format!("There is no policy {unknown:?}; there are {known}"));
+            return Err(format!("There is no policy {unknown:?}; the policies are {known}"));
         }
         let mut policies = self.clone();
-        for (name, value) in given {
+        for (name, value) in values {
             let mut all = serde_json::to_value(&policies).map_err(|error| error.to_string())?;
             all[name] = value.clone();
             policies = serde_json::from_value(all)
@@ -208,17 +209,19 @@ impl Policies {
     }
 
     /// How this object is written.
-    pub fn strategy(&self, object: &ObjectRef) -> UpdateStrategy {
-        let rule = self.update.iter().rev().find(|rule| rule.object.names(object));
+    pub fn update_strategy(&self, object: &ObjectRef) -> UpdateStrategy {
+        let rule = self.update.iter().rev().find(|rule| rule.object.matches_ref(object));
         rule.map(|rule| rule.strategy).unwrap_or_default()
     }
 
-    /// Whether this object stays when the workload is removed in this way.
-    pub fn orphans(&self, deletion: DeletionPolicy, object: &ObjectRef) -> bool {
+    /// Whether this object stays when the workload is removed with this deletion policy.
+    pub fn should_orphan(&self, deletion: DeletionPolicy, object: &ObjectRef) -> bool {
         match deletion {
             DeletionPolicy::Foreground => false,
             DeletionPolicy::Orphan => true,
-            DeletionPolicy::SelectivelyOrphan => self.orphan.iter().any(|selector| selector.names(object)),
+            DeletionPolicy::SelectivelyOrphan => {
+                self.orphan.iter().any(|selector| selector.matches_ref(object))
+            }
         }
     }
 

@@ -1,6 +1,6 @@
-//! Kubernetes quantities such as `500m` and `1.5Gi`, read as the API server reads them.
+//! Kubernetes quantities such as `500m` and `1.5Gi`, parsed as by the API server.
 //!
-//! An amount is kept exactly, in thousand-millionths, the finest that Kubernetes keeps.
+//! An amount is stored exactly, in billionths, the finest unit of Kubernetes.
 
 use std::fmt;
 use std::iter::Sum;
@@ -9,7 +9,7 @@ use std::ops::{Add, Sub};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Most digits that are read; a longer text is no quantity to us.
+/// Most digits that are parsed; a longer text is rejected.
 const MAX_DIGITS: usize = 24;
 
 /// An amount of something: cores, bytes, pods.
@@ -17,16 +17,16 @@ const MAX_DIGITS: usize = 24;
 pub struct Quantity(i128);
 
 impl Quantity {
-    /// None of it.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// So many whole units.
-    pub const fn whole(n: u32) -> Self {
-        Self(n as i128 * NANOS)
+    /// `n` whole units.
+    pub const fn from_units(n: u32) -> Self {
+        Self(n as i128 * NANOS_PER_UNIT)
     }
 
-    /// Reads a text; `None` if it is no quantity, or too large. What is finer than a thousand-millionth is rounded up,
-    /// as the API server does.
+    /// Parses a text; `None` if it is not a quantity, or too large. Fractions of a billionth are rounded up, as by the
+    /// API server.
     pub fn parse(text: &str) -> Option<Self> {
         let (sign, text) = match text.strip_prefix('-') {
             Some(rest) => (-1, rest),
@@ -39,7 +39,7 @@ impl Quantity {
         if digits.is_empty() || digits.len() > MAX_DIGITS || fraction.contains('.') {
             return None;
         }
-        let (factor, exponent) = scale(suffix)?;
+        let (factor, exponent) = parse_suffix(suffix)?;
         let amount = digits.parse::<i128>().ok()?.checked_mul(factor)?;
         let exponent = exponent + 9 - i32::try_from(fraction.len()).ok()?;
         let power = 10_i128.checked_pow(exponent.unsigned_abs())?;
@@ -47,8 +47,8 @@ impl Quantity {
         Some(Self(sign * amount))
     }
 
-    /// Reads what stands in a manifest: a text, or a number for its own text.
-    pub fn of(value: &Value) -> Option<Self> {
+    /// Parses a value of a manifest: a text or a number.
+    pub fn from_json(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Self::parse(text.trim()),
             Value::Number(number) => Self::parse(&number.to_string()),
@@ -56,12 +56,12 @@ impl Quantity {
         }
     }
 
-    /// So many times as much.
+    /// The amount multiplied by `n`, saturating.
     pub fn times(self, n: u32) -> Self {
         Self(self.0.saturating_mul(i128::from(n)))
     }
 
-    /// Its share of `whole` in whole hundredths, 0 to 100; 0 of nothing.
+    /// Its share of `from_units` in percent, rounded down, 0 to 100; 0 unless `from_units` is positive.
     pub fn percent_of(self, whole: Self) -> u32 {
         if whole.0 <= 0 {
             return 0;
@@ -71,26 +71,26 @@ impl Quantity {
     }
 
     /// As bytes, with the largest binary unit that keeps the number at 1 or above: `1.5 GiB`.
-    pub fn in_bytes(self) -> String {
+    pub fn format_bytes(self) -> String {
         const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)];
-        let bytes = self.0 / NANOS;
+        let bytes = self.0 / NANOS_PER_UNIT;
         let (unit, shift) =
             UNITS.into_iter().find(|(_, shift)| bytes.abs() >> shift >= 1).unwrap_or(("B", 0));
-        format!("{} {unit}", tenths((bytes * 10) >> shift))
+        format!("{} {unit}", format_tenths((bytes * 10) >> shift))
     }
 }
 
-const NANOS: i128 = 1_000_000_000;
+const NANOS_PER_UNIT: i128 = 1_000_000_000;
 
 /// One decimal place, unless it is zero.
-fn tenths(n: i128) -> String {
+fn format_tenths(n: i128) -> String {
     if n % 10 == 0 { (n / 10).to_string() } else { format!("{}.{}", n / 10, (n % 10).abs()) }
 }
 
 /// Canonical and exact: whole units plain, the rest in the coarsest of `m`, `u` and `n` that keeps it whole.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (unit, suffix) in [(NANOS, ""), (1_000_000, "m"), (1_000, "u")] {
+        for (unit, suffix) in [(NANOS_PER_UNIT, ""), (1_000_000, "m"), (1_000, "u")] {
             if self.0 % unit == 0 {
                 return write!(f, "{}{suffix}", self.0 / unit);
             }
@@ -135,7 +135,7 @@ impl<'de> Deserialize<'de> for Quantity {
 }
 
 /// A suffix as a factor and a power of ten.
-fn scale(suffix: &str) -> Option<(i128, i32)> {
+fn parse_suffix(suffix: &str) -> Option<(i128, i32)> {
     let binary = |power: u32| Some((1024_i128.pow(power), 0));
     match suffix {
         "n" => Some((1, -9)),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_amount_may_be_written_in_many_ways() {
+    fn equal_amounts_have_several_notations() {
         let same = [
             ("1000m", "1"),
             ("0.5", "500m"),
@@ -189,21 +189,21 @@ mod tests {
         for (a, b) in same {
             assert_eq!(q(a), q(b), "{a} {b}");
         }
-        assert_eq!(Quantity::of(&Value::from(0.5)), Some(q("500m")));
+        assert_eq!(Quantity::from_json(&Value::from(0.5)), Some(q("500m")));
         assert!(q("1") > q("1m") && q("1G") < q("1Gi"));
     }
 
     #[test]
-    fn g209_what_kubernetes_would_not_read_is_no_quantity() {
+    fn g209_text_that_kubernetes_rejects_is_not_a_quantity() {
         for bad in ["", "1 Gi", "512mb", "1KB", "1Kii", "x", ".", "1.2.3", "1e", "1e99", "١"] {
             assert_eq!(Quantity::parse(bad), None, "{bad}");
         }
         assert_eq!(Quantity::parse(&"9".repeat(60)), None);
-        assert_eq!(Quantity::of(&Value::from(true)), None);
+        assert_eq!(Quantity::from_json(&Value::from(true)), None);
     }
 
     #[test]
-    fn an_amount_is_written_so_that_it_reads_back_as_itself() {
+    fn an_amount_round_trips_through_its_text() {
         for text in ["0", "1", "1500m", "3u", "7n", "-2", "1073741824"] {
             assert_eq!(q(text).to_string(), text);
         }
@@ -213,11 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_said_in_the_unit_that_fits() {
-        let said =
+    fn bytes_are_formatted_in_the_largest_unit_that_fits() {
+        let cases =
             [("64Gi", "64 GiB"), ("1536Mi", "1.5 GiB"), ("1500", "1.4 KiB"), ("12", "12 B"), ("0", "0 B")];
-        for (amount, text) in said {
-            assert_eq!(q(amount).in_bytes(), text);
+        for (amount, text) in cases {
+            assert_eq!(q(amount).format_bytes(), text);
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Releases: one workload on one cluster, as a state machine (`product.md` F.4).
+//! Releases: one workload on one cluster, as a state machine.
 //!
 //! A release has three pointers (desired, released, applied), thirteen stages in strict order and three axes (sync,
-//! health, reach). The word people read is derived from them in one place, [`Release::state`]. Fields change only
-//! through the transition functions in [`transition`]; they are level-triggered, so a lost, late or repeated message
-//! can't leave a release half-set.
+//! health, connectivity). [`Release::state`] alone derives the displayed state from them. Fields change only through the
+//! transition functions in [`transition`]; they are level-triggered, so a lost, late or repeated message can't leave a
+//! release inconsistent.
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::Reach;
+use crate::cluster::Connectivity;
 use crate::condition::{self, Condition};
 use crate::digest::Digest;
 use crate::health::Health;
@@ -15,7 +15,7 @@ use crate::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::report::ResourceStatus;
 use crate::time::Timestamp;
 use crate::workload::{DeletionPolicy, Policies};
-use stage::Trouble;
+use stage::StageReason;
 
 #[cfg(test)]
 mod laws;
@@ -26,36 +26,36 @@ mod tests;
 pub mod transition;
 
 pub use stage::{Stage, StageName, StageState, Stages};
-pub use state::{ROLLOUT_ENDED, State};
-pub use transition::{Dropped, Expected, Next, Rendered};
+pub use state::{ROLLOUT_ABORTED, ReleaseState};
+pub use transition::{DesiredRevision, ReleaseSpec, RenderOutcome, ReportRejected};
 
-/// Whether the objects on the cluster are the ones wanted: the first axis.
+/// Whether the objects on the cluster match the desired ones: the first axis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum Sync {
+pub enum SyncStatus {
     /// Nothing is applied yet.
     #[default]
     Pending,
     /// Being applied.
     Applying,
-    /// As wanted.
+    /// Objects match the released bundle.
     Synced,
     /// An older bundle is applied.
     Stale,
-    /// Somebody changed applied objects.
+    /// Applied objects were changed on the cluster.
     Drifted,
     /// Being removed.
     Removing,
-    /// Nothing is left.
+    /// No objects are left.
     Removed,
 }
 
-/// What holds a release until its record on the cluster is gone (S3-10).
+/// Finalizer of a release whose record may still exist on the cluster (S3-10).
 pub const FINALIZER: &str = "flotilla.dev/release-cleanup";
 
-impl Sync {
-    /// The word people read.
-    pub const fn word(self) -> &'static str {
+impl SyncStatus {
+    /// The name, as in JSON and in the console.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
             Self::Applying => "Applying",
@@ -68,34 +68,34 @@ impl Sync {
     }
 }
 
-/// What the hub wants of a release, and how it ended.
+/// The desired phase of a release, or the final phase that it reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum ReleaseGoal {
-    /// Applied and kept.
+    /// Applied, and kept in sync.
     Present,
-    /// To go.
+    /// Being removed.
     #[serde(rename_all = "camelCase")]
     Removing {
-        /// Whether the objects go or stay.
+        /// Whether the objects are deleted or orphaned.
         deletion: DeletionPolicy,
-        /// Why, in words.
-        why: String,
+        /// Why, as a sentence for people.
+        message: String,
         /// Since when.
         since: Timestamp,
     },
-    /// Gone.
+    /// Removed from the cluster.
     Removed {
         /// Since when.
         since: Timestamp,
     },
-    /// Its objects were left on the cluster on purpose.
+    /// Its objects stay on the cluster, as its deletion policy requires.
     Orphaned {
         /// Since when.
         since: Timestamp,
     },
-    /// Given up by force while the cluster could not be reached (S1-23).
+    /// Deleted by force without the cluster's confirmation (S1-23).
     Abandoned {
         /// Since when.
         since: Timestamp,
@@ -113,50 +113,50 @@ pub struct Release {
     pub workload: WorkloadId,
     /// The cluster.
     pub cluster: ClusterId,
-    /// What is wanted of it.
+    /// Its desired phase.
     pub goal: ReleaseGoal,
-    /// Grows with every change of what the cluster should do; fences reports.
+    /// Increases with every change of the desired state; fences reports.
     pub generation: i64,
-    /// Grows when a person asks for a comparison now.
+    /// Increases with every sync requested by a person.
     pub sync_nonce: i64,
-    /// Number of the revision it should run.
+    /// Number of the desired revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
-    /// The wave of its rollout, from 0; `None` if the revision goes everywhere at once.
+    /// Index of its rollout wave, from 0; `None` if the rollout has no waves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wave: Option<u32>,
-    /// How it is kept.
+    /// Its policies.
     pub policies: Policies,
-    /// The revision rendered for this cluster.
+    /// Digest of the desired revision's bundle, rendered for this cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub desired: Option<Digest>,
-    /// What the cluster may apply now.
+    /// Digest of the bundle that the cluster may apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released: Option<Digest>,
-    /// Number of the revision that this belongs to: another than `revision` while its wave is not open.
+    /// Revision number of `released`; differs from `revision` while the release is gated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released_revision: Option<u32>,
-    /// What the cluster says it has applied completely.
+    /// Digest of the bundle that the cluster reported as completely applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<Digest>,
     /// The thirteen stages.
     pub stages: Stages,
-    /// First axis.
-    pub sync: Sync,
-    /// Second axis; the last known one when the cluster is offline.
+    /// First axis: sync.
+    pub sync: SyncStatus,
+    /// Second axis: health; the last known one while the cluster is offline.
     pub health: Health,
-    /// Third axis.
-    pub reach: Reach,
-    /// When its cluster last said something about it.
+    /// Third axis: connectivity of the cluster.
+    pub connectivity: Connectivity,
+    /// When the cluster last reported on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_at: Option<Timestamp>,
-    /// Since when [`Release::state`] is what it is.
+    /// When [`Release::state`] last changed.
     pub state_since: Timestamp,
 }
 
 impl Release {
-    /// What it waits for, if it is rendered and not let through.
-    pub fn turn(&self) -> Option<&Trouble> {
+    /// Why it is not released, if it is rendered and gated.
+    pub fn gate_reason(&self) -> Option<&StageReason> {
         match &self.stages.get(StageName::Released).state {
             StageState::Waiting(turn) if self.goal == ReleaseGoal::Present && self.desired.is_some() => {
                 Some(turn)
@@ -165,26 +165,26 @@ impl Release {
         }
     }
 
-    /// Whether it waits until its rollout lets it through.
-    pub fn is_held(&self) -> bool {
-        self.turn().is_some_and(|turn| turn.reason != ROLLOUT_ENDED)
+    /// Whether it is gated by a rollout that can still admit it.
+    pub fn is_gated(&self) -> bool {
+        self.gate_reason().is_some_and(|turn| turn.reason != ROLLOUT_ABORTED)
     }
 
-    /// What holds it: a release that the cluster may hold a record of is not forgotten before the cluster has said that
-    /// the record is gone (S3-10, S3-12). Giving it up by force is the only way around.
+    /// Its finalizers: a release whose record may exist on the cluster is not deleted before the cluster has reported
+    /// the record as gone (S3-10, S3-12). Only a forced deletion skips this.
     pub fn finalizers(&self) -> Vec<String> {
-        let held = match self.goal {
+        let may_have_record = match self.goal {
             ReleaseGoal::Present => self.released.is_some() || self.applied.is_some(),
             ReleaseGoal::Removing { .. } => true,
             ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => {
                 false
             }
         };
-        held.then(|| FINALIZER.to_owned()).into_iter().collect()
+        may_have_record.then(|| FINALIZER.to_owned()).into_iter().collect()
     }
 }
 
-/// A release with the names and parts a page or the API shows (S1-19, `product.md` F.2 status).
+/// A release with the names and derived fields that pages and the API show (S1-19).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -195,20 +195,20 @@ pub struct ReleaseView {
     pub cluster_name: String,
     /// Region of the cluster; may be empty.
     pub region: String,
-    /// The word for people.
-    pub state: State,
-    /// What the state was when the cluster was last heard from; only while it is offline.
+    /// The derived state.
+    pub state: ReleaseState,
+    /// The last known state; present only while the cluster is offline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_known_state: Option<State>,
-    /// The sentence for people: why it is in this state.
+    pub last_known_state: Option<ReleaseState>,
+    /// Why it is in this state, as a sentence for people.
     pub message: String,
     /// The release itself.
     #[serde(flatten)]
     pub release: Release,
-    /// What holds it: while the cluster may hold its record, the release is not forgotten (S3-10).
+    /// Its finalizers: the release is not deleted while its record may exist on the cluster (S3-10).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
-    /// All of it in the form of Kubernetes.
+    /// Conditions in the form of Kubernetes.
     #[serde(default)]
     pub conditions: Vec<Condition>,
     /// Its objects.
@@ -217,7 +217,7 @@ pub struct ReleaseView {
 }
 
 impl ReleaseView {
-    /// The view of a release with its names; resources are added by who has them.
+    /// The view of a release without resources; add them by [`ReleaseView::with_resources`].
     pub fn new(release: Release, workload_name: String, cluster_name: String, region: String) -> Self {
         let state = release.state();
         Self {
@@ -225,22 +225,22 @@ impl ReleaseView {
             cluster_name,
             region,
             state,
-            last_known_state: (state == State::Unknown).then(|| release.last_known_state()),
+            last_known_state: (state == ReleaseState::Unknown).then(|| release.last_known_state()),
             message: release.message(),
             finalizers: release.finalizers(),
-            conditions: condition::of_release(&release, &[]),
+            conditions: condition::release_conditions(&release, &[]),
             release,
             resources: Vec::new(),
         }
     }
 
-    /// The view with its objects, and with the conditions of the release and of each of them.
+    /// Adds the objects, and derives the conditions of the release and of each object.
     #[must_use]
     pub fn with_resources(mut self, resources: Vec<ResourceStatus>) -> Self {
-        self.conditions = condition::of_release(&self.release, &resources);
+        self.conditions = condition::release_conditions(&self.release, &resources);
         self.resources = resources;
         for resource in &mut self.resources {
-            resource.conditions = condition::of_resource(resource);
+            resource.conditions = condition::resource_conditions(resource);
         }
         self
     }

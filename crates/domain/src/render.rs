@@ -9,71 +9,79 @@ use serde_json::{Map, Value};
 use crate::bundle::{Bundle, object_ref};
 use crate::cluster::Cluster;
 use crate::finding::Finding;
-use crate::manifest::Parsed;
+use crate::manifest::ParsedManifests;
 use crate::name;
 use crate::object::ObjectRef;
 use crate::overrides;
 use crate::placement::ClusterGroup;
-use crate::template::{self, Values};
+use crate::template::{self, TemplateValues};
 use crate::workload::WorkloadSpec;
 
 pub(crate) mod scope;
 
-use scope::Scopes;
+use scope::KindScopes;
 
-/// Who manages an object, as other tools read it.
-pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// What kubectl leaves behind; it would carry an old copy of the object around.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Label that names the managing tool of an object, by Kubernetes convention.
+pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
+/// Annotation of kubectl; it holds an outdated copy of the object.
+const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Fields of `metadata` that the API server owns.
-const SERVER_OWNED: [&str; 6] =
+const SERVER_OWNED_FIELDS: [&str; 6] =
     ["uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink"];
 
-/// One revision, to be rendered for many clusters.
+/// One revision, rendered for many clusters.
 #[derive(Debug, Clone, Copy)]
-pub struct Rendering<'a> {
+pub struct BundleRenderer<'a> {
     /// Name of the workload.
     pub workload: &'a str,
     /// Number of the revision.
     pub revision: u32,
-    /// What was published.
+    /// The published spec.
     pub spec: &'a WorkloadSpec,
     /// Its manifests.
-    pub parsed: &'a Parsed,
-    /// The groups of the fleet.
+    pub parsed: &'a ParsedManifests,
+    /// The cluster groups of the fleet.
     pub groups: &'a [ClusterGroup],
-    /// Names of all clusters that it goes to, sorted.
+    /// Names of all target clusters, sorted.
     pub targets: &'a [String],
 }
 
-/// Why there is no bundle. Findings carry the cluster's name, so that [`crate::finding::group`] can fold them.
+/// Why there is no bundle. Findings carry the cluster's name, so that [`crate::finding::merge_clusters`] can group them.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Unrendered {
-    /// Only a change of the workload helps.
-    Refused(Vec<Finding>),
-    /// A template asks for what is not known of the cluster yet (S4-9).
+pub enum RenderError {
+    /// The workload has to be changed.
+    Rejected(Vec<Finding>),
+    /// A template uses a value that is not known for the cluster yet (S4-9).
     Waiting(Vec<Finding>),
 }
 
-impl Rendering<'_> {
-    /// The bundle for `cluster`, or why there is none. Namespaces are not added here: the engine makes those it needs.
-    pub fn of(&self, cluster: &Cluster) -> Result<Bundle, Unrendered> {
-        refuse(self.parsed.findings.clone())?;
+impl BundleRenderer<'_> {
+    /// Renders the bundle for `cluster`. Namespace objects are not added: the engine creates missing namespaces.
+    ///
+    /// # Errors
+    /// A finding blocks, or a template value is missing.
+    pub fn render_bundle(&self, cluster: &Cluster) -> Result<Bundle, RenderError> {
+        reject_blocking(self.parsed.findings.clone())?;
         let spec = self.spec;
-        let effective = overrides::effective(&self.parsed.objects(), &spec.overrides, cluster, self.groups);
-        refuse(effective.findings.into_iter().map(|finding| on(finding, cluster)).collect())?;
+        let effective =
+            overrides::apply_overrides(&self.parsed.objects(), &spec.overrides, cluster, self.groups);
+        reject_blocking(
+            effective.findings.into_iter().map(|finding| on_cluster(finding, cluster)).collect(),
+        )?;
         let mut objects = effective.objects;
-        self.fill(&mut objects, cluster)?;
-        let scopes = Scopes::of(objects.iter(), Some(&cluster.facts));
+        self.fill_templates(&mut objects, cluster)?;
+        let scopes = KindScopes::from_objects(objects.iter(), Some(&cluster.facts));
         let objects: Vec<Value> =
-            objects.into_iter().map(|object| finish(object, &spec.namespace, &scopes)).collect();
-        refuse(objects.iter().filter_map(reserved).map(|finding| on(finding, cluster)).collect())?;
+            objects.into_iter().map(|object| finalize_object(object, &spec.namespace, &scopes)).collect();
+        reject_blocking(
+            objects.iter().filter_map(check_namespace).map(|finding| on_cluster(finding, cluster)).collect(),
+        )?;
         Ok(Bundle::new(objects))
     }
 
-    /// What variables stand for on `cluster`.
-    pub fn values<'a>(&'a self, cluster: &'a Cluster) -> Values<'a> {
-        Values {
+    /// The values of template variables on `cluster`.
+    pub fn template_values<'a>(&'a self, cluster: &'a Cluster) -> TemplateValues<'a> {
+        TemplateValues {
             cluster,
             workload: self.workload,
             namespace: &self.spec.namespace,
@@ -82,131 +90,136 @@ impl Rendering<'_> {
         }
     }
 
-    /// Whether a value that is missing on `cluster` is waited for, rather than a reason to refuse the publish.
-    pub fn waits_on(&self, cluster: &Cluster) -> bool {
-        self.spec.addon || !cluster.facts.are_known()
+    /// Whether a missing template value makes the release wait on `cluster`; otherwise the publish is rejected.
+    pub fn should_wait_on(&self, cluster: &Cluster) -> bool {
+        self.spec.addon || !cluster.facts.is_reported()
     }
 
-    /// Fills templates in (S4-7, G115).
-    fn fill(&self, objects: &mut [Value], cluster: &Cluster) -> Result<(), Unrendered> {
-        let values = self.values(cluster);
+    /// Fills in template expressions (S4-7, G115).
+    fn fill_templates(&self, objects: &mut [Value], cluster: &Cluster) -> Result<(), RenderError> {
+        let values = self.template_values(cluster);
         let (mut refused, mut waiting, mut filled) = (Vec::new(), Vec::new(), false);
         for object in objects.iter_mut().filter(|object| template::is_templated(object)) {
             let name = object_ref(object);
             for problem in template::fill(object, &values) {
                 refused.extend(template::static_finding(&problem, &name));
-                waiting.extend(template::missing_finding(&problem, &name, cluster, self.waits_on(cluster)));
+                waiting.extend(template::missing_finding(
+                    &problem,
+                    &name,
+                    cluster,
+                    self.should_wait_on(cluster),
+                ));
             }
-            refused.extend(misnamed(object));
+            refused.extend(check_name(object));
             filled = true;
         }
         if filled {
-            refused.extend(became_the_same(objects));
+            refused.extend(check_duplicates(objects));
         }
-        refuse(refused.into_iter().map(|finding| on(finding, cluster)).collect())?;
-        if waiting.is_empty() { Ok(()) } else { Err(Unrendered::Waiting(waiting)) }
+        reject_blocking(refused.into_iter().map(|finding| on_cluster(finding, cluster)).collect())?;
+        if waiting.is_empty() { Ok(()) } else { Err(RenderError::Waiting(waiting)) }
     }
 }
 
-/// Ends with the findings if one of them refuses the publish.
-fn refuse(findings: Vec<Finding>) -> Result<(), Unrendered> {
-    if findings.iter().any(Finding::blocks) { Err(Unrendered::Refused(findings)) } else { Ok(()) }
+/// Returns the findings as an error if one of them blocks the publish.
+fn reject_blocking(findings: Vec<Finding>) -> Result<(), RenderError> {
+    if findings.iter().any(Finding::is_blocking) { Err(RenderError::Rejected(findings)) } else { Ok(()) }
 }
 
-/// G101 once more, because a value may have made a name that is none.
-fn misnamed(object: &Value) -> Option<Finding> {
+/// G101 after rendering, because a template value may have produced an invalid name.
+fn check_name(object: &Value) -> Option<Finding> {
     let name = object_ref(object);
     let free = name.group == "rbac.authorization.k8s.io" || template::is_templated(object);
     (!free && !name::is_subdomain(&name.name)).then(|| {
         Finding::error(
-            "G101",
-            format!("With this cluster's values, {name} has a name that Kubernetes refuses."),
-            "Use a value of small letters, digits and \"-\", or | lower.",
+            name::INVALID_NAME,
+            format!("With this cluster's values, the name of {name} is not valid in Kubernetes."),
+            "Use a value of lower-case letters, digits and \"-\", or | lower.",
         )
-        .about(name.to_string())
-        .at("/metadata/name")
+        .with_object(name.to_string())
+        .with_path("/metadata/name")
     })
 }
 
-/// G110 once more, because values may have made two names the same.
-fn became_the_same(objects: &[Value]) -> Vec<Finding> {
+/// G110 after rendering, because template values may have produced equal names.
+fn check_duplicates(objects: &[Value]) -> Vec<Finding> {
     let mut seen = HashSet::new();
     let again = objects.iter().map(object_ref).filter(|name| !seen.insert(name.clone()));
     let twice = |name: ObjectRef| {
         Finding::error(
             "G110",
-            format!("With this cluster's values, {name} is there twice."),
-            "Give the objects names that stay different.",
+            format!("With this cluster's values, {name} is defined twice."),
+            "Use names that differ on every cluster.",
         )
-        .about(name.to_string())
+        .with_object(name.to_string())
     };
     again.map(twice).collect()
 }
 
-fn on(finding: Finding, cluster: &Cluster) -> Finding {
-    finding.on(vec![cluster.name.clone()])
+fn on_cluster(finding: Finding, cluster: &Cluster) -> Finding {
+    finding.with_clusters(vec![cluster.name.clone()])
 }
 
-/// G107 once more, because an override may have changed a namespace.
-fn reserved(object: &Value) -> Option<Finding> {
+/// G107 after rendering, because an override may have changed a namespace.
+fn check_namespace(object: &Value) -> Option<Finding> {
     let name = object_ref(object);
-    let made = name.kind == "Namespace" && name.group.is_empty();
-    let namespace = if made { &name.name } else { &name.namespace };
+    let is_namespace = name.kind == "Namespace" && name.group.is_empty();
+    let namespace = if is_namespace { &name.name } else { &name.namespace };
     if namespace.is_empty() && name.kind != "Namespace" {
         return None;
     }
-    let path = if made { "/metadata/name" } else { "/metadata/namespace" };
-    name::check_namespace(namespace).map(|finding| finding.about(name.to_string()).at(path))
+    let path = if is_namespace { "/metadata/name" } else { "/metadata/namespace" };
+    name::check_namespace(namespace).map(|finding| finding.with_object(name.to_string()).with_path(path))
 }
 
-/// An object as it is applied: in its namespace, marked as ours, without what belongs to the server.
-fn finish(mut object: Value, namespace: &str, scopes: &Scopes) -> Value {
+/// The object as it is applied: with its namespace and the managed-by label, without server-owned fields.
+fn finalize_object(mut object: Value, namespace: &str, scopes: &KindScopes) -> Value {
     let name = object_ref(&object);
     let namespaced = scopes.is_namespaced(&name.group, &name.kind);
     let Some(map) = object.as_object_mut() else { return object };
     map.shift_remove("status");
     if let Some(Value::Object(metadata)) = map.get_mut("metadata") {
-        for field in SERVER_OWNED {
+        for field in SERVER_OWNED_FIELDS {
             metadata.shift_remove(field);
         }
-        drop_last_applied(metadata);
-        place(metadata, namespaced.then_some(namespace));
-        mark(metadata);
+        remove_last_applied(metadata);
+        set_namespace(metadata, namespaced.then_some(namespace));
+        set_managed_by(metadata);
     }
     object
 }
 
-fn drop_last_applied(metadata: &mut Map<String, Value>) {
+fn remove_last_applied(metadata: &mut Map<String, Value>) {
     if let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
-        && annotations.shift_remove(LAST_APPLIED).is_some()
+        && annotations.shift_remove(LAST_APPLIED_ANNOTATION).is_some()
         && annotations.is_empty()
     {
         metadata.shift_remove("annotations");
     }
 }
 
-/// Fills the namespace in, or takes it away from an object that has none.
-fn place(metadata: &mut Map<String, Value>, namespace: Option<&str>) {
-    let written = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
+/// Sets a missing namespace, or removes the namespace of a cluster-scoped object.
+fn set_namespace(metadata: &mut Map<String, Value>, namespace: Option<&str>) {
+    let current = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     match namespace {
         None => {
             metadata.shift_remove("namespace");
         }
-        Some(namespace) if written.is_empty() => {
+        Some(namespace) if current.is_empty() => {
             metadata.insert("namespace".to_owned(), namespace.into());
         }
         Some(_) => {}
     }
 }
 
-/// Says on the object, never in pod templates or selectors, who manages it; what a person wrote stays.
-fn mark(metadata: &mut Map<String, Value>) {
+/// Sets the managed-by label on the object, not in pod templates or selectors; an existing label stays.
+fn set_managed_by(metadata: &mut Map<String, Value>) {
     let labels = metadata.entry("labels").or_insert(Value::Null);
     if labels.is_null() {
         *labels = Value::Object(Map::new());
     }
     if let Value::Object(labels) = labels {
-        labels.entry(MANAGED_BY).or_insert_with(|| "flotilla".into());
+        labels.entry(MANAGED_BY_LABEL).or_insert_with(|| "flotilla".into());
     }
 }
 

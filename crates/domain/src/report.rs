@@ -1,8 +1,8 @@
-//! What hub and agent tell each other about releases: wants down, reports up.
+//! Messages between hub and agent about releases: desired state to the agent, reports to the hub.
 //!
-//! Both are whole states, never increments: the agent pulls the full list of what its cluster should hold and
-//! compares, a report says all there is to say about a release. A lost or repeated message costs nothing (S0-6, S0-7,
-//! S3-9). The hub takes the cluster from the credential, never from the message.
+//! Both are complete states, never increments: the agent pulls the full desired state of its cluster and compares, a
+//! report contains the full state of a release. Lost or repeated messages are harmless (S0-6, S0-7, S3-9). The hub
+//! identifies the cluster by the credential, never by the message.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,59 +13,59 @@ use crate::finding::Finding;
 use crate::health::Health;
 use crate::id::ReleaseId;
 use crate::object::ObjectRef;
-use crate::plan::Ask;
+use crate::plan::DryRunRequest;
 use crate::policy::{DeletionPolicy, Feedback, Policies};
-use crate::release::{StageName, StageState, Sync};
+use crate::release::{StageName, StageState, SyncStatus};
 use crate::time::Timestamp;
 
-/// The full list of what a cluster should hold.
+/// The full desired state of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Wants {
-    /// Grows whenever the list changes; the agent waits for a greater one.
+pub struct DesiredState {
+    /// Incremented with every change of the desired state; the agent waits for a greater one.
     pub version: i64,
     /// One entry per release.
-    pub releases: Vec<Want>,
-    /// What the hub wants to know for plans; each is answered once.
+    pub releases: Vec<DesiredRelease>,
+    /// Dry runs that plans request; each is answered once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub asks: Vec<Ask>,
+    pub dry_run_requests: Vec<DryRunRequest>,
 }
 
-/// What a cluster should do about one release.
+/// The desired state of one release on a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Want {
+pub struct DesiredRelease {
     /// The release.
     pub release: ReleaseId,
     /// Name of the workload, for labels and messages.
     pub workload: String,
-    /// Grows with every change of `goal`; reports about an older one are dropped.
+    /// Incremented with every change of `phase`; reports about an older generation are rejected.
     pub generation: i64,
-    /// Grows when a person asks for a comparison now; the agent forgets back-offs when it sees a new one.
+    /// Incremented when a user requests a sync; a new value resets the agent's back-offs.
     pub sync_nonce: i64,
-    /// What should be.
-    pub goal: Goal,
+    /// Its desired phase.
+    pub phase: DesiredPhase,
 }
 
-/// What should be of a release.
+/// The desired phase of a release.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub enum Goal {
-    /// The bundle with this digest, applied and kept.
+pub enum DesiredPhase {
+    /// The bundle with this digest is applied and maintained.
     #[serde(rename_all = "camelCase")]
     Present {
         /// Digest of the bundle.
         bundle: Digest,
         /// Number of the revision it was rendered from.
         revision: u32,
-        /// How it is kept.
+        /// Its policies.
         policies: Policies,
     },
-    /// Nothing.
+    /// The release is removed.
     Absent {
-        /// Whether the objects go or stay.
+        /// Whether the objects are deleted or stay.
         deletion: DeletionPolicy,
-        /// How it was kept: which objects stay, and who deletes.
+        /// Its last policies: which objects stay, and the executor that deletes.
         #[serde(default)]
         policies: Policies,
     },
@@ -75,44 +75,44 @@ pub enum Goal {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportBatch {
-    /// Made anew whenever the agent starts, greater than before (milliseconds since the epoch will do).
+    /// A new, greater number at every start of the agent, such as milliseconds since the epoch.
     pub incarnation: i64,
-    /// 1, 2, 3 … within one incarnation; a batch not greater than the last one taken is dropped.
+    /// 1, 2, 3 … within one incarnation; a batch not greater than the last accepted one is rejected.
     pub seq: i64,
     /// The cluster's facts, when they changed since the last batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<ClusterFacts>,
-    /// Digest of what its API server says of the structure of its kinds, when that changed since the last batch.
+    /// Digest of the schema of its API server's kinds, when it changed since the last batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Digest>,
-    /// What is to be said.
+    /// The reports of releases.
     pub releases: Vec<ReleaseReport>,
 }
 
-/// All there is to say about one release on one cluster.
+/// The full state of one release on one cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseReport {
     /// The release.
     pub release: ReleaseId,
-    /// The generation of the want this is about.
+    /// The generation that this report is about.
     pub generation: i64,
     /// Digest of the bundle that is applied completely, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<Digest>,
     /// The agent's stages ([`StageName::Notified`] to [`StageName::Operational`]); a stage left out is pending.
     pub stages: Vec<StageReport>,
-    /// Whether live objects are as applied.
-    pub sync: Sync,
+    /// Whether live objects match what was applied.
+    pub sync: SyncStatus,
     /// The worst of its objects.
     pub health: Health,
-    /// Every object, in the order of the bundle, leftovers last.
+    /// Every object, in the order of the bundle; objects to prune last.
     pub resources: Vec<ResourceStatus>,
-    /// Drift found, healed or given up since the last report about this release.
+    /// Drift found, healed or contested since the last report about this release.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub drift: Vec<DriftNote>,
+    pub drift: Vec<DriftReport>,
     /// True once nothing of the release is left on the cluster, its record included (or all was orphaned).
-    pub gone: bool,
+    pub removed: bool,
 }
 
 /// The state of one of the agent's stages.
@@ -121,22 +121,22 @@ pub struct ReleaseReport {
 pub struct StageReport {
     /// Which one.
     pub name: StageName,
-    /// How far it is.
+    /// Its state.
     pub state: StageState,
 }
 
-/// Since when an object is as it is, by the agent's clock; shown, never compared.
+/// When the statuses of an object last changed, by the agent's clock; displayed, never compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
-pub struct Since {
-    /// Since when it is applied, or is not.
+pub struct TransitionTimes {
+    /// When `applied` last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<Timestamp>,
-    /// Since when it is on the cluster, or is not.
+    /// When `available_condition` last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available: Option<Timestamp>,
-    /// Since when it has drifted, or has not.
+    /// When it last began or ceased to drift.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drifted: Option<Timestamp>,
 }
@@ -153,9 +153,9 @@ pub struct ResourceStatus {
     /// The plural of its kind in URLs, such as `deployments`; empty while the cluster does not serve it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub resource: String,
-    /// Whether the wanted content is applied.
+    /// Whether the desired content is applied.
     pub applied: bool,
-    /// Whether it is on the cluster; `None` while nobody has looked.
+    /// Whether it is on the cluster; `None` until it was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available: Option<bool>,
     /// Its health.
@@ -163,60 +163,60 @@ pub struct ResourceStatus {
     /// Fields that differ from what was applied, as JSON pointers; empty when in sync.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drifted: Vec<String>,
-    /// Causes found in its pods, worst first (`health.md` C.3).
+    /// Causes found in its pods, worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
     /// Why it could not be applied or removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Finding>,
-    /// Values of the live object that people want to see.
+    /// Reported values of the live object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feedback: Vec<Feedback>,
-    /// Since when.
+    /// When its statuses last changed.
     #[serde(default)]
-    pub since: Since,
-    /// The same in the form of Kubernetes, derived when it is shown ([`crate::condition::of_resource`]).
+    pub since: TransitionTimes,
+    /// The same as Kubernetes conditions, derived for display ([`crate::condition::resource_conditions`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }
 
-/// What became of a drift.
+/// The outcome of a drift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DriftOutcome {
-    /// Found, and left or not yet put back.
+    /// Found, and not or not yet reverted.
     Found,
-    /// Put back.
+    /// Reverted.
     Healed,
-    /// Put back several times and changed again each time.
+    /// Reverted several times and changed again each time.
     Contested,
 }
 
-/// Somebody changed an applied object, and what became of it.
+/// A change of an applied object on the cluster, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DriftNote {
+pub struct DriftReport {
     /// Which object.
     pub object: ObjectRef,
     /// JSON pointers of the changed fields; empty when the object was deleted.
     pub fields: Vec<String>,
-    /// The field manager who changed them, as far as the cluster tells.
+    /// The field manager that changed them; may be empty if unknown.
     pub manager: String,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: DriftOutcome,
     /// When, by the agent's clock; shown, never compared.
     pub at: Timestamp,
 }
 
-/// What the hub answers to a batch.
+/// The hub's response to a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportAck {
-    /// Whether the batch was taken; false when it was late or replayed.
-    pub taken: bool,
-    /// The current version of the wants, so that a missed notice shows at once.
-    pub wants_version: i64,
-    /// Whether the hub does not have the schema that the batch names, and would like to be given it.
+    /// Whether the batch was accepted; false when it was late or replayed.
+    pub accepted: bool,
+    /// The current version of the desired state, so that the agent detects a missed notice.
+    pub desired_state_version: i64,
+    /// Whether the hub does not have the schema that the batch names, and requests it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub schema_wanted: bool,
+    pub schema_requested: bool,
 }

@@ -1,264 +1,267 @@
-//! Rollouts: one publish on its way through waves, and when it goes on by itself (`product.md` F.4b, G511, G512).
+//! Rollouts: one publish delivered in waves (docs/rollouts.md, G511, G512).
 //!
-//! Three steps, each pure. [`assign`] says which wave every chosen cluster belongs to; the placer writes that on the
-//! releases and holds them. [`Rollout::step`] looks at what became of the clusters that were let through and says how many
-//! more may be. [`Rollout::steer`] is a person's word. A wave is over when every cluster of it is operational or can't be
-//! asked, and stays so for its soak time; a cluster that is offline never holds anybody up (E-5).
+//! Three pure functions. [`assign_waves`] computes the wave of every selected cluster; the placer stores it on the releases and
+//! gates them. [`Rollout::reconcile`] reads the states of the admitted clusters and returns how many more may be admitted.
+//! [`Rollout::apply_action`] applies an action of a person. A wave is complete when every cluster of it has been operational or
+//! deferred for the wave's soak time; an offline cluster does not block a rollout (E-5).
 
 use serde::{Deserialize, Serialize};
 
 use crate::finding::Severity;
 use crate::id::WorkloadId;
-use crate::overrides::Target;
-use crate::time::{Timestamp, short_duration};
+use crate::overrides::ClusterSelector;
+use crate::time::{Timestamp, format_duration};
 
+mod action;
 mod amount;
 mod assign;
 mod check;
 #[cfg(test)]
 mod laws;
-mod steer;
-mod step;
+mod reconcile;
 #[cfg(test)]
 mod tests;
 mod window;
 
-pub use amount::{Amount, Span};
-pub use assign::{WaveOutlook, assign, outlook};
+pub use action::RolloutAction;
+pub use amount::{CountOrPercent, TimeSpan};
+pub use assign::{WavePreview, assign_waves, preview_waves};
 pub use check::{MAX_WAVES, check, check_fleet};
-pub use steer::RolloutVerb;
-pub use step::{Alike, LetGo, Step, WaveTally};
-pub use window::{Weekday, Window};
+pub use reconcile::{Admission, RolloutStep, StateCount, WaveCounts};
+pub use window::{RolloutWindow, Weekday};
 
-/// How a publish spreads over its clusters. Without waves every cluster gets it at once.
+/// How a publish is delivered to its clusters. Without waves all clusters are updated at once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RolloutStrategy {
-    /// One after another.
+    /// The waves, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waves: Vec<Wave>,
-    /// How long a cluster may be broken before it counts as a failure; 1 minute unless it says otherwise.
+    /// How long a cluster may be failing before it counts as a failure; 1 minute by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fail_after: Option<Span>,
-    /// When clusters may be let through; `None` for always.
+    pub fail_after: Option<TimeSpan>,
+    /// When clusters may be admitted; `None` for always.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub window: Option<Window>,
+    pub window: Option<RolloutWindow>,
 }
 
-/// How long a cluster may be broken before it counts, in milliseconds: what a restart takes is no failure.
-const FAIL_AFTER_MILLIS: i64 = 60_000;
+/// Default of [`RolloutStrategy::fail_after`], in milliseconds: longer than a restart takes.
+const DEFAULT_FAIL_AFTER_MILLIS: i64 = 60_000;
 
 impl RolloutStrategy {
-    /// Whether every cluster gets it at once.
+    /// Whether all clusters are updated at once.
     pub fn is_at_once(&self) -> bool {
         self.waves.is_empty()
     }
 
-    /// How long a cluster may be broken before it counts, in milliseconds.
+    /// How long a cluster may be failing before it counts as a failure, in milliseconds.
     pub fn fail_after_millis(&self) -> i64 {
-        self.fail_after.as_ref().and_then(Span::millis).unwrap_or(FAIL_AFTER_MILLIS)
+        self.fail_after.as_ref().and_then(TimeSpan::millis).unwrap_or(DEFAULT_FAIL_AFTER_MILLIS)
     }
 
-    /// Whether nothing of it was written.
+    /// Whether every field has its default.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Clusters that get it together.
+/// Clusters that are updated together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Wave {
     /// Its name, unique in the rollout.
     pub name: String,
-    /// The clusters it is for, of those that the placement chooses and no wave before has; empty for all that are left.
-    #[serde(skip_serializing_if = "Target::is_empty")]
-    pub target: Target,
-    /// At most this many of them, in the order of the decision; percentages are of all chosen clusters, rounded up.
+    /// Its clusters, of those that the placement selects and no earlier wave contains; empty for all remaining ones.
+    #[serde(skip_serializing_if = "ClusterSelector::is_empty")]
+    pub target: ClusterSelector,
+    /// At most this many of them, in the order of the decision; a percentage is of all selected clusters, rounded up.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub take: Option<Amount>,
-    /// At most this many at a time are on their way; percentages are of the wave, rounded up. `None` for all.
+    pub max_clusters: Option<CountOrPercent>,
+    /// At most this many are updated at a time; a percentage is of the wave, rounded up. `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_concurrency: Option<Amount>,
-    /// With more failures than this the rollout pauses itself; percentages are of the wave, rounded down. 0 unless it says
-    /// otherwise.
+    pub max_concurrency: Option<CountOrPercent>,
+    /// With more failures than this the rollout is paused automatically; a percentage is of the wave, rounded down. 0 by
+    /// default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_failures: Option<Amount>,
-    /// How long every cluster of it has to stay operational before the next wave begins.
+    pub max_failures: Option<CountOrPercent>,
+    /// How long every cluster of it has to stay operational before the next wave starts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub soak: Option<Span>,
-    /// Whether a person has to say yes before it begins.
+    pub soak: Option<TimeSpan>,
+    /// Whether a person has to approve it before it starts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub approval: bool,
 }
 
 impl Wave {
-    /// How many clusters of the wave, which has so many, may be on their way at a time: at least one.
-    pub(crate) fn concurrency(&self, clusters: u32) -> u32 {
-        self.max_concurrency.as_ref().and_then(|most| most.up(clusters)).map_or(u32::MAX, |most| most.max(1))
+    /// How many clusters of a wave of `clusters` may be updated at a time: at least one.
+    pub(crate) fn concurrency_limit(&self, clusters: u32) -> u32 {
+        self.max_concurrency
+            .as_ref()
+            .and_then(|most| most.round_up(clusters))
+            .map_or(u32::MAX, |most| most.max(1))
     }
 
-    /// How many of so many clusters may fail.
-    pub(crate) fn failures(&self, clusters: u32) -> u32 {
-        self.max_failures.as_ref().and_then(|most| most.down(clusters)).unwrap_or(0)
+    /// How many of `clusters` may fail.
+    pub(crate) fn failure_limit(&self, clusters: u32) -> u32 {
+        self.max_failures.as_ref().and_then(|most| most.round_down(clusters)).unwrap_or(0)
     }
 
     pub(crate) fn soak_millis(&self) -> i64 {
-        self.soak.as_ref().and_then(Span::millis).unwrap_or(0)
+        self.soak.as_ref().and_then(TimeSpan::millis).unwrap_or(0)
     }
 }
 
-/// Where a rollout is.
+/// The state of a rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum RolloutState {
-    /// Its wave is on its way.
+    /// The current wave is being updated.
     Running,
-    /// Its wave is operational, and is watched for its soak time.
+    /// The current wave is operational, and its soak time has not passed.
     Soaking {
-        /// When the next wave may begin.
+        /// When the next wave may start.
         until: Timestamp,
     },
-    /// Its wave waits for a person's yes.
+    /// The current wave waits for an approval.
     AwaitingApproval,
-    /// A person stopped it.
+    /// A person paused it.
     Paused {
-        /// Who.
+        /// Name of the person.
         by: String,
     },
-    /// It stopped itself: more clusters fail than may.
+    /// It was paused automatically: more clusters fail than the wave allows.
     AutoPaused {
-        /// Why, in a sentence.
-        why: String,
+        /// Why, as a sentence for people.
+        message: String,
     },
-    /// Every wave is over.
+    /// Every wave is complete.
     Completed,
-    /// A person ended it: clusters that it had not reached keep what they have.
+    /// A person aborted it: gated clusters keep their released revision.
     Aborted {
-        /// Who.
+        /// Name of the person.
         by: String,
     },
-    /// Another publish, or taking the workload back, overtook it.
+    /// Another publish, or an unpublish, replaced it.
     Superseded,
 }
 
 impl RolloutState {
-    /// The word people read.
-    pub const fn word(&self) -> &'static str {
+    /// The label shown to people.
+    pub const fn label(&self) -> &'static str {
         match self {
             Self::Running => "Running",
             Self::Soaking { .. } => "Soaking",
             Self::AwaitingApproval => "Awaiting approval",
             Self::Paused { .. } => "Paused",
-            Self::AutoPaused { .. } => "Paused by itself",
+            Self::AutoPaused { .. } => "Paused automatically",
             Self::Completed => "Completed",
             Self::Aborted { .. } => "Aborted",
             Self::Superseded => "Superseded",
         }
     }
 
-    /// Whether it can still go on.
+    /// Whether it can still continue.
     pub const fn is_active(&self) -> bool {
         !matches!(self, Self::Completed | Self::Aborted { .. } | Self::Superseded)
     }
 
-    /// Whether it goes on only if a person says so.
-    pub const fn needs_a_person(&self) -> bool {
+    /// Whether it continues only after an action of a person.
+    pub const fn is_awaiting_action(&self) -> bool {
         matches!(self, Self::AwaitingApproval | Self::Paused { .. } | Self::AutoPaused { .. })
     }
 }
 
-/// What became of the clusters of one wave, as of the last look.
+/// The progress of one wave, as of the last step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct WaveProgress {
     /// Its name.
     pub name: String,
-    /// Clusters it has.
+    /// Number of clusters in it.
     pub clusters: u32,
-    /// Of these, not let through yet.
-    pub held: u32,
-    /// On their way.
-    pub moving: u32,
+    /// Of these: not admitted yet.
+    pub gated: u32,
+    /// Being updated.
+    pub in_transition: u32,
     /// Operational.
     pub operational: u32,
-    /// Let through, and not to be heard of: they catch up when they return.
+    /// Admitted, and offline or waiting for a value: they are updated once they report again.
     pub deferred: u32,
-    /// Broken.
+    /// Failing.
     pub failing: u32,
-    /// Failures that a person has let pass, on top of those that may be.
-    pub forgiven: u32,
-    /// When the first cluster of it was let through.
+    /// Failures that do not count: those before the publish, and those that a person accepted by resuming.
+    pub accepted_failures: u32,
+    /// When its first cluster was admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opened_at: Option<Timestamp>,
-    /// Since when every cluster of it is operational or can't be asked.
+    /// Since when every cluster of it is operational or deferred.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operational_at: Option<Timestamp>,
-    /// When the rollout went on from it.
+    /// When it was complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done_at: Option<Timestamp>,
-    /// Who said yes before it began.
+    /// Who approved it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
-    /// Who ended its soak time early.
+    /// Who skipped the rest of its soak time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promoted_by: Option<String>,
 }
 
-/// One publish on its way through waves.
+/// One publish delivered in waves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Rollout {
     /// The workload.
     pub workload: WorkloadId,
-    /// Number of the revision that it brings.
+    /// Number of the revision that it delivers.
     pub revision: u32,
     /// Number of the revision that was published before, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<u32>,
-    /// How it goes.
+    /// Its waves and limits.
     pub strategy: RolloutStrategy,
-    /// Where it is.
+    /// Its state.
     pub state: RolloutState,
-    /// Since when.
+    /// When the state or the current wave last changed.
     pub since: Timestamp,
-    /// Whether the first step was taken: the revision stood on every cluster then.
-    pub begun: bool,
-    /// Position of the wave it is at.
+    /// Whether the first step was taken. The failures of that time do not count.
+    pub initialized: bool,
+    /// Index of the current wave, from 0.
     pub wave: u32,
-    /// What became of each wave.
+    /// The progress of each wave.
     pub waves: Vec<WaveProgress>,
     /// When it was published.
     pub started_at: Timestamp,
-    /// When a cluster may be let through again, while the window is closed.
+    /// When the window opens; present only while a closed window blocks an admission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens_at: Option<Timestamp>,
 }
 
-/// Something that a rollout did, for the log.
+/// A change of a rollout, for the event log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct News {
-    /// The sentence.
+pub struct RolloutEvent {
+    /// The event text.
     pub message: String,
-    /// How much it weighs.
+    /// Its severity.
     pub severity: Severity,
 }
 
 impl Rollout {
-    /// A rollout that nothing has gone through yet.
+    /// A rollout before its first step, from one revision to another.
     pub fn new(
         workload: WorkloadId,
         (from, revision): (Option<u32>, u32),
         strategy: RolloutStrategy,
         at: Timestamp,
     ) -> Self {
-        let asks = strategy.waves.first().is_some_and(|wave| wave.approval);
-        let state = if asks { RolloutState::AwaitingApproval } else { RolloutState::Running };
+        let needs_approval = strategy.waves.first().is_some_and(|wave| wave.approval);
+        let state = if needs_approval { RolloutState::AwaitingApproval } else { RolloutState::Running };
         let progress = |wave: &Wave| WaveProgress { name: wave.name.clone(), ..WaveProgress::default() };
         let waves = strategy.waves.iter().map(progress).collect();
         Self {
@@ -267,7 +270,7 @@ impl Rollout {
             from,
             state,
             since: at,
-            begun: false,
+            initialized: false,
             wave: 0,
             waves,
             strategy,
@@ -276,54 +279,56 @@ impl Rollout {
         }
     }
 
-    /// What the wave it is at is called, for people: `wave 2 of 3 (eu)`.
-    pub fn at_wave(&self) -> String {
+    /// The label of the current wave: `wave 2 of 3 (eu)`.
+    pub fn current_wave_label(&self) -> String {
         let name = self.waves.get(self.wave as usize).map_or("", |wave| wave.name.as_str());
-        wave_words(self.wave, self.waves.len(), name)
+        format_wave(self.wave, self.waves.len(), name)
     }
 
-    /// Where it is, in a sentence.
-    pub fn sentence(&self, now: Timestamp) -> String {
-        let wave = self.at_wave();
+    /// Its state, as a sentence for people.
+    pub fn message(&self, now: Timestamp) -> String {
+        let wave = self.current_wave_label();
         match &self.state {
             RolloutState::Running => match self.opens_at.filter(|opens| *opens > now) {
                 Some(opens) => format!(
-                    "{} waits: outside the window, which opens in {}.",
-                    upper(&wave),
-                    short_duration(opens.since(now))
+                    "{} waits for the rollout window, which opens in {}.",
+                    capitalize(&wave),
+                    format_duration(opens.millis_since(now))
                 ),
-                None => format!("{} is on its way.", upper(&wave)),
+                None => format!("{} is in progress.", capitalize(&wave)),
             },
             RolloutState::Soaking { until } if *until > now => format!(
-                "{} is operational; the next begins in {} if it stays so.",
-                upper(&wave),
-                short_duration(until.since(now))
+                "{} is operational; its soak time ends in {}.",
+                capitalize(&wave),
+                format_duration(until.millis_since(now))
             ),
-            RolloutState::Soaking { .. } => format!("{} has soaked.", upper(&wave)),
-            RolloutState::AwaitingApproval => format!("{} waits for somebody to approve it.", upper(&wave)),
+            RolloutState::Soaking { .. } => format!("The soak time of {wave} has passed."),
+            RolloutState::AwaitingApproval => format!("{} waits for approval.", capitalize(&wave)),
             RolloutState::Paused { by } => format!("Paused by {by} at {wave}."),
-            RolloutState::AutoPaused { why } => format!("Paused by itself at {wave}: {why}"),
-            RolloutState::Completed => "Every wave is over.".to_owned(),
+            RolloutState::AutoPaused { message: why } => format!("Paused automatically at {wave}: {why}"),
+            RolloutState::Completed => "Every wave is complete.".to_owned(),
             RolloutState::Aborted { by } => {
-                format!("Ended by {by} at {wave}; clusters it had not reached keep what they have.")
+                format!("Aborted by {by} at {wave}; gated clusters keep their current revision.")
             }
-            RolloutState::Superseded => "Something newer was published before it was over.".to_owned(),
+            RolloutState::Superseded => {
+                "A newer publish or an unpublish replaced it before it was complete.".to_owned()
+            }
         }
     }
 
-    /// How far one of its waves is, in a word or two.
-    pub fn wave_word(&self, at: usize) -> &'static str {
+    /// The state of one of its waves, as a label.
+    pub fn wave_label(&self, at: usize) -> &'static str {
         match at.cmp(&(self.wave as usize)) {
             std::cmp::Ordering::Less => "Done",
             std::cmp::Ordering::Greater => "Waiting",
             std::cmp::Ordering::Equal => match self.state {
                 RolloutState::Completed => "Done",
-                _ => self.state.word(),
+                _ => self.state.label(),
             },
         }
     }
 
-    fn enter(&mut self, state: RolloutState, at: Timestamp) {
+    fn set_state(&mut self, state: RolloutState, at: Timestamp) {
         if self.state != state {
             self.state = state;
             self.since = at;
@@ -332,11 +337,11 @@ impl Rollout {
 }
 
 /// `wave 2 of 3 (eu)`.
-pub fn wave_words(wave: u32, of: usize, name: &str) -> String {
+pub fn format_wave(wave: u32, of: usize, name: &str) -> String {
     format!("wave {} of {of} ({name})", wave + 1)
 }
 
-fn upper(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -1,25 +1,25 @@
-//! Roll-up: counts per state, never one word that lies (`health.md` C.5, S1-19).
+//! Roll-up: counts per state instead of a single state for many releases (S1-19).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::release::State;
+use crate::release::ReleaseState;
 
 /// How many releases are in each state. States without a release are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
-pub struct Counts(pub BTreeMap<State, u32>);
+pub struct ReleaseCounts(pub BTreeMap<ReleaseState, u32>);
 
-impl Counts {
+impl ReleaseCounts {
     /// The count of one state.
-    pub fn of(&self, state: State) -> u32 {
+    pub fn count(&self, state: ReleaseState) -> u32 {
         self.0.get(&state).copied().unwrap_or(0)
     }
 
     /// Adds `n` releases in `state`.
-    pub fn add(&mut self, state: State, n: u32) {
+    pub fn add(&mut self, state: ReleaseState, n: u32) {
         if n > 0 {
             *self.0.entry(state).or_default() += n;
         }
@@ -37,48 +37,48 @@ impl Counts {
         self.0.values().sum()
     }
 
-    /// Releases that run or should run: all but those that are gone.
+    /// Releases that run or should run: all but those that are removed.
     pub fn targeted(&self) -> u32 {
         self.total() - self.gone()
     }
 
     /// Releases that are operational.
     pub fn healthy(&self) -> u32 {
-        self.of(State::Healthy)
+        self.count(ReleaseState::Healthy)
     }
 
-    /// Releases that need somebody to look.
+    /// Releases that need attention.
     pub fn failing(&self) -> u32 {
-        self.sum(State::is_failing)
+        self.sum_where(ReleaseState::is_failing)
     }
 
-    /// Releases on their way somewhere.
-    pub fn moving(&self) -> u32 {
-        self.sum(State::is_moving)
+    /// Releases in transition to another state.
+    pub fn in_progress(&self) -> u32 {
+        self.sum_where(ReleaseState::is_in_transition)
     }
 
     /// Releases that are no longer on their cluster.
     pub fn gone(&self) -> u32 {
-        self.sum(State::is_gone)
+        self.sum_where(ReleaseState::is_gone)
     }
 
-    /// The worst state present: for sorting and for the one icon that fits into a row.
-    pub fn worst(&self) -> Option<State> {
+    /// The worst state present, for sorting and for the icon of a row.
+    pub fn worst(&self) -> Option<ReleaseState> {
         self.0.keys().max().copied()
     }
 
     /// States with their counts, worst first.
-    pub fn worst_first(&self) -> impl Iterator<Item = (State, u32)> + '_ {
+    pub fn worst_first(&self) -> impl Iterator<Item = (ReleaseState, u32)> + '_ {
         self.0.iter().rev().map(|(state, n)| (*state, *n))
     }
 
-    fn sum(&self, wanted: impl Fn(State) -> bool) -> u32 {
-        self.0.iter().filter(|(state, _)| wanted(**state)).map(|(_, n)| n).sum()
+    fn sum_where(&self, matches: impl Fn(ReleaseState) -> bool) -> u32 {
+        self.0.iter().filter(|(state, _)| matches(**state)).map(|(_, n)| n).sum()
     }
 }
 
-impl FromIterator<State> for Counts {
-    fn from_iter<I: IntoIterator<Item = State>>(states: I) -> Self {
+impl FromIterator<ReleaseState> for ReleaseCounts {
+    fn from_iter<I: IntoIterator<Item = ReleaseState>>(states: I) -> Self {
         let mut counts = Self::default();
         for state in states {
             counts.add(state, 1);
@@ -92,11 +92,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s1_19_a_workload_is_told_by_counts_and_sorted_by_its_worst() {
-        let counts: Counts =
-            [State::Healthy, State::Healthy, State::Degraded, State::Unknown].into_iter().collect();
+    fn s1_19_a_workload_is_summarized_by_counts_and_sorted_by_its_worst_state() {
+        let counts: ReleaseCounts =
+            [ReleaseState::Healthy, ReleaseState::Healthy, ReleaseState::Degraded, ReleaseState::Unknown]
+                .into_iter()
+                .collect();
         assert_eq!((counts.total(), counts.healthy(), counts.failing()), (4, 2, 1));
-        assert_eq!(counts.worst(), Some(State::Degraded));
+        assert_eq!(counts.worst(), Some(ReleaseState::Degraded));
         assert_eq!(serde_json::to_string(&counts).unwrap(), r#"{"Healthy":2,"Unknown":1,"Degraded":1}"#);
     }
 }

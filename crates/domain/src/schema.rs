@@ -1,14 +1,13 @@
 //! Structural schemas: which fields a kind has and of what type (G403).
 //!
-//! Three sources. The best is what a cluster's own API server says, which its agent hands to the hub: it knows that
-//! version and the custom kinds that are installed there. Where no cluster has said anything, Kubernetes' own kinds come
-//! from one file that `cargo xtask schema` takes from a real API server; it is part of native programs and not of the
-//! WASM, to which a page hands it. Kinds that a workload defines itself come from its CustomResourceDefinitions. A kind
-//! that none knows is not judged: G401 speaks of those.
+//! Three sources. First, the OpenAPI documents of a cluster's API server, reported by its agent: they match its version and
+//! contain its custom kinds. Without such a report, Kubernetes' own kinds come from a file that `cargo xtask schema` reads
+//! from a real API server; it is embedded in native programs, and pages fetch it for the WASM build. Third, kinds that a
+//! workload defines come from its CustomResourceDefinitions. Unknown kinds are not checked here but by G401.
 //!
-//! Only structure is held here, as far as every cluster that serves the kind enforces it when it is applied: unknown
-//! fields, types, enumerations, required fields, items of a list that stand twice under one key. Ranges, patterns and
-//! rules between fields are the business of other guard rails and of the cluster's dry run.
+//! A schema holds only structure that every cluster serving the kind enforces on apply: unknown fields, types,
+//! enumerations, required fields, list items with equal keys. Ranges, patterns and rules between fields are checked by
+//! other guard rails and by the dry run on the cluster.
 
 use std::collections::BTreeMap;
 
@@ -16,35 +15,35 @@ use crate::digest::Digest;
 
 mod check;
 mod definition;
-mod elsewhere;
-mod form;
+mod json_form;
+mod messages;
+mod misplaced;
 mod openapi;
-mod step;
+mod path_step;
 #[cfg(test)]
 mod tests;
-mod words;
 
-pub use check::{Fault, MOST_FAULTS};
-pub(crate) use definition::defined;
-pub use form::{BadSchema, MAX_BYTES};
-pub use openapi::Documents;
+pub use check::{MAX_VIOLATIONS, SchemaViolation};
+pub(crate) use definition::parse_definition;
+pub use json_form::{InvalidSchema, MAX_BYTES};
+pub use openapi::OpenApiDocuments;
 
 /// Group, version and kind.
-pub type KindName = (String, String, String);
+pub type KindKey = (String, String, String);
 
-/// The structure of many kinds. Types that several of them use are held once and may refer to each other in circles.
+/// The structure of many kinds. Types used by several of them are stored once, and may refer to each other in cycles.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Schema {
-    /// Minor version of the Kubernetes that these kinds are from: 36 for 1.36.
+    /// Minor version of the Kubernetes release that these kinds are from: 36 for 1.36.
     pub(crate) minor: u32,
-    pub(crate) kinds: BTreeMap<KindName, Type>,
-    pub(crate) shared: Vec<Type>,
+    pub(crate) kinds: BTreeMap<KindKey, ValueType>,
+    pub(crate) shared: Vec<ValueType>,
 }
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Type {
-    /// Anything; nothing below is known.
+pub(crate) enum ValueType {
+    /// Any value; nothing below is checked.
     Any,
     Text,
     /// Text in base64.
@@ -57,102 +56,101 @@ pub(crate) enum Type {
     IntegerOrText,
     /// `500m`, `64Mi`, `2`: text or a number.
     Quantity,
-    OneOf(Vec<String>),
-    List(Box<List>),
+    Enum(Vec<String>),
+    List(Box<ListType>),
     /// Any key, and values of one type.
-    Map(Box<Type>),
-    Object(Object),
-    /// The type at this index of [`Schema::shared`], which is not another `Shared`.
+    Map(Box<ValueType>),
+    Object(ObjectType),
+    /// The type at this index of [`Schema::shared`], which is not another `Anchored`.
     Shared(usize),
 }
 
 /// A list.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct List {
-    pub item: Type,
-    /// The fields by which items are told apart, each with the value it has when it is left out. Server-side apply
-    /// refuses two items with equal keys.
+pub(crate) struct ListType {
+    pub item: ValueType,
+    /// The key fields of its items, each with its default. Server-side apply rejects two items with equal keys.
     pub keys: Vec<(String, Option<String>)>,
 }
 
-/// A map with fields of its own.
+/// An object with named fields.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Object {
-    pub fields: BTreeMap<String, Field>,
-    /// Whether other fields are kept: `x-kubernetes-preserve-unknown-fields`.
-    pub open: bool,
+pub(crate) struct ObjectType {
+    pub fields: BTreeMap<String, ObjectField>,
+    /// Whether unknown fields are allowed: `x-kubernetes_schema-preserve-unknown-fields`.
+    pub allows_unknown: bool,
 }
 
 /// A field of an object.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Field {
-    pub of: Type,
+pub(crate) struct ObjectField {
+    pub value_type: ValueType,
     pub required: bool,
 }
 
 impl Schema {
-    /// The type of a kind's objects; `None` if nothing is known of the kind.
-    pub(crate) fn kind(&self, kind: &KindName) -> Option<&Type> {
+    /// The type of a kind's objects; `None` for an unknown kind.
+    pub(crate) fn kind_type(&self, kind: &KindKey) -> Option<&ValueType> {
         self.kinds.get(kind)
     }
 
-    /// Minor version of the Kubernetes that these kinds are from: 36 for 1.36; 0 if they are from nowhere.
+    /// Minor version of the Kubernetes release that these kinds are from: 36 for 1.36; 0 for an empty schema.
     pub fn minor(&self) -> u32 {
         self.minor
     }
 
-    /// How many kinds it knows.
-    pub fn kinds(&self) -> usize {
+    /// Number of kinds.
+    pub fn kind_count(&self) -> usize {
         self.kinds.len()
     }
 
-    /// A type with references followed.
-    pub(crate) fn resolve<'a>(&'a self, of: &'a Type) -> &'a Type {
+    /// The type behind a reference to a shared type.
+    pub(crate) fn resolve<'a>(&'a self, of: &'a ValueType) -> &'a ValueType {
         match of {
-            Type::Shared(at) => self.shared.get(*at).unwrap_or(&Type::Any),
+            ValueType::Shared(at) => self.shared.get(*at).unwrap_or(&ValueType::Any),
             other => other,
         }
     }
 
-    /// The type of `metadata`, the same for all kinds; anything if no kind is known.
-    pub(crate) fn metadata(&self) -> Type {
+    /// The type of `metadata_type`, the same for all kinds; [`ValueType::Any`] without kinds.
+    pub(crate) fn metadata_type(&self) -> ValueType {
         let first = self.kinds.values().next().map(|kind| self.resolve(kind));
         match first {
-            Some(Type::Object(object)) => {
-                object.fields.get("metadata").map_or(Type::Any, |field| field.of.clone())
+            Some(ValueType::Object(object)) => {
+                object.fields.get("metadata").map_or(ValueType::Any, |field| field.value_type.clone())
             }
-            _ => Type::Any,
+            _ => ValueType::Any,
         }
     }
 }
 
-/// A schema in its written form, and by what to ask for it.
+/// A schema as text, with the digest that identifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct EncodedSchema {
     /// Digest of the text.
     pub digest: Digest,
-    /// What [`Schema::read`] reads.
+    /// The JSON form, which [`Schema::from_json`] parses.
     pub text: String,
 }
 
-impl Written {
+impl EncodedSchema {
     /// This text with its digest.
     pub fn new(text: String) -> Self {
-        Self { digest: Digest::of(text.as_bytes()), text }
+        Self { digest: Digest::compute(text.as_bytes()), text }
     }
 }
 
-/// Kubernetes' own kinds, read once. Native programs only: a page fetches the same bytes when it needs them.
+/// The schema of Kubernetes' own kinds, parsed once. Native programs only: pages fetch the same bytes when needed.
 #[cfg(not(target_arch = "wasm32"))]
-pub fn kubernetes() -> &'static Schema {
+pub fn kubernetes_schema() -> &'static Schema {
     use std::sync::LazyLock;
     static KUBERNETES: LazyLock<Schema> = LazyLock::new(|| {
-        // A test reads the same bytes; without them there is nothing to say, which is no reason to end a program.
-        Schema::read(KUBERNETES_JSON).unwrap_or_default()
+        // A test parses the same bytes. An empty schema checks nothing, which is better than a panic.
+        Schema::from_json(KUBERNETES_JSON).unwrap_or_default()
     });
     &KUBERNETES
 }
 
-/// The file behind [`kubernetes`], as `cargo xtask schema` wrote it.
+/// The file behind [`kubernetes_schema`], generated by `cargo xtask schema`.
 #[cfg(not(target_arch = "wasm32"))]
 pub const KUBERNETES_JSON: &[u8] = include_bytes!("../schema/kubernetes.json");

@@ -1,10 +1,10 @@
-//! Templates: `${{ cluster.labels.region }}` in any text of a manifest or of an override stands for a value that is only
-//! known per cluster, and is filled in when the bundle is rendered (S4-7).
+//! Templates: `${{ cluster.labels.region }}` in any text of a manifest or override is replaced by a value of the cluster
+//! when the bundle is rendered (S4-7, docs/templates.md).
 //!
-//! An expression is a variable and, after `|`, what is done with it: `${{ cluster.labels.size | default("3") | int }}`.
-//! Alone in a text it keeps its type, so `replicas: ${{ cluster.labels.size | int }}` is a number; where Kubernetes takes
-//! only text (labels, annotations, data, environment) it is always text. Other tools write `${{ … }}` too: what begins
-//! with none of `cluster`, `workload` and `fleet` is left as it is, and `$${{` stands for `${{`.
+//! An expression is a variable and filters after `|`: `${{ cluster.labels.size | default("3") | int }}`. An expression that
+//! is the whole text keeps its type, so `replicas: ${{ cluster.labels.size | int }}` is a number; where Kubernetes accepts
+//! only text (labels, annotations, data, environment) the result is text. Other tools use `${{ … }}` too: an expression
+//! that starts with none of `cluster`, `workload` and `fleet` is left unchanged, and `$${{` is a literal `${{`.
 //!
 //! Nothing here reads the environment, a clock or a network, so the same cluster gives the same bytes everywhere (P32).
 
@@ -17,14 +17,14 @@ mod fill;
 mod finding;
 mod variable;
 
-pub use expression::BadExpression;
-pub use fill::{Problem, fill, is_templated};
+pub use expression::InvalidExpression;
+pub use fill::{TemplateError, fill, is_templated};
 pub(crate) use finding::{missing_finding, static_finding};
 pub use variable::Variable;
 
-/// What variables stand for while a bundle is rendered.
+/// The values of variables for one cluster.
 #[derive(Debug, Clone, Copy)]
-pub struct Values<'a> {
+pub struct TemplateValues<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
     /// Name of the workload.
@@ -33,21 +33,21 @@ pub struct Values<'a> {
     pub namespace: &'a str,
     /// Number of the revision.
     pub revision: u32,
-    /// Names of all clusters that the workload goes to, sorted.
+    /// Names of all target clusters of the workload, sorted.
     pub targets: &'a [String],
 }
 
-/// Who knows what a variable stands for.
-pub trait Lookup {
-    /// Its value; `None` while it is not known.
+/// A source of values of variables.
+pub trait VariableSource {
+    /// The value of `variable`; `None` if it is not known.
     fn get(&self, variable: &Variable) -> Option<Value>;
-    /// What `text`, the value of `variable`, is as a whole number.
-    fn whole_number(&self, text: &str) -> Option<i64> {
+    /// The integer of the filter `int`; `None` if `text` is not one.
+    fn parse_integer(&self, text: &str) -> Option<i64> {
         text.trim().parse().ok()
     }
 }
 
-impl Lookup for Values<'_> {
+impl VariableSource for TemplateValues<'_> {
     fn get(&self, variable: &Variable) -> Option<Value> {
         let facts = &self.cluster.facts;
         let known = |text: &str| (!text.is_empty()).then(|| Value::from(text));
@@ -73,11 +73,11 @@ impl Lookup for Values<'_> {
     }
 }
 
-/// What guard rails put in where no cluster is at hand: something of the right type that offends no rule.
+/// Sample values for guard rails that run without a cluster: of the right type, and valid under every rule.
 #[derive(Debug, Clone, Copy)]
-pub struct Sample;
+pub struct SampleValues;
 
-impl Lookup for Sample {
+impl VariableSource for SampleValues {
     fn get(&self, variable: &Variable) -> Option<Value> {
         Some(match variable {
             Variable::ClusterZones | Variable::ClusterArchitectures | Variable::FleetTargets => {
@@ -89,7 +89,7 @@ impl Lookup for Sample {
         })
     }
 
-    fn whole_number(&self, text: &str) -> Option<i64> {
+    fn parse_integer(&self, text: &str) -> Option<i64> {
         Some(text.trim().parse().unwrap_or(1))
     }
 }

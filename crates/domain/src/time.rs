@@ -1,4 +1,4 @@
-//! Instants as the database keeps them: milliseconds since the Unix epoch, shown as RFC 3339 in UTC.
+//! Instants as stored in the database: milliseconds since the Unix epoch, displayed as RFC 3339 in UTC.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String, format = DateTime))]
 pub struct Timestamp(i64);
 
-/// Text that is no RFC 3339 instant.
+/// The text is not an RFC 3339 instant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not an instant; write it as 2026-11-20T19:00:00Z")]
-pub struct NotATimestamp(String);
+#[error("{0:?} is not a timestamp; write it as 2026-11-20T19:00:00Z")]
+pub struct InvalidTimestamp(String);
 
 impl Timestamp {
     /// The instant `millis` milliseconds after the epoch.
@@ -26,26 +26,26 @@ impl Timestamp {
         self.0
     }
 
-    /// This instant moved by `millis` milliseconds; stays at the ends of the range instead of wrapping.
+    /// This instant moved by `millis` milliseconds, saturating at the ends of the range.
     #[must_use]
     pub const fn plus_millis(self, millis: i64) -> Self {
         Self(self.0.saturating_add(millis))
     }
 
     /// Milliseconds from `earlier` to this instant; 0 if `earlier` is later (clocks may step back).
-    pub const fn since(self, earlier: Self) -> i64 {
-        let gone = self.0.saturating_sub(earlier.0);
-        if gone < 0 { 0 } else { gone }
+    pub const fn millis_since(self, earlier: Self) -> i64 {
+        let elapsed = self.0.saturating_sub(earlier.0);
+        if elapsed < 0 { 0 } else { elapsed }
     }
 
-    /// The age in one short word for people: `12 s`, `5 min`, `3 h`, `9 d`.
-    pub fn age(self, now: Self) -> String {
-        short_duration(now.since(self))
+    /// The age as a short text: `12 s`, `5 min`, `3 h`, `9 d`.
+    pub fn format_age(self, now: Self) -> String {
+        format_duration(now.millis_since(self))
     }
 }
 
-/// A duration in milliseconds as one short word: `120 ms`, `12 s`, `5 min`, `3 h`, `9 d`.
-pub fn short_duration(millis: i64) -> String {
+/// A duration in milliseconds as a short text: `120 ms`, `12 s`, `5 min`, `3 h`, `9 d`.
+pub fn format_duration(millis: i64) -> String {
     match millis {
         ..1_000 => format!("{} ms", millis.max(0)),
         1_000..60_000 => format!("{} s", millis / 1_000),
@@ -71,11 +71,11 @@ impl fmt::Debug for Timestamp {
 }
 
 impl FromStr for Timestamp {
-    type Err = NotATimestamp;
-    fn from_str(text: &str) -> Result<Self, NotATimestamp> {
+    type Err = InvalidTimestamp;
+    fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
         text.parse::<jiff::Timestamp>()
             .map(|at| Self(at.as_millisecond()))
-            .map_err(|_| NotATimestamp(text.chars().take(60).collect()))
+            .map_err(|_| InvalidTimestamp(text.chars().take(60).collect()))
     }
 }
 
@@ -96,17 +96,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_reads_back_as_it_was_written() {
+    fn an_instant_round_trips_through_its_text() {
         let at = Timestamp::from_millis(1_763_665_200_123);
         assert_eq!(at.to_string(), "2025-11-20T19:00:00.123Z");
         assert_eq!(at.to_string().parse(), Ok(at));
     }
 
     #[test]
-    fn ages_are_one_short_word_and_never_negative() {
+    fn ages_are_short_and_never_negative() {
         let at = Timestamp::from_millis(1_000_000);
-        assert_eq!(at.age(at.plus_millis(12_500)), "12 s");
-        assert_eq!(at.age(at.plus_millis(3 * 3_600_000)), "3 h");
-        assert_eq!(at.age(at.plus_millis(-5)), "0 ms");
+        assert_eq!(at.format_age(at.plus_millis(12_500)), "12 s");
+        assert_eq!(at.format_age(at.plus_millis(3 * 3_600_000)), "3 h");
+        assert_eq!(at.format_age(at.plus_millis(-5)), "0 ms");
     }
 }

@@ -1,4 +1,4 @@
-//! Workloads: what a person edits, and the immutable revisions that publishing makes of it.
+//! Workloads: drafts edited by people, and the immutable revisions created by publishing them.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::name;
 use crate::overrides::Override;
 use crate::placement::Placement;
 use crate::rollout::{Rollout, RolloutStrategy};
-use crate::rollup::Counts;
+use crate::rollup::ReleaseCounts;
 use crate::time::Timestamp;
 
 pub use crate::policy::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies};
@@ -19,7 +19,7 @@ pub use crate::policy::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Source {
-    /// YAML files as a person wrote them.
+    /// YAML files.
     Yaml {
         /// The files, in the order given.
         files: Vec<SourceFile>,
@@ -33,7 +33,7 @@ impl Default for Source {
 }
 
 impl Source {
-    /// Whether nothing is written in it yet.
+    /// Whether all files are empty.
     pub fn is_blank(&self) -> bool {
         self.files().iter().all(|file| file.text.trim().is_empty())
     }
@@ -68,28 +68,28 @@ fn is_false(flag: &bool) -> bool {
 pub struct WorkloadSpec {
     /// Namespace for objects that name none.
     pub namespace: String,
-    /// Whether it is an addon: it belongs on every cluster that its placement matches, also on those that join later,
-    /// by itself, and waits for what a cluster has not told yet (S4-1).
+    /// Whether it is an addon: it is deployed automatically to every cluster that its placement matches, also to clusters
+    /// that join later, and waits for values that a cluster has not reported yet (S4-1).
     #[serde(default, skip_serializing_if = "is_false")]
     pub addon: bool,
     /// Where the manifests come from.
     #[serde(default)]
     pub source: Source,
-    /// Where they belong.
+    /// The clusters it is deployed to.
     #[serde(default)]
     pub placement: Placement,
     /// What differs per cluster.
     #[serde(default)]
     pub overrides: Vec<Override>,
-    /// How a publish spreads over the clusters.
+    /// How a publish is delivered to the clusters.
     #[serde(default, skip_serializing_if = "RolloutStrategy::is_default")]
     pub rollout: RolloutStrategy,
-    /// How it is kept.
+    /// Its policies.
     #[serde(default)]
     pub policies: Policies,
 }
 
-/// What the person wants of a workload as a whole; what is going on follows from its releases.
+/// The intent of a person for the whole workload; its progress is derived from its releases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -97,17 +97,17 @@ pub enum Intent {
     /// Never published: only a draft (S0-1).
     #[default]
     Draft,
-    /// Published: should run where its placement says.
+    /// Published: should run on the clusters that its placement selects.
     Published,
-    /// Taken back: should run nowhere; the draft stays.
+    /// Unpublished: should run nowhere; the draft stays.
     Unpublished,
-    /// To be forgotten once it runs nowhere.
+    /// Being deleted: removed from the hub once it runs nowhere.
     Deleting,
 }
 
 impl Intent {
-    /// The word the database keeps.
-    pub const fn word(self) -> &'static str {
+    /// The name in the database.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Draft => "draft",
             Self::Published => "published",
@@ -133,24 +133,24 @@ pub struct Workload {
     pub labels: Labels,
     /// The draft: what the next publish would freeze.
     pub draft: WorkloadSpec,
-    /// What is wanted of it.
+    /// The intent for it.
     pub intent: Intent,
     /// Number of the published revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<u32>,
     /// Whether the draft differs from the published revision.
     pub draft_changed: bool,
-    /// Who made it.
+    /// Who created it.
     pub created_by: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it was last changed by a person.
     pub updated_at: Timestamp,
-    /// Grows with every change a person makes; the `ETag`.
+    /// Increases with every change by a person; the `ETag`.
     pub revision: i64,
 }
 
-/// One publish, frozen.
+/// The immutable snapshot of one publish.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -159,40 +159,40 @@ pub struct Revision {
     pub workload: WorkloadId,
     /// 1, 2, 3 …
     pub number: u32,
-    /// What was published.
+    /// The published spec.
     pub spec: WorkloadSpec,
-    /// Who published.
+    /// Who published it.
     pub author: String,
     /// Why, in the author's words; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// When.
+    /// When it was published.
     pub created_at: Timestamp,
 }
 
-/// The phase of a workload, derived from intent and releases (`product.md` F.4).
+/// The phase of a workload, derived from its intent and releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum Phase {
+pub enum WorkloadPhase {
     /// Never published.
     Draft,
-    /// On its way to its clusters.
+    /// Being delivered to its clusters.
     Publishing,
-    /// Operational everywhere it can be asked about.
+    /// Operational on every cluster that is not offline.
     Published,
-    /// Operational somewhere, failing somewhere.
+    /// Failing on at least one cluster.
     PartiallyPublished,
     /// Being removed.
     Unpublishing,
     /// Runs nowhere.
     Unpublished,
-    /// Being removed, then forgotten.
+    /// Being removed from its clusters, then from the hub.
     Deleting,
 }
 
-impl Phase {
-    /// The words people read.
-    pub const fn word(self) -> &'static str {
+impl WorkloadPhase {
+    /// The label shown to people.
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Draft => "Draft",
             Self::Publishing => "Publishing",
@@ -205,14 +205,14 @@ impl Phase {
     }
 
     /// The phase of a workload with this intent and these releases.
-    pub fn of(intent: Intent, counts: &Counts) -> Self {
+    pub fn from_releases(intent: Intent, counts: &ReleaseCounts) -> Self {
         match intent {
             Intent::Draft => Self::Draft,
             Intent::Unpublished if counts.total() == counts.gone() => Self::Unpublished,
             Intent::Unpublished => Self::Unpublishing,
             Intent::Deleting => Self::Deleting,
             Intent::Published if counts.failing() > 0 => Self::PartiallyPublished,
-            Intent::Published if counts.moving() > 0 => Self::Publishing,
+            Intent::Published if counts.in_progress() > 0 => Self::Publishing,
             Intent::Published => Self::Published,
         }
     }
@@ -230,23 +230,23 @@ pub struct WorkloadSummary {
     /// Namespace for objects that name none.
     pub namespace: String,
     /// Its phase.
-    pub phase: Phase,
+    pub phase: WorkloadPhase,
     /// Number of the published revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<u32>,
     /// Whether the draft differs from it.
     pub draft_changed: bool,
     /// Its releases by state.
-    pub counts: Counts,
+    pub counts: ReleaseCounts,
     /// Who changed it last.
     pub updated_by: String,
     /// When it was last changed by a person.
     pub updated_at: Timestamp,
 }
 
-/// Checks what can be checked of a spec without reading its manifests.
+/// The checks of a spec that do not need its manifests.
 pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = name::check_workload(name).into_iter().collect();
+    let mut findings: Vec<Finding> = name::check_workload_name(name).into_iter().collect();
     findings.extend(name::check_namespace(&spec.namespace));
     findings.extend(crate::placement::check(&spec.placement));
     findings.extend(crate::overrides::check(&spec.overrides));
@@ -255,7 +255,7 @@ pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
     findings
 }
 
-/// What it takes to make a workload.
+/// The fields of a workload to create.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -269,16 +269,16 @@ pub struct NewWorkload {
     pub spec: WorkloadSpec,
 }
 
-/// What a publish did.
+/// The result of a publish.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Published {
-    /// Number of the revision that was made.
+pub struct PublishResult {
+    /// Number of the created revision.
     pub revision: u32,
-    /// Names of the clusters it goes to.
+    /// Names of its target clusters.
     pub clusters: Vec<String>,
-    /// What the guard rails had to say; no errors among them.
+    /// The findings of the guard rails, without errors.
     pub findings: Vec<Finding>,
 }
 
@@ -291,13 +291,13 @@ pub struct WorkloadView {
     #[serde(flatten)]
     pub workload: Workload,
     /// Its phase.
-    pub phase: Phase,
+    pub phase: WorkloadPhase,
     /// Its releases by state.
-    pub counts: Counts,
+    pub counts: ReleaseCounts,
     /// The published revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_revision: Option<Revision>,
-    /// How it goes through its waves, if it does not go everywhere at once.
+    /// Its rollout, if it has waves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
 }

@@ -1,17 +1,17 @@
-//! The guard rails against whole workloads: our own fixtures always, and real ones where they are given.
+//! The guard rails on whole workloads: the fixtures of this repository, and real ones if they are available.
 //!
-//! `corpus/` beside this file holds one or two mistakes a file, and in its first line the codes of all errors and warnings.
-//! `FLOTILLA_CORPUS` names a folder of published manifests, one folder for each workload.
+//! Each file of `corpus/` has one or two mistakes; its first line lists the codes of all expected errors and warnings.
+//! `FLOTILLA_CORPUS` is the path of a folder of real manifests, with one folder per workload.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use domain::cluster::{ApiResource, Cluster, ClusterFacts, ClusterKind, Reach};
-use domain::guard::Known;
-use domain::manifest::{self, Parsed};
-use domain::render::Rendering;
-use domain::schema::kubernetes;
+use domain::cluster::{ApiResource, Cluster, ClusterFacts, ClusterKind, Connectivity};
+use domain::guard::ClusterSchemas;
+use domain::manifest::{self, ParsedManifests};
+use domain::render::BundleRenderer;
+use domain::schema::kubernetes_schema;
 use domain::workload::{SourceFile, WorkloadSpec};
 use domain::{ClusterId, Finding, Severity, Timestamp, fix, guard};
 
@@ -19,47 +19,48 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../end2end/fixtures")
 }
 
-/// The files of a folder that `keep` takes, sorted by name.
-fn files(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<SourceFile> {
+/// The files of a folder whose names pass `parse_filter`, sorted by name.
+fn files(folder: &Path, filter: impl Fn(&str) -> bool) -> Vec<SourceFile> {
     let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let named =
         paths.into_iter().map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), path));
     named
-        .filter(|(name, _)| keep(name))
+        .filter(|(name, _)| filter(name))
         .map(|(name, path)| SourceFile { name, text: fs::read_to_string(path).unwrap() })
         .collect()
 }
 
-fn check(files: &[SourceFile]) -> (Parsed, Vec<Finding>) {
+fn check(files: &[SourceFile]) -> (ParsedManifests, Vec<Finding>) {
     let parsed = manifest::parse(files);
     let spec = WorkloadSpec { namespace: "shop".into(), ..WorkloadSpec::default() };
-    let findings = guard::check_static_with(&Known::of(kubernetes()), "shop", &spec, &parsed);
+    let findings =
+        guard::check_static_with(&ClusterSchemas::from_schema(kubernetes_schema()), "shop", &spec, &parsed);
     (parsed, findings)
 }
 
-fn rendering<'a>(spec: &'a WorkloadSpec, parsed: &'a Parsed) -> Rendering<'a> {
-    Rendering { workload: "shop", revision: 1, spec, parsed, groups: &[], targets: &[] }
+fn rendering<'a>(spec: &'a WorkloadSpec, parsed: &'a ParsedManifests) -> BundleRenderer<'a> {
+    BundleRenderer { workload: "shop", revision: 1, spec, parsed, groups: &[], targets: &[] }
 }
 
-fn on_clusters(parsed: &Parsed, version: &str) -> Vec<Finding> {
+fn cluster_findings(parsed: &ParsedManifests, version: &str) -> Vec<Finding> {
     let spec = WorkloadSpec::default();
     guard::check_fleet(&rendering(&spec, parsed), &[&cluster(version, current_apis())])
 }
 
 fn errors(findings: &[Finding]) -> Vec<&Finding> {
-    findings.iter().filter(|finding| finding.blocks()).collect()
+    findings.iter().filter(|finding| finding.is_blocking()).collect()
 }
 
 fn cluster(version: &str, apis: Vec<ApiResource>) -> Cluster {
     Cluster {
         facts: ClusterFacts { kubernetes_version: version.into(), apis, ..ClusterFacts::default() },
-        reach: Reach::Online,
+        connectivity: Connectivity::Online,
         ..Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0))
     }
 }
 
-/// Kinds that every current cluster serves, as far as the corpus uses them.
+/// The kinds used by the corpus that every current cluster serves.
 fn current_apis() -> Vec<ApiResource> {
     let kinds = [
         ("", "v1", "ConfigMap"),
@@ -85,15 +86,15 @@ fn current_apis() -> Vec<ApiResource> {
 }
 
 #[test]
-fn the_good_fixtures_have_no_finding_that_blocks_and_render() {
+fn the_good_fixtures_have_no_blocking_finding_and_render() {
     for name in ["three-tier", "ten-services", "crd", "stateful", "jobs"] {
         let (parsed, findings) = check(&files(&fixtures().join(name), |_| true));
-        // A Secret that is kept elsewhere is how it is meant to be done, and is noted all the same.
+        // G218 is a note on a Secret that is managed elsewhere, which is the recommended way.
         let findings: Vec<&Finding> = findings.iter().filter(|finding| finding.code != "G218").collect();
-        assert_eq!(findings, [] as [&Finding; 0], "{name}: an example shows how it is meant to be done");
+        assert_eq!(findings, [] as [&Finding; 0], "{name}: an example has no findings");
         assert!(parsed.manifests.len() >= 2, "{name}");
         let spec = WorkloadSpec { namespace: "shop".into(), ..WorkloadSpec::default() };
-        let bundle = rendering(&spec, &parsed).of(&cluster("v1.33.0", Vec::new())).unwrap();
+        let bundle = rendering(&spec, &parsed).render_bundle(&cluster("v1.33.0", Vec::new())).unwrap();
         assert_eq!(bundle.objects.len(), parsed.manifests.len(), "{name}");
     }
 }
@@ -101,48 +102,49 @@ fn the_good_fixtures_have_no_finding_that_blocks_and_render() {
 /// The codes that the first line of a file names: `# expect: G214 G301`.
 fn expected(file: &SourceFile) -> BTreeSet<String> {
     let first = file.text.lines().next().unwrap_or_default();
-    let codes = first.strip_prefix("# expect:").unwrap_or_else(|| panic!("{} says nothing", file.name));
+    let codes =
+        first.strip_prefix("# expect:").unwrap_or_else(|| panic!("{} has no \"# expect:\" line", file.name));
     codes.split_whitespace().map(str::to_owned).collect()
 }
 
 #[test]
-fn every_small_mistake_is_found_and_nothing_else_is() {
+fn the_findings_of_every_corpus_file_are_exactly_the_expected_ones() {
     let corpus = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"), |_| true);
     assert!(corpus.len() > 60, "{} files", corpus.len());
     let mut wrong = Vec::new();
     for file in corpus {
         let (_, findings) = check(std::slice::from_ref(&file));
-        let told = || findings.iter().filter(|finding| finding.severity > Severity::Note);
-        let codes: BTreeSet<String> = told().map(|finding| finding.code.clone()).collect();
+        let reported = || findings.iter().filter(|finding| finding.severity > Severity::Note);
+        let codes: BTreeSet<String> = reported().map(|finding| finding.code.clone()).collect();
         if codes != expected(&file) {
-            let all: Vec<String> = told().map(|one| format!("{} {}", one.code, one.message)).collect();
+            let all: Vec<String> = reported().map(|one| format!("{} {}", one.code, one.message)).collect();
             wrong.push(format!("{}: {codes:?}\n    {}", file.name, all.join("\n    ")));
         }
-        for finding in told() {
+        for finding in reported() {
             assert!(finding.message.ends_with('.') && !finding.hint.is_empty(), "{}: {finding:?}", file.name);
-            assert!(finding.place.is_some(), "{}: {finding:?}", file.name);
+            assert!(finding.location.is_some(), "{}: {finding:?}", file.name);
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn every_fix_that_is_offered_makes_its_finding_go_away() {
+fn every_fix_removes_its_finding() {
     for file in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"), |_| true) {
         let before = [file];
         let (_, findings) = check(&before);
         let count = |findings: &[Finding], code: &str| findings.iter().filter(|one| one.code == code).count();
         for finding in findings.iter().filter(|finding| finding.fix.is_some()) {
             let after = fix::apply(&before, finding.fix.as_ref().unwrap()).unwrap();
-            let (_, left) = check(&after);
-            assert!(count(&left, &finding.code) < count(&findings, &finding.code), "{}", before[0].name);
-            assert!(left.len() <= findings.len(), "{}: {left:#?}", before[0].name);
+            let (_, remaining) = check(&after);
+            assert!(count(&remaining, &finding.code) < count(&findings, &finding.code), "{}", before[0].name);
+            assert!(remaining.len() <= findings.len(), "{}: {remaining:#?}", before[0].name);
         }
     }
 }
 
 #[test]
-fn the_bad_fixtures_are_refused_at_the_right_line() {
+fn the_bad_fixtures_are_rejected_at_the_right_line() {
     for (name, code, line) in [
         ("not-yaml.yaml", "G109", 1),
         ("bomb.yaml", "G111", 6),
@@ -154,7 +156,7 @@ fn the_bad_fixtures_are_refused_at_the_right_line() {
         let (_, findings) = check(&files(&fixtures().join("bad"), |file| file == name));
         let errors = errors(&findings);
         assert_eq!(errors.len(), 1, "{name}: {errors:#?}");
-        let place = errors[0].place.as_ref().unwrap();
+        let place = errors[0].location.as_ref().unwrap();
         assert_eq!(
             (errors[0].code.as_str(), place.line, place.file.as_str()),
             (code, line, name),
@@ -165,38 +167,38 @@ fn the_bad_fixtures_are_refused_at_the_right_line() {
 }
 
 #[test]
-fn the_bad_fixtures_that_only_clusters_refuse_are_told_of_the_chosen_clusters() {
+fn fixtures_that_only_clusters_reject_have_findings_for_the_selected_clusters() {
     let fleet = |name: &str| {
         let (parsed, findings) = check(&files(&fixtures().join("bad"), |file| file == name));
         assert_eq!(errors(&findings), [] as [&Finding; 0], "{name}");
-        on_clusters(&parsed, "v1.33.0")
+        cluster_findings(&parsed, "v1.33.0")
     };
     assert_eq!(fleet("removed-api.yaml")[0].code, "G402");
     assert_eq!(fleet("unknown-kind.yaml")[0].code, "G401");
-    assert_eq!(fleet("image-does-not-exist.yaml"), [], "only a registry knows");
+    assert_eq!(fleet("image-does-not-exist.yaml"), [], "only a registry check finds this");
 }
 
-/// The folder of real manifests, if one is given.
+/// The folder of real manifests, if it is set.
 fn corpus() -> Option<PathBuf> {
     let corpus = std::env::var_os("FLOTILLA_CORPUS").map(PathBuf::from);
     if corpus.is_none() {
-        eprintln!("FLOTILLA_CORPUS is not set: checked without a corpus of real manifests");
+        eprintln!("skipped: FLOTILLA_CORPUS, a folder of real manifests, is not set");
     }
     corpus
 }
 
 #[test]
-fn real_workloads_have_no_finding_that_blocks() {
+fn real_workloads_have_no_blocking_finding() {
     let Some(corpus) = corpus() else { return };
     for name in ["guestbook", "boutique", "bookinfo", "cassandra", "podinfo", "cockroachdb"] {
         let (parsed, findings) = check(&files(&corpus.join(name), |file| file != "kustomization.yaml"));
         for finding in &findings {
             eprintln!(
                 "{name}: {} {} {} {:?}",
-                finding.severity.word(),
+                finding.severity.as_str(),
                 finding.code,
                 finding.message,
-                finding.place
+                finding.location
             );
         }
         assert_eq!(errors(&findings), [] as [&Finding; 0], "{name}");
@@ -205,7 +207,7 @@ fn real_workloads_have_no_finding_that_blocks() {
 }
 
 #[test]
-fn a_folder_with_a_kustomization_is_refused_for_it() {
+fn a_folder_with_a_kustomization_is_rejected() {
     let Some(corpus) = corpus() else { return };
     let (parsed, findings) = check(&files(&corpus.join("podinfo"), |_| true));
     let errors = errors(&findings);
@@ -215,10 +217,10 @@ fn a_folder_with_a_kustomization_is_refused_for_it() {
 }
 
 #[test]
-fn g402_an_old_budget_is_refused_for_a_new_cluster() {
+fn g402_a_removed_budget_version_is_rejected_for_a_new_cluster() {
     let Some(corpus) = corpus() else { return };
     let (parsed, _) = check(&files(&corpus.join("cockroachdb"), |_| true));
-    let findings = on_clusters(&parsed, "v1.33.2");
+    let findings = cluster_findings(&parsed, "v1.33.2");
     let codes: Vec<&str> = findings.iter().map(|finding| finding.code.as_str()).collect();
     assert!(!codes.is_empty() && codes.iter().all(|code| *code == "G402"), "{findings:#?}");
     assert!(findings.iter().any(|finding| finding.hint.contains("policy/v1")));

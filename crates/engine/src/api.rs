@@ -1,7 +1,7 @@
-//! The API server, as few verbs: read, list, apply, create, patch, delete.
+//! Client of the API server: get, list, apply, create, patch, delete.
 //!
-//! Every request runs under one deadline and within one limit of parallel requests, so a slow server delays but never
-//! wedges anything (P11, P12). No request is repeated here: who asked knows whether and when to ask again.
+//! Every request has a deadline and counts against one concurrency limit, so a slow server delays requests but blocks
+//! none for ever (P11, P12). Requests are not retried here: the caller decides whether and when to retry.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,63 +16,63 @@ use tokio::sync::Semaphore;
 use crate::Options;
 use crate::error::Error;
 
-mod path;
-mod reach;
-mod refusal;
+mod error_response;
+mod reachability;
+mod served_kind;
 mod server_time;
 
-pub(crate) use path::Resource;
-pub(crate) use reach::Reach;
-pub(crate) use refusal::of_client;
+pub(crate) use error_response::from_client_error;
+pub(crate) use reachability::Reachability;
+pub(crate) use served_kind::ServedKind;
 
 use server_time::ServerTime;
 
-/// The field manager of everything the engine writes (DESIGN 3.5).
+/// The field manager of every write by the engine.
 pub const FIELD_MANAGER: &str = "flotilla";
 
-/// Largest answer that is read, in bytes: a full list page of the largest objects etcd takes stays below it.
-const ANSWER_MAX: u64 = 512 << 20;
+/// Largest response that is read, in bytes: above a full list page of objects of etcd's maximum size.
+const RESPONSE_BYTES_MAX: u64 = 512 << 20;
 
-/// One API server.
+/// Client of one API server. Clones share the concurrency limit and the reachability.
 #[derive(Clone)]
-pub(crate) struct Api {
+pub(crate) struct ApiClient {
     client: kube::Client,
     permits: Arc<Semaphore>,
     deadline: Duration,
-    reach: Arc<Reach>,
+    reachability: Arc<Reachability>,
     options: Options,
     server_time: Arc<ServerTime>,
-    /// The user to act as; the agent's own if empty.
-    acting: Option<Arc<str>>,
+    /// The impersonated user; the agent's own identity if `None`.
+    impersonated_user: Option<Arc<str>>,
 }
 
-/// Whether a server-side apply may take fields away from other managers.
+/// Whether a server-side apply takes over fields owned by other managers (`force`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Force {
+pub(crate) enum ForceConflicts {
     /// Conflicts are reported.
     No,
     /// Fields are taken over.
     Yes,
 }
 
-/// What an apply gave.
+/// Result of an apply.
 #[derive(Debug, Clone)]
-pub(crate) struct Applied {
-    /// The object as it is now.
+pub(crate) struct ApplyResponse {
+    /// The object after the apply.
     pub object: Value,
-    /// Whether it was not there before.
+    /// Whether the apply created it.
     pub created: bool,
 }
 
-impl Api {
-    /// A server that nobody reaches, for tests of what is kept on this side.
+impl ApiClient {
+    /// A client whose requests all fail, for tests of cached state.
     #[cfg(test)]
-    pub(crate) fn deaf() -> Self {
-        let nobody = tower::service_fn(|_: Request<Body>| async {
-            Err::<http::Response<Body>, _>(std::io::Error::other("nobody there"))
+    pub(crate) fn unreachable() -> Self {
+        let unreachable = tower::service_fn(|_: Request<Body>| async {
+            Err::<http::Response<Body>, _>(std::io::Error::other("unreachable"))
         });
         let options = Options::new(|| Timestamp::from_millis(0));
-        Self::new(kube::Client::new(nobody, "default"), &options)
+        Self::new(kube::Client::new(unreachable, "default"), &options)
     }
 
     pub(crate) fn new(client: kube::Client, options: &Options) -> Self {
@@ -80,29 +80,29 @@ impl Api {
             client,
             permits: Arc::new(Semaphore::new(options.concurrency.max(1))),
             deadline: options.request_deadline,
-            reach: Arc::new(Reach::new(options.clock.clone())),
+            reachability: Arc::new(Reachability::new(options.clock.clone())),
             options: options.clone(),
             server_time: Arc::default(),
-            acting: None,
+            impersonated_user: None,
         }
     }
 
-    /// The same, acting as a service account (namespace and name), so that a workload can do no more than it may. The
-    /// agent needs the right to impersonate it.
-    pub(crate) fn acting_as(&self, account: Option<(&str, &str)>) -> Self {
+    /// The same client, impersonating a service account (namespace and name) to limit a workload to its permissions.
+    /// Requires the permission to impersonate it.
+    pub(crate) fn impersonating(&self, account: Option<(&str, &str)>) -> Self {
         let user =
             account.map(|(namespace, name)| format!("system:serviceaccount:{namespace}:{name}").into());
-        Self { acting: user, ..self.clone() }
+        Self { impersonated_user: user, ..self.clone() }
     }
 
-    /// Whether the server is heard from.
-    pub(crate) fn reach(&self) -> &Reach {
-        &self.reach
+    /// Reachability of the server.
+    pub(crate) fn reachability(&self) -> &Reachability {
+        &self.reachability
     }
 
-    /// What time it is for the API server; by our own clock as long as it has not said.
+    /// The API server's time; the agent's clock until the first response.
     pub(crate) fn now(&self) -> Timestamp {
-        self.server_time.at(self.options.now())
+        self.server_time.to_server_time(self.options.now())
     }
 
     /// Reads one path.
@@ -110,16 +110,16 @@ impl Api {
         self.get_as(path, "application/json").await
     }
 
-    /// Reads one path in one representation.
+    /// Reads one path with an `AcceptArgs` header.
     pub(crate) async fn get_as(&self, path: &str, accept: &str) -> Result<Value, Error> {
         let request = Request::get(path).header(header::ACCEPT, accept);
-        Ok(self.call(request, Vec::new()).await?.1)
+        Ok(self.send_for_json(request, Vec::new()).await?.1)
     }
 
-    /// Reads one path as it comes.
-    pub(crate) async fn bytes(&self, path: &str) -> Result<Bytes, Error> {
+    /// Reads one path without parsing the body.
+    pub(crate) async fn get_bytes(&self, path: &str) -> Result<Bytes, Error> {
         let request = Request::get(path).header(header::ACCEPT, "application/json");
-        Ok(self.exchange_in_time(request, Vec::new()).await?.1)
+        Ok(self.send_with_deadline(request, Vec::new()).await?.1)
     }
 
     /// Server-side apply of one object.
@@ -127,32 +127,32 @@ impl Api {
         &self,
         path: &str,
         body: Vec<u8>,
-        force: Force,
+        force: ForceConflicts,
         dry_run: bool,
-    ) -> Result<Applied, Error> {
-        let force = force == Force::Yes;
+    ) -> Result<ApplyResponse, Error> {
+        let force = force == ForceConflicts::Yes;
         let dry = if dry_run { "&dryRun=All" } else { "" };
         let uri = format!("{path}?fieldManager={FIELD_MANAGER}&force={force}{dry}");
         let request = Request::patch(uri).header(header::CONTENT_TYPE, "application/apply-patch+yaml");
-        let (status, object) = self.call(request, body).await?;
-        Ok(Applied { object, created: status == StatusCode::CREATED })
+        let (status, object) = self.send_for_json(request, body).await?;
+        Ok(ApplyResponse { object, created: status == StatusCode::CREATED })
     }
 
     /// Creates one object.
     pub(crate) async fn create(&self, collection: &str, object: &Value) -> Result<Value, Error> {
         let uri = format!("{collection}?fieldManager={FIELD_MANAGER}");
         let request = Request::post(uri).header(header::CONTENT_TYPE, "application/json");
-        Ok(self.call(request, object.to_string().into_bytes()).await?.1)
+        Ok(self.send_for_json(request, object.to_string().into_bytes()).await?.1)
     }
 
-    /// Merges `patch` into one object.
-    pub(crate) async fn merge(&self, path: &str, patch: &Value) -> Result<Value, Error> {
+    /// Merge-patches one object.
+    pub(crate) async fn merge_patch(&self, path: &str, patch: &Value) -> Result<Value, Error> {
         let uri = format!("{path}?fieldManager={FIELD_MANAGER}");
         let request = Request::patch(uri).header(header::CONTENT_TYPE, "application/merge-patch+json");
-        Ok(self.call(request, patch.to_string().into_bytes()).await?.1)
+        Ok(self.send_for_json(request, patch.to_string().into_bytes()).await?.1)
     }
 
-    /// Deletes one object, if it still has this uid.
+    /// Deletes one object, with its uid as a precondition.
     pub(crate) async fn delete(&self, path: &str, uid: &str, propagation: &str) -> Result<(), Error> {
         let options = serde_json::json!({
             "apiVersion": "v1",
@@ -164,11 +164,11 @@ impl Api {
             .method(Method::DELETE)
             .uri(path)
             .header(header::CONTENT_TYPE, "application/json");
-        self.call(request, options.to_string().into_bytes()).await?;
+        self.send_for_json(request, options.to_string().into_bytes()).await?;
         Ok(())
     }
 
-    /// The client, for watches: they are long and so outside the limit of parallel requests.
+    /// The client, for watches: they are long-lived and exempt from the concurrency limit.
     pub(crate) fn client(&self) -> &kube::Client {
         &self.client
     }
@@ -178,51 +178,52 @@ impl Api {
         self.deadline
     }
 
-    async fn call(
+    async fn send_for_json(
         &self,
         request: http::request::Builder,
         body: Vec<u8>,
     ) -> Result<(StatusCode, Value), Error> {
-        let (status, bytes) = self.exchange_in_time(request, body).await?;
+        let (status, bytes) = self.send_with_deadline(request, body).await?;
         let value = serde_json::from_slice(&bytes).map_err(|e| Error::Unreadable(e.to_string()))?;
         Ok((status, value))
     }
 
-    async fn exchange_in_time(
+    async fn send_with_deadline(
         &self,
         request: http::request::Builder,
         body: Vec<u8>,
     ) -> Result<(StatusCode, Bytes), Error> {
-        let request = match &self.acting {
+        let request = match &self.impersonated_user {
             Some(user) => request.header("Impersonate-User", &**user),
             None => request,
         };
         let request = request.body(Body::from(body)).map_err(|e| Error::Invalid(e.to_string()))?;
-        // The semaphore is never closed, so the only error cannot happen; without a permit one request more does no harm.
+        // Fails only if the semaphore is closed, which never happens.
         let _permit = self.permits.acquire().await.ok();
-        let answer = match tokio::time::timeout(self.deadline, self.exchange(request)).await {
-            Ok(answer) => answer,
+        let response = match tokio::time::timeout(self.deadline, self.send(request)).await {
+            Ok(response) => response,
             Err(_) => Err(Error::Timeout(self.deadline)),
         };
-        self.reach.note(answer.as_ref().err());
-        answer
+        self.reachability.record_result(response.as_ref().err());
+        response
     }
 
-    async fn exchange(&self, request: Request<Body>) -> Result<(StatusCode, Bytes), Error> {
-        let response = self.client.send(request).await.map_err(|e| refusal::of_client(&e))?;
+    async fn send(&self, request: Request<Body>) -> Result<(StatusCode, Bytes), Error> {
+        let response = self.client.send(request).await.map_err(|e| error_response::from_client_error(&e))?;
         let status = response.status();
         if self.options.server_time {
-            self.server_time.note(response.headers(), self.options.now());
+            self.server_time.record_date(response.headers(), self.options.now());
         }
-        let retry_after = refusal::retry_after(response.headers());
+        let retry_after = error_response::retry_after(response.headers());
         let length =
             response.headers().get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse().ok());
-        if length.is_some_and(|length: u64| length > ANSWER_MAX) {
-            return Err(Error::Unreadable(format!("it is longer than {} MiB", ANSWER_MAX >> 20)));
+        if length.is_some_and(|length: u64| length > RESPONSE_BYTES_MAX) {
+            return Err(Error::Unreadable(format!("it is longer than {} MiB", RESPONSE_BYTES_MAX >> 20)));
         }
-        let bytes = response.into_body().collect_bytes().await.map_err(|e| refusal::of_client(&e))?;
+        let bytes =
+            response.into_body().collect_bytes().await.map_err(|e| error_response::from_client_error(&e))?;
         if !status.is_success() {
-            return Err(refusal::of_status(status, &bytes, retry_after));
+            return Err(error_response::from_status(status, &bytes, retry_after));
         }
         Ok((status, bytes))
     }

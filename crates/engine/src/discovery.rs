@@ -1,7 +1,7 @@
-//! Which kinds the cluster serves.
+//! API discovery: the kinds that the cluster serves.
 //!
 //! Two requests with aggregated discovery (Kubernetes 1.27 and later), one per group version on older servers. The
-//! result is kept and read anew when a custom resource definition comes or goes, or when a kind is missed.
+//! result is cached and read again when a custom resource definition changes or a kind is missing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, RwLock};
@@ -12,95 +12,95 @@ use futures::stream;
 use serde_json::Value;
 use tokio::sync::{Mutex, watch};
 
-use crate::api::{Api, Resource};
+use crate::api::{ApiClient, ServedKind};
 use crate::error::Error;
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
-/// The kinds of one reading.
+/// The result of one discovery.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kinds {
-    by_name: HashMap<(String, String, String), Resource>,
-    /// Groups whose kinds could not be read: nothing may be concluded from their absence (DESIGN 3.8).
-    unread: HashSet<String>,
+pub(crate) struct ServedKinds {
+    by_name: HashMap<(String, String, String), ServedKind>,
+    /// Groups whose kinds could not be read: absence of their kinds is unknown, not proven.
+    unreadable_groups: HashSet<String>,
 }
 
-impl Kinds {
-    /// The kind of this group and version.
-    pub(crate) fn get(&self, group: &str, version: &str, kind: &str) -> Option<&Resource> {
+impl ServedKinds {
+    /// The kind in this group and version.
+    pub(crate) fn get(&self, group: &str, version: &str, kind: &str) -> Option<&ServedKind> {
         self.by_name.get(&(group.to_owned(), version.to_owned(), kind.to_owned()))
     }
 
-    /// The kind of an object, in the version it names.
-    pub(crate) fn of(&self, object: &ObjectRef) -> Option<&Resource> {
+    /// The kind of an object, in the object's version.
+    pub(crate) fn resolve(&self, object: &ObjectRef) -> Option<&ServedKind> {
         self.get(&object.group, &object.version, &object.kind)
     }
 
-    /// The kind in any version, for objects recorded in a version that is served no more.
-    pub(crate) fn in_any_version(&self, group: &str, kind: &str) -> Option<&Resource> {
+    /// The kind in any version, for objects recorded in a version that is no longer served.
+    pub(crate) fn find_any_version(&self, group: &str, kind: &str) -> Option<&ServedKind> {
         self.by_name
             .values()
             .filter(|r| r.group == group && r.kind == kind)
             .min_by(|a, b| a.version.cmp(&b.version))
     }
 
-    /// Whether the group could be read.
-    pub(crate) fn is_known(&self, group: &str) -> bool {
-        !self.unread.contains(group)
+    /// Whether the kinds of the group could be read.
+    pub(crate) fn is_group_known(&self, group: &str) -> bool {
+        !self.unreadable_groups.contains(group)
     }
 
     /// Every kind.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Resource> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ServedKind> {
         self.by_name.values()
     }
 
-    fn insert(&mut self, resource: Resource) {
+    fn insert(&mut self, resource: ServedKind) {
         let key = (resource.group.clone(), resource.version.clone(), resource.kind.clone());
         self.by_name.insert(key, resource);
     }
 }
 
-/// The latest reading.
+/// Cached result of the latest discovery.
 pub(crate) struct Discovery {
-    api: Api,
-    kinds: RwLock<Arc<Kinds>>,
-    /// One reading at a time; who waits for it takes its result.
-    reading: Mutex<u64>,
+    api: ApiClient,
+    kinds: RwLock<Arc<ServedKinds>>,
+    /// Serializes reads; the value counts changes.
+    refresh_count: Mutex<u64>,
     changed: watch::Sender<u64>,
 }
 
 impl Discovery {
-    /// Reads for the first time.
+    /// Runs the first discovery.
     ///
     /// # Errors
-    /// When the API server can't be read.
-    pub(crate) async fn read(api: Api) -> Result<Self, Error> {
-        let kinds = read(&api).await?;
+    /// The request failed.
+    pub(crate) async fn read(api: ApiClient) -> Result<Self, Error> {
+        let kinds = discover(&api).await?;
         let (changed, _) = watch::channel(0);
-        Ok(Self { api, kinds: RwLock::new(Arc::new(kinds)), reading: Mutex::new(0), changed })
+        Ok(Self { api, kinds: RwLock::new(Arc::new(kinds)), refresh_count: Mutex::new(0), changed })
     }
 
-    /// The latest reading.
-    pub(crate) fn kinds(&self) -> Arc<Kinds> {
+    /// The latest result.
+    pub(crate) fn kinds(&self) -> Arc<ServedKinds> {
         match self.kinds.read() {
             Ok(kinds) => kinds.clone(),
             Err(poisoned) => poisoned.into_inner().clone(),
         }
     }
 
-    /// Told whenever a reading differs from the one before.
+    /// Changes whenever a result differs from the previous one.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// Reads anew.
+    /// Runs discovery again.
     ///
     /// # Errors
-    /// When the API server can't be read; the latest reading stays.
-    pub(crate) async fn refresh(&self) -> Result<Arc<Kinds>, Error> {
-        let mut count = self.reading.lock().await;
-        let fresh = Arc::new(read(&self.api).await?);
+    /// The request failed; the latest result stays.
+    pub(crate) async fn refresh(&self) -> Result<Arc<ServedKinds>, Error> {
+        let mut count = self.refresh_count.lock().await;
+        let fresh = Arc::new(discover(&self.api).await?);
         if *fresh != *self.kinds() {
             match self.kinds.write() {
                 Ok(mut kinds) => *kinds = fresh.clone(),
@@ -113,15 +113,15 @@ impl Discovery {
     }
 }
 
-async fn read(api: &Api) -> Result<Kinds, Error> {
+async fn discover(api: &ApiClient) -> Result<ServedKinds, Error> {
     let (core, groups) =
         futures::future::try_join(api.get_as("/api", AGGREGATED), api.get_as("/apis", AGGREGATED)).await?;
-    let mut kinds = Kinds::default();
+    let mut kinds = ServedKinds::default();
     if core["kind"] == "APIGroupDiscoveryList" && groups["kind"] == "APIGroupDiscoveryList" {
-        take_aggregated(&core, &mut kinds);
-        take_aggregated(&groups, &mut kinds);
+        insert_aggregated(&core, &mut kinds);
+        insert_aggregated(&groups, &mut kinds);
     } else {
-        read_one_by_one(api, &groups, &mut kinds).await?;
+        read_group_versions(api, &groups, &mut kinds).await?;
     }
     Ok(kinds)
 }
@@ -134,15 +134,15 @@ fn text(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn take_aggregated(list: &Value, kinds: &mut Kinds) {
+fn insert_aggregated(list: &Value, kinds: &mut ServedKinds) {
     for group in items(list, "items") {
         let name = text(group, "/metadata/name");
         for version in items(group, "versions") {
             if version["freshness"] == "Stale" {
-                kinds.unread.insert(name.clone());
+                kinds.unreadable_groups.insert(name.clone());
             }
             for resource in items(version, "resources") {
-                kinds.insert(Resource {
+                kinds.insert(ServedKind {
                     group: name.clone(),
                     version: text(version, "/version"),
                     kind: text(resource, "/responseKind/kind"),
@@ -154,14 +154,14 @@ fn take_aggregated(list: &Value, kinds: &mut Kinds) {
     }
 }
 
-async fn read_one_by_one(api: &Api, groups: &Value, kinds: &mut Kinds) -> Result<(), Error> {
-    let mut wanted = vec![(String::new(), "v1".to_owned())];
+async fn read_group_versions(api: &ApiClient, groups: &Value, kinds: &mut ServedKinds) -> Result<(), Error> {
+    let mut group_versions = vec![(String::new(), "v1".to_owned())];
     for group in items(groups, "groups") {
         for version in items(group, "versions") {
-            wanted.push((text(group, "/name"), text(version, "/version")));
+            group_versions.push((text(group, "/name"), text(version, "/version")));
         }
     }
-    let mut lists = stream::iter(wanted)
+    let mut lists = stream::iter(group_versions)
         .map(|(group, version)| async move {
             let path = match group.as_str() {
                 "" => format!("/api/{version}"),
@@ -173,10 +173,10 @@ async fn read_one_by_one(api: &Api, groups: &Value, kinds: &mut Kinds) -> Result
         .buffer_unordered(8);
     while let Some((group, version, list)) = lists.next().await {
         match list {
-            Ok(list) => take_list(&list, &group, &version, kinds),
-            // An extension server that is down hides its own group, not the cluster.
-            Err(error) if !group.is_empty() && !error.is_silence() => {
-                kinds.unread.insert(group);
+            Ok(list) => insert_list(&list, &group, &version, kinds),
+            // An unavailable extension server affects only its own group.
+            Err(error) if !group.is_empty() && !error.is_unreachable() => {
+                kinds.unreadable_groups.insert(group);
             }
             Err(error) => return Err(error),
         }
@@ -184,13 +184,13 @@ async fn read_one_by_one(api: &Api, groups: &Value, kinds: &mut Kinds) -> Result
     Ok(())
 }
 
-fn take_list(list: &Value, group: &str, version: &str, kinds: &mut Kinds) {
+fn insert_list(list: &Value, group: &str, version: &str, kinds: &mut ServedKinds) {
     for resource in items(list, "resources") {
         let plural = text(resource, "/name");
         if plural.contains('/') {
             continue;
         }
-        kinds.insert(Resource {
+        kinds.insert(ServedKind {
             group: group.to_owned(),
             version: version.to_owned(),
             kind: text(resource, "/kind"),
@@ -207,25 +207,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn aggregated_discovery_is_read_with_its_gaps() {
+    fn aggregated_discovery_marks_stale_groups_as_unknown() {
         let list = json!({"items": [{"metadata": {"name": "apps"}, "versions": [{"version": "v1", "resources": [
             {"resource": "deployments", "responseKind": {"group": "apps", "version": "v1", "kind": "Deployment"},
              "scope": "Namespaced"}]}]},
             {"metadata": {"name": "metrics.k8s.io"}, "versions": [{"version": "v1beta1", "freshness": "Stale"}]}]});
-        let mut kinds = Kinds::default();
-        take_aggregated(&list, &mut kinds);
+        let mut kinds = ServedKinds::default();
+        insert_aggregated(&list, &mut kinds);
         assert_eq!(kinds.get("apps", "v1", "Deployment").unwrap().plural, "deployments");
-        assert!(kinds.is_known("apps"));
-        assert!(!kinds.is_known("metrics.k8s.io"), "a group that could not be read is not a missing group");
+        assert!(kinds.is_group_known("apps"));
+        assert!(!kinds.is_group_known("metrics.k8s.io"), "a stale group is unknown, not missing");
     }
 
     #[test]
-    fn the_older_lists_are_read_without_subresources() {
+    fn resource_lists_of_older_servers_are_read_without_subresources() {
         let list = json!({"resources": [
             {"name": "pods", "kind": "Pod", "namespaced": true},
             {"name": "pods/log", "kind": "Pod", "namespaced": true}]});
-        let mut kinds = Kinds::default();
-        take_list(&list, "", "v1", &mut kinds);
+        let mut kinds = ServedKinds::default();
+        insert_list(&list, "", "v1", &mut kinds);
         assert_eq!(kinds.iter().count(), 1);
         assert!(kinds.get("", "v1", "Pod").unwrap().namespaced);
     }

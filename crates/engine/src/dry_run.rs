@@ -1,121 +1,155 @@
-//! What carrying out a goal would do here, asked of the API server itself with `dryRun=All`: admission, defaults and
-//! conflicts included (G404). Nothing is written.
+//! Computes the changes of a desired release with `dryRun=All` requests: admission, defaulting and conflicts included
+//! (G404). Nothing is written.
 
 use std::collections::HashMap;
 
 use domain::bundle::Bundle;
 use domain::finding::Finding;
 use domain::object::ObjectRef;
-use domain::plan::{Effect, ObjectEffect, Outcome, diff, removed_since};
+use domain::plan::{ClusterPlan, PlannedAction, PlannedChange, diff, find_removed_fields};
 use domain::policy::{ConflictPolicy, DeletionPolicy, Policies, UpdateStrategy};
-use domain::report::{Goal, Want};
+use domain::report::{DesiredPhase, DesiredRelease};
 use domain::{Digest, ReleaseId};
 use futures::StreamExt;
 use futures::stream;
 use serde_json::Value;
 
-use crate::api::{Api, Force, Resource};
-use crate::discovery::Kinds;
+use crate::api::{ApiClient, ForceConflicts, ServedKind};
+use crate::applied_release::{AppliedRelease, InventoryEntry};
+use crate::desired_object::{
+    DesiredObject, HASH_ANNOTATION, PreparedBundle, RELEASE_LABEL, WORKLOAD_ANNOTATION,
+};
+use crate::discovery::ServedKinds;
 use crate::error::Error;
-use crate::observe::Live;
-use crate::record::{Entry, Record};
-use crate::release::{Asked, Context, defined, has_completed, identical};
-use crate::rules::{Rule, Rules};
-use crate::wanted::{HASH_ANNOTATION, Prepared, RELEASE_LABEL, WORKLOAD_ANNOTATION, Wanted};
+use crate::object_policy::{ObjectPolicies, ObjectPolicy};
+use crate::observe::LiveObject;
+use crate::release::{EngineContext, ObjectInput, check_identical, defined_kinds, is_job_complete};
 
-/// What a release's own record says, and what is asked for it.
+/// Inputs of one dry run.
 #[derive(Clone, Copy)]
-struct Asking<'a> {
-    cx: &'a Context,
-    api: &'a Api,
-    kinds: &'a Kinds,
-    /// Kinds that the bundle itself defines.
-    defined: &'a HashMap<(String, String), Resource>,
+struct DryRunContext<'a> {
+    cx: &'a EngineContext,
+    api: &'a ApiClient,
+    kinds: &'a ServedKinds,
+    /// Kinds defined by the bundle itself.
+    defined_kinds: &'a HashMap<(String, String), ServedKind>,
     release: Option<ReleaseId>,
     policies: &'a Policies,
-    /// Namespaces that the pass would make first.
-    made: &'a (dyn Fn(&str) -> bool + Sync),
+    /// Whether the reconciliation would create this namespace first.
+    creates_namespace: &'a (dyn Fn(&str) -> bool + Sync),
 }
 
-/// What having this bundle would do.
-pub(crate) async fn present(
-    cx: &Context,
+/// The changes that applying this bundle would cause.
+pub(crate) async fn plan_present(
+    cx: &EngineContext,
     release: Option<ReleaseId>,
     bundle: &Bundle,
     policies: &Policies,
-) -> Effect {
+) -> ClusterPlan {
     let kinds = cx.discovery.refresh().await.unwrap_or_else(|_| cx.discovery.kinds());
-    let record = release.and_then(|release| cx.records.get(release));
-    let prepared = prepare(release, record.as_deref(), bundle);
-    let (api, rules) = (cx.api.acting_as(policies.executor()), Rules::of(policies));
-    let defined = defined(&prepared.objects);
-    let own = |o: &ObjectRef, namespace: &str| o.kind == "Namespace" && o.name == namespace;
-    let made =
-        |namespace: &str| policies.create_namespace || bundle.refs().any(|object| own(&object, namespace));
-    let asking = Asking { cx, api: &api, kinds: &kinds, defined: &defined, release, policies, made: &made };
+    let record = release.and_then(|release| cx.applied_releases.get(release));
+    let prepared = prepare_bundle(release, record.as_deref(), bundle);
+    let (api, rules) = (cx.api.impersonating(policies.executor()), ObjectPolicies::from_policies(policies));
+    let defined = defined_kinds(&prepared.objects);
+    let is_it = |o: &ObjectRef, namespace: &str| o.kind == "Namespace" && o.name == namespace;
+    let made = |namespace: &str| {
+        policies.create_namespace || bundle.object_refs().any(|object| is_it(&object, namespace))
+    };
+    let dry_run = DryRunContext {
+        cx,
+        api: &api,
+        kinds: &kinds,
+        defined_kinds: &defined,
+        release,
+        policies,
+        creates_namespace: &made,
+    };
     let all: Vec<_> = prepared
         .objects
         .iter()
-        .map(|wanted| asking.about(wanted, rules.about(policies, &wanted.object)))
+        .map(|desired| dry_run.plan_object(desired, rules.for_object(policies, &desired.object)))
         .collect();
-    let mut answers: Vec<(u32, ObjectEffect, Option<Finding>)> =
+    let mut results: Vec<(u32, PlannedChange, Option<Finding>)> =
         stream::iter(all).buffer_unordered(cx.options.concurrency.max(1)).collect().await;
-    answers.sort_by_key(|(ordinal, ..)| *ordinal);
-    let findings = answers.iter_mut().filter_map(|(.., finding)| finding.take()).collect();
-    let mut objects: Vec<ObjectEffect> = answers.into_iter().map(|(_, effect, _)| effect).collect();
+    results.sort_by_key(|(ordinal, ..)| *ordinal);
+    let findings = results.iter_mut().filter_map(|(.., finding)| finding.take()).collect();
+    let mut objects: Vec<PlannedChange> = results.into_iter().map(|(_, change, _)| change).collect();
     if let Some(record) = record.filter(|_| policies.prune) {
-        let kept = |entry: &&Entry| bundle.refs().any(|object| object.same_object(&entry.object));
-        let leftovers: Vec<&Entry> = record.resources.iter().filter(|entry| !kept(entry)).collect();
-        objects.extend(asking.gone(&leftovers, DeletionPolicy::Foreground).await);
+        let is_desired =
+            |entry: &&InventoryEntry| bundle.object_refs().any(|object| object.is_same_object(&entry.object));
+        let obsolete: Vec<&InventoryEntry> =
+            record.resources.iter().filter(|entry| !is_desired(entry)).collect();
+        objects.extend(dry_run.plan_removals(&obsolete, DeletionPolicy::Foreground).await);
     }
-    Effect { findings, ..Effect::of(objects) }
+    ClusterPlan { findings, ..ClusterPlan::from_changes(objects) }
 }
 
-/// What leaving would do: only what the release's record lists is touched.
-pub(crate) async fn absent(
-    cx: &Context,
+/// The changes that a removal would cause: only objects listed in the record are affected.
+pub(crate) async fn plan_absent(
+    cx: &EngineContext,
     release: Option<ReleaseId>,
     deletion: DeletionPolicy,
     policies: &Policies,
-) -> Effect {
-    let Some(record) = release.and_then(|release| cx.records.get(release)) else { return Effect::default() };
+) -> ClusterPlan {
+    let Some(record) = release.and_then(|release| cx.applied_releases.get(release)) else {
+        return ClusterPlan::default();
+    };
     let (kinds, defined) = (cx.discovery.kinds(), HashMap::new());
     let made = |_: &str| false;
-    let asking =
-        Asking { cx, api: &cx.api, kinds: &kinds, defined: &defined, release, policies, made: &made };
-    let entries: Vec<&Entry> = record.resources.iter().collect();
-    Effect::of(asking.gone(&entries, deletion).await)
+    let dry_run = DryRunContext {
+        cx,
+        api: &cx.api,
+        kinds: &kinds,
+        defined_kinds: &defined,
+        release,
+        policies,
+        creates_namespace: &made,
+    };
+    let entries: Vec<&InventoryEntry> = record.resources.iter().collect();
+    ClusterPlan::from_changes(dry_run.plan_removals(&entries, deletion).await)
 }
 
-fn prepare(release: Option<ReleaseId>, record: Option<&Record>, bundle: &Bundle) -> Prepared {
-    let digest = Digest::of(b"");
-    let want = Want {
-        // A release that does not exist yet: the label is not compared below.
+fn prepare_bundle(
+    release: Option<ReleaseId>,
+    record: Option<&AppliedRelease>,
+    bundle: &Bundle,
+) -> PreparedBundle {
+    let digest = Digest::compute(b"");
+    let want = DesiredRelease {
+        // Placeholder for a release without an id yet; the label is not compared.
         release: release.unwrap_or_else(|| ReleaseId::from_parts(0, 0)),
         workload: record.map(|record| record.workload.clone()).unwrap_or_default(),
         generation: 0,
         sync_nonce: 0,
-        goal: Goal::Present { bundle: digest.clone(), revision: 0, policies: Policies::default() },
+        phase: DesiredPhase::Present { bundle: digest.clone(), revision: 0, policies: Policies::default() },
     };
-    Prepared::new(&want, digest, bundle)
+    PreparedBundle::new(&want, digest, bundle)
 }
 
-impl Asking<'_> {
-    /// Position, what would happen, and what else is to be said.
-    async fn about(self, wanted: &Wanted, rule: Rule<'_>) -> (u32, ObjectEffect, Option<Finding>) {
-        let (effect, finding) = match self.one(wanted, &rule).await {
-            Ok(outcome) => (ObjectEffect::tried(wanted.object.clone(), outcome), None),
-            Err(error) => self.judged(wanted, &rule, &error).await,
+impl DryRunContext<'_> {
+    /// Position in the bundle, planned change and additional finding of one object.
+    async fn plan_object(
+        self,
+        desired: &DesiredObject,
+        rule: ObjectPolicy<'_>,
+    ) -> (u32, PlannedChange, Option<Finding>) {
+        let (change, finding) = match self.try_apply(desired, &rule).await {
+            Ok(outcome) => (PlannedChange::verified(desired.object.clone(), outcome), None),
+            Err(error) => self.plan_from_error(desired, &rule, &error).await,
         };
-        (wanted.ordinal, effect, finding)
+        (desired.ordinal, change, finding)
     }
 
-    async fn one(self, wanted: &Wanted, rule: &Rule<'_>) -> Result<Outcome, Error> {
-        let object = &wanted.object;
-        let Some(resource) = self.kinds.of(object) else {
+    async fn try_apply(
+        self,
+        desired: &DesiredObject,
+        rule: &ObjectPolicy<'_>,
+    ) -> Result<PlannedAction, Error> {
+        let object = &desired.object;
+        let Some(resource) = self.kinds.resolve(object) else {
             return Err(Error::ApiMissing(format!("{} ({})", object.kind, object.api_version())));
         };
-        let path = Resource::object(resource, &object.namespace, &object.name);
+        let path = ServedKind::object_path(resource, &object.namespace, &object.name);
         let live = match self.api.get(&path).await {
             Ok(live) => Some(live),
             Err(Error::NotFound(_)) => None,
@@ -124,120 +158,136 @@ impl Asking<'_> {
         match (rule.strategy, &live) {
             (UpdateStrategy::ServerSideApply, _) | (UpdateStrategy::CreateOnly, None) => {}
             (UpdateStrategy::ReadOnly, None) => return Err(Error::ObjectAwaited(object.to_string())),
-            (_, Some(_)) => return Ok(Outcome::Unchanged),
+            (_, Some(_)) => return Ok(PlannedAction::Unchanged),
         }
-        let owner = live.as_ref().and_then(|live| Live::of(live).release);
+        let owner = live.as_ref().and_then(|live| LiveObject::from_value(live).release);
         if let (Some(live), true) = (&live, owner.is_some() && owner == self.release)
             && object.kind == "Job"
-            && has_completed(live)
+            && is_job_complete(live)
         {
-            return Ok(Outcome::Unchanged);
+            return Ok(PlannedAction::Unchanged);
         }
         if let Some(other) = owner.filter(|owner| Some(*owner) != self.release) {
-            self.taken(other)?;
+            self.check_owner(other)?;
         }
-        let force = if self.policies.conflict == ConflictPolicy::TakeOver { Force::Yes } else { Force::No };
+        let force = if self.policies.conflict == ConflictPolicy::Force {
+            ForceConflicts::Yes
+        } else {
+            ForceConflicts::No
+        };
         if let (Some(live), None, ConflictPolicy::IfIdentical) = (&live, owner, self.policies.conflict) {
-            identical(Asked { wanted, rule }, live)?;
+            check_identical(ObjectInput { desired, policy: rule }, live)?;
         }
         let mut after =
-            self.api.apply(&path, wanted.body(live.as_ref(), rule, false), force, true).await?.object;
-        let Some(mut live) = live else { return Ok(Outcome::Create) };
+            self.api.apply(&path, desired.apply_body(live.as_ref(), rule, false), force, true).await?.object;
+        let Some(mut live) = live else { return Ok(PlannedAction::Create) };
         for object in [&mut after, &mut live] {
-            without_marks(object);
+            remove_ownership_fields(object);
         }
         let mut changes = diff(&after, &live);
-        changes.extend(removed_since(&live, &after, &live));
-        Ok(Outcome::of_changes(changes))
+        changes.extend(find_removed_fields(&live, &after, &live));
+        Ok(PlannedAction::from_field_changes(changes))
     }
 
-    /// Refuses if another workload that is wanted has it, or if the policy is to leave it then.
-    fn taken(self, other: ReleaseId) -> Result<(), Error> {
-        if !self.cx.slots.is_wanted(other) && self.policies.conflict != ConflictPolicy::Abort {
+    /// Fails if another desired release owns the object, or if the conflict policy is to abort.
+    fn check_owner(self, other: ReleaseId) -> Result<(), Error> {
+        if !self.cx.workers.is_desired(other) && self.policies.conflict != ConflictPolicy::Abort {
             return Ok(());
         }
-        let workload = self.cx.records.get(other).map(|record| record.workload.clone());
+        let workload = self.cx.applied_releases.get(other).map(|record| record.workload.clone());
         Err(Error::Conflict(workload.unwrap_or_else(|| other.to_string())))
     }
 
-    /// What an error means: a verdict, or that nothing could be tried.
-    async fn judged(
+    /// Maps an error to a rejected change, or to an untried one if no dry run was possible.
+    async fn plan_from_error(
         self,
-        wanted: &Wanted,
-        rule: &Rule<'_>,
+        desired: &DesiredObject,
+        rule: &ObjectPolicy<'_>,
         error: &Error,
-    ) -> (ObjectEffect, Option<Finding>) {
-        let object = wanted.object.clone();
-        let defined = || self.defined.contains_key(&(object.group.clone(), object.kind.clone()));
+    ) -> (PlannedChange, Option<Finding>) {
+        let object = desired.object.clone();
+        let defined = || self.defined_kinds.contains_key(&(object.group.clone(), object.kind.clone()));
         let why = match error {
-            Error::ApiMissing(_) if defined() => "Its kind is defined by this workload and not there yet.",
-            Error::NamespaceMissing(_) if (self.made)(&object.namespace) => "Its namespace is made first.",
+            Error::ApiMissing(_) if defined() => {
+                "Its kind is defined by this workload and does not exist yet."
+            }
+            Error::NamespaceMissing(_) if (self.creates_namespace)(&object.namespace) => {
+                "Its namespace is created first."
+            }
             Error::Invalid(message) if message.contains("does not support dry run") => {
                 let finding = Finding::warning(
                     "G405",
-                    format!("{object} could not be tried: {message}."),
-                    "The static checks passed; watch this object when it is published.",
+                    format!("{object} could not be dry-run: {message}."),
+                    "The static checks passed; check this object after publishing.",
                 );
-                let outcome = self.compared(wanted, rule).await;
-                return (ObjectEffect::untried(object, outcome, message), Some(finding));
+                let outcome = self.compare_live(desired, rule).await;
+                return (PlannedChange::unverified(object, outcome, message), Some(finding));
             }
-            // Whoever makes it, it is not us.
+            // Flotilla does not create observed objects.
             error @ Error::ObjectAwaited(_) => {
-                return (ObjectEffect::untried(object, Outcome::Unchanged, format!("{error}.")), None);
+                return (
+                    PlannedChange::unverified(object, PlannedAction::Unchanged, format!("{error}.")),
+                    None,
+                );
             }
-            error => match refusal(&object, error) {
+            error => match rejection_finding(&object, error) {
                 Some(finding) => {
-                    return (ObjectEffect::tried(object, Outcome::Refused { finding }), None);
+                    return (PlannedChange::verified(object, PlannedAction::Rejected { finding }), None);
                 }
                 None => {
-                    let outcome = self.compared(wanted, rule).await;
-                    return (ObjectEffect::untried(object, outcome, format!("{error}.")), None);
+                    let outcome = self.compare_live(desired, rule).await;
+                    return (PlannedChange::unverified(object, outcome, format!("{error}.")), None);
                 }
             },
         };
-        (ObjectEffect::untried(object, Outcome::Create, why), None)
+        (PlannedChange::unverified(object, PlannedAction::Create, why), None)
     }
 
-    /// What would change as far as it can be seen without the server's help.
-    async fn compared(self, wanted: &Wanted, rule: &Rule<'_>) -> Outcome {
-        let Some(resource) = self.kinds.of(&wanted.object) else { return Outcome::Create };
-        let path = Resource::object(resource, &wanted.object.namespace, &wanted.object.name);
+    /// The change computed from the live object without a dry run.
+    async fn compare_live(self, desired: &DesiredObject, rule: &ObjectPolicy<'_>) -> PlannedAction {
+        let Some(resource) = self.kinds.resolve(&desired.object) else { return PlannedAction::Create };
+        let path = ServedKind::object_path(resource, &desired.object.namespace, &desired.object.name);
         match self.api.get(&path).await {
             Ok(mut live) => {
-                let mut wanted = wanted.compared(rule);
-                without_marks(&mut wanted);
-                without_marks(&mut live);
-                Outcome::of_changes(diff(&wanted, &live))
+                let mut desired = desired.comparable_value(rule);
+                remove_ownership_fields(&mut desired);
+                remove_ownership_fields(&mut live);
+                PlannedAction::from_field_changes(diff(&desired, &live))
             }
-            Err(_) => Outcome::Create,
+            Err(_) => PlannedAction::Create,
         }
     }
 
-    /// What becomes of recorded objects that are not wanted any more. What is not there, or is another object of the same
-    /// name, is not told: nothing happens to it.
-    async fn gone(self, entries: &[&Entry], deletion: DeletionPolicy) -> Vec<ObjectEffect> {
-        let all: Vec<_> = entries.iter().rev().map(|entry| self.fate(entry, deletion)).collect();
-        let fates = stream::iter(all).buffered(self.cx.options.concurrency.max(1));
-        fates.filter_map(async |fate| fate).collect().await
+    /// The changes of recorded objects that are no longer desired. Objects that are missing, or were replaced by
+    /// another one of the same name, are omitted.
+    async fn plan_removals(
+        self,
+        entries: &[&InventoryEntry],
+        deletion: DeletionPolicy,
+    ) -> Vec<PlannedChange> {
+        let all: Vec<_> = entries.iter().rev().map(|entry| self.plan_removal(entry, deletion)).collect();
+        let changes = stream::iter(all).buffered(self.cx.options.concurrency.max(1));
+        changes.filter_map(async |change| change).collect().await
     }
 
-    async fn fate(self, entry: &Entry, deletion: DeletionPolicy) -> Option<ObjectEffect> {
+    async fn plan_removal(self, entry: &InventoryEntry, deletion: DeletionPolicy) -> Option<PlannedChange> {
         let object = entry.object.clone();
-        let stays = self.policies.orphans(deletion, &object) || entry.shared;
-        let outcome = if stays { Outcome::LetGo } else { Outcome::Delete };
-        let Some(resource) = self.kinds.of(&object) else {
-            return Some(ObjectEffect::untried(object, outcome, "The cluster does not serve its kind now."));
+        let is_orphaned = self.policies.should_orphan(deletion, &object) || entry.shared;
+        let outcome = if is_orphaned { PlannedAction::Orphan } else { PlannedAction::Delete };
+        let Some(resource) = self.kinds.resolve(&object) else {
+            return Some(PlannedChange::unverified(object, outcome, "The cluster does not serve its kind."));
         };
-        match self.api.get(&Resource::object(resource, &object.namespace, &object.name)).await {
-            Ok(live) => (Live::of(&live).uid == entry.uid).then(|| ObjectEffect::tried(object, outcome)),
+        match self.api.get(&ServedKind::object_path(resource, &object.namespace, &object.name)).await {
+            Ok(live) => (LiveObject::from_value(&live).uid == entry.uid)
+                .then(|| PlannedChange::verified(object, outcome)),
             Err(Error::NotFound(_)) => None,
-            Err(error) => Some(ObjectEffect::untried(object, outcome, format!("{error}."))),
+            Err(error) => Some(PlannedChange::unverified(object, outcome, format!("{error}."))),
         }
     }
 }
 
-/// Fields that differ with every write, and our own marks, are no change a person should read.
-fn without_marks(object: &mut Value) {
+/// Removes fields that differ with every write, and Flotilla's label and annotations, from the comparison.
+fn remove_ownership_fields(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     for field in ["managedFields", "resourceVersion", "generation"] {
         metadata.shift_remove(field);
@@ -253,8 +303,8 @@ fn without_marks(object: &mut Value) {
     }
 }
 
-/// The finding of a refusal, under the code of the guard rail that speaks of it; `None` if it will pass by itself.
-fn refusal(object: &ObjectRef, error: &Error) -> Option<Finding> {
+/// The finding of a rejection, with the code of its guard rail; `None` if the error is transient.
+fn rejection_finding(object: &ObjectRef, error: &Error) -> Option<Finding> {
     let code = match error {
         Error::ApiMissing(_) => "G401",
         Error::NamespaceMissing(_) => "G108",
@@ -268,10 +318,10 @@ fn refusal(object: &ObjectRef, error: &Error) -> Option<Finding> {
     };
     let (message, hint) = match error {
         Error::Conflict(owner) => (
-            format!("{object} belongs to workload {owner:?} there."),
-            "Remove it from one of the two workloads, or give it another name.",
+            format!("{object} belongs to workload {owner:?} on the cluster."),
+            "Remove it from one of the two workloads, or rename it.",
         ),
         error => (format!("{object}: {error}."), error.hint()),
     };
-    Some(Finding::error(code, message, hint).about(object.to_string()))
+    Some(Finding::error(code, message, hint).with_object(object.to_string()))
 }

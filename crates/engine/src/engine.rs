@@ -1,4 +1,4 @@
-//! The engine as its agent sees it.
+//! The engine's public interface.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,172 +6,183 @@ use std::time::Duration;
 
 use domain::bundle::Bundle;
 use domain::cluster::ClusterFacts;
-use domain::plan::Effect;
-use domain::report::Goal;
-use domain::schema::Written;
+use domain::plan::ClusterPlan;
+use domain::report::DesiredPhase;
+use domain::schema::EncodedSchema;
 use domain::{Digest, ReleaseId};
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::Api;
+use crate::api::ApiClient;
+use crate::applied_release::{self, AppliedReleaseSummary, AppliedReleases};
 use crate::discovery::Discovery;
 use crate::error::Error;
-use crate::observe::{Cluster, Observed, cluster, land};
-use crate::record::{self, Recorded, Records};
-use crate::release::{Context, Desired, Slots, serve};
-use crate::reports::Reports;
-use crate::rights::Rights;
-use crate::schema::Structure;
+use crate::observe::{ClusterState, ObservedState, cluster_resources, cluster_state};
+use crate::permissions::PermissionCache;
+use crate::release::{EngineContext, ReleaseInput, ReleaseWorkers, run_worker};
+use crate::report_queue::ReportQueue;
+use crate::schema::SchemaReader;
 use crate::{Options, dry_run, facts};
 
-/// Definitions come in crowds; their kinds are read once per crowd.
-const CROWD: Duration = Duration::from_millis(20);
-/// Quotas and nodes change with every pod that comes: the hub is told at once, and then not again for this long.
-const FACTS_APART: Duration = Duration::from_secs(10);
+/// Debounce: definitions often change in batches, and the kinds are read once per batch.
+const DEBOUNCE: Duration = Duration::from_millis(20);
+/// Shortest interval between two notifications of changed facts: quotas and nodes change with every new pod.
+const FACTS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Serves one cluster. Cheap to clone.
+/// Reconciles one cluster. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    cx: Arc<Context>,
-    background: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
-    work: Arc<Mutex<Option<mpsc::UnboundedReceiver<BoxFuture<'static, ()>>>>>,
+    cx: Arc<EngineContext>,
+    task_sender: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+    task_receiver: Arc<Mutex<Option<mpsc::UnboundedReceiver<BoxFuture<'static, ()>>>>>,
     facts_changed: Arc<watch::Sender<u64>>,
 }
 
-/// A client for an engine: without kube's own retries, because the engine has its own deadlines and pauses.
+/// A client for an engine: without kube's own retries, because the engine has its own deadlines and back-off.
 ///
 /// # Errors
-/// When the configuration can't be used.
-pub fn client(mut config: kube::Config) -> Result<kube::Client, kube::Error> {
+/// The configuration is invalid.
+pub fn build_client(mut config: kube::Config) -> Result<kube::Client, kube::Error> {
     config.default_retry = false;
     kube::Client::try_from(config)
 }
 
 impl Engine {
-    /// Connects: makes sure that the cluster knows our kind, reads its kinds and what is recorded on it.
+    /// Connects: installs the `AppliedRelease` definition if needed, reads the served kinds and the records.
     ///
     /// # Errors
-    /// When the API server can't be reached or refuses one of these; nothing has begun then, so try again.
+    /// The API server is unreachable or rejects one of the requests. Nothing has been started; the call can be
+    /// repeated.
     pub async fn connect(client: kube::Client, options: Options) -> Result<Self, Error> {
-        let api = Api::new(client, &options);
-        record::ensure_definition(&api).await?;
+        let api = ApiClient::new(client, &options);
+        applied_release::ensure_definition(&api).await?;
         let discovery = Arc::new(Discovery::read(api.clone()).await?);
-        let records = Arc::new(Records::new(api.clone(), &options));
-        records.listed(&list_records(&api, options.retry_first).await?, 0);
+        let records = Arc::new(AppliedReleases::new(api.clone(), &options));
+        records.replace_listed(&list_records(&api, options.retry_first).await?, 0);
         let (background, work) = mpsc::unbounded_channel();
-        let slots = Arc::new(Slots::default());
-        let observed = Observed::new(api.clone(), background.clone(), slots.clone());
-        let cx = Context {
+        let workers = Arc::new(ReleaseWorkers::default());
+        let observed = ObservedState::new(api.clone(), background.clone(), workers.clone());
+        let cx = EngineContext {
             api,
             options,
             discovery,
             observed,
-            records,
-            slots,
-            reports: Reports::default(),
-            rights: Rights::default(),
-            structure: Structure::default(),
+            applied_releases: records,
+            workers,
+            reports: ReportQueue::default(),
+            permissions: PermissionCache::default(),
+            schema_reader: SchemaReader::default(),
         };
         Ok(Self {
             cx: Arc::new(cx),
-            background,
-            work: Arc::new(Mutex::new(Some(work))),
+            task_sender: background,
+            task_receiver: Arc::new(Mutex::new(Some(work))),
             facts_changed: Arc::new(watch::Sender::new(0)),
         })
     }
 
-    /// Takes the whole list of what should be on the cluster. Only releases about which something changed are woken.
+    /// Replaces the desired state of the cluster. Only releases whose input changed are reconciled.
     ///
-    /// A release that is not in the list any more is left alone: only a want with the goal `Absent` removes anything.
-    ///
-    /// The record of a release that is not named any more is marked with the time, so that people see what was left behind.
-    pub fn set_desired(&self, all: Vec<Desired>) {
-        self.mark_evictions(all.iter().map(|desired| desired.want.release).collect());
-        for slot in self.cx.slots.set(all) {
-            // Nobody takes this once the engine has stopped; then nothing is served anyway.
-            let _ = self.background.send(Box::pin(serve(self.cx.clone(), slot)));
+    /// A release missing from the list stays on the cluster: only the desired phase `DoesNotExist` removes objects. Its
+    /// record is marked with the current time as `evictionStart`.
+    pub fn set_desired(&self, all: Vec<ReleaseInput>) {
+        self.mark_evictions(all.iter().map(|desired| desired.desired.release).collect());
+        for worker in self.cx.workers.replace_inputs(all) {
+            // Fails only after the engine has stopped; no release is reconciled then.
+            let _ = self.task_sender.send(Box::pin(run_worker(self.cx.clone(), worker)));
         }
     }
 
-    fn mark_evictions(&self, named: HashSet<ReleaseId>) {
-        if self.cx.records.to_mark(&named).is_empty() {
+    fn mark_evictions(&self, listed: HashSet<ReleaseId>) {
+        if self.cx.applied_releases.records_to_mark(&listed).is_empty() {
             return;
         }
         let cx = self.cx.clone();
-        let mark = async move {
-            if let Err(error) = cx.records.mark_evictions(&named, cx.options.now()).await {
-                tracing::debug!(reason = error.label(), "a record could not be marked");
+        let task = async move {
+            if let Err(error) = cx.applied_releases.mark_evictions(&listed, cx.options.now()).await {
+                tracing::debug!(
+                    reason = error.label(),
+                    "a record could not be marked with evictionStart; retried with the next desired state"
+                );
             }
         };
-        let _ = self.background.send(Box::pin(mark));
+        let _ = self.task_sender.send(Box::pin(task));
     }
 
-    /// Whether the engine still has the bundle with this digest for this release, so that it need not be given again.
-    pub fn holds(&self, release: ReleaseId, digest: &Digest) -> bool {
-        self.cx.slots.holds(release, digest)
+    /// Whether the engine already has the bundle with this digest for this release, so that it can be omitted.
+    pub fn has_bundle(&self, release: ReleaseId, digest: &Digest) -> bool {
+        self.cx.workers.has_bundle(release, digest)
     }
 
-    /// Where reports come out. All receivers share one queue: use one.
-    pub fn reports(&self) -> Reports {
+    /// The queue of reports. All clones share one queue, so only one consumer should read it.
+    pub fn reports(&self) -> ReportQueue {
         self.cx.reports.clone()
     }
 
-    /// The cluster's facts, as the engine's watches see them: it has to be running.
+    /// The cluster's facts as of the engine's watches; requires [`Engine::run`].
     ///
     /// # Errors
-    /// When the version can't be read.
-    pub async fn facts(&self) -> Result<ClusterFacts, Error> {
-        facts::read(&self.cx.api, &self.cx.discovery, &self.cx.observed.cluster, &self.cx.rights).await
+    /// The version can't be read.
+    pub async fn read_facts(&self) -> Result<ClusterFacts, Error> {
+        facts::read(&self.cx.api, &self.cx.discovery, &self.cx.observed.cluster, &self.cx.permissions).await
     }
 
-    /// What the API server says of the structure of its kinds, and whenever that changes. Nothing at first, and for ever
-    /// with a server that does not describe itself.
-    pub fn schema(&self) -> watch::Receiver<Option<Arc<Written>>> {
-        self.cx.structure.subscribe()
+    /// The schema of the served kinds, and every change of it. `None` until the first read, and permanently if the API
+    /// server publishes no OpenAPI v3 documents.
+    pub fn subscribe_schema(&self) -> watch::Receiver<Option<Arc<EncodedSchema>>> {
+        self.cx.schema_reader.subscribe()
     }
 
-    /// Told whenever the facts may have changed: kinds, nodes, namespaces or quotas did, or the API server was away.
-    pub fn facts_changed(&self) -> watch::Receiver<u64> {
+    /// Changes whenever the facts may have changed: kinds, nodes, namespaces, quotas, or after an API server outage.
+    pub fn subscribe_facts_changed(&self) -> watch::Receiver<u64> {
         self.facts_changed.subscribe()
     }
 
-    /// What is recorded on the cluster.
-    pub fn records(&self) -> Vec<Recorded> {
-        self.cx.records.all()
+    /// The records on the cluster.
+    pub fn applied_releases(&self) -> Vec<AppliedReleaseSummary> {
+        self.cx.applied_releases.summaries()
     }
 
-    /// Whether the API server is heard from.
+    /// Whether the API server is reachable.
     pub fn is_reachable(&self) -> bool {
-        self.cx.api.reach().silence().is_none()
+        self.cx.api.reachability().outage().is_none()
     }
 
-    /// What carrying out `goal` would do, object by object, asked of the API server itself (`dryRun=All`, G404). `bundle`
-    /// is the one that the goal names. Nothing is written.
-    pub async fn effect(&self, release: Option<ReleaseId>, goal: &Goal, bundle: &Bundle) -> Effect {
-        let _ = self.background.send(Box::pin(tell_rights(self.cx.clone(), self.facts_changed.clone())));
-        match goal {
-            Goal::Present { policies, .. } => dry_run::present(&self.cx, release, bundle, policies).await,
-            Goal::Absent { deletion, policies } => {
-                dry_run::absent(&self.cx, release, *deletion, policies).await
+    /// The changes that `phase` would cause, per object, computed by the API server (`dryRun=All`, G404). `bundle` is
+    /// the bundle of the phase. Nothing is written.
+    pub async fn dry_run(
+        &self,
+        release: Option<ReleaseId>,
+        phase: &DesiredPhase,
+        bundle: &Bundle,
+    ) -> ClusterPlan {
+        let _ =
+            self.task_sender.send(Box::pin(refresh_permissions(self.cx.clone(), self.facts_changed.clone())));
+        match phase {
+            DesiredPhase::Present { policies, .. } => {
+                dry_run::plan_present(&self.cx, release, bundle, policies).await
+            }
+            DesiredPhase::Absent { deletion, policies } => {
+                dry_run::plan_absent(&self.cx, release, *deletion, policies).await
             }
         }
     }
 
-    /// Does the work until cancelled. To be called once; a second call returns at once.
+    /// Runs all tasks until cancelled. Effective once: a second call returns immediately.
     pub async fn run(&self, cancel: CancellationToken) {
-        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let work = self.task_receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut work) = work else { return };
         let mut tasks = JoinSet::new();
-        self.begin(&mut tasks);
+        self.spawn_tasks(&mut tasks);
         loop {
             tokio::select! {
                 () = cancel.cancelled() => break,
                 Some(task) = work.recv() => { tasks.spawn(task); }
                 Some(ended) = tasks.join_next() => {
                     if let Err(error) = ended && error.is_panic() {
-                        tracing::error!("a task of the engine panicked");
+                        tracing::error!("an engine task panicked; its work stops until the agent restarts");
                     }
                 }
             }
@@ -179,27 +190,31 @@ impl Engine {
         tasks.shutdown().await;
     }
 
-    fn begin(&self, tasks: &mut JoinSet<()>) {
+    fn spawn_tasks(&self, tasks: &mut JoinSet<()>) {
         let cx = &self.cx;
-        let seen = &cx.observed.cluster;
-        tasks.spawn(seen.clone().follow_namespaces(cx.api.clone(), cx.slots.clone()));
-        tasks.spawn(seen.clone().follow_definitions(cx.api.clone()));
-        tasks.spawn(cluster::follow_records(cx.api.clone(), cx.records.clone(), cx.slots.clone()));
-        tasks.spawn(land::follow(seen.clone(), cx.api.clone()));
-        tasks.spawn(tell_land(seen.clone(), self.facts_changed.clone()));
-        tasks.spawn(follow_kinds(cx.clone()));
-        tasks.spawn(follow_structure(cx.clone()));
-        tasks.spawn(tell_kinds(cx.clone(), self.facts_changed.clone()));
-        tasks.spawn(tell_reach(cx.clone(), self.facts_changed.clone()));
+        let cluster_state = &cx.observed.cluster;
+        tasks.spawn(cluster_state.clone().watch_namespaces(cx.api.clone(), cx.workers.clone()));
+        tasks.spawn(cluster_state.clone().watch_definitions(cx.api.clone()));
+        tasks.spawn(cluster_state::watch_records(
+            cx.api.clone(),
+            cx.applied_releases.clone(),
+            cx.workers.clone(),
+        ));
+        tasks.spawn(cluster_resources::watch_cluster_resources(cluster_state.clone(), cx.api.clone()));
+        tasks.spawn(notify_changed_resources(cluster_state.clone(), self.facts_changed.clone()));
+        tasks.spawn(refresh_kinds_on_change(cx.clone()));
+        tasks.spawn(run_schema_reader(cx.clone()));
+        tasks.spawn(handle_changed_kinds(cx.clone(), self.facts_changed.clone()));
+        tasks.spawn(handle_reachability(cx.clone(), self.facts_changed.clone()));
     }
 }
 
-/// The first list of records; a definition that was made a moment ago may not be served yet, or the server says that
-/// it still prepares its storage.
-async fn list_records(api: &Api, patience: Duration) -> Result<Vec<serde_json::Value>, Error> {
-    let begun = tokio::time::Instant::now();
+/// Lists the records for the first time. A definition that was just created may not be served yet (404), or its storage
+/// may still be initializing (429); both are retried for at least 5 s.
+async fn list_records(api: &ApiClient, max_wait: Duration) -> Result<Vec<serde_json::Value>, Error> {
+    let started_at = tokio::time::Instant::now();
     loop {
-        match api.get(&record::resource().collection("")).await {
+        match api.get(&applied_release::served_kind().collection_path("")).await {
             Ok(mut list) => {
                 return Ok(match list["items"].take() {
                     serde_json::Value::Array(items) => items,
@@ -207,7 +222,7 @@ async fn list_records(api: &Api, patience: Duration) -> Result<Vec<serde_json::V
                 });
             }
             Err(Error::NotFound(_) | Error::ApiMissing(_) | Error::Throttled { .. })
-                if begun.elapsed() < patience.max(Duration::from_secs(5)) =>
+                if started_at.elapsed() < max_wait.max(Duration::from_secs(5)) =>
             {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -216,67 +231,73 @@ async fn list_records(api: &Api, patience: Duration) -> Result<Vec<serde_json::V
     }
 }
 
-/// Reads the kinds anew when definitions changed.
-async fn follow_kinds(cx: Arc<Context>) {
+/// Reads the kinds again when definitions changed.
+async fn refresh_kinds_on_change(cx: Arc<EngineContext>) {
     loop {
-        cx.observed.cluster.definitions.notified().await;
-        tokio::time::sleep(CROWD).await;
+        cx.observed.cluster.definitions_changed.notified().await;
+        tokio::time::sleep(DEBOUNCE).await;
         if let Err(error) = cx.discovery.refresh().await {
-            tracing::debug!(reason = error.label(), "the kinds of the cluster could not be read");
+            tracing::debug!(
+                reason = error.label(),
+                "the served kinds could not be read; the last known kinds stay in use"
+            );
         }
-        cx.structure.look_again();
+        cx.schema_reader.mark_stale();
     }
 }
 
-async fn follow_structure(cx: Arc<Context>) {
-    cx.structure.follow(&cx.api).await;
+async fn run_schema_reader(cx: Arc<EngineContext>) {
+    cx.schema_reader.run(&cx.api).await;
 }
 
-/// Wakes releases that wait for a kind, and tells that facts changed.
-async fn tell_kinds(cx: Arc<Context>, facts_changed: Arc<watch::Sender<u64>>) {
+/// Wakes releases that wait for a kind, and signals changed facts.
+async fn handle_changed_kinds(cx: Arc<EngineContext>, facts_changed: Arc<watch::Sender<u64>>) {
     let mut kinds = cx.discovery.subscribe();
     while kinds.changed().await.is_ok() {
-        cx.observed.forget_ended();
-        cx.slots.wake_waiting();
+        cx.observed.remove_ended();
+        cx.workers.wake_waiting();
         facts_changed.send_modify(|count| *count += 1);
     }
 }
 
-/// Tells that the rights changed, once somebody plans: that can't be watched, and who plans wants to know.
-async fn tell_rights(cx: Arc<Context>, facts_changed: Arc<watch::Sender<u64>>) {
-    let namespaces = facts::names(&cx.observed.cluster);
-    if cx.rights.moved(&cx.api, &cx.discovery.kinds(), &namespaces).await {
+/// Signals changed facts if the permissions changed. They can't be watched, so they are read after a dry run.
+async fn refresh_permissions(cx: Arc<EngineContext>, facts_changed: Arc<watch::Sender<u64>>) {
+    let namespaces = facts::namespace_names(&cx.observed.cluster);
+    if cx.permissions.refresh(&cx.api, &cx.discovery.kinds(), &namespaces).await {
         facts_changed.send_modify(|count| *count += 1);
     }
 }
 
-/// Tells that nodes, namespaces, quotas or classes changed.
-async fn tell_land(seen: Arc<Cluster>, facts_changed: Arc<watch::Sender<u64>>) {
+/// Signals changed nodes, namespaces, quotas or classes.
+async fn notify_changed_resources(cluster_state: Arc<ClusterState>, facts_changed: Arc<watch::Sender<u64>>) {
     loop {
-        seen.land.changed.notified().await;
-        tokio::time::sleep(CROWD).await;
+        cluster_state.resources.changed.notified().await;
+        tokio::time::sleep(DEBOUNCE).await;
         facts_changed.send_modify(|count| *count += 1);
-        tokio::time::sleep(FACTS_APART).await;
+        tokio::time::sleep(FACTS_INTERVAL).await;
     }
 }
 
-/// Wakes every release when the API server falls silent or answers again.
-async fn tell_reach(cx: Arc<Context>, facts_changed: Arc<watch::Sender<u64>>) {
-    let mut reach = cx.api.reach().subscribe();
+/// Wakes every release when the API server becomes unreachable or reachable again.
+async fn handle_reachability(cx: Arc<EngineContext>, facts_changed: Arc<watch::Sender<u64>>) {
+    let mut reach = cx.api.reachability().subscribe();
     while reach.changed().await.is_ok() {
-        let silence = reach.borrow_and_update().clone();
-        let silent = silence.is_some();
-        match silence {
-            Some(silence) => tracing::info!(cause = silence.cause, "the API server fell silent"),
-            None => tracing::info!("the API server answers again"),
+        let outage = reach.borrow_and_update().clone();
+        let is_reachable = outage.is_none();
+        match outage {
+            Some(outage) => tracing::info!(cause = outage.cause, "the API server is unreachable"),
+            None => tracing::info!("the API server is reachable again"),
         }
-        cx.slots.wake_all();
-        if !silent {
-            // It may be another version by now, with other kinds.
+        cx.workers.wake_all();
+        if is_reachable {
+            // It may have been upgraded meanwhile and serve other kinds.
             if let Err(error) = cx.discovery.refresh().await {
-                tracing::debug!(reason = error.label(), "the kinds of the cluster could not be read");
+                tracing::debug!(
+                    reason = error.label(),
+                    "the served kinds could not be read; the last known kinds stay in use"
+                );
             }
-            cx.structure.look_again();
+            cx.schema_reader.mark_stale();
             facts_changed.send_modify(|count| *count += 1);
         }
     }

@@ -1,23 +1,23 @@
-//! What can go wrong between the engine and its API server.
+//! Errors of requests to the API server.
 //!
-//! The name of a variant is the label of the metric and the reason in stages, so a page, an alert and a log line
-//! speak of the same thing. Texts hold what the server said, never what was sent: manifests may hold secrets.
+//! The variant name is both the metric label and the reason of a stage, so console, alerts and logs use one term.
+//! Messages contain the server's response, never the request body: manifests may contain secrets.
 
 use std::time::Duration;
 
-/// A request that did not do what it should.
+/// A failed request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// No connection, or it broke.
+    /// The connection failed or was closed.
     #[error("the API server cannot be reached: {0}")]
     ApiServerUnreachable(String),
-    /// No answer in time.
-    #[error("the API server did not answer within {} s", .0.as_secs())]
+    /// No response before the deadline.
+    #[error("the API server did not respond within {} s", .0.as_secs())]
     Timeout(Duration),
     /// Status 429.
-    #[error("the API server is busy and asks to come back later")]
+    #[error("the API server is overloaded (429 Too Many Requests)")]
     Throttled {
-        /// When to come back, if the server said.
+        /// `Retry-After` of the response.
         retry_after: Option<Duration>,
     },
     /// Status 5xx.
@@ -25,80 +25,80 @@ pub enum Error {
     ServerFailed {
         /// HTTP status.
         code: u16,
-        /// What it said.
+        /// Message of the response.
         message: String,
-        /// When to come back, if the server said.
+        /// `Retry-After` of the response.
         retry_after: Option<Duration>,
     },
-    /// Other field managers own fields that were to be applied.
-    #[error("{} owned by {}", fields_text(.fields), .managers.join(", "))]
+    /// Other field managers own applied fields.
+    #[error("{} owned by {}", describe_fields(.fields), .managers.join(", "))]
     ApplyConflict {
         /// The other managers.
         managers: Vec<String>,
-        /// The fields, as the server names them.
+        /// The conflicting fields, in the server's notation.
         fields: Vec<String>,
     },
-    /// A precondition did not hold: another uid, another version, or the name is taken.
-    #[error("the object changed meanwhile: {0}")]
+    /// A precondition failed: another uid, another version, or the name exists.
+    #[error("the object was changed concurrently: {0}")]
     Conflict(String),
-    /// Nothing there.
+    /// The object does not exist.
     #[error("not found: {0}")]
     NotFound(String),
     /// The namespace does not exist.
     #[error("namespace {0:?} does not exist on the cluster")]
     NamespaceMissing(String),
-    /// The namespace is on its way out.
+    /// The namespace is terminating.
     #[error("the namespace is being deleted: {0}")]
     NamespaceTerminating(String),
     /// The cluster does not serve the kind.
     #[error("the cluster does not serve {0}")]
     ApiMissing(String),
-    /// The definition of a kind is there and not established yet.
+    /// The definition of a kind exists but is not established yet.
     #[error("the definition of {0} is not established yet")]
     DefinitionNotEstablished(String),
-    /// The object is on its way out and is made anew when it is gone.
+    /// The object is terminating; it is re-created once it is gone.
     #[error("it is being deleted; {0}")]
     ObjectTerminating(String),
-    /// An object that is only observed is not there.
+    /// An object with update strategy `ReadOnly` does not exist.
     #[error("{0} is not on the cluster, and the workload only observes it")]
     ObjectAwaited(String),
-    /// An object that was there before is not as it would be applied, and the policy is to leave it then.
-    #[error("it was there before and differs in {}", .0.join(", "))]
+    /// A pre-existing object differs from the desired one, and the conflict policy is to adopt only identical ones.
+    #[error("it existed before and differs in {}", .0.join(", "))]
     NotIdentical(Vec<String>),
-    /// The agent's account may not do this.
-    #[error("the agent may not do this: {0}")]
+    /// The agent's service account lacks the permission.
+    #[error("the agent lacks the permission: {0}")]
     PermissionDenied(String),
-    /// A webhook, a policy, a quota or pod security said no.
-    #[error("refused by admission: {0}")]
+    /// A webhook, admission policy, quota or pod security rejected the request.
+    #[error("rejected by admission: {0}")]
     AdmissionRejected(String),
-    /// A webhook that must be asked does not answer.
-    #[error("an admission webhook that must be asked does not answer: {0}")]
+    /// A webhook with `failurePolicy: Fail` does not respond.
+    #[error("a required admission webhook does not respond: {0}")]
     AdmissionUnavailable(String),
-    /// A field that can't be changed was to be changed.
+    /// The request changes an immutable field.
     #[error("a field cannot be changed after creation: {0}")]
     ImmutableField(String),
     /// The object is not valid.
     #[error("not valid: {0}")]
     Invalid(String),
-    /// The list or watch is too old to go on with.
+    /// The resource version of the list or watch has expired (410).
     #[error("the resource version is too old")]
     Gone,
-    /// An answer that is not what the API promises.
-    #[error("the API server's answer cannot be read: {0}")]
+    /// The response does not conform to the API.
+    #[error("the API server's response cannot be read: {0}")]
     Unreadable(String),
 }
 
-/// What kind of patience an error asks for.
+/// How soon an error is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patience {
-    /// It will pass by itself: first after [`crate::Options::retry_first`].
+pub(crate) enum RetryClass {
+    /// Transient: first after [`crate::Options::retry_initial_delay`], then with exponential back-off.
     Soon,
-    /// Somebody has to do something first: tried again slowly.
+    /// Needs a change by an operator: after [`crate::Options::retry_max_delay`].
     Slow,
 }
 
 impl Error {
-    /// The name of the variant: metric label and stage reason.
+    /// The variant name: metric label and stage reason.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::ApiServerUnreachable(_) => "ApiServerUnreachable",
@@ -125,45 +125,45 @@ impl Error {
         }
     }
 
-    /// One sentence on what to do about it.
+    /// One sentence on how to resolve it.
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::ApiServerUnreachable(_) | Self::Timeout(_) => {
-                "Nothing to do: it is tried again until the cluster answers."
+                "Nothing to do: it is retried until the cluster responds."
             }
             Self::Throttled { .. } | Self::ServerFailed { .. } | Self::Conflict(_) | Self::Gone => {
-                "Nothing to do: it is tried again by itself."
+                "Nothing to do: it is retried automatically."
             }
             Self::ApplyConflict { .. } => {
-                "Let the other manager give the fields up, leave them out of the workload, or set the conflict policy to take over."
+                "Remove the fields from the other manager or from the workload, or set the conflict policy to force."
             }
             Self::NamespaceMissing(_) => {
                 "Create the namespace, or let the workload create it (policy createNamespace)."
             }
-            Self::NamespaceTerminating(_) => "Wait until the namespace is gone; then it is made anew.",
-            Self::ApiMissing(_) => "Install the custom resource definition, or leave the object out there.",
+            Self::NamespaceTerminating(_) => "Nothing to do: the namespace is re-created once it is gone.",
+            Self::ApiMissing(_) => {
+                "Install the custom resource definition, or remove the object for this cluster."
+            }
             Self::DefinitionNotEstablished(_) | Self::ObjectTerminating(_) => {
-                "Nothing to do: it goes on by itself."
+                "Nothing to do: it continues automatically."
             }
-            Self::ObjectAwaited(_) => {
-                "Whoever makes it has to make it, or its update strategy has to be another."
-            }
-            Self::NotIdentical(_) => "Make both alike, or set the conflict policy to take over.",
-            Self::PermissionDenied(_) => "Give the agent's service account this permission.",
+            Self::ObjectAwaited(_) => "Create the object outside of Flotilla, or change its update strategy.",
+            Self::NotIdentical(_) => "Make both identical, or set the conflict policy to force.",
+            Self::PermissionDenied(_) => "Grant the agent's service account this permission.",
             Self::AdmissionRejected(_) => {
-                "Change the object as the message asks, or the policy on the cluster."
+                "Change the object as the message requires, or change the admission policy on the cluster."
             }
             Self::AdmissionUnavailable(_) => {
-                "Bring the webhook back, or take its configuration away; it is tried again by itself."
+                "Restore the webhook or delete its configuration; the request is retried automatically."
             }
-            Self::ImmutableField(_) => "Give the object another name, or delete it so that it is made anew.",
+            Self::ImmutableField(_) => "Rename the object, or delete it so that it is re-created.",
             Self::Invalid(_) | Self::Unreadable(_) | Self::NotFound(_) => {
                 "Correct the object and publish again."
             }
         }
     }
 
-    pub(crate) const fn patience(&self) -> Patience {
+    pub(crate) const fn retry_class(&self) -> RetryClass {
         match self {
             Self::PermissionDenied(_)
             | Self::NotIdentical(_)
@@ -171,12 +171,12 @@ impl Error {
             | Self::ImmutableField(_)
             | Self::Invalid(_)
             | Self::ApplyConflict { .. }
-            | Self::Unreadable(_) => Patience::Slow,
-            _ => Patience::Soon,
+            | Self::Unreadable(_) => RetryClass::Slow,
+            _ => RetryClass::Soon,
         }
     }
 
-    /// When the server asked to be called again.
+    /// `Retry-After` of the response.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Throttled { retry_after } | Self::ServerFailed { retry_after, .. } => *retry_after,
@@ -184,13 +184,13 @@ impl Error {
         }
     }
 
-    /// Whether the server was not heard at all.
-    pub(crate) const fn is_silence(&self) -> bool {
+    /// Whether no response was received.
+    pub(crate) const fn is_unreachable(&self) -> bool {
         matches!(self, Self::ApiServerUnreachable(_) | Self::Timeout(_))
     }
 }
 
-fn fields_text(fields: &[String]) -> String {
+fn describe_fields(fields: &[String]) -> String {
     match fields {
         [one] => format!("field {one} is"),
         many => format!("fields {} are", many.join(", ")),

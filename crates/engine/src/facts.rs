@@ -1,36 +1,37 @@
-//! What the hub should know of the cluster: version, kinds, nodes, namespaces, classes (G401 to G408).
+//! The cluster facts reported to the hub: version, kinds, nodes, namespaces, classes (G401 to G408).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::cluster::{ApiResource, ClusterFacts, NamespaceFacts, NodePool, Quota, facts};
 
-use crate::api::{Api, Resource};
+use crate::api::{ApiClient, ServedKind};
 use crate::discovery::Discovery;
 use crate::error::Error;
-use crate::observe::{Cluster, Land, NodeSeen};
-use crate::rights::{Known, Rights};
+use crate::observe::{ClusterResources, ClusterState, NodeSummary};
+use crate::permissions::{PermissionCache, Permissions};
 
-/// How long the first lists may take until the facts are told without them.
-const FIRST_LISTS: Duration = Duration::from_secs(10);
+/// Time limit for the first lists; after it the facts are reported without them.
+const FIRST_LISTS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The facts as they are seen now. What the agent may not read is left out; it only sharpens advice.
+/// The current facts. Resources that the agent may not read are omitted; they only refine findings.
 ///
 /// # Errors
-/// When the version can't be read.
+/// The version can't be read.
 pub(crate) async fn read(
-    api: &Api,
+    api: &ApiClient,
     discovery: &Discovery,
-    seen: &Cluster,
-    rights: &Rights,
+    cluster_state: &ClusterState,
+    rights: &PermissionCache,
 ) -> Result<ClusterFacts, Error> {
     let version = api.get("/version").await?;
-    let land = &seen.land;
-    // Too late is no fault: who is slow is told about when it comes.
-    let _ = tokio::time::timeout(FIRST_LISTS, land.settled()).await;
+    let land = &cluster_state.resources;
+    // A list that arrives later signals changed facts, so a timeout is not an error.
+    let _ = tokio::time::timeout(FIRST_LISTS_TIMEOUT, land.wait_until_settled()).await;
     let kinds = discovery.kinds();
-    let rights = rights.known(api, &kinds, &names(seen)).await;
-    let denies = |kind: &Resource| rights.as_ref().is_some_and(|known| known.denies(&kind.group, &kind.kind));
+    let rights = rights.get_or_read(api, &kinds, &namespace_names(cluster_state)).await;
+    let denies =
+        |kind: &ServedKind| rights.as_ref().is_some_and(|known| known.is_denied(&kind.group, &kind.kind));
     let mut apis: Vec<ApiResource> = kinds
         .iter()
         .map(|resource| ApiResource {
@@ -43,12 +44,12 @@ pub(crate) async fn read(
         .collect();
     apis.sort();
     apis.dedup();
-    let nodes: Option<Vec<NodeSeen>> =
-        land.nodes.all().map(|rows| rows.into_iter().map(|(_, node)| node).collect());
+    let nodes: Option<Vec<NodeSummary>> =
+        land.nodes.rows().map(|rows| rows.into_iter().map(|(_, node)| node).collect());
     let count = nodes.as_ref().map(|nodes| u32::try_from(nodes.len()).unwrap_or(u32::MAX));
     let nodes = nodes.unwrap_or_default();
-    let (storage_classes, default_storage_class) = classes(land.storage.all());
-    let (ingress_classes, default_ingress_class) = classes(land.ingress.all());
+    let (storage_classes, default_storage_class) = class_names(land.storage_classes.rows());
+    let (ingress_classes, default_ingress_class) = class_names(land.ingress_classes.rows());
     Ok(ClusterFacts {
         kubernetes_version: version["gitVersion"].as_str().unwrap_or_default().to_owned(),
         nodes: count,
@@ -60,40 +61,41 @@ pub(crate) async fn read(
         provider: most_common(&nodes, |node| &node.provider),
         region: most_common(&nodes, |node| &node.region),
         zones: zones(&nodes),
-        node_pools: pools(&nodes),
-        rights_known: rights.is_some(),
-        namespaces: namespaces(seen, land, rights.as_ref()),
+        node_pools: node_pools(&nodes),
+        permissions_known: rights.is_some(),
+        namespaces: namespace_facts(cluster_state, land, rights.as_ref()),
     })
 }
 
 /// Names, and the default one.
-fn classes(rows: Option<Vec<((String, String), bool)>>) -> (Vec<String>, String) {
+fn class_names(rows: Option<Vec<((String, String), bool)>>) -> (Vec<String>, String) {
     let rows = rows.unwrap_or_default();
     let default = rows.iter().find(|(_, is_default)| *is_default).map(|((_, name), _)| name.clone());
     (rows.into_iter().map(|((_, name), _)| name).collect(), default.unwrap_or_default())
 }
 
-/// What most nodes say; of equals the first in the alphabet, so that it does not flap.
-fn most_common(nodes: &[NodeSeen], of: impl Fn(&NodeSeen) -> &str) -> String {
+/// The most frequent non-empty value over the nodes; of equally frequent ones the first in alphabetical order, so that
+/// the result is stable.
+fn most_common(nodes: &[NodeSummary], value_of: impl Fn(&NodeSummary) -> &str) -> String {
     let mut counts = BTreeMap::<&str, usize>::new();
-    for said in nodes.iter().map(&of).filter(|said| !said.is_empty()) {
-        *counts.entry(said).or_default() += 1;
+    for value in nodes.iter().map(&value_of).filter(|value| !value.is_empty()) {
+        *counts.entry(value).or_default() += 1;
     }
     let most = counts.into_iter().min_by_key(|(_, count)| std::cmp::Reverse(*count));
-    most.map_or("", |(said, _)| said).to_owned()
+    most.map_or("", |(value, _)| value).to_owned()
 }
 
-fn zones(nodes: &[NodeSeen]) -> Vec<String> {
+fn zones(nodes: &[NodeSummary]) -> Vec<String> {
     let zones = nodes.iter().map(|node| node.zone.as_str()).filter(|zone| !zone.is_empty());
     zones.collect::<std::collections::BTreeSet<_>>().into_iter().map(str::to_owned).collect()
 }
 
-fn pools(nodes: &[NodeSeen]) -> Vec<NodePool> {
+fn node_pools(nodes: &[NodeSummary]) -> Vec<NodePool> {
     let mut pools = BTreeMap::<(&str, &str), NodePool>::new();
     for node in nodes {
         let pool = pools.entry((&node.architecture, &node.os)).or_default();
         pool.nodes += 1;
-        if node.takes_pods {
+        if node.is_schedulable {
             pool.ready += 1;
             pool.cpu = pool.cpu + node.cpu;
             pool.memory = pool.memory + node.memory;
@@ -111,31 +113,36 @@ fn pools(nodes: &[NodeSeen]) -> Vec<NodePool> {
     pools
 }
 
-/// Names of the namespaces that are told.
-pub(crate) fn names(seen: &Cluster) -> Vec<String> {
-    seen.namespaces().into_iter().take(facts::NAMESPACES_MAX).map(|(name, _)| name).collect()
+/// Names of the reported namespaces.
+pub(crate) fn namespace_names(cluster_state: &ClusterState) -> Vec<String> {
+    cluster_state.active_namespaces().into_iter().take(facts::MAX_NAMESPACES).map(|(name, _)| name).collect()
 }
 
-fn namespaces(seen: &Cluster, land: &Land, rights: Option<&Known>) -> Vec<NamespaceFacts> {
+fn namespace_facts(
+    cluster_state: &ClusterState,
+    land: &ClusterResources,
+    rights: Option<&Permissions>,
+) -> Vec<NamespaceFacts> {
     let mut quotas = BTreeMap::<String, Vec<Quota>>::new();
-    for ((namespace, _), quota) in land.quotas.all().unwrap_or_default() {
+    for ((namespace, _), quota) in land.quotas.rows().unwrap_or_default() {
         quotas.entry(namespace).or_default().push(quota);
     }
     let mut pulling = BTreeMap::<String, Vec<String>>::new();
-    let accounts = land.pulling.all();
-    let known = accounts.is_some();
+    let accounts = land.pull_accounts.rows();
+    let is_known = accounts.is_some();
     for ((namespace, name), ()) in accounts.unwrap_or_default() {
         pulling.entry(namespace).or_default().push(name);
     }
-    seen.namespaces()
+    cluster_state
+        .active_namespaces()
         .into_iter()
-        .take(facts::NAMESPACES_MAX)
+        .take(facts::MAX_NAMESPACES)
         .map(|(name, pod_security)| NamespaceFacts {
             quotas: quotas.remove(&name).unwrap_or_default(),
-            granted: rights.and_then(|known| known.granted(&name)),
-            pull_accounts: known
+            granted: rights.and_then(|known| known.granted_kinds(&name)),
+            pull_accounts: is_known
                 .then(|| pulling.remove(&name).unwrap_or_default())
-                .filter(|told| told.len() <= facts::PULL_ACCOUNTS_MAX),
+                .filter(|names| names.len() <= facts::MAX_PULL_ACCOUNTS),
             name,
             pod_security,
         })
@@ -149,12 +156,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s4_7_a_cluster_is_where_most_of_its_nodes_are() {
-        let node = |region: &str, zone: &str| NodeSeen {
+    fn s4_7_region_and_provider_are_those_of_most_nodes() {
+        let node = |region: &str, zone: &str| NodeSummary {
             provider: "aws".into(),
             region: region.into(),
             zone: zone.into(),
-            ..NodeSeen::default()
+            ..NodeSummary::default()
         };
         let nodes = [node("", ""), node("us-east-1", "c"), node("eu-west-1", "b"), node("eu-west-1", "a")];
         assert_eq!(most_common(&nodes, |node| &node.region), "eu-west-1");
@@ -164,16 +171,16 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_added_up_by_architecture_and_only_those_that_take_pods_offer_room() {
-        let node = |architecture: &str, takes_pods, cpu| NodeSeen {
+    fn nodes_are_summed_by_architecture_and_only_schedulable_ones_add_capacity() {
+        let node = |architecture: &str, takes_pods, cpu| NodeSummary {
             architecture: architecture.into(),
             os: "linux".into(),
-            takes_pods,
-            cpu: Quantity::whole(cpu),
-            memory: Quantity::whole(cpu * 4),
-            ..NodeSeen::default()
+            is_schedulable: takes_pods,
+            cpu: Quantity::from_units(cpu),
+            memory: Quantity::from_units(cpu * 4),
+            ..NodeSummary::default()
         };
-        let pools = pools(&[
+        let pools = node_pools(&[
             node("arm64", true, 2),
             node("amd64", true, 4),
             node("amd64", true, 8),
@@ -183,7 +190,7 @@ mod tests {
         assert_eq!((&*amd.architecture, amd.nodes, amd.ready), ("amd64", 3, 2));
         assert_eq!(
             (amd.cpu, amd.largest_cpu, amd.largest_memory),
-            (Quantity::whole(12), Quantity::whole(8), Quantity::whole(32))
+            (Quantity::from_units(12), Quantity::from_units(8), Quantity::from_units(32))
         );
         assert_eq!((&*arm.architecture, arm.nodes), ("arm64", 1));
     }

@@ -1,7 +1,7 @@
-//! Is an object operational? Pure rules over what the API server says of it (`health.md` C.0–C.3).
+//! Health rules: pure functions over live objects.
 //!
-//! One file per family of kinds. [`assess`] judges an object by itself; [`diagnose`] looks at the pods behind it and
-//! names the cause. Times come in as an argument, so every rule with a clock in it can be tested.
+//! One file per family of kinds. [`assess`] evaluates one object; [`diagnose`] evaluates its pods and returns the
+//! causes. The current time is an argument, so that time-dependent rules can be tested.
 
 use domain::Timestamp;
 use domain::health::{Health, HealthStatus};
@@ -10,49 +10,49 @@ use serde_json::Value;
 mod api_service;
 mod autoscaler;
 mod conditions;
+mod crd;
 mod cron_job;
 mod daemon_set;
-mod definition;
 mod deployment;
 mod diagnosis;
 mod disruption_budget;
 mod gateway;
-mod images;
+mod image_pull;
 mod ingress;
 mod job;
 mod namespace;
+mod object_view;
 mod pod;
-mod ready;
 mod replica_set;
 mod service;
 mod stateful_set;
-mod view;
+mod static_kind;
 mod volume;
 
-pub use diagnosis::{Cause, Diagnosis, diagnose};
-pub(crate) use images::Images;
-use view::View;
+pub use diagnosis::{Diagnosis, FailureCause, diagnose};
+pub(crate) use image_pull::ImagePullStatus;
+use object_view::ObjectView;
 
-/// The reason of a job that ran to its end.
+/// Reason of a completed job.
 pub use domain::health::COMPLETED;
 
-/// Seconds an object may take before silence counts, by rule: see the users.
-const MINUTE: i64 = 60_000;
+/// One minute, in milliseconds.
+const MINUTE_MILLIS: i64 = 60_000;
 
 /// The health of one object that is on the cluster, at `now`.
 pub fn assess(object: &Value, now: Timestamp) -> Health {
-    let view = View { object, now };
-    before_any_rule(&view).unwrap_or_else(|| by_kind(&view))
+    let view = ObjectView { object, now };
+    assess_common(&view).unwrap_or_else(|| assess_by_kind(&view))
 }
 
-/// What holds for every kind (C.0 steps 2, 4, 5 and 6).
-fn before_any_rule(view: &View<'_>) -> Option<Health> {
+/// Rules of all kinds: deletion, observed generation, `Stalled`, `Reconciling`.
+fn assess_common(view: &ObjectView<'_>) -> Option<Health> {
     if view.has("/metadata/deletionTimestamp") {
         let finalizers: Vec<&str> =
             view.list("/metadata/finalizers").iter().filter_map(Value::as_str).collect();
         let message = match finalizers.is_empty() {
             true => "is being deleted".to_owned(),
-            false => format!("is being deleted; waits for {}", finalizers.join(", ")),
+            false => format!("is being deleted; waiting for finalizers {}", finalizers.join(", ")),
         };
         return Some(progressing("PendingDeletion", message));
     }
@@ -71,7 +71,7 @@ fn before_any_rule(view: &View<'_>) -> Option<Health> {
     Some(progressing(reconciling.reason_or("Reconciling"), reconciling.message))
 }
 
-fn by_kind(view: &View<'_>) -> Health {
+fn assess_by_kind(view: &ObjectView<'_>) -> Health {
     match (view.group(), view.text("/kind")) {
         ("apps", "Deployment") => deployment::assess(view),
         ("apps", "ReplicaSet") | ("", "ReplicationController") => replica_set::assess(view),
@@ -87,11 +87,11 @@ fn by_kind(view: &View<'_>) -> Health {
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaler::assess(view),
         ("policy", "PodDisruptionBudget") => disruption_budget::assess(view),
         ("apiregistration.k8s.io", "APIService") => api_service::assess(view),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition::assess(view),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => crd::assess(view),
         ("", "Namespace") => namespace::assess(view),
         ("gateway.networking.k8s.io", "Gateway") => gateway::assess_gateway(view),
         ("gateway.networking.k8s.io", "HTTPRoute") => gateway::assess_route(view),
-        _ => ready::assess(view).unwrap_or_else(|| conditions::assess(view)),
+        _ => static_kind::assess(view).unwrap_or_else(|| conditions::assess(view)),
     }
 }
 

@@ -1,38 +1,38 @@
-//! The engine: keeps one cluster as the hub wants it, through the Kubernetes API.
+//! The engine: reconciles one cluster with the hub's desired state through the Kubernetes API.
 //!
-//! It is given the whole list of what should be ([`Engine::set_desired`]), watches what is, and closes the gap, one
-//! small loop per release: preflight → plan → apply → prune → health → report. It never knows of other clusters.
+//! It receives the complete desired state ([`Engine::set_desired`]), watches the actual state and reconciles the two in
+//! one loop per release: preflight → plan → apply → prune → health → report. It has no access to other clusters.
 //!
-//! What holds whatever happens:
-//! - nothing is written that is already so, also right after a restart (P26);
-//! - nothing is deleted but by recorded uid, and nothing because a read failed (P15, DESIGN 3.8);
-//! - nothing gives up: a failure is a stage with reason, attempt and next try (DESIGN 3.7);
-//! - there is no polling: watches wake the loops, clocks only while something is not settled.
+//! Invariants:
+//! - an object that already has the desired content is not written, not even after a restart (P26);
+//! - objects are deleted only by recorded uid, never because a read failed (P15);
+//! - failures are retried without limit; the stage shows reason, attempt and next retry;
+//! - no polling: watches wake the loops; timers run only while something is not settled.
 
 mod api;
+mod applied_release;
+mod desired_object;
 mod discovery;
 mod dry_run;
 mod engine;
 mod error;
 mod facts;
 pub mod health;
-mod managed;
+mod managed_fields;
+mod object_policy;
 mod observe;
 mod options;
-mod record;
+mod permissions;
 mod release;
-mod reports;
-mod rights;
-mod rules;
+mod report_queue;
 mod schema;
-mod wanted;
 
 pub use api::FIELD_MANAGER;
-pub use engine::{Engine, client};
+pub use applied_release::AppliedReleaseSummary;
+pub use desired_object::{HASH_ANNOTATION, IGNORE_HEALTH_ANNOTATION, RELEASE_LABEL, WORKLOAD_ANNOTATION};
+pub use engine::{Engine, build_client};
 pub use error::Error;
 pub use options::Options;
-pub use record::Recorded;
-pub use release::Desired;
-pub use reports::Reports;
-pub use schema::schema;
-pub use wanted::{HASH_ANNOTATION, IGNORE_HEALTH_ANNOTATION, RELEASE_LABEL, WORKLOAD_ANNOTATION};
+pub use release::ReleaseInput;
+pub use report_queue::ReportQueue;
+pub use schema::read_schema;

@@ -1,7 +1,7 @@
-//! What the engine sees of its cluster, kept by watches: never a list at rest, never a read to check.
+//! The actual state of the cluster, cached from watches: no polling, and no reads to verify the cache.
 //!
-//! One watch per kind in use over all objects with our label; namespaces, custom resource definitions and our own
-//! records as a whole; pods and replica sets of the namespaces in use, cut down to what a diagnosis needs.
+//! One watch per used kind over all objects with the release label; one each over namespaces, custom resource
+//! definitions and records; pods and replica sets of the used namespaces, reduced to what a diagnosis needs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,122 +11,127 @@ use domain::object::ObjectRef;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use crate::api::{Api, Resource};
-use crate::release::Slots;
+use crate::api::{ApiClient, ServedKind};
+use crate::release::ReleaseWorkers;
 
-pub(crate) mod cluster;
-mod follow;
-pub(crate) mod land;
-mod live;
-mod objects;
-mod pods;
+pub(crate) mod cluster_resources;
+pub(crate) mod cluster_state;
+mod live_object;
+mod object_cache;
+mod pod_cache;
+mod watcher;
 
-pub(crate) use cluster::Cluster;
-pub(crate) use land::{Land, NodeSeen};
-pub(crate) use live::Live;
-pub(crate) use objects::{Condition, Objects};
-pub(crate) use pods::Pods;
+pub(crate) use cluster_resources::{ClusterResources, NodeSummary};
+pub(crate) use cluster_state::ClusterState;
+pub(crate) use live_object::LiveObject;
+pub(crate) use object_cache::{CacheState, ObjectCache};
+pub(crate) use pod_cache::PodCache;
 
-/// Work that lives as long as the engine runs.
-pub(crate) type Background = mpsc::UnboundedSender<BoxFuture<'static, ()>>;
+/// Sender of tasks that run until the engine stops.
+pub(crate) type TaskSender = mpsc::UnboundedSender<BoxFuture<'static, ()>>;
 
-/// Everything seen.
-pub(crate) struct Observed {
-    api: Api,
-    background: Background,
-    slots: Arc<Slots>,
-    kinds: RwLock<HashMap<(String, String), Arc<Objects>>>,
-    /// Objects that are watched by name, with the release that asked.
-    singles: RwLock<HashMap<(ReleaseId, ObjectRef), Arc<Objects>>>,
-    /// Namespaces and definitions.
-    pub cluster: Arc<Cluster>,
-    /// Pods of the namespaces in use.
-    pub pods: Arc<Pods>,
+/// The observed state of the cluster.
+pub(crate) struct ObservedState {
+    api: ApiClient,
+    task_sender: TaskSender,
+    workers: Arc<ReleaseWorkers>,
+    kinds: RwLock<HashMap<(String, String), Arc<ObjectCache>>>,
+    /// Objects watched by name, with the requesting release.
+    single_objects: RwLock<HashMap<(ReleaseId, ObjectRef), Arc<ObjectCache>>>,
+    /// Namespaces, definitions and cluster resources.
+    pub cluster: Arc<ClusterState>,
+    /// Pods of the used namespaces.
+    pub pods: Arc<PodCache>,
 }
 
-impl Observed {
-    pub(crate) fn new(api: Api, background: Background, slots: Arc<Slots>) -> Self {
-        let pods = Arc::new(Pods::new(api.clone(), background.clone(), slots.clone()));
+impl ObservedState {
+    pub(crate) fn new(api: ApiClient, task_sender: TaskSender, workers: Arc<ReleaseWorkers>) -> Self {
+        let pods = Arc::new(PodCache::new(api.clone(), task_sender.clone(), workers.clone()));
         Self {
             api,
-            background,
-            slots,
+            task_sender,
+            workers,
             kinds: RwLock::default(),
-            singles: RwLock::default(),
+            single_objects: RwLock::default(),
             cluster: Arc::default(),
             pods,
         }
     }
 
-    /// The objects of a kind; begins to watch it when it is first asked for.
-    pub(crate) fn objects(&self, resource: &Resource) -> Arc<Objects> {
+    /// The objects of a kind. The first call starts its watch.
+    pub(crate) fn watch_kind(&self, resource: &ServedKind) -> Arc<ObjectCache> {
         let key = (resource.group.clone(), resource.kind.clone());
-        if let Some(known) = self.known(&key) {
+        if let Some(known) = self.find_served(&key) {
             return known;
         }
         let mut kinds = self.kinds.write().unwrap_or_else(PoisonError::into_inner);
         let objects = kinds.entry(key).or_insert_with(|| {
-            let objects = Arc::new(Objects::new(resource.clone()));
-            let watch = objects.clone().follow(self.api.clone(), self.slots.clone(), self.pods.clone());
-            // The engine has stopped when nobody takes this; then nobody needs the watch either.
-            let _ = self.background.send(Box::pin(watch));
+            let objects = Arc::new(ObjectCache::new(resource.clone()));
+            let watch = objects.clone().watch_kind(self.api.clone(), self.workers.clone(), self.pods.clone());
+            // Fails only after the engine has stopped; the watch is not needed then.
+            let _ = self.task_sender.send(Box::pin(watch));
             objects
         });
         objects.clone()
     }
 
-    /// One object by its name, whether or not it carries our label; watched from when it is first asked for.
-    pub(crate) fn single(&self, release: ReleaseId, resource: &Resource, object: &ObjectRef) -> Arc<Objects> {
+    /// One object by name, with or without the release label. The first call starts its watch.
+    pub(crate) fn watch_object(
+        &self,
+        release: ReleaseId,
+        resource: &ServedKind,
+        object: &ObjectRef,
+    ) -> Arc<ObjectCache> {
         let key = (release, object.clone());
-        let mut singles = self.singles.write().unwrap_or_else(PoisonError::into_inner);
+        let mut singles = self.single_objects.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = singles.get(&key)
-            && !matches!(known.condition(), Condition::NotServed)
+            && !matches!(known.state(), CacheState::NotServed)
         {
             return known.clone();
         }
-        let objects = Arc::new(Objects::single(resource.clone(), release));
-        let (seen, pods) = (objects.clone(), self.pods.clone());
-        let watch = seen.follow_one(self.api.clone(), self.slots.clone(), pods, object.clone());
-        let _ = self.background.send(Box::pin(watch));
+        let objects = Arc::new(ObjectCache::for_object(resource.clone(), release));
+        let (cache, pods) = (objects.clone(), self.pods.clone());
+        let watch = cache.watch_object(self.api.clone(), self.workers.clone(), pods, object.clone());
+        let _ = self.task_sender.send(Box::pin(watch));
         singles.insert(key, objects.clone());
         objects
     }
 
-    /// Ends the watches of single objects that this release does not need any more.
-    pub(crate) fn keep_singles(&self, release: ReleaseId, needed: impl Fn(&ObjectRef) -> bool) {
-        let mut singles = self.singles.write().unwrap_or_else(PoisonError::into_inner);
-        singles.retain(|(of, object), objects| {
-            let keep = *of != release || needed(object);
-            if !keep {
-                objects.end();
+    /// Stops the watches of single objects that this release no longer needs.
+    pub(crate) fn retain_single_objects(&self, release: ReleaseId, needed: impl Fn(&ObjectRef) -> bool) {
+        let mut singles = self.single_objects.write().unwrap_or_else(PoisonError::into_inner);
+        singles.retain(|(owner, object), objects| {
+            let is_needed = *owner != release || needed(object);
+            if !is_needed {
+                objects.stop();
             }
-            keep
+            is_needed
         });
     }
 
-    fn known(&self, key: &(String, String)) -> Option<Arc<Objects>> {
+    fn find_served(&self, key: &(String, String)) -> Option<Arc<ObjectCache>> {
         let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
         let objects = kinds.get(key)?;
-        // The watch of a kind ends when the cluster stops serving it; a new one begins when it does again.
-        (!matches!(objects.condition(), Condition::NotServed)).then(|| objects.clone())
+        // The watch of a kind ends when the kind is no longer served; a new watch replaces it.
+        (!matches!(objects.state(), CacheState::NotServed)).then(|| objects.clone())
     }
 
-    /// Forgets kinds whose watch has ended, so that they are watched anew when they are needed.
-    pub(crate) fn forget_ended(&self) {
+    /// Drops caches whose watch has ended, so that the next use starts a new watch.
+    pub(crate) fn remove_ended(&self) {
         let mut kinds = self.kinds.write().unwrap_or_else(PoisonError::into_inner);
-        kinds.retain(|_, objects| !matches!(objects.condition(), Condition::NotServed));
+        kinds.retain(|_, objects| !matches!(objects.state(), CacheState::NotServed));
     }
 
-    /// Everything seen that carries the label of this release.
-    pub(crate) fn labelled(&self, release: ReleaseId) -> Vec<(Resource, Arc<Live>)> {
+    /// All observed objects with the label of this release.
+    pub(crate) fn labelled_objects(&self, release: ReleaseId) -> Vec<(ServedKind, Arc<LiveObject>)> {
         let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
-        let of = |objects: &Arc<Objects>| {
+        let labelled = |objects: &Arc<ObjectCache>| {
             objects
-                .labelled(release)
+                .labelled_objects(release)
                 .into_iter()
-                .map(|live| (objects.resource.clone(), live))
+                .map(|live| (objects.kind.clone(), live))
                 .collect::<Vec<_>>()
         };
-        kinds.values().flat_map(of).collect()
+        kinds.values().flat_map(labelled).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! What whoever starts an engine decides: the clock, the limits, and how patient it is.
+//! Engine options: clock, limits and retry delays.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,32 +6,32 @@ use std::time::Duration;
 
 use domain::Timestamp;
 
-/// Settings of one engine. Durations between tries are fields, so tests need not wait for them.
+/// Options of one engine. Retry delays are fields so that tests can shorten them.
 #[derive(Clone)]
 pub struct Options {
-    /// The hub the agent serves, by its address: records carry its hash, so that two hubs on one cluster keep apart (S3-7).
+    /// Address of the agent's hub. Records carry its hash, which separates two hubs on one cluster (S3-7).
     pub hub: String,
-    /// The agent, as records name it (S3-8); for people.
+    /// Name of the agent in records (S3-8); informational.
     pub agent: String,
-    /// The agent's clock; used for what people read, never for waiting.
+    /// The agent's clock, for displayed times only; waits use the monotonic clock.
     pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// Whether ages of objects are measured by the API server's own clock, as its answers tell it (P10). Only a test that
-    /// moves the agent's clock to let objects age does without.
+    /// Whether object ages are measured with the API server's clock, taken from the `Date` header (P10). Only tests
+    /// that advance the agent's clock disable it.
     pub server_time: bool,
-    /// Most requests under way at once; the API server's own fairness is the limit beyond that.
+    /// Max concurrent requests; API priority and fairness limits them further.
     pub concurrency: usize,
-    /// How long one request may take.
+    /// Deadline of one request.
     pub request_deadline: Duration,
-    /// First delay before a failed step is tried again; doubles up to [`Options::retry_max`], ±20 %.
+    /// First delay before a failed step is retried; doubles up to [`Options::retry_max_delay`], ±20 %.
     pub retry_first: Duration,
-    /// Longest delay between tries; also the delay after a refusal that only a person can clear.
+    /// Longest delay between retries; also the delay after an error that needs a change by an operator.
     pub retry_max: Duration,
-    /// First pause between two repairs of the same object; triples up to [`Options::retry_max`] (P13).
+    /// Back-off after the first self-heal of an object; triples once, then [`Options::retry_max_delay`] applies (P13).
     pub heal_first: Duration,
 }
 
 impl Options {
-    /// The defaults of `product.md` F.6, with this clock.
+    /// Default options with this clock.
     pub fn new(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self {
             hub: String::new(),

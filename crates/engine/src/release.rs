@@ -1,7 +1,7 @@
-//! One release on this cluster: a small loop of its own, so that no release waits for another (P12).
+//! Reconciliation of one release, in a task of its own so that releases do not block each other (P12).
 //!
-//! The loop takes no input. Whatever woke it, it looks at the whole of what is wanted and what is seen, and does the
-//! ordered steps: preflight → plan → apply → prune → health → report, or remove. Each step is a file.
+//! The loop is level-triggered: every pass compares the complete desired and observed state and runs the ordered steps
+//! preflight → plan → apply → prune → health → report, or remove. Each step is a file.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,206 +10,215 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use domain::ReleaseId;
 use domain::bundle::Bundle;
 use domain::release::StageState;
-use domain::report::{Goal, Want};
+use domain::report::{DesiredPhase, DesiredRelease};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::Options;
-use crate::api::Api;
+use crate::api::ApiClient;
+use crate::applied_release::AppliedReleases;
+use crate::desired_object::PreparedBundle;
 use crate::discovery::Discovery;
-use crate::observe::Observed;
-use crate::record::Records;
-use crate::reports::Reports;
-use crate::rights::Rights;
-use crate::schema::Structure;
-use crate::wanted::Prepared;
+use crate::observe::ObservedState;
+use crate::permissions::PermissionCache;
+use crate::report_queue::ReportQueue;
+use crate::schema::SchemaReader;
 
 mod apply;
-mod behind;
-mod conclude;
 mod drift;
 mod expire;
-mod memory;
-mod pass;
-mod plan;
+mod hub_behind;
+mod object_action;
 mod preflight;
 mod prune;
+mod reconcile_state;
+mod reconciliation;
 mod remove;
+mod report;
 mod retry;
-mod serve;
 mod status;
+mod worker;
 
-pub(crate) use apply::identical;
-pub(crate) use plan::{Asked, has_completed};
-pub(crate) use preflight::defined;
-pub(crate) use serve::serve;
+pub(crate) use apply::check_identical;
+pub(crate) use object_action::{ObjectInput, is_job_complete};
+pub(crate) use preflight::defined_kinds;
+pub(crate) use worker::run_worker;
 
-/// What the hub wants, with bundles at hand.
+/// A desired release with its bundle.
 #[derive(Debug, Clone)]
-pub struct Desired {
-    /// What is wanted.
-    pub want: Want,
-    /// The bundle of [`Goal::Present`]; `None` while it is not pulled. It may also be left out once the engine has it:
-    /// the engine keeps what it was given for the same digest.
+pub struct ReleaseInput {
+    /// The desired release.
+    pub desired: DesiredRelease,
+    /// The bundle of [`DesiredPhase::Present`]; `None` until it is pulled. May be omitted if the engine already has the
+    /// bundle of this digest.
     pub bundle: Option<Arc<Bundle>>,
-    /// How far the pull is, as the agent knows it.
-    pub pulled: StageState,
+    /// State of the pull stage, from the agent.
+    pub pull_stage: StageState,
 }
 
-/// What one release should do now.
+/// The input of the reconciliation of one release.
 #[derive(Debug)]
-pub(crate) struct Order {
-    pub want: Want,
-    pub prepared: Option<Arc<Prepared>>,
-    pub pulled: StageState,
-    /// When it came.
-    pub came: Instant,
+pub(crate) struct ReconcileRequest {
+    pub desired: DesiredRelease,
+    pub prepared: Option<Arc<PreparedBundle>>,
+    pub pull_stage: StageState,
+    /// When it was received.
+    pub received_at: Instant,
 }
 
-/// The place where orders for one release are left and its loop is woken.
-pub(crate) struct Slot {
+/// The latest request of one release and the signal that wakes its loop.
+pub(crate) struct ReleaseWorker {
     pub id: ReleaseId,
-    order: Mutex<Option<Arc<Order>>>,
-    /// Grows with every new order, so that a pass under way sees that it is outdated.
-    turn: AtomicU64,
-    /// Whether it waits for a kind or a namespace to appear.
-    waiting: AtomicBool,
-    pub woken: Notify,
+    request: Mutex<Option<Arc<ReconcileRequest>>>,
+    /// Incremented with every new request; a running pass detects with it that it is outdated.
+    request_version: AtomicU64,
+    /// Whether it waits for a kind or namespace to be created.
+    waits_for_dependency: AtomicBool,
+    pub wakeup: Notify,
 }
 
-impl Slot {
-    fn new(id: ReleaseId, order: Order) -> Self {
+impl ReleaseWorker {
+    fn new(id: ReleaseId, request: ReconcileRequest) -> Self {
         Self {
             id,
-            order: Mutex::new(Some(Arc::new(order))),
-            turn: AtomicU64::new(0),
-            waiting: AtomicBool::new(false),
-            woken: Notify::new(),
+            request: Mutex::new(Some(Arc::new(request))),
+            request_version: AtomicU64::new(0),
+            waits_for_dependency: AtomicBool::new(false),
+            wakeup: Notify::new(),
         }
     }
 
-    /// The latest order; `None` once the release is no business of ours any more.
-    pub(crate) fn order(&self) -> Option<Arc<Order>> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The latest request; `None` once the release is missing from the desired state.
+    pub(crate) fn request(&self) -> Option<Arc<ReconcileRequest>> {
+        self.request.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn turn(&self) -> u64 {
-        self.turn.load(Ordering::Acquire)
+    pub(crate) fn request_version(&self) -> u64 {
+        self.request_version.load(Ordering::Acquire)
     }
 
-    pub(crate) fn set_waiting(&self, waiting: bool) {
-        self.waiting.store(waiting, Ordering::Release);
+    pub(crate) fn set_waits_for_dependency(&self, waiting: bool) {
+        self.waits_for_dependency.store(waiting, Ordering::Release);
     }
 
-    fn set_order(&self, order: Option<Order>) {
-        *self.order.lock().unwrap_or_else(PoisonError::into_inner) = order.map(Arc::new);
-        self.turn.fetch_add(1, Ordering::AcqRel);
-        self.woken.notify_one();
+    fn set_request(&self, request: Option<ReconcileRequest>) {
+        *self.request.lock().unwrap_or_else(PoisonError::into_inner) = request.map(Arc::new);
+        self.request_version.fetch_add(1, Ordering::AcqRel);
+        self.wakeup.notify_one();
     }
 }
 
-/// All releases of the engine.
+/// The workers of all releases.
 #[derive(Default)]
-pub(crate) struct Slots(RwLock<HashMap<ReleaseId, Arc<Slot>>>);
+pub(crate) struct ReleaseWorkers(RwLock<HashMap<ReleaseId, Arc<ReleaseWorker>>>);
 
-impl Slots {
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<ReleaseId, Arc<Slot>>> {
+impl ReleaseWorkers {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<ReleaseId, Arc<ReleaseWorker>>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes one release, if there is one.
+    /// Wakes one release, if it exists.
     pub(crate) fn wake(&self, release: Option<ReleaseId>) {
-        if let Some(slot) = release.and_then(|release| self.read().get(&release).cloned()) {
-            slot.woken.notify_one();
+        if let Some(worker) = release.and_then(|release| self.read().get(&release).cloned()) {
+            worker.wakeup.notify_one();
         }
     }
 
-    /// Wakes all.
+    /// Wakes all releases.
     pub(crate) fn wake_all(&self) {
-        self.read().values().for_each(|slot| slot.woken.notify_one());
+        self.read().values().for_each(|worker| worker.wakeup.notify_one());
     }
 
-    /// Wakes those that wait for a kind or a namespace.
+    /// Wakes the releases that wait for a kind or namespace.
     pub(crate) fn wake_waiting(&self) {
         self.read()
             .values()
-            .filter(|slot| slot.waiting.load(Ordering::Acquire))
-            .for_each(|slot| slot.woken.notify_one());
+            .filter(|worker| worker.waits_for_dependency.load(Ordering::Acquire))
+            .for_each(|worker| worker.wakeup.notify_one());
     }
 
-    /// Whether the hub wants this release to be present.
-    pub(crate) fn is_wanted(&self, release: ReleaseId) -> bool {
-        let order = self.read().get(&release).and_then(|slot| slot.order());
-        order.is_some_and(|order| matches!(order.want.goal, Goal::Present { .. }))
+    /// Whether the desired phase of this release is present.
+    pub(crate) fn is_desired(&self, release: ReleaseId) -> bool {
+        let request = self.read().get(&release).and_then(|worker| worker.request());
+        request.is_some_and(|request| matches!(request.desired.phase, DesiredPhase::Present { .. }))
     }
 
-    /// Whether the engine holds the bundle that this release should run.
-    pub(crate) fn holds(&self, release: ReleaseId, digest: &domain::Digest) -> bool {
-        let order = self.read().get(&release).and_then(|slot| slot.order());
-        order.and_then(|order| order.prepared.clone()).is_some_and(|prepared| prepared.digest == *digest)
+    /// Whether the engine has the bundle with this digest for this release.
+    pub(crate) fn has_bundle(&self, release: ReleaseId, digest: &domain::Digest) -> bool {
+        let request = self.read().get(&release).and_then(|worker| worker.request());
+        request
+            .and_then(|request| request.prepared.clone())
+            .is_some_and(|prepared| prepared.digest == *digest)
     }
 
-    /// Takes the whole list of orders; returns the slots that are new.
-    pub(crate) fn set(&self, all: Vec<Desired>) -> Vec<Arc<Slot>> {
-        let mut slots = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let mut rest = std::mem::take(&mut *slots);
-        let mut fresh = Vec::new();
+    /// Replaces the desired state; returns the new workers, whose loops have to be started.
+    pub(crate) fn replace_inputs(&self, all: Vec<ReleaseInput>) -> Vec<Arc<ReleaseWorker>> {
+        let mut workers = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut previous = std::mem::take(&mut *workers);
+        let mut created = Vec::new();
         for desired in all {
-            let id = desired.want.release;
-            let slot = match rest.remove(&id) {
-                Some(slot) => {
-                    slot.renew(desired);
-                    slot
+            let id = desired.desired.release;
+            let worker = match previous.remove(&id) {
+                Some(worker) => {
+                    worker.update_input(desired);
+                    worker
                 }
                 None => {
-                    let slot = Arc::new(Slot::new(id, order(desired, None)));
-                    fresh.push(slot.clone());
-                    slot
+                    let worker = Arc::new(ReleaseWorker::new(id, build_request(desired, None)));
+                    created.push(worker.clone());
+                    worker
                 }
             };
-            slots.insert(id, slot);
+            workers.insert(id, worker);
         }
-        rest.into_values().for_each(|slot| slot.set_order(None));
-        fresh
+        previous.into_values().for_each(|worker| worker.set_request(None));
+        created
     }
 }
 
-impl Slot {
-    /// Takes a new order, if it is one.
-    fn renew(&self, desired: Desired) {
-        let old = self.order();
-        let held = old.as_ref().and_then(|order| order.prepared.clone());
-        let same = old.as_ref().is_some_and(|old| {
-            old.want == desired.want
-                && old.pulled == desired.pulled
+impl ReleaseWorker {
+    /// Sets a new request if it differs from the current one.
+    fn update_input(&self, desired: ReleaseInput) {
+        let old = self.request();
+        let prepared = old.as_ref().and_then(|request| request.prepared.clone());
+        let is_same = old.as_ref().is_some_and(|old| {
+            old.desired == desired.desired
+                && old.pull_stage == desired.pull_stage
                 && (old.prepared.is_some() || desired.bundle.is_none())
         });
-        if !same {
-            self.set_order(Some(order(desired, held)));
+        if !is_same {
+            self.set_request(Some(build_request(desired, prepared)));
         }
     }
 }
 
-fn order(desired: Desired, held: Option<Arc<Prepared>>) -> Order {
-    let prepared = match &desired.want.goal {
-        Goal::Present { bundle: digest, .. } => held.filter(|held| held.digest == *digest).or_else(|| {
-            let bundle = desired.bundle.as_ref()?;
-            Some(Arc::new(Prepared::new(&desired.want, digest.clone(), bundle)))
-        }),
-        Goal::Absent { .. } => None,
+fn build_request(desired: ReleaseInput, previous: Option<Arc<PreparedBundle>>) -> ReconcileRequest {
+    let prepared = match &desired.desired.phase {
+        DesiredPhase::Present { bundle: digest, .. } => {
+            previous.filter(|old| old.digest == *digest).or_else(|| {
+                let bundle = desired.bundle.as_ref()?;
+                Some(Arc::new(PreparedBundle::new(&desired.desired, digest.clone(), bundle)))
+            })
+        }
+        DesiredPhase::Absent { .. } => None,
     };
-    Order { want: desired.want, prepared, pulled: desired.pulled, came: Instant::now() }
+    ReconcileRequest {
+        desired: desired.desired,
+        prepared,
+        pull_stage: desired.pull_stage,
+        received_at: Instant::now(),
+    }
 }
 
-/// What every pass of every release works with.
-pub(crate) struct Context {
-    pub api: Api,
+/// Shared parts of the engine.
+pub(crate) struct EngineContext {
+    pub api: ApiClient,
     pub options: Options,
     pub discovery: Arc<Discovery>,
-    pub observed: Observed,
-    pub records: Arc<Records>,
-    pub slots: Arc<Slots>,
-    pub reports: Reports,
-    pub rights: Rights,
-    pub structure: Structure,
+    pub observed: ObservedState,
+    pub applied_releases: Arc<AppliedReleases>,
+    pub workers: Arc<ReleaseWorkers>,
+    pub reports: ReportQueue,
+    pub permissions: PermissionCache,
+    pub schema_reader: SchemaReader,
 }

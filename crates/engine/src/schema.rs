@@ -1,119 +1,125 @@
-//! What the API server says of the structure of its kinds (G403), as the hub is told it: in the written form of
-//! [`domain::schema`].
+//! The schema of the served kinds (G403), in the serialized form of [`domain::schema`].
 //!
-//! Nothing waits for it. It is read a while after the start and after definitions changed, and only if the server's own
-//! index of it says that it is another one by now.
+//! No other task waits for it. It is read with a delay after the start and after definitions changed, and only if the
+//! server's OpenAPI index changed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::Digest;
-use domain::cluster::facts::minor_version;
-use domain::schema::{Documents, Schema, Written};
+use domain::cluster::facts::parse_minor_version;
+use domain::schema::{EncodedSchema, OpenApiDocuments, Schema};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
-use crate::api::Api;
+use crate::api::ApiClient;
 use crate::error::Error;
 
 const INDEX: &str = "/openapi/v3";
-/// The start belongs to what should be on the cluster; and a server takes a moment to describe a kind that is new.
-const LATER: Duration = Duration::from_secs(2);
-/// So long a slow server may take to describe a new kind.
-const AGAIN: Duration = Duration::from_secs(15);
-/// Longest document that is read, in bytes: many times Kubernetes' own longest.
+/// First delay: reconciliation comes first, and a server needs time to publish a new kind.
+const FIRST_DELAY: Duration = Duration::from_secs(2);
+/// Second delay, for servers that publish a new kind late.
+const SECOND_DELAY: Duration = Duration::from_secs(15);
+/// Largest document that is parsed, in bytes: several times the largest of Kubernetes itself.
 const DOCUMENT_MAX: usize = 32 << 20;
 
-/// The latest reading.
+/// Reads and caches the schema of the served kinds.
 #[derive(Default)]
-pub(crate) struct Structure {
-    latest: watch::Sender<Option<Arc<Written>>>,
-    /// Digest of the index that it was read by.
+pub(crate) struct SchemaReader {
+    latest: watch::Sender<Option<Arc<EncodedSchema>>>,
+    /// Digest of the index of that schema; `None` if a document was missing.
     index: Mutex<Option<Digest>>,
     stale: Notify,
 }
 
-impl Structure {
-    /// The latest reading, and the next ones.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<Arc<Written>>> {
+impl SchemaReader {
+    /// The latest schema, and every change of it.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Option<Arc<EncodedSchema>>> {
         self.latest.subscribe()
     }
 
-    /// The kinds of the cluster may have changed.
-    pub(crate) fn look_again(&self) {
+    /// Requests another read, because the kinds may have changed.
+    pub(crate) fn mark_stale(&self) {
         self.stale.notify_one();
     }
 
-    /// Keeps the reading fresh, for ever.
-    pub(crate) async fn follow(&self, api: &Api) {
+    /// Reads the schema whenever it may have changed. Never returns.
+    pub(crate) async fn run(&self, api: &ApiClient) {
         loop {
-            for wait in [LATER, AGAIN] {
+            for wait in [FIRST_DELAY, SECOND_DELAY] {
                 tokio::time::sleep(wait).await;
                 if let Err(error) = self.refresh(api).await {
-                    tracing::debug!(reason = error.label(), "the structure of the kinds could not be read");
+                    tracing::debug!(
+                        reason = error.label(),
+                        "the schema of the served kinds could not be read; the last known schema stays in use"
+                    );
                 }
             }
             self.stale.notified().await;
         }
     }
 
-    async fn refresh(&self, api: &Api) -> Result<(), Error> {
+    async fn refresh(&self, api: &ApiClient) -> Result<(), Error> {
         let index = match api.get(INDEX).await {
-            // A server from before 1.24 does not describe itself so.
+            // Kubernetes before 1.24 publishes no OpenAPI v3 documents.
             Err(Error::NotFound(_) | Error::ApiMissing(_)) => return Ok(()),
             other => other?,
         };
-        let digest = Digest::of(index.to_string().as_bytes());
+        let digest = Digest::compute(index.to_string().as_bytes());
         if *self.index.lock().unwrap_or_else(PoisonError::into_inner) == Some(digest.clone()) {
             return Ok(());
         }
-        let (written, whole) = read(api, &index).await?;
-        let seen = whole.then_some(digest);
-        *self.index.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        let (written, is_complete) = read_documents(api, &index).await?;
+        *self.index.lock().unwrap_or_else(PoisonError::into_inner) = is_complete.then_some(digest);
         self.latest.send_if_modified(|latest| {
-            let other = latest.as_ref().is_none_or(|latest| latest.digest != written.digest);
-            if other {
+            let is_changed = latest.as_ref().is_none_or(|latest| latest.digest != written.digest);
+            if is_changed {
                 *latest = Some(Arc::new(written));
             }
-            other
+            is_changed
         });
         Ok(())
     }
 }
 
-/// What this API server says of its kinds now.
+/// Reads the current schema of an API server.
 ///
 /// # Errors
-/// It can't be read, or says something else.
-pub async fn schema(client: kube::Client, options: &crate::Options) -> Result<Written, Error> {
-    let api = Api::new(client, options);
+/// A request failed, or a response is not valid.
+pub async fn read_schema(client: kube::Client, options: &crate::Options) -> Result<EncodedSchema, Error> {
+    let api = ApiClient::new(client, options);
     let index = api.get(INDEX).await?;
-    Ok(read(&api, &index).await?.0)
+    Ok(read_documents(&api, &index).await?.0)
 }
 
-/// The documents that an index lists, and whether all could be read: an extension server that is down hides its own
-/// kinds, of which nothing is known then.
-async fn read(api: &Api, index: &Value) -> Result<(Written, bool), Error> {
+/// Reads the documents of an index; `false` if one is missing: the kinds of an unavailable extension server are
+/// unknown.
+async fn read_documents(api: &ApiClient, index: &Value) -> Result<(EncodedSchema, bool), Error> {
     let version = api.get("/version").await?;
-    let minor = minor_version(version["gitVersion"].as_str().unwrap_or_default()).unwrap_or_default();
-    let mut documents = Documents::default();
-    let mut whole = true;
+    let minor = parse_minor_version(version["gitVersion"].as_str().unwrap_or_default()).unwrap_or_default();
+    let mut documents = OpenApiDocuments::default();
+    let mut is_complete = true;
     for (path, entry) in index["paths"].as_object().into_iter().flatten() {
-        let of_a_version = path == "api/v1" || path.matches('/').count() == 2 && path.starts_with("apis/");
+        let is_group_version =
+            path == "api/v1" || path.matches('/').count() == 2 && path.starts_with("apis/");
         let address = entry["serverRelativeURL"].as_str().unwrap_or_default();
-        if !of_a_version || !address.starts_with(INDEX) {
+        if !is_group_version || !address.starts_with(INDEX) {
             continue;
         }
-        let bytes = match api.bytes(address).await {
+        let bytes = match api.get_bytes(address).await {
             Ok(bytes) => bytes,
-            Err(error) if error.is_silence() => return Err(error),
+            Err(error) if error.is_unreachable() => return Err(error),
             Err(_) => {
-                whole = false;
+                is_complete = false;
                 continue;
             }
         };
         if bytes.len() > DOCUMENT_MAX {
-            tracing::debug!(path, bytes = bytes.len(), "a description of kinds is too long; it is left out");
+            tracing::debug!(
+                path,
+                bytes = bytes.len(),
+                "an OpenAPI document exceeds the size limit and is skipped"
+            );
             continue;
         }
         let added = tokio::task::spawn_blocking(move || {
@@ -123,11 +129,11 @@ async fn read(api: &Api, index: &Value) -> Result<(Written, bool), Error> {
         let (all, added) = added.await.map_err(|error| Error::Unreadable(error.to_string()))?;
         documents = all;
         if let Err(error) = added {
-            tracing::debug!(path, %error, "a description of kinds can't be read; it is left out");
+            tracing::debug!(path, %error, "an OpenAPI document can't be parsed and is skipped");
         }
     }
     let written = tokio::task::spawn_blocking(move || {
-        Written::new(Schema::from_openapi(minor, &documents).write_short())
+        EncodedSchema::new(Schema::from_openapi(minor, &documents).to_bounded_json())
     });
-    Ok((written.await.map_err(|error| Error::Unreadable(error.to_string()))?, whole))
+    Ok((written.await.map_err(|error| Error::Unreadable(error.to_string()))?, is_complete))
 }

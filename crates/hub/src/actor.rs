@@ -1,56 +1,56 @@
-//! Who does something.
+//! The actor of a request.
 
 use domain::UserId;
 
-/// Who does something, and how they proved it.
+/// Who performs an action, and how they were authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Actor {
-    /// The name people read in events and history.
+    /// The name shown in events and history.
     pub name: String,
-    /// How they are known.
+    /// How they were authenticated.
     pub kind: ActorKind,
-    /// The request this is about, if the client gave it a key: its answer is stored with what it did (P2).
-    pub request: Option<RequestKey>,
+    /// The request's key, if the client sent one: the response is stored in the same transaction (P2).
+    pub request_key: Option<RequestKey>,
 }
 
-/// A client's own name for a request, so that it may be sent again.
+/// A client's idempotency key for a request, so that it can be repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestKey {
     /// The `Idempotency-Key`.
     pub key: String,
-    /// Hash of method, path and body: another request under the same key is a mistake of the client.
+    /// Hash of method, path and body: another request with the same key is a client error.
     pub request_hash: String,
 }
 
-/// How an actor is known.
+/// How an actor was authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActorKind {
     /// A person signed in to the console.
     Session(UserId),
-    /// Somebody with a person's API token.
+    /// A client with a user's API token.
     Token(UserId),
     /// Flotilla itself.
     System,
 }
 
 impl Actor {
-    /// Flotilla itself.
+    /// The actor of Flotilla's own actions.
     pub fn system() -> Self {
-        Self { name: "flotilla".to_owned(), kind: ActorKind::System, request: None }
+        Self { name: "flotilla".to_owned(), kind: ActorKind::System, request_key: None }
     }
 
-    /// Somebody known in this way.
+    /// An actor without a request key.
     pub fn new(name: impl Into<String>, kind: ActorKind) -> Self {
-        Self { name: name.into(), kind, request: None }
+        Self { name: name.into(), kind, request_key: None }
     }
 
-    /// The same actor, asking under this key.
+    /// The same actor with this request key.
     #[must_use]
-    pub fn asking(self, request: RequestKey) -> Self {
-        Self { request: Some(request), ..self }
+    pub fn with_request_key(self, request: RequestKey) -> Self {
+        Self { request_key: Some(request), ..self }
     }
 
-    /// The user behind it, if a person is.
+    /// The user, unless the actor is the system.
     pub fn user(&self) -> Option<UserId> {
         match self.kind {
             ActorKind::Session(user) | ActorKind::Token(user) => Some(user),

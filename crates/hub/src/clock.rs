@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use domain::Timestamp;
 
-/// A difference that is let be, in milliseconds: smaller ones are made by the way there and back.
-const LET_BE: i64 = 1_000;
+/// Differences up to this are ignored, in milliseconds: the round trip to the database causes them.
+const TOLERANCE_MILLIS: i64 = 1_000;
 
-/// Tells the time. Cheap to clone; all clones tell the same.
+/// A source of the current time. Cheap to clone; all clones share one offset.
 #[derive(Clone)]
 pub struct Clock {
-    tell: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// How far it was set, in milliseconds.
-    set: Arc<AtomicI64>,
+    source: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// Offset added to the source, in milliseconds.
+    offset_millis: Arc<AtomicI64>,
 }
 
 impl Clock {
@@ -27,21 +27,21 @@ impl Clock {
         })
     }
 
-    /// A clock of one's own.
+    /// A clock with this source.
     pub fn from_fn(tell: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self { tell: Arc::new(tell), set: Arc::default() }
+        Self { source: Arc::new(tell), offset_millis: Arc::default() }
     }
 
-    /// Now.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
-        (self.tell)().plus_millis(self.set.load(Relaxed))
+        (self.source)().plus_millis(self.offset_millis.load(Relaxed))
     }
 
-    /// Sets it by another clock: servers that share a database all go by that one's, so that theirs may differ (P10).
-    pub(crate) fn set_by(&self, other: Timestamp) {
+    /// Adjusts the offset to another clock. Servers that share a database all follow the database's clock, so their own may differ (P10).
+    pub(crate) fn adjust_to(&self, other: Timestamp) {
         let off = other.millis().saturating_sub(self.now().millis());
-        if off.abs() > LET_BE {
-            self.set.fetch_add(off, Relaxed);
+        if off.abs() > TOLERANCE_MILLIS {
+            self.offset_millis.fetch_add(off, Relaxed);
         }
     }
 }

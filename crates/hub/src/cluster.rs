@@ -11,16 +11,16 @@ mod heartbeat;
 mod register;
 mod view;
 
-/// What it takes to register a cluster.
+/// A cluster to register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCluster {
     /// Its name.
     pub name: String,
     /// How it is served.
     pub kind: ClusterKind,
-    /// Labels it begins with; a cluster that is there already keeps its own.
+    /// Initial labels; an already registered cluster keeps its own.
     pub labels: Labels,
-    /// How long it may be silent before it counts as late, in seconds.
+    /// The lease: without a heartbeat for longer than this the cluster is late, in seconds.
     pub lease_seconds: u32,
 }
 
@@ -31,14 +31,14 @@ impl NewCluster {
     }
 }
 
-/// What an edit of a cluster changes; parts left out stay.
+/// An edit of a cluster; omitted fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterEdit {
     /// Labels to set; `None` as a value removes the label.
     pub labels: BTreeMap<String, Option<String>>,
-    /// All its taints.
+    /// Replaces all taints.
     pub taints: Option<Vec<Taint>>,
-    /// Whether it takes new workloads.
+    /// Whether new workloads may be placed on it.
     pub schedulable: Option<bool>,
 }

@@ -1,85 +1,85 @@
-//! Why the hub says no. One enum for every surface; `server` and `app` each map it in one file.
+//! Errors of verbs and queries. One enum for REST, console and agents; `open_server` and `app` each map it in one file.
 
 use domain::Finding;
-use domain::can::WhyNot;
+use domain::actions::ActionUnavailable;
 
-/// Why a verb or query gave nothing.
+/// Why a verb or query failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The input is wrong; every finding says where and what to do.
+    /// The input is invalid; every finding has a location and a hint.
     #[error("{}", summary(.0))]
     Invalid(Vec<Finding>),
-    /// There is no such thing (or the actor may not see it, which must read the same).
+    /// No such object, or the actor may not see it: both must look the same.
     #[error("There is no {what} {name:?}.")]
     NotFound {
         /// The noun: workload, cluster, override …
         what: &'static str,
-        /// The name asked for.
+        /// The requested name.
         name: String,
     },
-    /// Something with this name is there already.
+    /// An object with this name exists.
     #[error("{0}")]
-    Exists(String),
-    /// The name is somebody's already, and whose (G102).
+    AlreadyExists(String),
+    /// The workload name is in use; the finding names its owner (G102).
     #[error("{} {}", .0.message, .0.hint)]
-    Taken(Box<Finding>),
-    /// Somebody changed it in between: the `ETag` is an older one.
-    #[error("This was changed meanwhile (now revision {current}). Read it again and repeat your change.")]
-    Changed {
-        /// The revision it has now.
+    NameTaken(Box<Finding>),
+    /// The object was changed since it was read: the `ETag` is an older one.
+    #[error("This was changed in the meantime (now revision {current}). Reload it and repeat your change.")]
+    RevisionConflict {
+        /// The current revision.
         current: i64,
     },
-    /// What the person saw before publishing is not what would be published now.
+    /// The plan that was reviewed differs from what would be published now.
     #[error("{0}")]
     PlanStale(String),
-    /// So much would go that the number has to be given with the request (G505).
+    /// So many clusters would lose the workload that the request has to confirm the number (G505).
     #[error("{} {}", .0.message, .0.hint)]
-    Unconfirmed(Box<Finding>),
-    /// Not now, and why.
+    ConfirmationRequired(Box<Finding>),
+    /// The current state does not allow it; the reason says why.
     #[error(transparent)]
-    NotNow(#[from] WhyNot),
-    /// The same idempotency key came with another request.
-    #[error("This Idempotency-Key was used for another request. Make a new key for a new request.")]
-    KeyReused,
-    /// Nobody is signed in, or the credential is not valid.
+    FailedPrecondition(#[from] ActionUnavailable),
+    /// The idempotency key was used with another request.
+    #[error("This Idempotency-Key was used for another request. Use a new key for each new request.")]
+    IdempotencyKeyReused,
+    /// No credential, or not a valid one.
     #[error("{0}")]
     Unauthenticated(&'static str),
-    /// The database can't be written or read now; nothing was stored.
+    /// The database can't be read or written now; nothing was stored.
     #[error("The database does not answer; nothing was stored. Try again in a moment.")]
-    Busy(#[source] store::Error),
-    /// Our fault.
+    DatabaseUnavailable(#[source] store::Error),
+    /// An internal error.
     #[error("Something went wrong inside Flotilla; the log has the details.")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// There is no such thing.
+    /// An [`Error::NotFound`].
     pub fn not_found(what: &'static str, name: impl Into<String>) -> Self {
         Self::NotFound { what, name: name.into() }
     }
 
     /// The label of this error in metrics and logs.
-    pub const fn label(&self) -> &'static str {
+    pub const fn code(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "Invalid",
             Self::NotFound { .. } => "NotFound",
-            Self::Exists(_) | Self::Taken(_) => "Exists",
-            Self::Changed { .. } => "Changed",
+            Self::AlreadyExists(_) | Self::NameTaken(_) => "Exists",
+            Self::RevisionConflict { .. } => "Changed",
             Self::PlanStale(_) => "PlanStale",
-            Self::Unconfirmed(_) => "ConfirmationNeeded",
-            Self::NotNow(_) => "NotNow",
-            Self::KeyReused => "KeyReused",
+            Self::ConfirmationRequired(_) => "ConfirmationNeeded",
+            Self::FailedPrecondition(_) => "NotNow",
+            Self::IdempotencyKeyReused => "KeyReused",
             Self::Unauthenticated(_) => "Unauthenticated",
-            Self::Busy(_) => "Busy",
+            Self::DatabaseUnavailable(_) => "Busy",
             Self::Internal(_) => "Internal",
         }
     }
 
-    /// The findings, when the input is wrong.
+    /// The findings, if the error has any.
     pub fn findings(&self) -> &[Finding] {
         match self {
             Self::Invalid(findings) => findings,
-            Self::Taken(finding) | Self::Unconfirmed(finding) => std::slice::from_ref(finding),
+            Self::NameTaken(finding) | Self::ConfirmationRequired(finding) => std::slice::from_ref(finding),
             _ => &[],
         }
     }
@@ -96,12 +96,14 @@ fn summary(findings: &[Finding]) -> String {
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {
-            store::Error::Busy => Self::Busy(error),
-            store::Error::Query(why) => {
-                Self::Invalid(vec![Finding::error("Query", why, "Begin again with the first page.")])
+            store::Error::Busy => Self::DatabaseUnavailable(error),
+            store::Error::InvalidQuery(why) => {
+                Self::Invalid(vec![Finding::error("Query", why, "Start again from the first page.")])
             }
-            store::Error::Unique { ref what } => Self::Exists(format!("This {what} is there already.")),
-            ours => Self::Internal(Box::new(ours)),
+            store::Error::AlreadyExists { ref what } => {
+                Self::AlreadyExists(format!("This {what} already exists."))
+            }
+            other => Self::Internal(Box::new(other)),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Places where a test may kill the process, to prove that nothing is lost (P1).
+//! Points where a test aborts the process, to prove that nothing is lost (P1).
 //!
-//! Only debug builds have them: `FLOTILLA_FAILPOINT=publish.after_commit` aborts the process when it passes there, as
-//! `kill -9` would. A release build compiles to nothing.
+//! Debug builds only: `FLOTILLA_FAILPOINT=publish.after_commit` aborts the process at that point, as `kill -9` would. In a
+//! release build the function is empty.
 
-/// Aborts the process here if `FLOTILLA_FAILPOINT` names this place. The places are listed in [`FAILPOINTS`].
+/// Aborts the process if `FLOTILLA_FAILPOINT` is this name, one of [`FAILPOINTS`].
 pub fn failpoint(name: &str) {
     #[cfg(debug_assertions)]
     {
@@ -17,7 +17,7 @@ pub fn failpoint(name: &str) {
     let _ = name;
 }
 
-/// Every place between the call to publish and the stored confirmation of the last cluster.
+/// Every point between the call to publish and the stored report of the last cluster.
 pub const FAILPOINTS: [&str; 13] = [
     "publish.before_commit",
     "publish.after_commit",
@@ -28,7 +28,7 @@ pub const FAILPOINTS: [&str; 13] = [
     "rollouts.claimed",
     "rollouts.before_settle",
     "rollouts.after_commit",
-    "wants.served",
+    "desired_state.served",
     "bundle.served",
     "report.before_commit",
     "report.after_commit",

@@ -1,85 +1,87 @@
-//! Verbs and queries on cluster groups (S1-1, S1-2): named sets that placements and overrides ask for.
+//! Verbs and queries on cluster groups (S1-1, S1-2): named sets that placements and overrides reference.
 
 use domain::event::{EventKind, NewEvent};
 use domain::page::ListQuery;
 use domain::placement::{ClusterGroup, GroupView};
-use domain::{Finding, can, name};
+use domain::{Finding, actions, name};
 
-use crate::hub::Done;
+use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
-/// Static members of one group at most.
+/// Maximum static members of one group.
 const MEMBERS_MAX: usize = 10_000;
 
 impl Hub {
     /// All groups, by name.
-    pub async fn group_list(&self) -> Result<Vec<ClusterGroup>, Error> {
+    pub async fn list_groups(&self) -> Result<Vec<ClusterGroup>, Error> {
         let mut tx = self.read().await?;
-        Ok(store::group::all(&mut tx).await?)
+        Ok(store::group::list(&mut tx).await?)
     }
 
     /// One group.
-    pub async fn group_view(&self, name: &str) -> Result<ClusterGroup, Error> {
+    pub async fn get_group(&self, name: &str) -> Result<ClusterGroup, Error> {
         let mut tx = self.read().await?;
-        store::group::by_name(&mut tx, name).await?.ok_or_else(|| Error::not_found("cluster group", name))
+        store::group::get_by_name(&mut tx, name).await?.ok_or_else(|| Error::not_found("cluster group", name))
     }
 
-    /// One group, and what it stands for now.
-    pub async fn group_look(&self, name: &str) -> Result<GroupView, Error> {
-        let group = self.group_view(name).await?;
+    /// One group with its missing members, the clusters it matches and the workloads that reference it.
+    pub async fn get_group_details(&self, name: &str) -> Result<GroupView, Error> {
+        let group = self.get_group(name).await?;
         let mut tx = self.read().await?;
-        let there = store::cluster::names_taken(&mut tx, &group.members).await?;
-        let asked_by = store::workload::asking_for_group(&mut tx, name).await?;
+        let existing = store::cluster::filter_existing_names(&mut tx, &group.members).await?;
+        let asked_by = store::workload::list_names_by_group(&mut tx, name).await?;
         drop(tx);
         let matching = match &group.selector {
             Some(selector) => {
                 let label_selector = selector.to_string();
-                self.cluster_list(&ListQuery { label_selector, limit: Some(1), ..ListQuery::default() })
+                self.list_clusters(&ListQuery { label_selector, limit: Some(1), ..ListQuery::default() })
                     .await?
                     .total
             }
             None => 0,
         };
-        let missing = group.members.iter().filter(|name| !there.contains(*name)).cloned().collect();
-        Ok(GroupView { group, missing, matching, asked_by })
+        let missing = group.members.iter().filter(|name| !existing.contains(*name)).cloned().collect();
+        Ok(GroupView { group, missing, matching, used_by: asked_by })
     }
 
-    /// Makes a group; [`Error::Exists`] if there is one with its name.
-    pub async fn group_create(&self, actor: &Actor, group: ClusterGroup) -> Result<ClusterGroup, Error> {
+    /// Creates a group; [`Error::AlreadyExists`] if there is one with its name.
+    pub async fn create_group(&self, actor: &Actor, group: ClusterGroup) -> Result<ClusterGroup, Error> {
         let mut tx = self.write().await?;
-        if store::group::by_name(&mut tx, &group.name).await?.is_some() {
-            return Err(Error::Exists(format!("There is a cluster group {:?} already.", group.name)));
+        if store::group::get_by_name(&mut tx, &group.name).await?.is_some() {
+            return Err(Error::AlreadyExists(format!("Cluster group {:?} already exists.", group.name)));
         }
-        self.keep(tx, actor, group, None).await
+        self.store_group(tx, actor, group, None).await
     }
 
-    /// Makes a group or changes it, by name; every published workload is placed anew. With `expected` it has to be there
-    /// in that revision: [`Error::Changed`] if somebody changed it meanwhile.
-    pub async fn group_save(
+    /// Creates or changes a group, by name; every published workload is placed again. With `expected` the group has to
+    /// have that revision: [`Error::RevisionConflict`] otherwise.
+    pub async fn save_group(
         &self,
         actor: &Actor,
         group: ClusterGroup,
         expected: Option<i64>,
     ) -> Result<ClusterGroup, Error> {
         let mut tx = self.write().await?;
-        let old = store::group::by_name(&mut tx, &group.name).await?.map(|old| old.revision);
+        let old = store::group::get_by_name(&mut tx, &group.name).await?.map(|old| old.revision);
         match (old, expected) {
             (None, Some(_)) => return Err(Error::not_found("cluster group", &group.name)),
-            (Some(current), Some(expected)) if current != expected => return Err(Error::Changed { current }),
+            (Some(current), Some(expected)) if current != expected => {
+                return Err(Error::RevisionConflict { current });
+            }
             _ => {}
         }
-        self.keep(tx, actor, group, old).await
+        self.store_group(tx, actor, group, old).await
     }
 
-    /// Stores a group in the place of the one with the revision `old`, or as a new one.
-    async fn keep(
+    /// Replaces the group that has the revision `old`, or inserts a new one.
+    async fn store_group(
         &self,
         mut tx: store::Tx,
         actor: &Actor,
         group: ClusterGroup,
         old: Option<i64>,
     ) -> Result<ClusterGroup, Error> {
-        let findings = check(&group);
+        let findings = check_group(&group);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
@@ -87,45 +89,51 @@ impl Hub {
         match old {
             None => store::group::insert(&mut tx, &group).await?,
             Some(old) if store::group::update(&mut tx, &group, old).await? => {}
-            // Two servers on one database.
-            Some(current) => return Err(Error::Changed { current }),
+            // Another server on the same database changed it.
+            Some(current) => return Err(Error::RevisionConflict { current }),
         }
-        store::queue::PLACER.mark_everything(&mut tx, self.clock().now()).await?;
+        store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
         let message = format!("Cluster group {} was saved.", group.name);
         let event = NewEvent::new(EventKind::ClusterEdited, &actor.name, message);
         let status = if old.is_none() { 201 } else { 200 };
-        self.commit(tx, Done::dirty_with(event).answering(actor, status, &group)).await?;
+        self.commit(tx, CommitEffects::with_event_for_placer(event).with_response(actor, status, &group))
+            .await?;
         Ok(group)
     }
 
-    /// Forgets a group. Refused while a workload asks for it: its clusters would lose that workload, or what differs there.
-    pub async fn group_delete(&self, actor: &Actor, name: &str) -> Result<(), Error> {
+    /// Deletes a group. Rejected while a workload references it: its clusters would lose that workload or its overrides.
+    pub async fn delete_group(&self, actor: &Actor, name: &str) -> Result<(), Error> {
         let mut tx = self.write().await?;
-        let asking = store::workload::asking_for_group(&mut tx, name).await?;
-        can::delete_group(name, &asking)?;
+        let referenced_by = store::workload::list_names_by_group(&mut tx, name).await?;
+        actions::check_delete_group(name, &referenced_by)?;
         if !store::group::delete(&mut tx, name).await? {
             return Err(Error::not_found("cluster group", name));
         }
         let message = format!("Cluster group {name} was deleted.");
         let event = NewEvent::new(EventKind::ClusterEdited, &actor.name, message);
-        self.commit(tx, Done::with(event)).await
+        self.commit(tx, CommitEffects::with_event(event)).await
     }
 }
 
-fn check(group: &ClusterGroup) -> Vec<Finding> {
-    let mut findings: Vec<Finding> =
-        name::check_label("Group name", &group.name).map(|finding| finding.at("/name")).into_iter().collect();
-    let wrong = group.members.iter().filter_map(|member| name::check_label("Cluster name", member));
-    findings.extend(wrong.take(10).map(|finding| finding.at("/members")));
+fn check_group(group: &ClusterGroup) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = name::check_label("Group name", &group.name)
+        .map(|finding| finding.with_path("/name"))
+        .into_iter()
+        .collect();
+    let invalid = group.members.iter().filter_map(|member| name::check_label("Cluster name", member));
+    findings.extend(invalid.take(10).map(|finding| finding.with_path("/members")));
     if group.members.len() > MEMBERS_MAX {
-        let message = format!("{} members are too many for one group.", group.members.len());
-        let hint = format!("Name at most {MEMBERS_MAX}, or use a selector.");
-        findings.push(Finding::error("G502", message, hint).at("/members"));
+        let message = format!(
+            "The cluster group has {} members, which is more than one group can have.",
+            group.members.len()
+        );
+        let hint = format!("List at most {MEMBERS_MAX} members, or use a selector.");
+        findings.push(Finding::error("G502", message, hint).with_path("/members"));
     }
-    if group.selector.as_ref().is_some_and(domain::labels::Selector::is_empty) {
+    if group.selector.as_ref().is_some_and(domain::labels::LabelSelector::is_empty) {
         let message = "An empty selector would make every cluster a member.";
         findings.push(
-            Finding::error("G502", message, "Leave the selector out, or name a label.").at("/selector"),
+            Finding::error("G502", message, "Omit the selector, or specify a label.").with_path("/selector"),
         );
     }
     findings

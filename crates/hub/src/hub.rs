@@ -1,4 +1,4 @@
-//! The hub itself: store, clock, randomness and live notices in one cheap handle.
+//! The hub handle: store, clock, ids, live notices and loop signals behind one `Arc`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,88 +7,88 @@ use domain::event::NewEvent;
 use domain::{ClusterId, ProjectId, WorkloadId};
 use rand::Rng;
 use serde::Serialize;
-use store::idempotency::Answer;
+use store::idempotency::IdempotencyRecord;
 use store::{Store, Tx};
 
 use crate::actor::Actor;
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::live::Live;
-use crate::loops::Activators;
-use crate::report::Schemas;
-use crate::sign_in::PasswordGate;
+use crate::live::LiveNotices;
+use crate::loops::LoopSignals;
+use crate::report::SchemaCache;
+use crate::sign_in::HashLimiter;
 
-/// How a hub is opened.
+/// Options of [`Hub::open`].
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct HubConfig {
     /// `sqlite:///path/to/file.db` or `postgres://…`.
     pub database: String,
     /// The clock.
     pub clock: Clock,
 }
 
-/// Makes ids and secrets: the clock's time and the system's randomness.
+/// Generates ids and secrets from the clock and the system's random number generator.
 #[derive(Debug, Clone)]
-pub struct Ids(Clock);
+pub struct IdGenerator(Clock);
 
-impl Ids {
-    /// A new id of any kind, such as `ids.make(WorkloadId::from_parts)`.
-    pub fn make<T>(&self, from_parts: impl Fn(u64, u128) -> T) -> T {
+impl IdGenerator {
+    /// A new id, such as `ids.generate(WorkloadId::from_parts)`.
+    pub fn generate<T>(&self, from_parts: impl Fn(u64, u128) -> T) -> T {
         from_parts(u64::try_from(self.0.now().millis()).unwrap_or_default(), rand::rng().random())
     }
 
-    /// Thirty-two random bytes in hex: a secret nobody guesses.
-    pub fn secret(&self) -> String {
+    /// 32 random bytes in hex.
+    pub fn generate_secret(&self) -> String {
         hex::encode(rand::rng().random::<[u8; 32]>())
     }
 }
 
-/// The control plane. Cheap to clone; every clone is the same hub.
+/// The control plane. Cheap to clone; all clones share the same state.
 #[derive(Clone)]
 pub struct Hub(Arc<Inner>);
 
 struct Inner {
     store: Store,
     clock: Clock,
-    ids: Ids,
+    ids: IdGenerator,
     project: ProjectId,
-    live: Live,
-    activators: Activators,
-    passwords: PasswordGate,
-    schemas: Schemas,
+    live: LiveNotices,
+    signals: LoopSignals,
+    hash_limiter: HashLimiter,
+    schema_cache: SchemaCache,
 }
 
 impl Hub {
-    /// Opens the database, brings its schema up to date and makes the default project.
-    pub async fn open(config: Config) -> Result<Self, Error> {
+    /// Opens the database, migrates its schema and creates the default project.
+    pub async fn open(config: HubConfig) -> Result<Self, Error> {
         let store = Store::open(&config.database).await?;
-        follow_database(&store, &config.clock).await?;
-        let ids = Ids(config.clock.clone());
+        sync_clock_with_database(&store, &config.clock).await?;
+        let ids = IdGenerator(config.clock.clone());
         let mut tx = store.write().await?;
-        let project = ids.make(ProjectId::from_parts);
+        let project = ids.generate(ProjectId::from_parts);
         let project = store::project::ensure_default(&mut tx, project, config.clock.now()).await?;
         let last_seq = store::event::last_seq(&mut tx).await?;
         if !store.is_postgres() {
-            // One server at a time: whoever claimed something before this start is gone.
-            store::queue::PLACER.end_claims(&mut tx).await?;
-            store::queue::ROLLOUTS.end_claims(&mut tx).await?;
+            // SQLite has one server at a time: claims from before this start are stale.
+            store::queue::PLACER.release_all_claims(&mut tx).await?;
+            store::queue::ROLLOUTS.release_all_claims(&mut tx).await?;
         }
         tx.commit().await?;
         Ok(Self(Arc::new(Inner {
             store,
             ids,
             project,
-            live: Live::new(last_seq),
-            activators: Activators::default(),
-            passwords: PasswordGate::new(),
-            schemas: Schemas::default(),
+            live: LiveNotices::new(last_seq),
+            signals: LoopSignals::default(),
+            hash_limiter: HashLimiter::new(),
+            schema_cache: SchemaCache::default(),
             clock: config.clock,
         })))
     }
 
-    /// Sets the clock by the database's, if several servers may share it.
-    pub(crate) async fn set_clock(&self) -> Result<(), Error> {
-        follow_database(self.store(), self.clock()).await
+    /// Adjusts the clock to the database's, if several servers may share the database.
+    pub(crate) async fn sync_clock(&self) -> Result<(), Error> {
+        sync_clock_with_database(self.store(), self.clock()).await
     }
 
     /// The clock.
@@ -96,8 +96,8 @@ impl Hub {
         &self.0.clock
     }
 
-    /// Whether the database answers (`/readyz`).
-    pub async fn ready(&self) -> Result<(), Error> {
+    /// Succeeds if the database can be read (`/readyz`).
+    pub async fn check_database(&self) -> Result<(), Error> {
         let mut tx = self.read().await?;
         store::event::last_seq(&mut tx).await?;
         Ok(())
@@ -107,7 +107,7 @@ impl Hub {
         &self.0.store
     }
 
-    pub(crate) fn ids(&self) -> &Ids {
+    pub(crate) fn ids(&self) -> &IdGenerator {
         &self.0.ids
     }
 
@@ -115,20 +115,20 @@ impl Hub {
         self.0.project
     }
 
-    pub(crate) fn live(&self) -> &Live {
+    pub(crate) fn live(&self) -> &LiveNotices {
         &self.0.live
     }
 
-    pub(crate) fn activators(&self) -> &Activators {
-        &self.0.activators
+    pub(crate) fn signals(&self) -> &LoopSignals {
+        &self.0.signals
     }
 
-    pub(crate) fn passwords(&self) -> &PasswordGate {
-        &self.0.passwords
+    pub(crate) fn hash_limiter(&self) -> &HashLimiter {
+        &self.0.hash_limiter
     }
 
-    pub(crate) fn schemas(&self) -> &Schemas {
-        &self.0.schemas
+    pub(crate) fn schema_cache(&self) -> &SchemaCache {
+        &self.0.schema_cache
     }
 
     pub(crate) async fn read(&self) -> Result<Tx, Error> {
@@ -139,79 +139,79 @@ impl Hub {
         Ok(self.0.store.write().await?)
     }
 
-    /// Ends a write: appends its events, commits, and tells who watches. Nothing is told before it is stored (P31).
-    pub(crate) async fn commit(&self, mut tx: Tx, done: Done) -> Result<(), Error> {
+    /// Commits a write with its events, then notifies agents, pages and loops; never before the commit (P31).
+    pub(crate) async fn commit(&self, mut tx: Tx, effects: CommitEffects) -> Result<(), Error> {
         let now = self.clock().now();
-        if let Some((actor, key, answer)) = &done.answer {
-            // In the same transaction: a client that never saw the answer asks again and gets this one (P2).
+        if let Some((actor, key, answer)) = &effects.response {
+            // In the same transaction: a client that lost the response repeats the request and gets this one (P2).
             store::idempotency::put(&mut tx, key, actor, answer, now).await?;
         }
-        let rollouts = done.every_rollout || !done.rollouts.is_empty();
-        if done.every_rollout {
-            store::queue::ROLLOUTS.mark_everything(&mut tx, now).await?;
+        let rollouts = effects.all_rollouts_dirty || !effects.dirty_rollouts.is_empty();
+        if effects.all_rollouts_dirty {
+            store::queue::ROLLOUTS.mark_all(&mut tx, now).await?;
         }
-        let some: Vec<WorkloadId> = done.rollouts.iter().copied().collect();
-        store::queue::ROLLOUTS.mark(&mut tx, &some, now).await?;
-        store::event::append(&mut tx, &done.events, now).await?;
-        store::cluster::bump_wants(&mut tx, &done.wants_of).await?;
-        tx.notify();
+        let dirty: Vec<WorkloadId> = effects.dirty_rollouts.iter().copied().collect();
+        store::queue::ROLLOUTS.mark(&mut tx, &dirty, now).await?;
+        store::event::append(&mut tx, &effects.events, now).await?;
+        store::cluster::bump_wants(&mut tx, &effects.changed_clusters).await?;
+        tx.notify_on_commit();
         let committed = tx.commit().await?;
         if let Some(seq) = committed.last_event {
-            self.live().event(seq);
+            self.live().notify_event(seq);
         }
-        self.live().wants(&done.wants_of);
-        if done.dirty {
-            self.activators().placer.notify_one();
+        self.live().notify_desired_state(&effects.changed_clusters);
+        if effects.wake_placer {
+            self.signals().placer.notify_one();
         }
         if rollouts {
-            self.activators().rollouts.notify_one();
+            self.signals().rollouts.notify_one();
         }
         Ok(())
     }
 }
 
-async fn follow_database(store: &Store, clock: &Clock) -> Result<(), Error> {
-    if let Some(time) = store.time().await? {
-        clock.set_by(time);
+async fn sync_clock_with_database(store: &Store, clock: &Clock) -> Result<(), Error> {
+    if let Some(time) = store.database_time().await? {
+        clock.adjust_to(time);
     }
     Ok(())
 }
 
-/// What a write did, for those who watch.
+/// Side effects of a write; [`Hub::commit`] applies them.
 #[derive(Debug, Default)]
-pub(crate) struct Done {
-    /// What to put on record.
+pub(crate) struct CommitEffects {
+    /// Events to append.
     pub events: Vec<NewEvent>,
-    /// Clusters that have something new to do.
-    pub wants_of: Vec<ClusterId>,
+    /// Clusters whose desired state changed.
+    pub changed_clusters: Vec<ClusterId>,
     /// Whether workloads were marked dirty.
-    pub dirty: bool,
-    /// Workloads whose rollouts may go on.
-    pub rollouts: BTreeSet<WorkloadId>,
-    /// Whether every rollout may: clusters went silent or came back.
-    pub every_rollout: bool,
-    /// The answer to keep: who asked, under which key, what they are told.
-    pub answer: Option<(String, String, Answer)>,
+    pub wake_placer: bool,
+    /// Workloads whose rollouts have to be re-evaluated.
+    pub dirty_rollouts: BTreeSet<WorkloadId>,
+    /// Whether all rollouts have to be: a cluster went offline or reconnected.
+    pub all_rollouts_dirty: bool,
+    /// The response to store: actor name, idempotency key, response.
+    pub response: Option<(String, String, IdempotencyRecord)>,
 }
 
-impl Done {
-    /// One event, and the placer has work.
-    pub fn dirty_with(event: NewEvent) -> Self {
-        Self { events: vec![event], dirty: true, ..Self::default() }
+impl CommitEffects {
+    /// One event; wakes the placer.
+    pub fn with_event_for_placer(event: NewEvent) -> Self {
+        Self { events: vec![event], wake_placer: true, ..Self::default() }
     }
 
-    /// The same, with the answer kept under the actor's request key, if there is one.
-    pub fn answering(mut self, actor: &Actor, status: u16, body: &impl Serialize) -> Self {
-        self.answer = actor.request.as_ref().map(|request| {
+    /// Adds the response to store under the actor's request key, if there is one.
+    pub fn with_response(mut self, actor: &Actor, status: u16, body: &impl Serialize) -> Self {
+        self.response = actor.request_key.as_ref().map(|request| {
             let body = serde_json::to_string(body).unwrap_or_default();
-            let answer = Answer { request_hash: request.request_hash.clone(), status, body };
+            let answer = IdempotencyRecord { request_hash: request.request_hash.clone(), status, body };
             (actor.name.clone(), request.key.clone(), answer)
         });
         self
     }
 
     /// One event.
-    pub fn with(event: NewEvent) -> Self {
+    pub fn with_event(event: NewEvent) -> Self {
         Self { events: vec![event], ..Self::default() }
     }
 }

@@ -1,10 +1,10 @@
-//! Answers kept under an `Idempotency-Key`, so that a client's retry does not do things twice (P2).
+//! Responses stored under an `Idempotency-Key`, so that a client's retry is not executed twice (P2).
 
 use crate::{Actor, Error, Hub};
 
-/// An answer given before.
+/// The stored response of an earlier request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replay {
+pub struct StoredResponse {
     /// Its HTTP status.
     pub status: u16,
     /// Its body.
@@ -12,42 +12,42 @@ pub struct Replay {
 }
 
 impl Hub {
-    /// The answer kept under this key for this actor; [`Error::KeyReused`] if the request differs.
-    pub async fn replay(
+    /// The response stored under this key for this actor; [`Error::IdempotencyKeyReused`] if the request differs.
+    pub async fn stored_response(
         &self,
         actor: &Actor,
         key: &str,
         request_hash: &str,
-    ) -> Result<Option<Replay>, Error> {
+    ) -> Result<Option<StoredResponse>, Error> {
         let mut tx = self.read().await?;
         match store::idempotency::find(&mut tx, key, &actor.name).await? {
-            Some(kept) if kept.request_hash != request_hash => Err(Error::KeyReused),
-            Some(kept) => Ok(Some(Replay { status: kept.status, body: kept.body })),
+            Some(stored) if stored.request_hash != request_hash => Err(Error::IdempotencyKeyReused),
+            Some(stored) => Ok(Some(StoredResponse { status: stored.status, body: stored.body })),
             None => Ok(None),
         }
     }
 
-    /// Keeps an answer for a day, for requests whose verb has not kept it in its own transaction.
-    pub async fn keep_answer(
+    /// Stores a response for a day, unless the verb stored it in its own transaction.
+    pub async fn store_response(
         &self,
         actor: &Actor,
         key: &str,
         request_hash: &str,
-        answer: &Replay,
+        answer: &StoredResponse,
     ) -> Result<(), Error> {
-        // Most verbs have; a look is cheaper than a place in the queue of writers.
-        if self.replay(actor, key, request_hash).await?.is_some() {
+        // Most verbs did: a read is cheaper than waiting for the write lock.
+        if self.stored_response(actor, key, request_hash).await?.is_some() {
             return Ok(());
         }
         let mut tx = self.write().await?;
-        let kept = store::idempotency::Answer {
+        let response = store::idempotency::IdempotencyRecord {
             request_hash: request_hash.to_owned(),
             status: answer.status,
             body: answer.body.clone(),
         };
-        match store::idempotency::put(&mut tx, key, &actor.name, &kept, self.clock().now()).await {
-            // The verb has kept it already.
-            Err(store::Error::Unique { .. }) => return Ok(()),
+        match store::idempotency::put(&mut tx, key, &actor.name, &response, self.clock().now()).await {
+            // The verb stored it in the meantime.
+            Err(store::Error::AlreadyExists { .. }) => return Ok(()),
             other => other?,
         }
         tx.commit().await?;

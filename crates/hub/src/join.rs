@@ -1,13 +1,13 @@
-//! How clusters join: a token that a person makes, a key that the agent makes, a person's word, a certificate (S0-16).
+//! How clusters join: join token, the agent's key, acceptance by a person, certificate (S0-16).
 //!
-//! Whoever holds a certificate speaks for the cluster that is written in it and for no other. The certificate itself is
-//! not enough: it must stand in the table of identities, not revoked and not over, at every request.
+//! A certificate is valid for the cluster in its subject and for no other. It is not sufficient: at every request it must
+//! also be in the table of identities, not revoked and not expired.
 
 use domain::cluster::ClusterFacts;
 use domain::{ClusterId, JoinTokenId, Timestamp};
 
 mod accept;
-mod admit;
+mod authenticate;
 mod install;
 mod issue;
 mod register;
@@ -16,69 +16,69 @@ mod renew;
 mod revoke;
 mod token;
 
-pub use install::Install;
+pub use install::InstallOptions;
 
 /// A new join token; the secret is shown once.
 #[derive(Clone, PartialEq, Eq)]
-pub struct JoinSecret {
+pub struct JoinTokenSecret {
     /// Its id.
     pub id: JoinTokenId,
     /// The secret.
     pub secret: String,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
-impl std::fmt::Debug for JoinSecret {
+impl std::fmt::Debug for JoinTokenSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "JoinSecret({})", self.id)
     }
 }
 
-/// What an agent says that wants to join.
+/// An agent's request to join.
 #[derive(Clone)]
 pub struct JoinRequest {
-    /// The token it was given.
+    /// The id of its join token.
     pub token: JoinTokenId,
     /// The token's secret.
     pub secret: String,
-    /// The name it wants to have.
+    /// The requested cluster name.
     pub name: String,
     /// A certificate request, as PEM.
     pub csr: String,
-    /// What it found out about its cluster.
+    /// Facts about its cluster.
     pub facts: ClusterFacts,
 }
 
-/// What it is told.
+/// The result of an agent's request to join.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Joined {
-    /// A person has to accept it first; it asks again.
+pub enum RegistrationResult {
+    /// A person has to accept it first; the agent repeats the request.
     Pending {
-        /// SHA-256 of its public key, to be compared by that person.
+        /// SHA-256 of its public key, for that person to compare.
         fingerprint: String,
     },
-    /// It is in.
+    /// It was accepted.
     Certificate(AgentCertificate),
 }
 
 /// A certificate for an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCertificate {
-    /// The cluster it speaks for.
+    /// The cluster it is issued for.
     pub cluster: ClusterId,
     /// The certificate, as PEM.
     pub certificate: String,
-    /// When it ends.
+    /// When it expires.
     pub not_after: Timestamp,
     /// The lease of the cluster, in seconds.
     pub lease_seconds: u32,
 }
 
-/// An agent whose certificate was found good.
+/// An agent whose certificate was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentId {
-    /// The cluster it speaks for.
+pub struct AuthenticatedAgent {
+    /// Its cluster.
     pub cluster: ClusterId,
     /// The serial number of its certificate.
     pub serial: String,

@@ -1,8 +1,8 @@
 //! The control plane's verbs and queries, one file each, and the loops that carry them out.
 //!
-//! A verb writes the intent and marks rows dirty in one transaction, then wakes a loop by name. A loop takes no input:
-//! it reads the dirty rows, does the same thing whatever woke it, and clears the marks (docs/decisions/0001). Console, REST API,
-//! command line and agents all meet here, so they can't disagree (S0-3). The hub knows no HTTP, no Kubernetes client.
+//! A verb writes the intent and marks rows dirty in one transaction, then wakes a loop by name. A loop has no input:
+//! it reads the dirty rows, does the same work whatever woke it, and clears the marks (docs/decisions/0001). Console, REST
+//! API, command line and agents call the same functions, so they can't differ (S0-3). No HTTP, no Kubernetes client here.
 
 mod actor;
 mod authority;
@@ -35,12 +35,14 @@ pub use cluster::{ClusterEdit, NewCluster};
 pub use error::Error;
 pub use event::EventQuery;
 pub use failpoint::{FAILPOINTS, failpoint};
-pub use hub::{Config, Hub, Ids};
-pub use idempotency::Replay;
-pub use join::{AgentCertificate, AgentId, Install, JoinRequest, JoinSecret, Joined};
-pub use live::Notices;
+pub use hub::{Hub, HubConfig, IdGenerator};
+pub use idempotency::StoredResponse;
+pub use join::{
+    AgentCertificate, AuthenticatedAgent, InstallOptions, JoinRequest, JoinTokenSecret, RegistrationResult,
+};
+pub use live::EventPositions;
 pub use loops::Loops;
 pub use overrides::OverrideContent;
-pub use placement::PlacementFleet;
-pub use sign_in::{NewToken, Session, TokenInfo};
-pub use workload::{CheckResult, Removal, Terms, WorkloadEdit};
+pub use placement::PlacementInputs;
+pub use sign_in::{ApiTokenSecret, Session, TokenInfo};
+pub use workload::{CheckResult, PublishOptions, RemovalOptions, WorkloadEdit};

@@ -1,4 +1,4 @@
-//! Live notices: "something with position n happened", nothing more. Who is told looks again (docs/decisions/0001).
+//! Live notices. A notice carries only a position or a counter; the receiver reads the data again (docs/decisions/0001).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,72 +8,76 @@ use tokio::sync::watch;
 
 use crate::Hub;
 
-/// Follows the position of the last event.
-pub type Notices = watch::Receiver<i64>;
+/// Receives the position of the last event.
+pub type EventPositions = watch::Receiver<i64>;
 
-/// Who waits for what.
-pub(crate) struct Live {
+/// The channels of live notices.
+pub(crate) struct LiveNotices {
     events: watch::Sender<i64>,
-    /// One channel per cluster that an agent is waiting for; the value only counts wake-ups.
-    wants: Mutex<HashMap<ClusterId, watch::Sender<u64>>>,
-    /// Counts answers to plans.
+    /// One channel per cluster whose agent waits for its desired state; the value counts notices.
+    desired_state: Mutex<HashMap<ClusterId, watch::Sender<u64>>>,
+    /// Counts dry-run answers to plans.
     plans: watch::Sender<u64>,
 }
 
-impl Live {
+impl LiveNotices {
     pub fn new(last_seq: i64) -> Self {
-        Self { events: watch::Sender::new(last_seq), wants: Mutex::default(), plans: watch::Sender::new(0) }
+        Self {
+            events: watch::Sender::new(last_seq),
+            desired_state: Mutex::default(),
+            plans: watch::Sender::new(0),
+        }
     }
 
-    /// The log has grown to `seq`.
-    pub fn event(&self, seq: i64) {
+    /// Publishes the position of a new event.
+    pub fn notify_event(&self, seq: i64) {
         self.events.send_if_modified(|last| {
-            let newer = seq > *last;
+            let is_newer = seq > *last;
             *last = seq.max(*last);
-            newer
+            is_newer
         });
     }
 
-    pub fn events(&self) -> Notices {
+    pub fn subscribe_events(&self) -> EventPositions {
         self.events.subscribe()
     }
 
-    /// An agent has answered a plan's question.
-    pub fn plan(&self) {
+    /// Notifies that an agent answered a dry-run request.
+    pub fn notify_plan(&self) {
         self.plans.send_modify(|count| *count += 1);
     }
 
-    pub fn plans(&self) -> watch::Receiver<u64> {
+    pub fn subscribe_plans(&self) -> watch::Receiver<u64> {
         self.plans.subscribe()
     }
 
-    /// These clusters have something new to do.
-    pub fn wants(&self, clusters: &[ClusterId]) {
-        let waiting = self.wants.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Notifies that the desired state of these clusters changed.
+    pub fn notify_desired_state(&self, clusters: &[ClusterId]) {
+        let channels = self.desired_state.lock().unwrap_or_else(PoisonError::into_inner);
         for cluster in clusters {
-            if let Some(sender) = waiting.get(cluster) {
+            if let Some(sender) = channels.get(cluster) {
                 sender.send_modify(|count| *count += 1);
             }
         }
     }
 
-    /// Every waiting agent should look: another server has written.
-    pub fn all_wants(&self) {
-        let waiting = self.wants.lock().unwrap_or_else(PoisonError::into_inner);
-        for sender in waiting.values() {
+    /// Notifies every waiting agent: another server has written.
+    pub fn notify_all_desired_states(&self) {
+        let channels = self.desired_state.lock().unwrap_or_else(PoisonError::into_inner);
+        for sender in channels.values() {
             sender.send_modify(|count| *count += 1);
         }
     }
 
-    pub fn wants_of(&self, cluster: ClusterId) -> watch::Receiver<u64> {
-        let mut waiting = self.wants.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.entry(cluster).or_default().subscribe()
+    pub fn subscribe_desired_state(&self, cluster: ClusterId) -> watch::Receiver<u64> {
+        let mut channels = self.desired_state.lock().unwrap_or_else(PoisonError::into_inner);
+        channels.entry(cluster).or_default().subscribe()
     }
 }
 
 impl Hub {
-    /// The position of the last event, as it grows.
-    pub fn notices(&self) -> Notices {
-        self.live().events()
+    /// Subscribes to the position of the last event.
+    pub fn subscribe_events(&self) -> EventPositions {
+        self.live().subscribe_events()
     }
 }

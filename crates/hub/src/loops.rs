@@ -1,4 +1,4 @@
-//! The loops: each is woken by name, takes no input, and reads all the intent there is (docs/decisions/0001).
+//! The reconcile loops: each is woken by name, has no input and reads the intent from the database (docs/decisions/0001).
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ mod rollouts;
 mod staleness;
 mod tail;
 
-/// What wakes the loops. Made with the hub, before any loop runs: waking one that does not exist can't be written.
+/// Signals that wake the loops. Created with the hub, before any loop runs, so no signal is lost.
 #[derive(Debug, Default)]
-pub(crate) struct Activators {
+pub(crate) struct LoopSignals {
     /// Workloads were marked dirty.
     pub placer: Notify,
-    /// Rollouts may go on.
+    /// Rollouts were marked dirty.
     pub rollouts: Notify,
 }
 
@@ -31,7 +31,7 @@ pub struct Loops {
 }
 
 impl Hub {
-    /// Starts placer, rollouts, staleness, retention and, on PostgreSQL, the tail of what other servers write.
+    /// Starts placer, rollouts, staleness, retention and, on PostgreSQL, the tail of other servers' writes.
     pub fn spawn_loops(&self) -> Loops {
         let loops = Loops { cancel: CancellationToken::new(), tasks: TaskTracker::new() };
         loops.tasks.spawn(placer::run(self.clone(), loops.cancel.clone()));
@@ -45,28 +45,28 @@ impl Hub {
 }
 
 impl Loops {
-    /// Lets each loop finish what it is doing, then ends it.
+    /// Waits until each loop has finished its current pass, then stops it.
     pub async fn stop(self) {
         self.cancel.cancel();
         self.tasks.wait().await;
     }
 
     /// Whether all loops still run (`/readyz`).
-    pub fn alive(&self) -> bool {
-        self.tasks.len() == LOOPS && !self.cancel.is_cancelled()
+    pub fn is_running(&self) -> bool {
+        self.tasks.len() == LOOP_COUNT && !self.cancel.is_cancelled()
     }
 }
 
 /// How many loops there are.
-const LOOPS: usize = 5;
+const LOOP_COUNT: usize = 5;
 
-/// `base` plus or minus a fifth, so that servers do not march in step.
-fn jittered(base: Duration) -> Duration {
+/// `base` plus or minus a fifth, so that several servers do not run in lockstep.
+fn jitter(base: Duration) -> Duration {
     base.mul_f64(rand::rng().random_range(0.8..1.2))
 }
 
-/// Sleeps, unless cancelled first; says whether to go on.
-async fn pause(duration: Duration, cancel: &CancellationToken) -> bool {
+/// Sleeps unless cancelled first; returns false if cancelled.
+async fn sleep_unless_cancelled(duration: Duration, cancel: &CancellationToken) -> bool {
     tokio::select! {
         () = tokio::time::sleep(duration) => true,
         () = cancel.cancelled() => false,

@@ -1,31 +1,31 @@
 //! Saves and removes overrides.
 //!
-//! An override belongs to the draft. Saved with `now` while the workload is published, it also makes a new revision of
-//! what is *published* plus this one change: other edits of the draft do not slip out with it. The placer then touches
-//! only the clusters whose bundle changed.
+//! An override belongs to the draft. Saved with `publish_now` while the workload is published, it also creates a revision of the
+//! *published* spec plus this one change, without other edits of the draft. The placer then updates only the clusters
+//! whose bundle changed.
 
 use domain::event::{EventKind, NewEvent};
-use domain::overrides::{self, Override, Patch, Target};
+use domain::overrides::{self, ClusterSelector, Override, Patch};
 use domain::workload::{Intent, Workload, WorkloadSpec};
-use domain::{Finding, OverrideId, can};
+use domain::{Finding, OverrideId, actions};
 
-use crate::hub::Done;
+use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
-/// What an override says, without its name.
+/// The content of an override, without its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverrideContent {
-    /// The clusters it is for.
-    pub target: Target,
-    /// Its strength among those as specific.
+    /// The clusters it applies to.
+    pub target: ClusterSelector,
+    /// Its priority among overrides of equal specificity.
     pub priority: u32,
-    /// Changes, in order.
+    /// Patches, in order.
     pub patches: Vec<Patch>,
 }
 
 impl Hub {
-    /// Saves an override under a name: the one that has it already keeps its id.
-    pub async fn override_put(
+    /// Saves an override under a name: an existing one with the name keeps its id.
+    pub async fn put_override(
         &self,
         actor: &Actor,
         workload: &str,
@@ -35,19 +35,19 @@ impl Hub {
         let mut tx = self.read().await?;
         let before = self.load_workload(&mut tx, workload).await?.draft.overrides;
         drop(tx);
-        let known = before.into_iter().find(|known| known.name == name).map(|known| known.id);
+        let existing = before.into_iter().find(|existing| existing.name == name).map(|existing| existing.id);
         let change = Override {
-            id: known.unwrap_or_else(|| self.ids().make(OverrideId::from_parts)),
+            id: existing.unwrap_or_else(|| self.ids().generate(OverrideId::from_parts)),
             name: name.to_owned(),
             target: content.target,
             priority: content.priority,
             patches: content.patches,
         };
-        self.override_save(actor, workload, change, now).await
+        self.save_override(actor, workload, change, now).await
     }
 
     /// Saves an override by name.
-    pub async fn override_save(
+    pub async fn save_override(
         &self,
         actor: &Actor,
         workload: &str,
@@ -55,21 +55,24 @@ impl Hub {
         now: bool,
     ) -> Result<Workload, Error> {
         let findings = overrides::check(std::slice::from_ref(&change));
-        if findings.iter().any(Finding::blocks) {
+        if findings.iter().any(Finding::is_blocking) {
             return Err(Error::Invalid(findings));
         }
         let what = format!("Override {} of {workload} was saved.", change.name);
-        self.change_overrides(actor, workload, Change { what, now }, move |spec| {
-            match spec.overrides.iter_mut().find(|other| other.name == change.name) {
+        self.change_overrides(
+            actor,
+            workload,
+            OverrideChange { message: what, publish_now: now },
+            move |spec| match spec.overrides.iter_mut().find(|other| other.name == change.name) {
                 Some(other) => *other = change.clone(),
                 None => spec.overrides.push(change.clone()),
-            }
-        })
+            },
+        )
         .await
     }
 
     /// Removes an override by name.
-    pub async fn override_delete(
+    pub async fn delete_override(
         &self,
         actor: &Actor,
         workload: &str,
@@ -83,7 +86,7 @@ impl Hub {
         if !found.draft.overrides.iter().any(|other| other.name == name) {
             return Err(Error::not_found("override", name));
         }
-        self.change_overrides(actor, workload, Change { what, now }, |spec| {
+        self.change_overrides(actor, workload, OverrideChange { message: what, publish_now: now }, |spec| {
             spec.overrides.retain(|other| other.name != name);
         })
         .await
@@ -93,31 +96,33 @@ impl Hub {
         &self,
         actor: &Actor,
         name: &str,
-        change: Change,
+        change: OverrideChange,
         edit: impl Fn(&mut WorkloadSpec),
     ) -> Result<Workload, Error> {
         let mut tx = self.write().await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
-        can::edit(&workload)?;
+        actions::check_edit(&workload)?;
         edit(&mut workload.draft);
-        let mut done = Done::with(
-            NewEvent::new(EventKind::OverrideSaved, &actor.name, &*change.what).workload(workload.id, name),
+        let mut effects = CommitEffects::with_event(
+            NewEvent::new(EventKind::OverrideSaved, &actor.name, &*change.message)
+                .with_workload(workload.id, name),
         );
-        match (change.now, workload.intent, workload.published) {
+        match (change.publish_now, workload.intent, workload.published) {
             (true, Intent::Published, Some(number)) => {
-                self.publish_override(&mut tx, actor, &mut workload, (number, &change.what, &edit)).await?;
-                done.dirty = true;
+                self.publish_override(&mut tx, actor, &mut workload, (number, &change.message, &edit))
+                    .await?;
+                effects.wake_placer = true;
             }
             _ => {
                 workload.draft_changed = self.differs_from_published(&mut tx, &workload).await?;
                 self.store_workload(&mut tx, actor, &mut workload).await?;
             }
         }
-        self.commit(tx, done).await?;
+        self.commit(tx, effects).await?;
         Ok(workload)
     }
 
-    /// Publishes the published revision with this one change, and keeps the draft as it is.
+    /// Publishes the published revision with this one change; the draft stays unchanged.
     async fn publish_override(
         &self,
         tx: &mut store::Tx,
@@ -129,18 +134,18 @@ impl Hub {
         let Some(published) = published else {
             return Err(Error::not_found("revision", number.to_string()));
         };
-        self.check_rollout_over(tx, &workload.name, (workload.id, number)).await?;
+        self.check_rollout_completed(tx, &workload.name, (workload.id, number)).await?;
         let mut spec = published.spec;
         edit(&mut spec);
         let draft = std::mem::replace(&mut workload.draft, spec);
-        let revision = self.freeze(tx, actor, workload, what).await?;
+        let revision = self.create_revision(tx, actor, workload, what).await?;
         workload.draft = draft;
         workload.draft_changed = workload.draft != revision.spec;
         self.store_workload(tx, actor, workload).await
     }
 }
 
-struct Change {
-    what: String,
-    now: bool,
+struct OverrideChange {
+    message: String,
+    publish_now: bool,
 }

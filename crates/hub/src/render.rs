@@ -1,65 +1,65 @@
-//! What every chosen cluster would get: the same for the plan and for the placer that carries it out.
+//! Renders the release of every selected cluster; the plan and the placer use the same functions.
 
 use std::collections::HashMap;
 
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
-use domain::exposure::of_objects;
+use domain::exposure::collect_exposures;
 use domain::placement::{ClusterGroup, Decision};
-use domain::release::Rendered;
-use domain::release::stage::Trouble;
-use domain::render::{Rendering, Unrendered};
+use domain::release::RenderOutcome;
+use domain::release::stage::StageReason;
+use domain::render::{BundleRenderer, RenderError};
 use domain::rollout::RolloutStrategy;
 use domain::workload::{Policies, Revision};
 use domain::{ClusterId, Digest, Finding, rollout};
 
-use crate::workload::in_order;
+use crate::workload::in_decision_order;
 use crate::{Error, Hub};
 
-/// One cluster that should have it.
+/// The release of one selected cluster.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct ReleaseTarget {
     pub cluster: ClusterId,
     pub name: String,
-    pub reach: domain::cluster::Reach,
+    pub reach: domain::cluster::Connectivity,
     pub revision: u32,
-    /// Its wave, if the revision goes in waves.
+    /// Its wave, if the rollout has waves.
     pub wave: Option<u32>,
     pub policies: Policies,
-    pub rendered: Rendered,
+    pub rendered: RenderOutcome,
     /// The bundle's bytes, to be stored under its digest.
     pub bytes: Option<(Digest, Vec<u8>)>,
-    /// What the bundle exposes, sorted; `None` if there is no bundle.
-    pub exposures: Option<Vec<store::exposure::Row>>,
+    /// The bundle's exposures, sorted; `None` without a bundle.
+    pub exposures: Option<Vec<store::exposure::ExposureRow>>,
 }
 
-/// What stands already.
+/// Existing groups and wave assignments.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct CurrentReleases {
     /// Every cluster group.
     pub groups: Vec<ClusterGroup>,
-    /// The waves of clusters that have one in the rollout of this revision.
+    /// The assigned waves in the rollout of this revision.
     pub waves: HashMap<ClusterId, u32>,
 }
 
-/// Renders the revision for every chosen cluster, off the async threads. Clusters that have a wave already keep it.
-pub(crate) async fn targets(
+/// Renders the revision for every selected cluster, off the async threads. Assigned waves stay.
+pub(crate) async fn render_targets(
     hub: &Hub,
     workload: &str,
     revision: Revision,
     decision: &Decision,
-    Standing { groups, waves }: Standing,
-) -> Result<Vec<Target>, Error> {
-    let chosen: Vec<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
+    CurrentReleases { groups, waves }: CurrentReleases,
+) -> Result<Vec<ReleaseTarget>, Error> {
+    let selected: Vec<ClusterId> = decision.selected().map(|verdict| verdict.cluster).collect();
     let mut tx = hub.read().await?;
-    let clusters = store::cluster::all_with_facts(&mut tx, &chosen).await?;
+    let clusters = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
     drop(tx);
-    let parsed = crate::workload::parse(revision.spec.source.clone()).await?;
+    let parsed = crate::workload::parse_source(revision.spec.source.clone()).await?;
     let workload = workload.to_owned();
     let render_all = move || {
         let mut targets: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
         targets.sort();
-        let rendering = Rendering {
+        let rendering = BundleRenderer {
             workload: &workload,
             revision: revision.number,
             spec: &revision.spec,
@@ -67,41 +67,41 @@ pub(crate) async fn targets(
             groups: &groups,
             targets: &targets,
         };
-        let clusters = in_order(&chosen, &clusters);
-        let waves = waves_of(&rendering.spec.rollout, &clusters, &groups, &waves);
-        clusters.iter().zip(waves).map(|(cluster, wave)| target(&rendering, cluster, wave)).collect()
+        let clusters = in_decision_order(&selected, &clusters);
+        let waves = assign_waves(&rendering.spec.rollout, &clusters, &groups, &waves);
+        clusters.iter().zip(waves).map(|(cluster, wave)| render_target(&rendering, cluster, wave)).collect()
     };
     tokio::task::spawn_blocking(render_all).await.map_err(|error| Error::Internal(Box::new(error)))
 }
 
-/// The waves of these clusters. A cluster that joined since the publish and is in none goes with the last.
-fn waves_of(
+/// The waves of these clusters. A cluster that joined after the publish and matches no wave is in the last one.
+fn assign_waves(
     strategy: &RolloutStrategy,
     clusters: &[&Cluster],
     groups: &[ClusterGroup],
-    kept: &HashMap<ClusterId, u32>,
+    assigned: &HashMap<ClusterId, u32>,
 ) -> Vec<Option<u32>> {
     if strategy.is_at_once() {
         return vec![None; clusters.len()];
     }
     let last = u32::try_from(strategy.waves.len() - 1).unwrap_or(u32::MAX);
-    let waves = rollout::assign(strategy, clusters, groups, kept);
+    let waves = rollout::assign_waves(strategy, clusters, groups, assigned);
     waves.into_iter().map(|wave| wave.or(Some(last))).collect()
 }
 
-fn target(rendering: &Rendering<'_>, cluster: &Cluster, wave: Option<u32>) -> Target {
-    let (rendered, bytes, exposures) = match rendered(rendering, cluster) {
+fn render_target(rendering: &BundleRenderer<'_>, cluster: &Cluster, wave: Option<u32>) -> ReleaseTarget {
+    let (rendered, bytes, exposures) = match render_bundle(rendering, cluster) {
         Ok(bundle) => {
             let bytes = bundle.to_bytes();
-            let digest = Digest::of(&bytes);
-            (Rendered::Bundle(digest.clone()), Some((digest, bytes)), Some(exposed(&bundle)))
+            let digest = Digest::compute(&bytes);
+            (RenderOutcome::Bundle(digest.clone()), Some((digest, bytes)), Some(bundle_exposures(&bundle)))
         }
-        Err(without) => (without, None, None),
+        Err(not_rendered) => (not_rendered, None, None),
     };
-    Target {
+    ReleaseTarget {
         cluster: cluster.id,
         name: cluster.name.clone(),
-        reach: cluster.reach,
+        reach: cluster.connectivity,
         revision: rendering.revision,
         wave,
         policies: rendering.spec.policies.clone(),
@@ -111,37 +111,40 @@ fn target(rendering: &Rendering<'_>, cluster: &Cluster, wave: Option<u32>) -> Ta
     }
 }
 
-fn exposed(bundle: &Bundle) -> Vec<store::exposure::Row> {
-    let all = of_objects(&bundle.objects);
-    let mut rows: Vec<_> = all.into_iter().map(|one| (one.key(), one.class)).collect();
+fn bundle_exposures(bundle: &Bundle) -> Vec<store::exposure::ExposureRow> {
+    let exposures = collect_exposures(&bundle.objects);
+    let mut rows: Vec<_> =
+        exposures.into_iter().map(|exposure| (exposure.conflict_key(), exposure.class)).collect();
     rows.sort();
     rows.dedup();
     rows
 }
 
-fn rendered(rendering: &Rendering<'_>, cluster: &Cluster) -> Result<Bundle, Rendered> {
-    if rendering.spec.addon && !cluster.facts.are_known() {
-        // S4-3: an addon may be what makes a cluster whole, so its API server is all that it waits for.
-        return Err(Rendered::Waiting(Trouble {
+fn render_bundle(rendering: &BundleRenderer<'_>, cluster: &Cluster) -> Result<Bundle, RenderOutcome> {
+    if rendering.spec.addon && !cluster.facts.is_reported() {
+        // S4-3: an addon may install what makes a cluster ready, so it waits only for the facts from its API server.
+        return Err(RenderOutcome::Waiting(StageReason {
             reason: "WaitingForCluster".to_owned(),
             message: format!(
-                "{} has not told of itself yet. The addon goes there once it has.",
+                "{} has not reported its facts yet. The addon is deployed there once it has.",
                 cluster.name
             ),
-            ..Trouble::default()
+            ..StageReason::default()
         }));
     }
-    rendering.of(cluster).map_err(|why| match why {
-        Unrendered::Refused(findings) => {
-            let blocking = findings.iter().filter(|finding| finding.blocks());
-            Rendered::Failed(trouble("RenderFailed", blocking))
+    rendering.render_bundle(cluster).map_err(|why| match why {
+        RenderError::Rejected(findings) => {
+            let blocking = findings.iter().filter(|finding| finding.is_blocking());
+            RenderOutcome::Failed(findings_reason("RenderFailed", blocking))
         }
-        Unrendered::Waiting(findings) => Rendered::Waiting(trouble("WaitingForValue", findings.iter())),
+        RenderError::Waiting(findings) => {
+            RenderOutcome::Waiting(findings_reason("WaitingForValue", findings.iter()))
+        }
     })
 }
 
-fn trouble<'a>(reason: &str, findings: impl Iterator<Item = &'a Finding>) -> Trouble {
-    let words: Vec<String> =
+fn findings_reason<'a>(reason: &str, findings: impl Iterator<Item = &'a Finding>) -> StageReason {
+    let texts: Vec<String> =
         findings.map(|finding| format!("{} {}", finding.message, finding.hint)).collect();
-    Trouble { reason: reason.to_owned(), message: words.join(" "), ..Trouble::default() }
+    StageReason { reason: reason.to_owned(), message: texts.join(" "), ..StageReason::default() }
 }

@@ -1,12 +1,12 @@
-//! The agents' side: wants, bundles, reports.
+//! The agents' API: desired state, bundles, reports.
 //!
-//! The cluster is an argument that comes from the credential, never from a message: whatever an agent writes, it can
-//! only read and move what belongs to its own cluster.
+//! The cluster argument comes from the credential, never from a message: an agent can only read and change what belongs
+//! to its own cluster.
 
-mod begin;
 mod bundle;
+mod desired_state;
+mod incarnation;
 mod record;
 mod schema;
-mod wants;
 
-pub(crate) use schema::Schemas;
+pub(crate) use schema::SchemaCache;

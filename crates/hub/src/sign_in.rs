@@ -1,4 +1,4 @@
-//! Sign-in: the first person by a one-time set-up token, then passwords, sessions and API tokens.
+//! Sign-in: the first user by a one-time set-up token, then passwords, sessions and API tokens.
 //!
 //! Secrets are stored only as hashes: passwords with argon2id, random secrets (sessions, tokens) with SHA-256, because
 //! 256 random bits need no slow hash.
@@ -11,27 +11,27 @@ mod session;
 mod setup;
 mod token;
 
-pub(crate) use password::PasswordGate;
+pub(crate) use password::HashLimiter;
 
-/// A signed-in person.
+/// A signed-in user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// The person.
+    /// The user.
     pub user: UserId,
-    /// Their name.
+    /// The user's name.
     pub name: String,
 }
 
 /// A new API token; the secret is shown once.
 #[derive(Clone, PartialEq, Eq)]
-pub struct NewToken {
+pub struct ApiTokenSecret {
     /// Its id.
     pub id: TokenId,
     /// The secret, `flt_…`.
     pub secret: String,
 }
 
-impl std::fmt::Debug for NewToken {
+impl std::fmt::Debug for ApiTokenSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "NewToken({})", self.id)
     }
@@ -47,11 +47,11 @@ pub struct TokenInfo {
     pub name: String,
     /// When it was last used.
     pub last_used_at: Option<Timestamp>,
-    /// When it ends; `None` for never.
+    /// When it expires; `None` for never.
     pub expires_at: Option<Timestamp>,
 }
 
-/// What is stored of a random secret.
-pub(crate) fn fingerprint(secret: &str) -> String {
+/// The stored hash of a random secret.
+pub(crate) fn hash_secret(secret: &str) -> String {
     hex::encode(Sha256::digest(secret.as_bytes()))
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use domain::cluster::Reach;
+use domain::cluster::Connectivity;
 use domain::guard::Exposures;
 use domain::labels::Labels;
 use domain::placement::Decision;
-use domain::rollout::WaveOutlook;
+use domain::rollout::WavePreview;
 use domain::workload::{DeletionPolicy, Workload, WorkloadSpec};
 use domain::{Digest, Finding};
 use store::Tx;
@@ -16,103 +16,103 @@ use crate::{Actor, Error, Hub};
 mod check;
 mod create;
 mod delete;
+mod draft_changes;
 mod edit;
-mod keep;
 mod list;
 mod publish;
 mod restore;
+mod retain;
 mod revision;
-mod step;
 mod sync;
 mod unpublish;
 mod view;
 
-pub(crate) use check::{in_order, parse};
+pub(crate) use check::{in_decision_order, parse_source};
 
-/// What an edit changes; parts left out stay.
+/// An edit of a workload; omitted fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkloadEdit {
-    /// The whole new draft.
+    /// Replaces the draft.
     pub spec: Option<WorkloadSpec>,
-    /// All its labels.
+    /// Replaces all labels.
     pub labels: Option<Labels>,
 }
 
-/// How a workload leaves its clusters.
+/// Options for removing a workload from its clusters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Removal {
-    /// What happens to the objects; `None` as the workload's own policy says.
+pub struct RemovalOptions {
+    /// The deletion policy; `None` for the workload's own.
     pub deletion: Option<DeletionPolicy>,
-    /// Give clusters up that can't be reached (S1-23; default false).
+    /// Whether to abandon the releases on unreachable clusters (S1-23; default false).
     pub force: bool,
 }
 
-/// What a publish depends on.
+/// Preconditions and confirmations of a publish.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Terms {
-    /// The revision of the draft that was seen.
-    pub seen: Option<i64>,
-    /// The hash of the plan that was seen: refused if anything of it is otherwise now.
-    pub plan: Option<Digest>,
-    /// How many clusters may lose the workload; asked for when it is more than the limit (G505).
-    pub confirm: Option<u32>,
+pub struct PublishOptions {
+    /// The revision of the draft that was reviewed.
+    pub draft_revision: Option<i64>,
+    /// The hash of the plan that was reviewed: the publish is rejected if its inputs have changed.
+    pub plan_hash: Option<Digest>,
+    /// The confirmed number of clusters that lose the workload; required above the limit (G505).
+    pub confirmed_removals: Option<u32>,
 }
 
-impl Terms {
-    /// Only the draft's revision matters.
-    pub fn seen(revision: Option<i64>) -> Self {
-        Self { seen: revision, ..Self::default() }
+impl PublishOptions {
+    /// Options with only the draft's revision.
+    pub fn for_draft_revision(revision: Option<i64>) -> Self {
+        Self { draft_revision: revision, ..Self::default() }
     }
 }
 
-/// What the guard rails say of a draft, and where it would go.
+/// The findings and the placement of a draft.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckResult {
     /// Findings, worst first.
     pub findings: Vec<Finding>,
-    /// Where it would go.
+    /// The placement decision.
     pub decision: Decision,
-    /// Of the clusters it would go to, those that are not heard from as they should be.
+    /// The selected clusters that are not online.
     #[serde(skip)]
-    pub away: BTreeMap<String, Reach>,
-    /// The waves it would go in; none if it would go everywhere at once.
+    pub not_online: BTreeMap<String, Connectivity>,
+    /// The waves of its rollout; empty without waves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub waves: Vec<WaveOutlook>,
-    /// What it would expose there.
+    pub waves: Vec<WavePreview>,
+    /// What it would expose on the selected clusters.
     #[serde(skip)]
     pub exposures: Exposures,
 }
 
 impl Hub {
-    /// The workload with this name, or the error that says there is none.
+    /// The workload with this name, or [`Error::NotFound`].
     pub(crate) async fn load_workload(&self, tx: &mut Tx, name: &str) -> Result<Workload, Error> {
-        let found = store::workload::by_name(tx, self.project(), name).await?;
+        let found = store::workload::get_by_name(tx, self.project(), name).await?;
         found.ok_or_else(|| Error::not_found("workload", name))
     }
 
-    /// Stores a changed workload; refuses if somebody else changed it since `workload` was read.
+    /// Stores a changed workload; [`Error::RevisionConflict`] if it was changed since `workload` was read.
     pub(crate) async fn store_workload(
         &self,
         tx: &mut Tx,
         actor: &Actor,
         workload: &mut Workload,
     ) -> Result<(), Error> {
-        let read = workload.revision;
+        let expected = workload.revision;
         workload.revision += 1;
         workload.updated_at = self.clock().now();
-        match store::workload::update(tx, workload, read, &actor.name).await? {
+        match store::workload::update(tx, workload, expected, &actor.name).await? {
             true => Ok(()),
-            false => Err(Error::Changed { current: workload.revision }),
+            false => Err(Error::RevisionConflict { current: workload.revision }),
         }
     }
 }
 
-/// Refuses a change that was made on an older revision than the one there is.
-pub(crate) fn check_match(current: i64, if_match: Option<i64>) -> Result<(), Error> {
+/// Rejects a change that was based on another revision than the current one.
+pub(crate) fn check_if_match(current: i64, if_match: Option<i64>) -> Result<(), Error> {
     match if_match {
-        Some(seen) if seen != current => Err(Error::Changed { current }),
+        Some(expected) if expected != current => Err(Error::RevisionConflict { current }),
         _ => Ok(()),
     }
 }

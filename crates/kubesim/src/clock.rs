@@ -1,19 +1,19 @@
-//! The cluster's clock: wall time at the start, then tokio's, so that a test which pauses tokio's time pauses
-//! the cluster.
+//! The cluster's clock: wall time at start, advanced by tokio's clock, so that pausing tokio's time in a test also
+//! pauses the cluster.
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// Reads the time.
+/// A clock that follows tokio's time.
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub(crate) struct SimClock {
     base: Timestamp,
     since: Instant,
 }
 
-impl Clock {
-    pub(crate) fn start() -> Clock {
-        Clock { base: Timestamp::now(), since: Instant::now() }
+impl SimClock {
+    pub(crate) fn new() -> SimClock {
+        SimClock { base: Timestamp::now(), since: Instant::now() }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -21,13 +21,13 @@ impl Clock {
         self.base.checked_add(elapsed).unwrap_or(self.base)
     }
 
-    /// Now, in seconds, as objects carry it.
-    pub(crate) fn stamp(&self) -> String {
-        stamp(self.now())
+    /// The current time with whole seconds, as objects store it.
+    pub(crate) fn now_rfc3339(&self) -> String {
+        format_timestamp(self.now())
     }
 }
 
-/// A time with whole seconds.
-pub(crate) fn stamp(time: Timestamp) -> String {
+/// Formats a time with whole seconds.
+pub(crate) fn format_timestamp(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,4 +1,4 @@
-//! One simulated cluster: its parts, its start and its end.
+//! One simulated cluster: options, state and the direct (non-HTTP) operations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,111 +7,113 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
-use crate::clock::Clock;
+use crate::clock::SimClock;
 use crate::faults::Faults;
-use crate::kinds::{Kind, Kinds};
+use crate::kinds::{KindRegistry, ResourceKind};
 use crate::stats::{Counters, Stats};
-use crate::status::{Answer, Refusal};
-use crate::store::Store;
-use crate::verbs::{self, Target, Write};
-use crate::{clockwork, object};
+use crate::status::{ApiResult, StatusError};
+use crate::store::ObjectStore;
+use crate::verbs::{self, ResourcePath, WriteOptions};
+use crate::{controllers, object};
 
-/// How a cluster is set up.
+/// Options of a simulated cluster.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Name of the cluster; prefixes its nodes.
+pub struct SimOptions {
+    /// Name of the cluster; prefix of its node names.
     pub name: String,
-    /// What `/version` answers, like `v1.33.4`.
+    /// The `gitVersion` of `/version`, like `v1.33.4`.
     pub version: String,
     /// Number of nodes.
     pub nodes: u32,
-    /// Labels every node carries in addition.
+    /// Additional labels of every node.
     pub node_labels: Vec<(String, String)>,
-    /// Time from a pod's creation until it is ready; each pod differs by up to a fifth.
+    /// Time from a pod's creation until it is ready; varies per pod by up to 20 %.
     pub pod_start: Duration,
-    /// How long a Job's pod runs.
+    /// Run time of a Job's pod.
     pub job_run: Duration,
-    /// Changes kept per kind for watches that resume.
-    pub history: usize,
-    /// Whether controllers, scheduler and kubelets act at all.
-    pub clockwork: bool,
+    /// Changes retained per kind for watches that resume.
+    pub history_limit: usize,
+    /// Whether controllers, scheduler and kubelets run.
+    pub run_controllers: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for SimOptions {
+    fn default() -> SimOptions {
+        SimOptions {
             name: "sim".into(),
             version: "v1.33.4".into(),
             nodes: 3,
             node_labels: Vec::new(),
             pod_start: Duration::from_millis(300),
             job_run: Duration::from_millis(500),
-            history: 10_000,
-            clockwork: true,
+            history_limit: 10_000,
+            run_controllers: true,
         }
     }
 }
 
-/// A running cluster. Clones share it; its clockwork stops with the last one.
+/// A running cluster. Clones share its state; its controllers stop when the last clone is dropped.
 #[derive(Clone, Debug)]
-pub struct Cluster {
-    pub(crate) sim: Arc<Sim>,
+pub struct SimCluster {
+    pub(crate) sim: Arc<SimState>,
 }
 
-/// The parts.
+/// The shared state of one cluster.
 #[derive(Debug)]
-pub(crate) struct Sim {
-    pub options: Options,
-    pub kinds: Kinds,
-    pub store: Store,
+pub(crate) struct SimState {
+    pub options: SimOptions,
+    pub kinds: KindRegistry,
+    pub store: ObjectStore,
     pub faults: Faults,
     pub counters: Counters,
-    pub clock: Clock,
-    pub closing: watch::Sender<bool>,
+    pub clock: SimClock,
+    pub close_watches: watch::Sender<bool>,
     serial: AtomicU32,
 }
 
-impl Sim {
+impl SimState {
     /// A built-in kind.
-    pub(crate) fn builtin(&self, group: &str, kind: &str) -> Option<Arc<Kind>> {
+    pub(crate) fn builtin_kind(&self, group: &str, kind: &str) -> Option<Arc<ResourceKind>> {
         self.kinds.served().find(group, kind)
     }
 
-    /// The next of the numbers that addresses and ports are made of.
-    pub(crate) fn next(&self) -> u32 {
+    /// The next serial number; addresses and ports are derived from it.
+    pub(crate) fn next_serial(&self) -> u32 {
         self.serial.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-impl Cluster {
+impl SimCluster {
     /// Starts a cluster with its default namespaces and nodes.
     ///
-    /// Must be called on a tokio runtime, which then also runs its clockwork.
-    pub fn new(options: Options) -> Cluster {
-        let (cluster, feed) = Cluster::empty(options);
-        seed(&cluster.sim);
-        cluster.wind_up(feed);
+    /// Must be called on a tokio runtime, which also runs its controllers.
+    pub fn new(options: SimOptions) -> SimCluster {
+        let (cluster, feed) = SimCluster::without_objects(options);
+        create_initial_objects(&cluster.sim);
+        cluster.start_controllers(feed);
         cluster
     }
 
-    pub(crate) fn empty(options: Options) -> (Cluster, mpsc::UnboundedReceiver<Arc<crate::store::Change>>) {
+    pub(crate) fn without_objects(
+        options: SimOptions,
+    ) -> (SimCluster, mpsc::UnboundedReceiver<Arc<crate::store::ObjectChange>>) {
         let (sender, feed) = mpsc::unbounded_channel();
-        let sim = Sim {
-            store: Store::new(options.history, sender),
+        let sim = SimState {
+            store: ObjectStore::new(options.history_limit, sender),
             options,
-            kinds: Kinds::builtin(),
+            kinds: KindRegistry::builtin(),
             faults: Faults::new(),
             counters: Counters::default(),
-            clock: Clock::start(),
-            closing: watch::Sender::new(false),
+            clock: SimClock::new(),
+            close_watches: watch::Sender::new(false),
             serial: AtomicU32::new(10),
         };
-        (Cluster { sim: Arc::new(sim) }, feed)
+        (SimCluster { sim: Arc::new(sim) }, feed)
     }
 
-    pub(crate) fn wind_up(&self, feed: mpsc::UnboundedReceiver<Arc<crate::store::Change>>) {
-        let on = self.sim.options.clockwork;
-        tokio::spawn(clockwork::run(Arc::downgrade(&self.sim), feed, on));
+    pub(crate) fn start_controllers(&self, feed: mpsc::UnboundedReceiver<Arc<crate::store::ObjectChange>>) {
+        let on = self.sim.options.run_controllers;
+        tokio::spawn(controllers::run_controllers(Arc::downgrade(&self.sim), feed, on));
     }
 
     /// The cluster's name.
@@ -119,118 +121,134 @@ impl Cluster {
         &self.sim.options.name
     }
 
-    /// What can be made to go wrong.
+    /// Fault injection for this cluster.
     pub fn faults(&self) -> &Faults {
         &self.sim.faults
     }
 
     /// The counters.
     pub fn stats(&self) -> Stats {
-        self.sim.counters.read()
+        self.sim.counters.snapshot()
     }
 
-    /// The version of the latest write.
+    /// The resource version of the latest write.
     pub fn resource_version(&self) -> u64 {
-        self.sim.store.version()
+        self.sim.store.resource_version()
     }
 
-    /// Forgets the history, as etcd's compaction does: a watch from an older version is refused with 410.
+    /// Drops the history, as etcd's compaction does: a watch from an older version fails with 410.
     pub fn compact(&self) {
         self.sim.store.compact();
     }
 
     /// Ends all watches cleanly.
-    pub fn end_watches(&self) {
-        self.sim.closing.send_replace(true);
-        self.sim.closing.send_replace(false);
+    pub fn close_watches(&self) {
+        self.sim.close_watches.send_replace(true);
+        self.sim.close_watches.send_replace(false);
     }
 
-    /// Edits an object as somebody else: the change is recorded for `manager` like a `kubectl edit`.
-    /// `namespace` is "" for cluster-wide kinds. Answers the object afterwards.
+    /// Edits an object; the change is recorded for the field manager `manager`, as by `kubectl edit`.
+    /// `namespace` is "" for cluster-scoped kinds. Returns the changed object.
     ///
     /// # Errors
-    /// [`Problem`](crate::Problem) if there is no such kind or object, or the change is refused.
-    pub fn touch(
+    /// [`ApiError`](crate::ApiError) if there is no such kind or object, or the change is rejected.
+    pub fn edit(
         &self,
         (api_version, kind): (&str, &str),
         (namespace, name): (&str, &str),
         manager: &str,
         edit: impl Fn(&mut Value),
-    ) -> Result<Value, crate::Problem> {
-        let target = self.target(api_version, kind, namespace, name)?;
-        let write = Write { manager, ..Write::default() };
-        let done = verbs::update::edit(&self.sim, &target, &write, |object| {
+    ) -> Result<Value, crate::ApiError> {
+        let target = self.resource_path(api_version, kind, namespace, name)?;
+        let write = WriteOptions { manager, ..WriteOptions::default() };
+        let done = verbs::update::edit_object(&self.sim, &target, &write, |object| {
             edit(object);
             Ok(())
         })?;
         Ok(done.value.clone())
     }
 
-    /// Deletes an object, in the background with what it owns.
+    /// Deletes an object with background propagation.
     ///
     /// # Errors
-    /// [`Problem`](crate::Problem) if there is no such kind or object.
+    /// [`ApiError`](crate::ApiError) if there is no such kind or object.
     pub fn delete(
         &self,
         (api_version, kind): (&str, &str),
         (namespace, name): (&str, &str),
-    ) -> Result<(), crate::Problem> {
-        let target = self.target(api_version, kind, namespace, name)?;
+    ) -> Result<(), crate::ApiError> {
+        let target = self.resource_path(api_version, kind, namespace, name)?;
         let options = json!({"propagationPolicy": "Background"});
-        verbs::delete::delete(&self.sim, &target, &options, false)?;
+        verbs::delete::delete_object(&self.sim, &target, &options, false)?;
         Ok(())
     }
 
     /// Creates an object as `manager`.
     ///
     /// # Errors
-    /// [`Problem`](crate::Problem) if the kind is not served or the object is refused.
-    pub fn create(&self, object: Value, manager: &str) -> Result<Value, crate::Problem> {
-        let (version, kind) = (object::text(&object, "apiVersion"), object::text(&object, "kind"));
-        let target = self.target(version, kind, object::namespace(&object), "")?;
-        let write = Write { manager, ..Write::default() };
-        Ok(verbs::create::create(&self.sim, &target, object, &write)?.object.value.clone())
+    /// [`ApiError`](crate::ApiError) if the kind is not served or the object is rejected.
+    pub fn create(&self, object: Value, manager: &str) -> Result<Value, crate::ApiError> {
+        let (version, kind) = (object::str_at(&object, "apiVersion"), object::str_at(&object, "kind"));
+        let target = self.resource_path(version, kind, object::namespace(&object), "")?;
+        let write = WriteOptions { manager, ..WriteOptions::default() };
+        Ok(verbs::create::create_object(&self.sim, &target, object, &write)?.object.value.clone())
     }
 
     /// Reads an object.
     pub fn get(&self, (api_version, kind): (&str, &str), (namespace, name): (&str, &str)) -> Option<Value> {
-        let target = self.target(api_version, kind, namespace, name).ok()?;
+        let target = self.resource_path(api_version, kind, namespace, name).ok()?;
         let found = self.sim.store.get(target.kind.id, &target.key())?;
-        Some(crate::convert::outward(&target.kind, target.version, &found).value.clone())
+        Some(crate::convert::convert_from_storage(&target.kind, target.version, &found).value.clone())
     }
 
     /// All objects of a kind in one namespace, or in all.
     pub fn list(&self, (api_version, kind): (&str, &str), namespace: Option<&str>) -> Vec<Value> {
-        let Some((kind, _)) = self.sim.kinds.served().of(api_version, kind) else { return Vec::new() };
+        let Some((kind, _)) = self.sim.kinds.served().find_version(api_version, kind) else {
+            return Vec::new();
+        };
         self.sim.store.list(kind.id, namespace).0.iter().map(|o| o.value.clone()).collect()
     }
 
-    fn target(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Answer<Target> {
-        let (kind, version) =
-            self.sim.kinds.served().of(api_version, kind).ok_or_else(Refusal::no_such_path)?;
+    fn resource_path(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> ApiResult<ResourcePath> {
+        let (kind, version) = self
+            .sim
+            .kinds
+            .served()
+            .find_version(api_version, kind)
+            .ok_or_else(StatusError::path_not_found)?;
         let namespace = if kind.namespaced { namespace } else { "" };
-        Ok(Target { kind, version, namespace: namespace.to_owned(), name: name.to_owned() })
+        Ok(ResourcePath { kind, version, namespace: namespace.to_owned(), name: name.to_owned() })
     }
 }
 
-/// Namespaces, nodes and the few objects every cluster has from its start.
-fn seed(sim: &Sim) {
+/// Creates the namespaces, nodes and other objects that every cluster has at start.
+fn create_initial_objects(sim: &SimState) {
     let put = |object: Value| {
         let served = sim.kinds.served();
-        let (version, kind) = (object::text(&object, "apiVersion"), object::text(&object, "kind"));
-        let Some((kind, version)) = served.of(version, kind) else { return };
+        let (version, kind) = (object::str_at(&object, "apiVersion"), object::str_at(&object, "kind"));
+        let Some((kind, version)) = served.find_version(version, kind) else { return };
         let namespace = object::namespace(&object).to_owned();
-        let target = Target { kind, version, namespace, name: String::new() };
-        let write = Write { manager: "kube-apiserver", ..Write::default() };
-        if let Err(refusal) = verbs::create::create(sim, &target, object, &write) {
-            tracing::warn!(cluster = sim.options.name, message = refusal.message, "seed object refused");
+        let target = ResourcePath { kind, version, namespace, name: String::new() };
+        let write = WriteOptions { manager: "kube-apiserver", ..WriteOptions::default() };
+        if let Err(refusal) = verbs::create::create_object(sim, &target, object, &write) {
+            tracing::warn!(
+                cluster = sim.options.name,
+                message = refusal.message,
+                "the initial object was rejected"
+            );
         }
     };
     for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
         put(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
     }
     for number in 0..sim.options.nodes {
-        put(clockwork::node::manifest(sim, number));
+        put(controllers::node::node_manifest(sim, number));
     }
     put(json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",

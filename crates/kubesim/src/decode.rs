@@ -1,56 +1,56 @@
-//! From a request's body to an object of the kind: unknown fields dropped and named, types checked, nulls dropped,
-//! quantities in canonical spelling, a custom resource's own defaults filled in.
+//! Decodes a request body into an object of the kind: drops and reports unknown fields, checks types, drops nulls,
+//! converts quantities to canonical form, fills in a custom resource's schema defaults.
 
 use serde_json::{Map, Value};
 
 use crate::quantity::Quantity;
-use crate::schema::{Node, Scalar, Ty};
-use crate::status::{Answer, Cause, Refusal};
+use crate::schema::{Scalar, SchemaNode, TypeRef};
+use crate::status::{ApiResult, StatusCause, StatusError};
 
-/// What was found on the way.
+/// The problems found while decoding.
 #[derive(Default)]
-pub(crate) struct Findings {
-    /// Paths of fields the kind does not have.
-    pub unknown: Vec<String>,
+pub(crate) struct DecodeIssues {
+    /// Paths of fields that the kind does not have.
+    pub unknown_fields: Vec<String>,
     /// Values of a wrong type.
-    pub mistyped: Vec<Mistyped>,
+    pub type_mismatches: Vec<TypeMismatch>,
 }
 
 /// A value of a wrong type.
-pub(crate) struct Mistyped {
+pub(crate) struct TypeMismatch {
     pub path: String,
-    pub found: &'static str,
-    pub wanted: &'static str,
+    pub actual: &'static str,
+    pub expected: &'static str,
     pub value: Value,
 }
 
-/// Parses JSON, or YAML where the media type says so.
-pub(crate) fn parse(body: &[u8], yaml: bool) -> Answer<Value> {
+/// Parses JSON, or YAML if `yaml`.
+pub(crate) fn parse_body(body: &[u8], yaml: bool) -> ApiResult<Value> {
     match serde_json::from_slice(body) {
         Ok(value) => Ok(value),
         Err(_) if yaml => {
-            let text = std::str::from_utf8(body).map_err(|e| Refusal::bad_request(e.to_string()))?;
+            let text = std::str::from_utf8(body).map_err(|e| StatusError::bad_request(e.to_string()))?;
             serde_saphyr::from_str(text)
-                .map_err(|e| Refusal::bad_request(format!("error decoding YAML: {e}")))
+                .map_err(|e| StatusError::bad_request(format!("error decoding YAML: {e}")))
         }
         Err(error) => {
             let message = format!("the object provided is unrecognized (must be of type JSON): {error}");
-            Err(Refusal::bad_request(message))
+            Err(StatusError::bad_request(message))
         }
     }
 }
 
-/// Brings `value` into the shape of its type; custom kinds keep their wrongly typed values for validation to name.
-pub(crate) fn conform(value: &mut Value, ty: Ty<'_>) -> Findings {
-    let mut findings = Findings::default();
-    walk(value, ty, &mut String::new(), &mut findings);
+/// Conforms `value` to its type. Values of a wrong type are reported and left in place.
+pub(crate) fn conform_to_schema(value: &mut Value, ty: TypeRef<'_>) -> DecodeIssues {
+    let mut findings = DecodeIssues::default();
+    walk_value(value, ty, &mut String::new(), &mut findings);
     findings
 }
 
-/// Fills in the defaults a custom resource's schema declares.
-pub(crate) fn schema_defaults(value: &mut Value, ty: Ty<'_>) {
+/// Fills in the defaults of a custom resource's schema.
+pub(crate) fn apply_schema_defaults(value: &mut Value, ty: TypeRef<'_>) {
     match (ty.node(), value) {
-        (Node::Struct { fields, .. }, Value::Object(map)) => {
+        (SchemaNode::Struct { fields, .. }, Value::Object(map)) => {
             for (key, field) in fields {
                 if !map.contains_key(&**key)
                     && let Some(default) = &field.default
@@ -58,40 +58,44 @@ pub(crate) fn schema_defaults(value: &mut Value, ty: Ty<'_>) {
                     map.insert(key.to_string(), default.clone());
                 }
                 if let Some(value) = map.get_mut(&**key) {
-                    schema_defaults(value, ty.sibling(field.node));
+                    apply_schema_defaults(value, ty.sibling(field.node));
                 }
             }
         }
-        (Node::Map { .. }, Value::Object(map)) => {
-            map.values_mut().for_each(|v| schema_defaults(v, ty.elem()))
+        (SchemaNode::Map { .. }, Value::Object(map)) => {
+            map.values_mut().for_each(|v| apply_schema_defaults(v, ty.elem()))
         }
-        (Node::List { .. }, Value::Array(items)) => {
-            items.iter_mut().for_each(|v| schema_defaults(v, ty.elem()))
+        (SchemaNode::List { .. }, Value::Array(items)) => {
+            items.iter_mut().for_each(|v| apply_schema_defaults(v, ty.elem()))
         }
         _ => {}
     }
 }
 
-fn walk(value: &mut Value, ty: Ty<'_>, path: &mut String, out: &mut Findings) {
+fn walk_value(value: &mut Value, ty: TypeRef<'_>, path: &mut String, out: &mut DecodeIssues) {
     match (ty.node(), &mut *value) {
-        (Node::Opaque, _) => {}
-        (Node::Deduced, _) => crate::object::drop_nulls(value),
-        (Node::Scalar(scalar), _) => check(value, *scalar, path, out),
-        (Node::Struct { .. } | Node::Map { .. }, Value::Object(map)) => walk_map(map, ty, path, out),
-        (Node::List { .. }, Value::Array(items)) => {
+        (SchemaNode::Opaque, _) => {}
+        (SchemaNode::Deduced, _) => crate::object::remove_nulls(value),
+        (SchemaNode::Scalar(scalar), _) => check_scalar(value, *scalar, path, out),
+        (SchemaNode::Struct { .. } | SchemaNode::Map { .. }, Value::Object(map)) => {
+            walk_map(map, ty, path, out)
+        }
+        (SchemaNode::List { .. }, Value::Array(items)) => {
             for (index, item) in items.iter_mut().enumerate() {
                 let len = path.len();
                 path.push_str(&format!("[{index}]"));
-                walk(item, ty.elem(), path, out);
+                walk_value(item, ty.elem(), path, out);
                 path.truncate(len);
             }
         }
-        (Node::Struct { .. } | Node::Map { .. }, other) => mistyped(other, "object", path, out),
-        (Node::List { .. }, other) => mistyped(other, "array", path, out),
+        (SchemaNode::Struct { .. } | SchemaNode::Map { .. }, other) => {
+            record_mismatch(other, "object", path, out)
+        }
+        (SchemaNode::List { .. }, other) => record_mismatch(other, "array", path, out),
     }
 }
 
-fn walk_map(map: &mut Map<String, Value>, ty: Ty<'_>, path: &mut String, out: &mut Findings) {
+fn walk_map(map: &mut Map<String, Value>, ty: TypeRef<'_>, path: &mut String, out: &mut DecodeIssues) {
     map.retain(|key, value| {
         let len = path.len();
         if len > 0 {
@@ -100,13 +104,13 @@ fn walk_map(map: &mut Map<String, Value>, ty: Ty<'_>, path: &mut String, out: &m
         path.push_str(key);
         let keep = match ty.child(key) {
             None => {
-                out.unknown.push(path.clone());
+                out.unknown_fields.push(path.clone());
                 false
             }
-            // A null says "not set", except as a map's value.
+            // A null means "not set".
             Some(_) if value.is_null() => false,
             Some(child) => {
-                walk(value, child, path, out);
+                walk_value(value, child, path, out);
                 true
             }
         };
@@ -115,7 +119,7 @@ fn walk_map(map: &mut Map<String, Value>, ty: Ty<'_>, path: &mut String, out: &m
     });
 }
 
-fn check(value: &mut Value, scalar: Scalar, path: &str, out: &mut Findings) {
+fn check_scalar(value: &mut Value, scalar: Scalar, path: &str, out: &mut DecodeIssues) {
     match (scalar, &*value) {
         (Scalar::Text | Scalar::Time, Value::String(_)) | (Scalar::Bool, Value::Bool(_)) => {}
         (Scalar::Int, Value::Number(n)) if n.is_i64() || n.is_u64() => {}
@@ -126,23 +130,23 @@ fn check(value: &mut Value, scalar: Scalar, path: &str, out: &mut Findings) {
         }
         (Scalar::Number, Value::Number(_)) | (Scalar::IntOrText, Value::Number(_) | Value::String(_)) => {}
         (Scalar::Quantity, Value::String(text)) => match Quantity::parse(text) {
-            Some(quantity) => *value = quantity.canonical().into(),
-            None => mistyped(value, "quantity", path, out),
+            Some(quantity) => *value = quantity.to_canonical().into(),
+            None => record_mismatch(value, "quantity", path, out),
         },
         (Scalar::Quantity, Value::Number(number)) => match Quantity::parse(&number.to_string()) {
-            Some(quantity) => *value = quantity.canonical().into(),
-            None => mistyped(value, "quantity", path, out),
+            Some(quantity) => *value = quantity.to_canonical().into(),
+            None => record_mismatch(value, "quantity", path, out),
         },
-        (Scalar::Quantity, _) => mistyped(value, "quantity", path, out),
-        (Scalar::Text | Scalar::Time, _) => mistyped(value, "string", path, out),
-        (Scalar::Int, _) => mistyped(value, "integer", path, out),
-        (Scalar::Number, _) => mistyped(value, "number", path, out),
-        (Scalar::Bool, _) => mistyped(value, "boolean", path, out),
-        (Scalar::IntOrText, _) => mistyped(value, "integer or string", path, out),
+        (Scalar::Quantity, _) => record_mismatch(value, "quantity", path, out),
+        (Scalar::Text | Scalar::Time, _) => record_mismatch(value, "string", path, out),
+        (Scalar::Int, _) => record_mismatch(value, "integer", path, out),
+        (Scalar::Number, _) => record_mismatch(value, "number", path, out),
+        (Scalar::Bool, _) => record_mismatch(value, "boolean", path, out),
+        (Scalar::IntOrText, _) => record_mismatch(value, "integer or string", path, out),
     }
 }
 
-fn mistyped(value: &Value, wanted: &'static str, path: &str, out: &mut Findings) {
+fn record_mismatch(value: &Value, wanted: &'static str, path: &str, out: &mut DecodeIssues) {
     let found = match value {
         Value::Null => return,
         Value::Bool(_) => "boolean",
@@ -152,52 +156,57 @@ fn mistyped(value: &Value, wanted: &'static str, path: &str, out: &mut Findings)
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    out.mistyped.push(Mistyped { path: path.to_owned(), found, wanted, value: value.clone() });
+    out.type_mismatches.push(TypeMismatch {
+        path: path.to_owned(),
+        actual: found,
+        expected: wanted,
+        value: value.clone(),
+    });
 }
 
-impl Mistyped {
-    /// A built-in kind is decoded into the server's own types, which refuses the whole request.
-    pub(crate) fn refuse(&self, kind: &str, version: &str) -> Refusal {
-        let (found, wanted) = (go(self.found, ""), go(self.wanted, &self.path));
+impl TypeMismatch {
+    /// The error for a built-in kind: the real server decodes into Go types and rejects the whole request.
+    pub(crate) fn decode_error(&self, kind: &str, version: &str) -> StatusError {
+        let (found, wanted) = (go_type_name(self.actual, ""), go_type_name(self.expected, &self.path));
         let head = format!("{kind} in version \"{version}\" cannot be handled as a {kind}");
-        if self.wanted == "quantity" {
-            return Refusal::bad_request(format!(
+        if self.expected == "quantity" {
+            return StatusError::bad_request(format!(
                 "{head}: quantities must match the regular expression \
                  '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
             ));
         }
-        let path = plain(&self.path);
-        Refusal::bad_request(format!(
+        let path = strip_indices(&self.path);
+        StatusError::bad_request(format!(
             "{head}: json: cannot unmarshal {found} into Go struct field {kind}.{path} of type {wanted}"
         ))
     }
 
-    /// What server-side apply says of it, which looks at types before anything is decoded; `None` for what it takes
-    /// in any type.
-    pub(crate) fn in_apply(&self) -> Option<String> {
-        let wanted = match self.wanted {
+    /// The message of server-side apply, which checks types before decoding; `None` for scalars that it accepts in any
+    /// type.
+    pub(crate) fn apply_message(&self) -> Option<String> {
+        let wanted = match self.expected {
             "integer" | "number" => "numeric (int or float)",
             "object" => "map",
             "array" => "list",
             "quantity" | "integer or string" => return None,
             other => other,
         };
-        Some(format!(".{}: expected {wanted}, got {}", self.path, self.found))
+        Some(format!(".{}: expected {wanted}, got {}", self.path, self.actual))
     }
 
-    /// A custom resource is checked against its schema, which names every value.
-    pub(crate) fn cause(&self) -> Cause {
+    /// The cause for a custom resource: it is validated against its schema, which reports every value.
+    pub(crate) fn status_cause(&self) -> StatusCause {
         let shown = match &self.value {
             Value::String(_) | Value::Number(_) | Value::Bool(_) => self.value.clone(),
-            _ => Value::from(self.found),
+            _ => Value::from(self.actual),
         };
-        let detail = format!("{} in body must be of type {}: \"{}\"", self.path, self.wanted, self.found);
-        Cause { reason: "FieldValueTypeInvalid", ..Cause::invalid(&*self.path, &shown, &detail) }
+        let detail = format!("{} in body must be of type {}: \"{}\"", self.path, self.expected, self.actual);
+        StatusCause { reason: "FieldValueTypeInvalid", ..StatusCause::invalid(&*self.path, &shown, &detail) }
     }
 }
 
-/// A path without list indices, as Go's decoder names fields.
-fn plain(path: &str) -> String {
+/// A path without list indices, as in the errors of Go's decoder.
+fn strip_indices(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut skip = false;
     for c in path.chars() {
@@ -211,7 +220,7 @@ fn plain(path: &str) -> String {
     out
 }
 
-fn go(kind: &'static str, path: &str) -> &'static str {
+fn go_type_name(kind: &'static str, path: &str) -> &'static str {
     match kind {
         "integer" if path.ends_with("Seconds") => "int64",
         "integer" if path.is_empty() => "number",

@@ -1,7 +1,7 @@
-//! What can be made to go wrong, switchable while the cluster runs.
+//! Fault injection, configurable while the cluster runs.
 //!
-//! Faults of the connection act on every request; faults of the workloads act on pods that start afterwards. The
-//! names that cause a fault without any switch are in the crate's documentation.
+//! Connection faults apply to every request; workload faults apply to pods that start afterwards. The names that
+//! trigger a fault without any setting are listed in the crate's documentation.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,77 +13,77 @@ use tokio::sync::watch;
 use crate::object;
 use crate::selector::LabelSelector;
 
-/// How often requests fail, each between 0.0 (never) and 1.0 (always).
+/// The share of requests that fail, each between 0.0 (none) and 1.0 (all).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Rates {
+pub struct ErrorRates {
     /// 429 with `Retry-After: 1`.
     pub too_many_requests: f64,
     /// 500.
     pub internal_error: f64,
     /// 503 with `Retry-After: 1`.
     pub unavailable: f64,
-    /// The request is taken and never answered, until the client gives up.
+    /// The request is accepted and never answered; the client must time out.
     pub hang: f64,
 }
 
-/// A refusal as an admission webhook would give it. Empty parts match everything.
+/// A simulated admission webhook. Empty match fields match everything.
 #[derive(Clone, Debug, Default)]
 pub struct AdmissionRule {
-    /// Name of the webhook the message blames.
+    /// Name of the webhook in the error message.
     pub webhook: String,
-    /// `Deployment`, `Pod` …
+    /// `Deployment`, `PodTemplate` …
     pub kind: String,
-    /// Part of the object's name.
+    /// Substring of the object's name.
     pub name: String,
     /// Label selector in query form.
     pub labels: String,
-    /// What the webhook says.
+    /// The webhook's denial message.
     pub message: String,
-    /// It has side effects, so it is not asked in a dry run, which is refused; otherwise it denies nothing.
+    /// The webhook has side effects: dry runs are rejected because it cannot be called; other requests are allowed.
     pub no_dry_run: bool,
 }
 
-/// Why a webhook lets nothing pass.
+/// Why a webhook rejects a request.
 #[derive(Debug)]
-pub(crate) enum Denial {
+pub(crate) enum AdmissionDenial {
     Denied { webhook: String, message: String },
     NoDryRun { webhook: String },
 }
 
 #[derive(Debug, Default)]
-struct Switches {
+struct FaultSettings {
     offline: bool,
     delay: Duration,
-    rates: Rates,
-    admission: Vec<AdmissionRule>,
-    unpullable: Vec<String>,
-    crashing: Vec<String>,
-    out_of_memory: Vec<String>,
-    unschedulable: Vec<String>,
+    error_rates: ErrorRates,
+    admission_rules: Vec<AdmissionRule>,
+    unpullable_images: Vec<String>,
+    crashing_images: Vec<String>,
+    out_of_memory_images: Vec<String>,
+    unschedulable_pods: Vec<String>,
     slow_start: Vec<(String, Duration)>,
-    never_ready: Vec<String>,
+    never_ready_images: Vec<String>,
     pod_limits: Vec<(String, i64)>,
     no_metrics: bool,
 }
 
-/// The switches of one cluster.
+/// The fault settings of one cluster.
 #[derive(Debug)]
 pub struct Faults {
-    switches: Mutex<Switches>,
-    cuts: watch::Sender<u64>,
+    settings: Mutex<FaultSettings>,
+    watch_disconnects: watch::Sender<u64>,
 }
 
-/// What becomes of a request before it is looked at.
-pub(crate) enum Fate {
+/// The fault applied to a request before it is processed.
+pub(crate) enum FaultAction {
     Pass(Duration),
     Offline,
     Hang,
-    Refuse(u16),
+    Fail(u16),
 }
 
-/// What is wrong with a container.
+/// The fault of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ailment {
+pub(crate) enum ContainerFault {
     ImagePull,
     Crash,
     OutOfMemory,
@@ -92,126 +92,131 @@ pub(crate) enum Ailment {
 
 impl Faults {
     pub(crate) fn new() -> Faults {
-        Faults { switches: Mutex::default(), cuts: watch::Sender::new(0) }
+        Faults { settings: Mutex::default(), watch_disconnects: watch::Sender::new(0) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Switches> {
-        self.switches.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, FaultSettings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Cuts the cluster off: running watches break, every new call fails without an answer.
+    /// Makes the cluster unreachable: running watches break, every new request fails without a response.
     pub fn set_offline(&self, offline: bool) {
         self.lock().offline = offline;
         if offline {
-            self.cut_watches();
+            self.disconnect_watches();
         }
     }
 
-    /// Whether the cluster is cut off.
+    /// Whether the cluster is unreachable.
     pub fn is_offline(&self) -> bool {
         self.lock().offline
     }
 
     /// Breaks all running watches once; clients may reconnect.
-    pub fn cut_watches(&self) {
-        self.cuts.send_modify(|n| *n += 1);
+    pub fn disconnect_watches(&self) {
+        self.watch_disconnects.send_modify(|n| *n += 1);
     }
 
-    /// Delays every answer.
+    /// Delays every response.
     pub fn set_delay(&self, delay: Duration) {
         self.lock().delay = delay;
     }
 
-    /// Makes a share of all requests fail.
-    pub fn set_rates(&self, rates: Rates) {
-        self.lock().rates = rates;
+    /// Sets the share of requests that fail.
+    pub fn set_error_rates(&self, rates: ErrorRates) {
+        self.lock().error_rates = rates;
     }
 
     /// Replaces the admission rules.
-    pub fn set_admission(&self, rules: Vec<AdmissionRule>) {
-        self.lock().admission = rules;
+    pub fn set_admission_rules(&self, rules: Vec<AdmissionRule>) {
+        self.lock().admission_rules = rules;
     }
 
-    /// Images that contain one of these cannot be pulled.
+    /// Images whose name contains one of `parts` cannot be pulled.
     pub fn set_unpullable_images(&self, parts: Vec<String>) {
-        self.lock().unpullable = parts;
+        self.lock().unpullable_images = parts;
     }
 
-    /// Containers whose image contains one of these exit with 1 soon after they start.
+    /// Containers whose image contains one of `parts` exit with 1 soon after they start.
     pub fn set_crashing_images(&self, parts: Vec<String>) {
-        self.lock().crashing = parts;
+        self.lock().crashing_images = parts;
     }
 
-    /// Containers whose image contains one of these are killed for their memory soon after they start.
+    /// Containers whose image contains one of `parts` are OOM-killed soon after they start.
     pub fn set_out_of_memory_images(&self, parts: Vec<String>) {
-        self.lock().out_of_memory = parts;
+        self.lock().out_of_memory_images = parts;
     }
 
-    /// Containers whose image contains one of these run, but never become ready.
+    /// Containers whose image contains one of `parts` run, but never become ready.
     pub fn set_never_ready_images(&self, parts: Vec<String>) {
-        self.lock().never_ready = parts;
+        self.lock().never_ready_images = parts;
     }
 
-    /// Pods whose name contains one of these find no node.
+    /// Pods whose name contains one of `parts` are unschedulable.
     pub fn set_unschedulable_pods(&self, parts: Vec<String>) {
-        self.lock().unschedulable = parts;
+        self.lock().unschedulable_pods = parts;
     }
 
-    /// Pods whose name contains the text take that much longer to start.
+    /// Adds a start delay to pods whose name contains the text.
     pub fn set_slow_start(&self, rules: Vec<(String, Duration)>) {
         self.lock().slow_start = rules;
     }
 
-    /// At most so many pods in a namespace, refused as by a ResourceQuota called `pods`.
+    /// Limits the pods of a namespace, as a ResourceQuota named `pods` does; `None` removes the limit.
     pub fn set_pod_limit(&self, namespace: &str, pods: Option<u32>) {
         let limits = &mut self.lock().pod_limits;
         limits.retain(|(ns, _)| ns != namespace);
         limits.extend(pods.map(|pods| (namespace.to_owned(), pods.into())));
     }
 
-    /// Whether autoscalers find nobody who measures anything.
+    /// Whether autoscalers find no metrics API.
     pub fn set_no_metrics(&self, none: bool) {
         self.lock().no_metrics = none;
     }
 
-    /// Switches everything off.
+    /// Resets all settings.
     pub fn clear(&self) {
-        *self.lock() = Switches::default();
+        *self.lock() = FaultSettings::default();
     }
 
-    pub(crate) fn cuts(&self) -> watch::Receiver<u64> {
-        self.cuts.subscribe()
+    pub(crate) fn subscribe_watch_disconnects(&self) -> watch::Receiver<u64> {
+        self.watch_disconnects.subscribe()
     }
 
-    pub(crate) fn fate(&self) -> Fate {
+    pub(crate) fn next_fault_action(&self) -> FaultAction {
         let switches = self.lock();
         if switches.offline {
-            return Fate::Offline;
+            return FaultAction::Offline;
         }
-        let rates = switches.rates;
-        if rates == Rates::default() {
-            return Fate::Pass(switches.delay);
+        let rates = switches.error_rates;
+        if rates == ErrorRates::default() {
+            return FaultAction::Pass(switches.delay);
         }
         let roll: f64 = rand::rng().random();
         let mut edge = 0.0;
         for (rate, fate) in [
-            (rates.too_many_requests, Fate::Refuse(429)),
-            (rates.internal_error, Fate::Refuse(500)),
-            (rates.unavailable, Fate::Refuse(503)),
-            (rates.hang, Fate::Hang),
+            (rates.too_many_requests, FaultAction::Fail(429)),
+            (rates.internal_error, FaultAction::Fail(500)),
+            (rates.unavailable, FaultAction::Fail(503)),
+            (rates.hang, FaultAction::Hang),
         ] {
             edge += rate;
             if roll < edge {
                 return fate;
             }
         }
-        Fate::Pass(switches.delay)
+        FaultAction::Pass(switches.delay)
     }
 
-    /// What the first rule that is about the object says, if that is a refusal.
-    pub(crate) fn denial(&self, kind: &str, object: &Value, dry_run: bool) -> Option<Denial> {
+    /// The denial of the first rule that matches the object, if that rule denies the request.
+    pub(crate) fn check_admission(
+        &self,
+        kind: &str,
+        object: &Value,
+        dry_run: bool,
+    ) -> Option<AdmissionDenial> {
         let switches = self.lock();
-        let rule = switches.admission.iter().find(|rule| {
+        let rule = switches.admission_rules.iter().find(|rule| {
             let labels = LabelSelector::parse(&rule.labels).unwrap_or_default();
             (rule.kind.is_empty() || rule.kind == kind)
                 && object::name(object).contains(&rule.name)
@@ -220,12 +225,14 @@ impl Faults {
         let webhook = if rule.webhook.is_empty() { "policy.kubesim.local" } else { &rule.webhook };
         match rule.no_dry_run {
             true if !dry_run => None,
-            true => Some(Denial::NoDryRun { webhook: webhook.to_owned() }),
-            false => Some(Denial::Denied { webhook: webhook.to_owned(), message: rule.message.clone() }),
+            true => Some(AdmissionDenial::NoDryRun { webhook: webhook.to_owned() }),
+            false => {
+                Some(AdmissionDenial::Denied { webhook: webhook.to_owned(), message: rule.message.clone() })
+            }
         }
     }
 
-    pub(crate) fn lacks_metrics(&self) -> bool {
+    pub(crate) fn has_no_metrics(&self) -> bool {
         self.lock().no_metrics
     }
 
@@ -233,8 +240,8 @@ impl Faults {
         self.lock().pod_limits.iter().find(|(ns, _)| ns == namespace).map(|(_, limit)| *limit)
     }
 
-    pub(crate) fn unschedulable(&self, pod: &str) -> bool {
-        pod.contains("unschedulable") || self.lock().unschedulable.iter().any(|part| pod.contains(part))
+    pub(crate) fn is_unschedulable(&self, pod: &str) -> bool {
+        pod.contains("unschedulable") || self.lock().unschedulable_pods.iter().any(|part| pod.contains(part))
     }
 
     pub(crate) fn start_delay(&self, pod: &str) -> Duration {
@@ -242,26 +249,30 @@ impl Faults {
         switches.slow_start.iter().filter(|(part, _)| pod.contains(part)).map(|(_, delay)| *delay).sum()
     }
 
-    /// What ails a container, by the switches and the sentinels in its image, command or environment.
-    pub(crate) fn ailment(&self, container: &Value) -> Option<Ailment> {
-        let image = object::text(container, "image");
+    /// The fault of a container, by the settings and by the markers in its image, command or environment.
+    pub(crate) fn container_fault(&self, container: &Value) -> Option<ContainerFault> {
+        let image = object::str_at(container, "image");
         let switches = self.lock();
         let listed = |parts: &[String]| parts.iter().any(|part| image.contains(part));
-        if image.contains("does-not-exist") || image.contains("nonexistent") || listed(&switches.unpullable) {
-            return Some(Ailment::ImagePull);
+        if image.contains("does-not-exist")
+            || image.contains("nonexistent")
+            || listed(&switches.unpullable_images)
+        {
+            return Some(ContainerFault::ImagePull);
         }
-        let asked =
-            object::list(container, "env").iter().find(|e| object::text(e, "name") == "KUBESIM_FAULT");
-        let asked = asked.map_or("", |e| object::text(e, "value"));
-        let arguments = object::list(container, "command").iter().chain(object::list(container, "args"));
+        let injected =
+            object::array_at(container, "env").iter().find(|e| object::str_at(e, "name") == "KUBESIM_FAULT");
+        let injected = injected.map_or("", |e| object::str_at(e, "value"));
+        let arguments =
+            object::array_at(container, "command").iter().chain(object::array_at(container, "args"));
         let fails = arguments.filter_map(Value::as_str).any(|a| a.trim() == "exit 1" || a == "false");
-        if image.contains("oomkill") || asked == "oom" || listed(&switches.out_of_memory) {
-            return Some(Ailment::OutOfMemory);
+        if image.contains("oomkill") || injected == "oom" || listed(&switches.out_of_memory_images) {
+            return Some(ContainerFault::OutOfMemory);
         }
-        if image.contains("crashloop") || asked == "crash" || fails || listed(&switches.crashing) {
-            return Some(Ailment::Crash);
+        if image.contains("crashloop") || injected == "crash" || fails || listed(&switches.crashing_images) {
+            return Some(ContainerFault::Crash);
         }
-        (image.contains("neverready") || asked == "never-ready" || listed(&switches.never_ready))
-            .then_some(Ailment::NeverReady)
+        (image.contains("neverready") || injected == "never-ready" || listed(&switches.never_ready_images))
+            .then_some(ContainerFault::NeverReady)
     }
 }

@@ -1,4 +1,4 @@
-//! The API over HTTP: one tower service for a kube client in this process and for connections.
+//! The API over HTTP: one tower service for in-process kube clients and for TCP connections.
 
 mod discovery;
 mod dispatch;
@@ -10,5 +10,5 @@ mod table;
 mod view;
 mod watch;
 
-pub use serve::Server;
-pub use service::{ApiService, Unreachable};
+pub use serve::ServerHandle;
+pub use service::{ApiService, ConnectionRefused};

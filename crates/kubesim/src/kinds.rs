@@ -1,4 +1,4 @@
-//! The kinds that are served: the built-in table and what CustomResourceDefinitions add to it.
+//! The served kinds: the built-in table and the kinds of CustomResourceDefinitions.
 
 pub(crate) mod custom;
 
@@ -7,72 +7,72 @@ use std::sync::{Arc, RwLock};
 
 use serde_json::Value;
 
-use crate::schema::{NodeId, Schema, Ty};
+use crate::schema::{NodeId, TypeRef, TypeSchema};
 
 /// One served version of a kind.
 #[derive(Debug)]
-pub(crate) struct Version {
+pub(crate) struct KindVersion {
     pub name: String,
     /// `group/version`, or the version alone for the core group.
     pub api_version: String,
-    pub schema: Arc<Schema>,
+    pub schema: Arc<TypeSchema>,
     pub root: NodeId,
-    pub status: bool,
-    pub scale: Option<Scale>,
+    pub has_status: bool,
+    pub scale_paths: Option<ScalePaths>,
     /// `additionalPrinterColumns` of a custom resource.
-    pub columns: Vec<Value>,
+    pub printer_columns: Vec<Value>,
 }
 
-impl Version {
-    pub(crate) fn ty(&self) -> Ty<'_> {
-        self.schema.at(self.root)
+impl KindVersion {
+    pub(crate) fn ty(&self) -> TypeRef<'_> {
+        self.schema.type_ref(self.root)
     }
 }
 
-/// Where the scale subresource finds its numbers.
+/// Paths of the fields behind the scale subresource.
 #[derive(Clone, Debug)]
-pub(crate) struct Scale {
-    pub spec: String,
-    pub status: String,
-    pub selector: Option<String>,
+pub(crate) struct ScalePaths {
+    pub spec_replicas: String,
+    pub status_replicas: String,
+    pub label_selector: Option<String>,
 }
 
-/// A kind with every version it is served in.
+/// A kind with all its served versions.
 #[derive(Debug)]
-pub(crate) struct Kind {
+pub(crate) struct ResourceKind {
     /// Index of its objects in the store; never reused.
     pub id: usize,
     pub group: String,
     pub kind: String,
     pub plural: String,
     pub singular: String,
-    pub short: Vec<String>,
+    pub short_names: Vec<String>,
     pub categories: Vec<String>,
     pub namespaced: bool,
-    /// Preferred first; objects are kept in `stored`.
-    pub versions: Vec<Version>,
-    pub stored: usize,
+    /// Preferred first; objects are stored in the version at index `storage_index`.
+    pub versions: Vec<KindVersion>,
+    pub storage_index: usize,
     pub subresources: Vec<String>,
-    pub custom: bool,
+    pub is_custom: bool,
 }
 
-impl Kind {
-    /// `deployments.apps`, as messages name a resource.
-    pub(crate) fn resource(&self) -> String {
+impl ResourceKind {
+    /// The resource name in messages: `deployments.apps`.
+    pub(crate) fn resource_name(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// Whether this is the built-in kind of that group and name.
-    pub(crate) fn is(&self, group: &str, kind: &str) -> bool {
+    /// Whether this is the kind of that group and name.
+    pub(crate) fn is_kind(&self, group: &str, kind: &str) -> bool {
         self.group == group && self.kind == kind
     }
 
-    /// The version objects are kept in.
-    pub(crate) fn storage(&self) -> &Version {
-        &self.versions[self.stored]
+    /// The version objects are stored in.
+    pub(crate) fn storage_version(&self) -> &KindVersion {
+        &self.versions[self.storage_index]
     }
 
-    fn parse(id: usize, line: &str) -> Option<Kind> {
+    fn parse(id: usize, line: &str) -> Option<ResourceKind> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [kind, plural, singular, short, group, versions, scope, subs, ty, categories] = words[..] else {
             return None;
@@ -85,68 +85,76 @@ impl Kind {
         let has = |sub: &str| subresources.iter().any(|s| s == sub);
         let versions =
             many(versions).into_iter().map(|name| builtin_version(&group, name, ty, &has)).collect();
-        Some(Kind {
+        Some(ResourceKind {
             id,
             kind: kind.into(),
             plural: plural.into(),
             singular: singular.into(),
-            short: many(short),
+            short_names: many(short),
             categories: many(categories),
             namespaced: scope == "ns",
             versions,
-            stored: 0,
+            storage_index: 0,
             subresources,
-            custom: false,
+            is_custom: false,
             group,
         })
     }
 }
 
-fn builtin_version(group: &str, name: String, ty: &str, has: &dyn Fn(&str) -> bool) -> Version {
-    let schema = Schema::builtin();
+fn builtin_version(group: &str, name: String, ty: &str, has: &dyn Fn(&str) -> bool) -> KindVersion {
+    let schema = TypeSchema::builtin();
     // The table's type names carry a version only where it is not v1: `autoscaling2.…`.
     let numbered = ty.replacen('.', &format!("{}.", name.trim_start_matches('v')), 1);
     let root = schema.lookup(if name == "v1" { ty } else { &numbered }).unwrap_or(0);
-    let scale = has("scale").then(|| Scale {
-        spec: "spec.replicas".into(),
-        status: "status.replicas".into(),
-        selector: Some("spec.selector".into()),
+    let scale = has("scale").then(|| ScalePaths {
+        spec_replicas: "spec.replicas".into(),
+        status_replicas: "status.replicas".into(),
+        label_selector: Some("spec.selector".into()),
     });
     let api_version = if group.is_empty() { name.clone() } else { format!("{group}/{name}") };
-    Version { name, api_version, schema, root, status: has("status"), scale, columns: Vec::new() }
+    KindVersion {
+        name,
+        api_version,
+        schema,
+        root,
+        has_status: has("status"),
+        scale_paths: scale,
+        printer_columns: Vec::new(),
+    }
 }
 
-/// An immutable picture of what is served.
+/// An immutable snapshot of the served kinds.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Served {
-    pub kinds: Vec<Arc<Kind>>,
+pub(crate) struct KindCatalog {
+    pub kinds: Vec<Arc<ResourceKind>>,
     by_path: HashMap<String, (usize, usize)>,
 }
 
-impl Served {
-    fn new(kinds: Vec<Arc<Kind>>) -> Served {
+impl KindCatalog {
+    fn new(kinds: Vec<Arc<ResourceKind>>) -> KindCatalog {
         let mut by_path = HashMap::new();
         for (index, kind) in kinds.iter().enumerate() {
             for (version, v) in kind.versions.iter().enumerate() {
                 by_path.insert(format!("{}/{}", v.api_version, kind.plural), (index, version));
             }
         }
-        Served { kinds, by_path }
+        KindCatalog { kinds, by_path }
     }
 
-    /// The kind behind `group/version/plural` and which of its versions that is.
-    pub(crate) fn by_path(&self, api_version: &str, plural: &str) -> Option<(Arc<Kind>, usize)> {
+    /// The kind for `group/version/plural` and the index of that version.
+    pub(crate) fn find_by_path(&self, api_version: &str, plural: &str) -> Option<(Arc<ResourceKind>, usize)> {
         let (kind, version) = self.by_path.get(&format!("{api_version}/{plural}"))?;
         Some((self.kinds[*kind].clone(), *version))
     }
 
     /// The kind of that group and name in any version.
-    pub(crate) fn find(&self, group: &str, kind: &str) -> Option<Arc<Kind>> {
+    pub(crate) fn find(&self, group: &str, kind: &str) -> Option<Arc<ResourceKind>> {
         self.kinds.iter().find(|k| k.group == group && k.kind == kind).cloned()
     }
 
     /// The kind of an object by its `apiVersion` and `kind`.
-    pub(crate) fn of(&self, api_version: &str, kind: &str) -> Option<(Arc<Kind>, usize)> {
+    pub(crate) fn find_version(&self, api_version: &str, kind: &str) -> Option<(Arc<ResourceKind>, usize)> {
         self.kinds.iter().find_map(|k| {
             let version = k.versions.iter().position(|v| v.api_version == api_version)?;
             (k.kind == kind).then(|| (k.clone(), version))
@@ -154,65 +162,65 @@ impl Served {
     }
 }
 
-/// The registry: readers take the current picture, a definition swaps it.
+/// The registry: readers get the current snapshot, a definition replaces it.
 #[derive(Debug)]
-pub(crate) struct Kinds {
-    served: RwLock<Arc<Served>>,
-    ids: std::sync::atomic::AtomicUsize,
+pub(crate) struct KindRegistry {
+    served: RwLock<Arc<KindCatalog>>,
+    next_id: std::sync::atomic::AtomicUsize,
 }
 
-impl Kinds {
-    pub(crate) fn builtin() -> Kinds {
+impl KindRegistry {
+    pub(crate) fn builtin() -> KindRegistry {
         let lines = include_str!("kinds/builtin.txt").lines().filter(|l| !l.starts_with('#'));
-        let kinds: Vec<Arc<Kind>> =
-            lines.enumerate().filter_map(|(id, line)| Kind::parse(id, line)).map(Arc::new).collect();
-        let ids = kinds.len().into();
-        Kinds { served: RwLock::new(Arc::new(Served::new(kinds))), ids }
+        let kinds: Vec<Arc<ResourceKind>> =
+            lines.enumerate().filter_map(|(id, line)| ResourceKind::parse(id, line)).map(Arc::new).collect();
+        let next_id = kinds.len().into();
+        KindRegistry { served: RwLock::new(Arc::new(KindCatalog::new(kinds))), next_id }
     }
 
-    pub(crate) fn served(&self) -> Arc<Served> {
+    pub(crate) fn served(&self) -> Arc<KindCatalog> {
         self.served.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
-    /// Serves, or serves anew, the kind a definition describes. Keeps the id of the one it replaces.
-    pub(crate) fn define(&self, definition: &Value) {
+    /// Adds or replaces the kind of a definition. A replacement retains the id. Built-in kinds cannot be replaced.
+    pub(crate) fn register(&self, definition: &Value) {
         let mut served = self.served.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut kinds = served.kinds.clone();
-        let Some(mut kind) = custom::kind(definition) else { return };
+        let Some(mut kind) = custom::kind_from_definition(definition) else { return };
         match kinds.iter().position(|k| k.group == kind.group && k.plural == kind.plural) {
-            Some(at) if kinds[at].custom => {
+            Some(at) if kinds[at].is_custom => {
                 kind.id = kinds[at].id;
                 kinds[at] = Arc::new(kind);
             }
             Some(_) => return,
             None => {
-                kind.id = self.ids.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                kind.id = self.next_id.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 kinds.push(Arc::new(kind));
             }
         }
-        *served = Arc::new(Served::new(kinds));
+        *served = Arc::new(KindCatalog::new(kinds));
     }
 
     /// Stops serving a custom kind.
-    pub(crate) fn forget(&self, group: &str, plural: &str) {
+    pub(crate) fn unregister(&self, group: &str, plural: &str) {
         let mut served = self.served.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let kinds = served.kinds.iter().filter(|k| !(k.custom && k.group == group && k.plural == plural));
-        *served = Arc::new(Served::new(kinds.cloned().collect()));
+        let kinds = served.kinds.iter().filter(|k| !(k.is_custom && k.group == group && k.plural == plural));
+        *served = Arc::new(KindCatalog::new(kinds.cloned().collect()));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Node;
+    use crate::schema::SchemaNode;
 
     #[test]
     fn every_built_in_version_has_its_type() {
-        let kinds = Kinds::builtin().served();
+        let kinds = KindRegistry::builtin().served();
         assert!(kinds.kinds.len() > 45);
         for kind in &kinds.kinds {
             for version in &kind.versions {
-                let Node::Struct { name, .. } = version.ty().node() else { panic!("{}", kind.kind) };
+                let SchemaNode::Struct { name, .. } = version.ty().node() else { panic!("{}", kind.kind) };
                 assert!(name.ends_with(&format!(".{}", kind.kind)), "{} has type {name}", kind.kind);
             }
         }
@@ -220,9 +228,9 @@ mod tests {
 
     #[test]
     fn removed_versions_are_not_served() {
-        let kinds = Kinds::builtin().served();
-        assert!(kinds.by_path("policy/v1", "poddisruptionbudgets").is_some());
-        assert!(kinds.by_path("policy/v1beta1", "poddisruptionbudgets").is_none());
-        assert!(kinds.by_path("extensions/v1beta1", "deployments").is_none());
+        let kinds = KindRegistry::builtin().served();
+        assert!(kinds.find_by_path("policy/v1", "poddisruptionbudgets").is_some());
+        assert!(kinds.find_by_path("policy/v1beta1", "poddisruptionbudgets").is_none());
+        assert!(kinds.find_by_path("extensions/v1beta1", "deployments").is_none());
     }
 }

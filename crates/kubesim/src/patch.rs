@@ -1,35 +1,40 @@
-//! The three older ways to patch: JSON patch, merge patch and strategic merge patch.
+//! The patch types other than server-side apply: JSON patch, merge patch and strategic merge patch.
 
 mod strategic;
 
-pub(crate) use strategic::strategic;
+pub(crate) use strategic::apply_strategic_patch;
 
 use serde_json::{Map, Value};
 
-use crate::kinds::Kind;
-use crate::status::{Answer, Refusal};
+use crate::kinds::ResourceKind;
+use crate::status::{ApiResult, StatusError};
 
-/// RFC 6902.
+/// Applies a JSON patch (RFC 6902).
 ///
 /// # Errors
-/// 400 for a body that is no patch, 422 for one that does not fit the object, as the real server answers.
-pub(crate) fn json(kind: &Kind, name: &str, target: &mut Value, body: &[u8]) -> Answer<()> {
+/// 400 for a body that is not a patch, 422 for a patch that cannot be applied to the object, as on the real server.
+pub(crate) fn apply_json_patch(
+    kind: &ResourceKind,
+    name: &str,
+    target: &mut Value,
+    body: &[u8],
+) -> ApiResult<()> {
     let patch: json_patch::Patch = serde_json::from_slice(body)
-        .map_err(|e| Refusal::bad_request(format!("error decoding patch: {e}")))?;
+        .map_err(|e| StatusError::bad_request(format!("error decoding patch: {e}")))?;
     if patch.0.len() > 10_000 {
         let message = "The allowed maximum operations in a JSON patch is 10000";
-        return Err(Refusal::new(413, "RequestEntityTooLarge", message));
+        return Err(StatusError::new(413, "RequestEntityTooLarge", message));
     }
     json_patch::patch(target, &patch).map_err(|error| {
-        let mut refusal = Refusal::invalid(kind, name, &[]);
+        let mut refusal = StatusError::invalid(kind, name, &[]);
         refusal.message = "the server rejected our request due to an error in our request".into();
-        tracing::debug!(%error, "JSON patch refused");
+        tracing::debug!(%error, "the JSON patch was rejected");
         refusal
     })
 }
 
-/// RFC 7396.
-pub(crate) fn merge(target: &mut Value, patch: &Value) {
+/// Applies a merge patch (RFC 7396).
+pub(crate) fn apply_merge_patch(target: &mut Value, patch: &Value) {
     let Some(patch) = patch.as_object() else {
         *target = patch.clone();
         return;
@@ -42,7 +47,7 @@ pub(crate) fn merge(target: &mut Value, patch: &Value) {
         if value.is_null() {
             target.shift_remove(key);
         } else {
-            merge(target.entry(key.clone()).or_insert(Value::Null), value);
+            apply_merge_patch(target.entry(key.clone()).or_insert(Value::Null), value);
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Kubernetes quantities: `500m`, `1Gi`, `2e3`. A server answers with the canonical spelling, whatever was sent.
+//! Kubernetes quantities: `500m`, `1Gi`, `2e3`. The server returns the canonical form of any accepted input.
 
 /// A parsed quantity in billionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quantity {
     nano: i128,
-    format: Format,
+    format: QuantityFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+enum QuantityFormat {
     Decimal,
     Binary,
     Exponent,
@@ -20,22 +20,22 @@ const DECIMAL: [(&str, i32); 9] =
     [("n", -9), ("u", -6), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
 impl Quantity {
-    /// Reads a quantity; none if it is not one.
+    /// Parses a quantity; `None` if it is invalid.
     pub(crate) fn parse(text: &str) -> Option<Quantity> {
         let text = text.trim();
         let end = text
             .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-' && c != '+')
             .unwrap_or(text.len());
         let (number, suffix) = text.split_at(end);
-        let base = fixed(number)?;
+        let base = parse_decimal(number)?;
         if let Some(power) = BINARY.iter().position(|s| *s == suffix) {
             let factor = 1024_i128.checked_pow(u32::try_from(power).ok()? + 1)?;
-            return Some(Quantity { nano: base.checked_mul(factor)?, format: Format::Binary });
+            return Some(Quantity { nano: base.checked_mul(factor)?, format: QuantityFormat::Binary });
         }
         let (exponent, format) = match DECIMAL.iter().find(|(s, _)| *s == suffix) {
-            _ if suffix.is_empty() => (0, Format::Decimal),
-            Some((_, e)) => (*e, Format::Decimal),
-            None => (suffix.strip_prefix(['e', 'E'])?.parse().ok()?, Format::Exponent),
+            _ if suffix.is_empty() => (0, QuantityFormat::Decimal),
+            Some((_, e)) => (*e, QuantityFormat::Decimal),
+            None => (suffix.strip_prefix(['e', 'E'])?.parse().ok()?, QuantityFormat::Exponent),
         };
         let factor = 10_i128.checked_pow(i32::unsigned_abs(exponent))?;
         let nano = if exponent < 0 { div_up(base, factor) } else { base.checked_mul(factor)? };
@@ -43,18 +43,18 @@ impl Quantity {
     }
 
     /// Thousandths, rounded up.
-    pub(crate) fn milli(self) -> i64 {
+    pub(crate) fn to_milli(self) -> i64 {
         i64::try_from(div_up(self.nano, NANO / 1000)).unwrap_or(i64::MAX)
     }
 
     /// Whole units, rounded up.
-    pub(crate) fn whole(self) -> i64 {
+    pub(crate) fn to_units(self) -> i64 {
         i64::try_from(div_up(self.nano, NANO)).unwrap_or(i64::MAX)
     }
 
-    /// The spelling a server answers with.
-    pub(crate) fn canonical(self) -> String {
-        if self.format == Format::Binary && self.nano.abs() >= 1024 * NANO {
+    /// The canonical form, as the server returns it.
+    pub(crate) fn to_canonical(self) -> String {
+        if self.format == QuantityFormat::Binary && self.nano.abs() >= 1024 * NANO {
             let mut value = div_up(self.nano, NANO);
             let mut power = 0;
             while power < BINARY.len() && value % 1024 == 0 && value != 0 {
@@ -72,7 +72,7 @@ impl Quantity {
             return value.to_string();
         }
         match (self.format, DECIMAL.iter().find(|(_, e)| *e == exponent)) {
-            (Format::Exponent, _) | (_, None) => format!("{value}e{exponent}"),
+            (QuantityFormat::Exponent, _) | (_, None) => format!("{value}e{exponent}"),
             (_, Some((suffix, _))) => format!("{value}{suffix}"),
         }
     }
@@ -83,8 +83,8 @@ fn div_up(value: i128, by: i128) -> i128 {
     if rest > 0 { whole + 1 } else { whole }
 }
 
-/// A decimal number in billionths.
-fn fixed(number: &str) -> Option<i128> {
+/// Parses a decimal number into billionths.
+fn parse_decimal(number: &str) -> Option<i128> {
     let (negative, digits) = match number.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, number.strip_prefix('+').unwrap_or(number)),
@@ -97,8 +97,8 @@ fn fixed(number: &str) -> Option<i128> {
         return None;
     }
     let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let kept = &fraction[..fraction.len().min(9)];
-    let part: i128 = if kept.is_empty() { 0 } else { format!("{kept:0<9}").parse().ok()? };
+    let decimals = &fraction[..fraction.len().min(9)];
+    let part: i128 = if decimals.is_empty() { 0 } else { format!("{decimals:0<9}").parse().ok()? };
     let nano = whole * NANO + part;
     Some(if negative { -nano } else { nano })
 }
@@ -108,8 +108,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_answered_in_canonical_spelling() {
-        for (sent, answered) in [
+    fn quantities_are_returned_in_canonical_form() {
+        for (sent, canonical) in [
             ("1000m", "1"),
             ("0.5", "500m"),
             ("2000m", "2"),
@@ -127,12 +127,16 @@ mod tests {
             ("1500", "1500"),
             ("250u", "250u"),
         ] {
-            assert_eq!(Quantity::parse(sent).map(Quantity::canonical).as_deref(), Some(answered), "{sent}");
+            assert_eq!(
+                Quantity::parse(sent).map(Quantity::to_canonical).as_deref(),
+                Some(canonical),
+                "{sent}"
+            );
         }
     }
 
     #[test]
-    fn what_is_no_quantity_is_refused() {
+    fn an_invalid_quantity_is_rejected() {
         for sent in ["", "abc", "1Xi", "1.2.3", "--1"] {
             assert_eq!(Quantity::parse(sent), None, "{sent}");
         }

@@ -1,19 +1,19 @@
-//! What fields a kind has, and how their lists and maps merge.
+//! The fields of each kind, and how their lists and maps merge.
 //!
-//! One description serves strict decoding, pruning of unknown fields, server-side apply, strategic merge and
-//! `/openapi/v3`, so these cannot disagree. The built-in kinds are written in a small language, one type per line
-//! (`schema/*.txt`): `Type field:token field:token …`, where a token is
+//! One description is used for strict decoding, pruning of unknown fields, server-side apply, strategic merge and
+//! `/openapi/v3`, so these are consistent. The built-in kinds are described in a compact format, one type per line
+//! (`schema/*.txt`): `ValueType parse_field:parse_token parse_field:parse_token …`, where a token is
 //!
 //! | token | meaning |
 //! |---|---|
 //! | `s` `i` `n` `b` `t` | string, integer, number, boolean, time |
 //! | `q` `x` `o` | quantity, integer or string, opaque value owned as a whole |
-//! | `group.Type` | another line; a `~` after a line's own name makes every value of it atomic |
+//! | `group.ValueType` | another line; a `~` after a line's own name makes every value of it atomic |
 //! | `[T]` `[T\|]` `[T\|k1,k2=default]` | atomic list, set, list keyed by those fields |
 //! | `{T}` `{T}~` | map merged by key, atomic map |
 //! | suffix `!` / `.` | required / held by value, so present even when empty |
 //!
-//! Custom resources get the same structure from their `openAPIV3Schema` ([`custom`]).
+//! For custom resources the same structure is built from their `openAPIV3Schema` ([`custom`]).
 
 pub(crate) mod custom;
 
@@ -22,10 +22,10 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
-/// Index of a node in its [`Schema`].
+/// Index of a node in its [`TypeSchema`].
 pub(crate) type NodeId = u32;
 
-/// A scalar's kind.
+/// The type of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scalar {
     Text,
@@ -42,23 +42,23 @@ pub(crate) enum Scalar {
 pub(crate) enum ListKind {
     Atomic,
     Set,
-    /// Key fields with the value a missing one stands for.
+    /// Key fields, each with the default used when it is missing.
     Keyed(Vec<(Box<str>, Option<Value>)>),
 }
 
 /// One field of a structure.
 #[derive(Clone, Debug)]
-pub(crate) struct Field {
+pub(crate) struct SchemaField {
     pub node: NodeId,
     pub required: bool,
-    /// Held by value in the server's own types: not recorded as owned when it appears.
+    /// Held by value in the server's Go types: not recorded as owned when it appears.
     pub by_value: bool,
     pub default: Option<Value>,
 }
 
 /// One type.
 #[derive(Clone, Debug)]
-pub(crate) enum Node {
+pub(crate) enum SchemaNode {
     Scalar(Scalar),
     /// Opaque and atomic.
     Opaque,
@@ -66,7 +66,7 @@ pub(crate) enum Node {
     Deduced,
     Struct {
         name: Box<str>,
-        fields: HashMap<Box<str>, Field>,
+        fields: HashMap<Box<str>, SchemaField>,
         atomic: bool,
         preserve: bool,
     },
@@ -82,39 +82,39 @@ pub(crate) enum Node {
 
 /// A set of types.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Schema {
-    nodes: Vec<Node>,
+pub(crate) struct TypeSchema {
+    nodes: Vec<SchemaNode>,
     names: HashMap<Box<str>, NodeId>,
 }
 
-static BUILTIN: LazyLock<Arc<Schema>> = LazyLock::new(|| {
-    Arc::new(Schema::parse(concat!(include_str!("schema/core.txt"), include_str!("schema/groups.txt"))))
+static BUILTIN: LazyLock<Arc<TypeSchema>> = LazyLock::new(|| {
+    Arc::new(TypeSchema::parse(concat!(include_str!("schema/core.txt"), include_str!("schema/groups.txt"))))
 });
 
-impl Schema {
+impl TypeSchema {
     /// The types of the built-in kinds.
-    pub(crate) fn builtin() -> Arc<Schema> {
+    pub(crate) fn builtin() -> Arc<TypeSchema> {
         BUILTIN.clone()
     }
 
-    /// Only the metadata types, to which a custom resource adds its own.
-    pub(crate) fn metadata_only() -> Schema {
+    /// Only the metadata types, as the base of a custom resource's schema.
+    pub(crate) fn metadata_only() -> TypeSchema {
         let mut text = String::new();
         for line in include_str!("schema/core.txt").lines().filter(|l| l.starts_with("meta.")) {
             text.push_str(line);
             text.push('\n');
         }
-        Schema::parse(&text)
+        TypeSchema::parse(&text)
     }
 
-    fn parse(text: &str) -> Schema {
-        let mut schema = Schema::default();
+    fn parse(text: &str) -> TypeSchema {
+        let mut schema = TypeSchema::default();
         for line in text.lines().filter(|l| !l.starts_with('#') && !l.is_empty()) {
             let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
-            let id = schema.named(name.trim_end_matches('~'));
+            let id = schema.named_type(name.trim_end_matches('~'));
             let fields = rest.split_whitespace().filter_map(|f| f.split_once(':'));
-            let fields = fields.map(|(key, token)| (key.into(), schema.field(token))).collect();
-            schema.nodes[id as usize] = Node::Struct {
+            let fields = fields.map(|(key, token)| (key.into(), schema.parse_field(token))).collect();
+            schema.nodes[id as usize] = SchemaNode::Struct {
                 name: name.trim_end_matches('~').into(),
                 fields,
                 atomic: name.ends_with('~'),
@@ -124,30 +124,30 @@ impl Schema {
         schema
     }
 
-    fn named(&mut self, name: &str) -> NodeId {
+    fn named_type(&mut self, name: &str) -> NodeId {
         if let Some(id) = self.names.get(name) {
             return *id;
         }
-        let id = self.add(Node::Opaque);
+        let id = self.add_node(SchemaNode::Opaque);
         self.names.insert(name.into(), id);
         id
     }
 
-    /// Adds a node; its id.
-    pub(crate) fn add(&mut self, node: Node) -> NodeId {
+    /// Adds a node and returns its id.
+    pub(crate) fn add_node(&mut self, node: SchemaNode) -> NodeId {
         self.nodes.push(node);
         NodeId::try_from(self.nodes.len() - 1).unwrap_or(NodeId::MAX)
     }
 
-    fn field(&mut self, token: &str) -> Field {
+    fn parse_field(&mut self, token: &str) -> SchemaField {
         let by_value = token.ends_with('.');
         let token = token.trim_end_matches('.');
         let required = token.ends_with('!');
-        Field { node: self.token(token.trim_end_matches('!')), required, by_value, default: None }
+        SchemaField { node: self.parse_token(token.trim_end_matches('!')), required, by_value, default: None }
     }
 
-    fn token(&mut self, token: &str) -> NodeId {
-        let scalar = |s| Node::Scalar(s);
+    fn parse_token(&mut self, token: &str) -> NodeId {
+        let scalar = |s| SchemaNode::Scalar(s);
         let node = match token {
             "s" => scalar(Scalar::Text),
             "i" => scalar(Scalar::Int),
@@ -156,21 +156,21 @@ impl Schema {
             "t" => scalar(Scalar::Time),
             "q" => scalar(Scalar::Quantity),
             "x" => scalar(Scalar::IntOrText),
-            "o" => Node::Opaque,
-            _ => return self.compound(token),
+            "o" => SchemaNode::Opaque,
+            _ => return self.parse_compound(token),
         };
-        self.add(node)
+        self.add_node(node)
     }
 
-    fn compound(&mut self, token: &str) -> NodeId {
+    fn parse_compound(&mut self, token: &str) -> NodeId {
         let atomic = token.ends_with('~');
         let token = token.trim_end_matches('~');
         if let Some(inner) = token.strip_prefix('{').and_then(|t| t.strip_suffix('}')) {
-            let elem = self.token(inner);
-            return self.add(Node::Map { elem, atomic });
+            let elem = self.parse_token(inner);
+            return self.add_node(SchemaNode::Map { elem, atomic });
         }
         let Some(inner) = token.strip_prefix('[').and_then(|t| t.strip_suffix(']')) else {
-            return self.named(token);
+            return self.named_type(token);
         };
         let (inner, keys) = match inner.rsplit_once('|') {
             Some((inner, keys)) => (inner, Some(keys)),
@@ -179,116 +179,118 @@ impl Schema {
         let kind = match keys {
             None => ListKind::Atomic,
             Some("") => ListKind::Set,
-            Some(keys) => ListKind::Keyed(keys.split(',').map(key_with_default).collect()),
+            Some(keys) => ListKind::Keyed(keys.split(',').map(parse_key_field).collect()),
         };
-        let elem = self.token(inner);
-        self.add(Node::List { elem, kind })
+        let elem = self.parse_token(inner);
+        self.add_node(SchemaNode::List { elem, kind })
     }
 
-    /// The type of that name, if there is one.
+    /// The type of that name.
     pub(crate) fn lookup(&self, name: &str) -> Option<NodeId> {
         self.names.get(name).copied()
     }
 
-    /// A view of one node.
-    pub(crate) fn at(&self, id: NodeId) -> Ty<'_> {
-        Ty { schema: self, id }
+    /// A reference to one node.
+    pub(crate) fn type_ref(&self, id: NodeId) -> TypeRef<'_> {
+        TypeRef { schema: self, id }
     }
 }
 
-fn key_with_default(key: &str) -> (Box<str>, Option<Value>) {
+fn parse_key_field(key: &str) -> (Box<str>, Option<Value>) {
     match key.split_once('=') {
         Some((key, default)) => (key.into(), Some(Value::from(default))),
         None => (key.into(), None),
     }
 }
 
-static DEDUCED: Node = Node::Deduced;
+static DEDUCED: SchemaNode = SchemaNode::Deduced;
 
-/// One type seen inside its schema.
+/// A reference to one type of a schema.
 #[derive(Clone, Copy)]
-pub(crate) struct Ty<'s> {
-    schema: &'s Schema,
+pub(crate) struct TypeRef<'s> {
+    schema: &'s TypeSchema,
     id: NodeId,
 }
 
 const DEDUCED_ID: NodeId = NodeId::MAX;
 
-impl<'s> Ty<'s> {
+impl<'s> TypeRef<'s> {
     /// The node itself.
-    pub(crate) fn node(self) -> &'s Node {
+    pub(crate) fn node(self) -> &'s SchemaNode {
         self.schema.nodes.get(self.id as usize).unwrap_or(&DEDUCED)
     }
 
-    /// Its id, for cycles and names.
+    /// The id of the node; used to detect cycles.
     pub(crate) fn id(self) -> NodeId {
         self.id
     }
 
     /// Another node of the same schema.
-    pub(crate) fn sibling(self, id: NodeId) -> Ty<'s> {
-        Ty { schema: self.schema, id }
+    pub(crate) fn sibling(self, id: NodeId) -> TypeRef<'s> {
+        TypeRef { schema: self.schema, id }
     }
 
-    fn deduced(self) -> Ty<'s> {
+    fn deduced(self) -> TypeRef<'s> {
         self.sibling(DEDUCED_ID)
     }
 
-    /// The declared field, if this is a structure that has it.
-    pub(crate) fn field(self, key: &str) -> Option<&'s Field> {
+    /// The declared field; `None` if this is not a structure or does not declare it.
+    pub(crate) fn field(self, key: &str) -> Option<&'s SchemaField> {
         match self.node() {
-            Node::Struct { fields, .. } => fields.get(key),
+            SchemaNode::Struct { fields, .. } => fields.get(key),
             _ => None,
         }
     }
 
-    /// The type of the value under `key`; none if the structure does not know it.
-    pub(crate) fn child(self, key: &str) -> Option<Ty<'s>> {
+    /// The type of the value at `key`; `None` if the structure does not declare it.
+    pub(crate) fn child(self, key: &str) -> Option<TypeRef<'s>> {
         match self.node() {
-            Node::Struct { fields, preserve, .. } => match fields.get(key) {
+            SchemaNode::Struct { fields, preserve, .. } => match fields.get(key) {
                 Some(field) => Some(self.sibling(field.node)),
                 None => preserve.then(|| self.deduced()),
             },
-            Node::Map { elem, .. } => Some(self.sibling(*elem)),
-            Node::Deduced => Some(self),
+            SchemaNode::Map { elem, .. } => Some(self.sibling(*elem)),
+            SchemaNode::Deduced => Some(self),
             _ => None,
         }
     }
 
     /// The type of a list's items.
-    pub(crate) fn elem(self) -> Ty<'s> {
+    pub(crate) fn elem(self) -> TypeRef<'s> {
         match self.node() {
-            Node::List { elem, .. } | Node::Map { elem, .. } => self.sibling(*elem),
+            SchemaNode::List { elem, .. } | SchemaNode::Map { elem, .. } => self.sibling(*elem),
             _ => self.deduced(),
         }
     }
 
-    /// How `value` is to be walked under this type.
-    pub(crate) fn shape<'v>(self, value: &'v Value) -> Shape<'s, 'v> {
+    /// How to traverse `value` under this type.
+    pub(crate) fn shape<'v>(self, value: &'v Value) -> ValueShape<'s, 'v> {
         match (self.node(), value) {
             (
-                Node::Struct { atomic: false, .. } | Node::Map { atomic: false, .. } | Node::Deduced,
+                SchemaNode::Struct { atomic: false, .. }
+                | SchemaNode::Map { atomic: false, .. }
+                | SchemaNode::Deduced,
                 Value::Object(m),
-            ) => Shape::Map(m),
-            (Node::List { kind, .. }, Value::Array(items)) if *kind != ListKind::Atomic => {
-                Shape::Items(items, kind)
+            ) => ValueShape::Map(m),
+            (SchemaNode::List { kind, .. }, Value::Array(items)) if *kind != ListKind::Atomic => {
+                ValueShape::Items(items, kind)
             }
-            _ => Shape::Leaf,
+            _ => ValueShape::Leaf,
         }
     }
 }
 
-/// How a value is walked.
-pub(crate) enum Shape<'s, 'v> {
+/// How to traverse a value.
+pub(crate) enum ValueShape<'s, 'v> {
     /// Owned as a whole.
     Leaf,
     /// Field by field.
     Map(&'v serde_json::Map<String, Value>),
-    /// Item by item, each found by its key.
+    /// Item by item, each identified by its key.
     Items(&'v [Value], &'s ListKind),
 }
 
-/// The path element of a list's item in the form of `fieldsV1`: `k:{…}` or `v:…`; none if a key field is missing.
+/// The path element of a list item in the form of `fieldsV1`: `k:{…}` or `v:…`; `None` if a key field is missing.
 pub(crate) fn item_key(kind: &ListKind, item: &Value) -> Option<String> {
     match kind {
         ListKind::Atomic => None,
@@ -313,15 +315,18 @@ mod tests {
 
     #[test]
     fn every_type_named_in_the_tables_is_defined() {
-        let schema = Schema::builtin();
+        let schema = TypeSchema::builtin();
         for (name, id) in &schema.names {
-            assert!(matches!(schema.at(*id).node(), Node::Struct { .. }), "{name} is used but not defined");
+            assert!(
+                matches!(schema.type_ref(*id).node(), SchemaNode::Struct { .. }),
+                "{name} is used but not defined"
+            );
         }
     }
 
     #[test]
-    fn a_port_is_found_by_its_number_and_the_protocol_it_stands_for() {
-        let kind = ListKind::Keyed(vec![key_with_default("containerPort"), key_with_default("protocol=TCP")]);
+    fn a_port_key_includes_the_default_protocol() {
+        let kind = ListKind::Keyed(vec![parse_key_field("containerPort"), parse_key_field("protocol=TCP")]);
         assert_eq!(
             item_key(&kind, &json!({"containerPort": 80})).as_deref(),
             Some(r#"k:{"containerPort":80,"protocol":"TCP"}"#)

@@ -3,53 +3,53 @@
 use serde_json::{Map, Value};
 
 use crate::object;
-use crate::status::{Answer, Refusal};
+use crate::status::{ApiResult, StatusError};
 
 #[derive(Clone, Debug, PartialEq)]
-enum Need {
+enum LabelRequirement {
     In(String, Vec<String>),
     NotIn(String, Vec<String>),
     Exists(String),
-    Absent(String),
+    DoesNotExist(String),
 }
 
 /// A label selector, from a query or from an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct LabelSelector(Vec<Need>);
+pub(crate) struct LabelSelector(Vec<LabelRequirement>);
 
 impl LabelSelector {
-    /// Reads the query form: `a=b,c!=d,e in (f,g),h,!i`.
+    /// Parses the query form: `a=b,c!=d,e in (f,g),h,!i`.
     ///
     /// # Errors
-    /// 400 if it is none.
-    pub(crate) fn parse(text: &str) -> Answer<LabelSelector> {
+    /// 400 if it is invalid.
+    pub(crate) fn parse(text: &str) -> ApiResult<LabelSelector> {
         let mut needs = Vec::new();
         for part in split_outside_parentheses(text) {
             let part = part.trim();
             if !part.is_empty() {
-                needs.push(need(part).ok_or_else(|| bad(text))?);
+                needs.push(parse_requirement(part).ok_or_else(|| invalid_selector(text))?);
             }
         }
         Ok(LabelSelector(needs))
     }
 
-    /// Reads the object form (`matchLabels`, `matchExpressions`), or a plain map of labels.
-    pub(crate) fn of(selector: &Value) -> LabelSelector {
+    /// Converts the object form (`matchLabels`, `matchExpressions`), or a plain map of labels.
+    pub(crate) fn from_value(selector: &Value) -> LabelSelector {
         let mut needs = Vec::new();
         let plain = selector.get("matchLabels").is_none() && selector.get("matchExpressions").is_none();
-        let labels = if plain { selector.as_object() } else { object::map(selector, "matchLabels") };
+        let labels = if plain { selector.as_object() } else { object::map_at(selector, "matchLabels") };
         for (key, value) in labels.into_iter().flatten() {
-            needs.push(Need::In(key.clone(), vec![value.as_str().unwrap_or("").to_owned()]));
+            needs.push(LabelRequirement::In(key.clone(), vec![value.as_str().unwrap_or("").to_owned()]));
         }
-        for expression in object::list(selector, "matchExpressions") {
-            let key = object::text(expression, "key").to_owned();
+        for expression in object::array_at(selector, "matchExpressions") {
+            let key = object::str_at(expression, "key").to_owned();
             let values =
-                object::list(expression, "values").iter().filter_map(Value::as_str).map(str::to_owned);
-            match object::text(expression, "operator") {
-                "In" => needs.push(Need::In(key, values.collect())),
-                "NotIn" => needs.push(Need::NotIn(key, values.collect())),
-                "DoesNotExist" => needs.push(Need::Absent(key)),
-                _ => needs.push(Need::Exists(key)),
+                object::array_at(expression, "values").iter().filter_map(Value::as_str).map(str::to_owned);
+            match object::str_at(expression, "operator") {
+                "In" => needs.push(LabelRequirement::In(key, values.collect())),
+                "NotIn" => needs.push(LabelRequirement::NotIn(key, values.collect())),
+                "DoesNotExist" => needs.push(LabelRequirement::DoesNotExist(key)),
+                _ => needs.push(LabelRequirement::Exists(key)),
             }
         }
         LabelSelector(needs)
@@ -58,32 +58,32 @@ impl LabelSelector {
     pub(crate) fn matches(&self, labels: &Map<String, Value>) -> bool {
         let get = |key: &String| labels.get(key).and_then(Value::as_str);
         self.0.iter().all(|need| match need {
-            Need::In(key, values) => get(key).is_some_and(|v| values.iter().any(|w| w == v)),
-            Need::NotIn(key, values) => get(key).is_none_or(|v| values.iter().all(|w| w != v)),
-            Need::Exists(key) => labels.contains_key(key),
-            Need::Absent(key) => !labels.contains_key(key),
+            LabelRequirement::In(key, values) => get(key).is_some_and(|v| values.iter().any(|w| w == v)),
+            LabelRequirement::NotIn(key, values) => get(key).is_none_or(|v| values.iter().all(|w| w != v)),
+            LabelRequirement::Exists(key) => labels.contains_key(key),
+            LabelRequirement::DoesNotExist(key) => !labels.contains_key(key),
         })
     }
 
     /// Whether the object's own labels match.
     pub(crate) fn selects(&self, value: &Value) -> bool {
-        match object::map(value, "metadata.labels") {
+        match object::map_at(value, "metadata.labels") {
             Some(labels) => self.matches(labels),
             None => self.matches(&Map::new()),
         }
     }
 
-    /// The query form, as the scale subresource reports it.
-    pub(crate) fn query(&self) -> String {
+    /// The query form, as in the scale subresource.
+    pub(crate) fn to_query(&self) -> String {
         let mut parts: Vec<String> = self
             .0
             .iter()
             .map(|need| match need {
-                Need::In(k, v) if v.len() == 1 => format!("{k}={}", v[0]),
-                Need::In(k, v) => format!("{k} in ({})", v.join(",")),
-                Need::NotIn(k, v) => format!("{k} notin ({})", v.join(",")),
-                Need::Exists(k) => k.clone(),
-                Need::Absent(k) => format!("!{k}"),
+                LabelRequirement::In(k, v) if v.len() == 1 => format!("{k}={}", v[0]),
+                LabelRequirement::In(k, v) => format!("{k} in ({})", v.join(",")),
+                LabelRequirement::NotIn(k, v) => format!("{k} notin ({})", v.join(",")),
+                LabelRequirement::Exists(k) => k.clone(),
+                LabelRequirement::DoesNotExist(k) => format!("!{k}"),
             })
             .collect();
         parts.sort();
@@ -91,8 +91,8 @@ impl LabelSelector {
     }
 }
 
-fn bad(text: &str) -> Refusal {
-    Refusal::bad_request(format!("unable to parse requirement: {text:?} is no label selector"))
+fn invalid_selector(text: &str) -> StatusError {
+    StatusError::bad_request(format!("unable to parse requirement: {text:?} is not a valid label selector"))
 }
 
 fn split_outside_parentheses(text: &str) -> Vec<&str> {
@@ -112,37 +112,37 @@ fn split_outside_parentheses(text: &str) -> Vec<&str> {
     out
 }
 
-fn need(part: &str) -> Option<Need> {
+fn parse_requirement(part: &str) -> Option<LabelRequirement> {
     if let Some(key) = part.strip_prefix('!') {
-        return Some(Need::Absent(key.trim().to_owned()));
+        return Some(LabelRequirement::DoesNotExist(key.trim().to_owned()));
     }
     let one = |k: &str, v: &str| (k.trim().to_owned(), vec![v.trim().to_owned()]);
     if let Some((key, value)) = part.split_once("!=") {
         let (key, values) = one(key, value);
-        return Some(Need::NotIn(key, values));
+        return Some(LabelRequirement::NotIn(key, values));
     }
     if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
         let (key, values) = one(key, value);
-        return Some(Need::In(key, values));
+        return Some(LabelRequirement::In(key, values));
     }
     if let Some((head, values)) = part.split_once('(') {
         let values = values.strip_suffix(')')?.split(',').map(|v| v.trim().to_owned()).collect();
         let (key, operator) = head.trim().rsplit_once(' ')?;
         return match operator {
-            "in" => Some(Need::In(key.trim().to_owned(), values)),
-            "notin" => Some(Need::NotIn(key.trim().to_owned(), values)),
+            "in" => Some(LabelRequirement::In(key.trim().to_owned(), values)),
+            "notin" => Some(LabelRequirement::NotIn(key.trim().to_owned(), values)),
             _ => None,
         };
     }
-    (!part.contains(' ')).then(|| Need::Exists(part.to_owned()))
+    (!part.contains(' ')).then(|| LabelRequirement::Exists(part.to_owned()))
 }
 
 /// A field selector: `metadata.name=x,status.phase!=Running`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FieldSelector(Vec<(String, String, bool)>);
 
-/// Fields that can be selected on, beside `metadata.name` and `metadata.namespace`, by kind.
-const FIELDS: [(&str, &[&str]); 7] = [
+/// Selectable fields by kind, in addition to `metadata.name` and `metadata.namespace`.
+const SELECTABLE_FIELDS: [(&str, &[&str]); 7] = [
     (
         "Pod",
         &[
@@ -178,11 +178,11 @@ const FIELDS: [(&str, &[&str]); 7] = [
 ];
 
 impl FieldSelector {
-    /// Reads the query form.
+    /// Parses the query form.
     ///
     /// # Errors
-    /// 400 for a field the kind cannot be selected by, as the real server answers.
-    pub(crate) fn parse(kind: &str, text: &str) -> Answer<FieldSelector> {
+    /// 400 for a field that is not selectable for the kind, as on the real server.
+    pub(crate) fn parse(kind: &str, text: &str) -> ApiResult<FieldSelector> {
         let mut needs = Vec::new();
         for part in text.split(',').filter(|p| !p.is_empty()) {
             let (key, value, equal) = if let Some((k, v)) = part.split_once("!=") {
@@ -192,11 +192,11 @@ impl FieldSelector {
             } else {
                 let message =
                     format!("invalid field selector: invalid selector: '{text}'; can't understand '{part}'");
-                return Err(Refusal::bad_request(message));
+                return Err(StatusError::bad_request(message));
             };
-            let known = FIELDS.iter().any(|(k, fields)| *k == kind && fields.contains(&key));
+            let known = SELECTABLE_FIELDS.iter().any(|(k, fields)| *k == kind && fields.contains(&key));
             if !known && !matches!(key, "metadata.name" | "metadata.namespace") {
-                return Err(Refusal::bad_request(format!("field label not supported: {key}")));
+                return Err(StatusError::bad_request(format!("field label not supported: {key}")));
             }
             needs.push((key.to_owned(), value.to_owned(), equal));
         }
@@ -204,14 +204,14 @@ impl FieldSelector {
     }
 
     pub(crate) fn selects(&self, value: &Value) -> bool {
-        self.0.iter().all(|(path, wanted, equal)| {
+        self.0.iter().all(|(path, expected, equal)| {
             let path = if path == "source" { "source.component" } else { path };
-            let found = match object::at(value, path) {
+            let found = match object::value_at(value, path) {
                 Some(Value::String(text)) => text.clone(),
                 Some(other) => other.to_string(),
                 None => String::new(),
             };
-            (found == *wanted) == *equal
+            (found == *expected) == *equal
         })
     }
 }

@@ -1,15 +1,15 @@
-//! Counters, so that a test can prove that nothing is written or polled at rest.
+//! Request counters; tests use them to prove that an idle system neither writes nor polls.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A picture of the counters. All count from the cluster's start.
+/// A snapshot of the counters. All count from the cluster's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// GET of one object or a document.
     pub gets: u64,
     /// Lists.
     pub lists: u64,
-    /// Watches begun.
+    /// Watches started.
     pub watches: u64,
     /// POST.
     pub creates: u64,
@@ -21,9 +21,9 @@ pub struct Stats {
     pub applies: u64,
     /// DELETE.
     pub deletes: u64,
-    /// Changes clients committed; one that changed nothing does not count.
+    /// Writes committed by clients; a write that changes nothing is not counted.
     pub client_writes: u64,
-    /// Changes the cluster's own controllers committed.
+    /// Writes committed by the cluster's own controllers.
     pub system_writes: u64,
     /// Events sent on watches, bookmarks included.
     pub watch_events: u64,
@@ -64,12 +64,12 @@ pub(crate) struct Counters {
 }
 
 /// Adds to a counter.
-pub(crate) fn add(counter: &AtomicU64, n: usize) {
+pub(crate) fn increment(counter: &AtomicU64, n: usize) {
     counter.fetch_add(n as u64, Ordering::Relaxed);
 }
 
 impl Counters {
-    pub(crate) fn read(&self) -> Stats {
+    pub(crate) fn snapshot(&self) -> Stats {
         let get = |c: &AtomicU64| c.load(Ordering::Relaxed);
         Stats {
             gets: get(&self.gets),

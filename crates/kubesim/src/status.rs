@@ -1,58 +1,62 @@
-//! Refusals, as the `Status` body a real API server answers with.
+//! Errors, as the `Status` body that a real API server returns.
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds::Kind;
+use crate::kinds::ResourceKind;
 
-/// One cause of an `Invalid` or `Conflict` answer.
+/// One cause of an `Invalid` or `Conflict` error.
 #[derive(Clone, Debug)]
-pub(crate) struct Cause {
+pub(crate) struct StatusCause {
     pub reason: &'static str,
     pub message: String,
     pub field: String,
 }
 
-impl Cause {
-    pub(crate) fn required(field: impl Into<String>, detail: &str) -> Cause {
+impl StatusCause {
+    pub(crate) fn required(field: impl Into<String>, detail: &str) -> StatusCause {
         let message =
             if detail.is_empty() { "Required value".into() } else { format!("Required value: {detail}") };
-        Cause { reason: "FieldValueRequired", message, field: field.into() }
+        StatusCause { reason: "FieldValueRequired", message, field: field.into() }
     }
 
-    pub(crate) fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Cause {
-        Cause {
+    pub(crate) fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> StatusCause {
+        StatusCause {
             reason: "FieldValueInvalid",
             message: format!("Invalid value: {value}: {detail}"),
             field: field.into(),
         }
     }
 
-    pub(crate) fn forbidden(field: impl Into<String>, detail: &str) -> Cause {
-        Cause { reason: "FieldValueForbidden", message: format!("Forbidden: {detail}"), field: field.into() }
+    pub(crate) fn forbidden(field: impl Into<String>, detail: &str) -> StatusCause {
+        StatusCause {
+            reason: "FieldValueForbidden",
+            message: format!("Forbidden: {detail}"),
+            field: field.into(),
+        }
     }
 
-    pub(crate) fn duplicate(field: impl Into<String>, value: &Value) -> Cause {
-        Cause {
+    pub(crate) fn duplicate(field: impl Into<String>, value: &Value) -> StatusCause {
+        StatusCause {
             reason: "FieldValueDuplicate",
             message: format!("Duplicate value: {value}"),
             field: field.into(),
         }
     }
 
-    pub(crate) fn unsupported(field: impl Into<String>, value: &Value, known: &[&str]) -> Cause {
+    pub(crate) fn unsupported(field: impl Into<String>, value: &Value, known: &[&str]) -> StatusCause {
         let known: Vec<String> = known.iter().map(|k| format!("\"{k}\"")).collect();
         let message = format!("Unsupported value: {value}: supported values: {}", known.join(", "));
-        Cause { reason: "FieldValueNotSupported", message, field: field.into() }
+        StatusCause { reason: "FieldValueNotSupported", message, field: field.into() }
     }
 }
 
-/// A refused request. Boxed: it is the rare end of every operation's result.
+/// The error of a rejected request. Boxed to keep the `Result` of every operation small.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal(Box<Parts>);
+pub(crate) struct StatusError(Box<StatusErrorFields>);
 
-/// What a refusal says.
+/// The fields of a [`StatusError`].
 #[derive(Clone, Debug)]
-pub(crate) struct Parts {
+pub(crate) struct StatusErrorFields {
     pub code: u16,
     pub reason: &'static str,
     pub message: String,
@@ -61,29 +65,35 @@ pub(crate) struct Parts {
     pub retry_after: Option<u32>,
 }
 
-impl std::ops::Deref for Refusal {
-    type Target = Parts;
+impl std::ops::Deref for StatusError {
+    type Target = StatusErrorFields;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &StatusErrorFields {
         &self.0
     }
 }
 
-impl std::ops::DerefMut for Refusal {
-    fn deref_mut(&mut self) -> &mut Parts {
+impl std::ops::DerefMut for StatusError {
+    fn deref_mut(&mut self) -> &mut StatusErrorFields {
         &mut self.0
     }
 }
 
 /// Result of an operation on the simulated server.
-pub(crate) type Answer<T> = Result<T, Refusal>;
+pub(crate) type ApiResult<T> = Result<T, StatusError>;
 
-impl Refusal {
-    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Refusal {
-        Refusal(Box::new(Parts { code, reason, message: message.into(), details: None, retry_after: None }))
+impl StatusError {
+    pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> StatusError {
+        StatusError(Box::new(StatusErrorFields {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            retry_after: None,
+        }))
     }
 
-    fn about(mut self, kind: &Kind, name: &str, singular: bool) -> Refusal {
+    fn with_details(mut self, kind: &ResourceKind, name: &str, singular: bool) -> StatusError {
         let shown = if singular { &kind.kind } else { &kind.plural };
         let mut details = Map::new();
         for (key, value) in [("name", name), ("group", &*kind.group), ("kind", shown)] {
@@ -95,7 +105,7 @@ impl Refusal {
         self
     }
 
-    fn with_causes(mut self, causes: &[Cause]) -> Refusal {
+    fn with_causes(mut self, causes: &[StatusCause]) -> StatusError {
         let causes: Vec<Value> = causes
             .iter()
             .map(|c| json!({"reason": c.reason, "message": c.message, "field": c.field}))
@@ -104,69 +114,70 @@ impl Refusal {
         self
     }
 
-    pub(crate) fn not_found(kind: &Kind, name: &str) -> Refusal {
-        Refusal::new(404, "NotFound", format!("{} \"{name}\" not found", kind.resource()))
-            .about(kind, name, false)
+    pub(crate) fn not_found(kind: &ResourceKind, name: &str) -> StatusError {
+        StatusError::new(404, "NotFound", format!("{} \"{name}\" not found", kind.resource_name()))
+            .with_details(kind, name, false)
     }
 
-    pub(crate) fn no_such_path() -> Refusal {
-        let mut refusal = Refusal::new(404, "NotFound", "the server could not find the requested resource");
+    pub(crate) fn path_not_found() -> StatusError {
+        let mut refusal =
+            StatusError::new(404, "NotFound", "the server could not find the requested resource");
         refusal.details = Some(json!({}));
         refusal
     }
 
-    pub(crate) fn namespace_not_found(name: &str) -> Refusal {
-        let mut refusal = Refusal::new(404, "NotFound", format!("namespaces \"{name}\" not found"));
+    pub(crate) fn namespace_not_found(name: &str) -> StatusError {
+        let mut refusal = StatusError::new(404, "NotFound", format!("namespaces \"{name}\" not found"));
         refusal.details = Some(json!({"name": name, "kind": "namespaces"}));
         refusal
     }
 
-    pub(crate) fn already_exists(kind: &Kind, name: &str) -> Refusal {
-        Refusal::new(409, "AlreadyExists", format!("{} \"{name}\" already exists", kind.resource()))
-            .about(kind, name, false)
+    pub(crate) fn already_exists(kind: &ResourceKind, name: &str) -> StatusError {
+        StatusError::new(409, "AlreadyExists", format!("{} \"{name}\" already exists", kind.resource_name()))
+            .with_details(kind, name, false)
     }
 
-    pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Refusal {
-        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.resource());
-        Refusal::new(409, "Conflict", message).about(kind, name, false)
+    pub(crate) fn conflict(kind: &ResourceKind, name: &str, why: &str) -> StatusError {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.resource_name());
+        StatusError::new(409, "Conflict", message).with_details(kind, name, false)
     }
 
-    pub(crate) fn modified(kind: &Kind, name: &str) -> Refusal {
+    pub(crate) fn modified(kind: &ResourceKind, name: &str) -> StatusError {
         const WHY: &str =
             "the object has been modified; please apply your changes to the latest version and try again";
-        Refusal::conflict(kind, name, WHY)
+        StatusError::conflict(kind, name, WHY)
     }
 
-    pub(crate) fn apply_conflict(message: String, causes: &[Cause]) -> Refusal {
-        Refusal::new(409, "Conflict", message).with_causes(causes)
+    pub(crate) fn apply_conflict(message: String, causes: &[StatusCause]) -> StatusError {
+        StatusError::new(409, "Conflict", message).with_causes(causes)
     }
 
-    pub(crate) fn invalid(kind: &Kind, name: &str, causes: &[Cause]) -> Refusal {
+    pub(crate) fn invalid(kind: &ResourceKind, name: &str, causes: &[StatusCause]) -> StatusError {
         let lines: Vec<String> = causes.iter().map(|c| format!("{}: {}", c.field, c.message)).collect();
         let shown = if lines.len() == 1 { lines[0].clone() } else { format!("[{}]", lines.join(", ")) };
         let full =
             if kind.group.is_empty() { kind.kind.clone() } else { format!("{}.{}", kind.kind, kind.group) };
-        Refusal::new(422, "Invalid", format!("{full} \"{name}\" is invalid: {shown}"))
-            .about(kind, name, true)
+        StatusError::new(422, "Invalid", format!("{full} \"{name}\" is invalid: {shown}"))
+            .with_details(kind, name, true)
             .with_causes(causes)
     }
 
-    pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Refusal {
-        Refusal::new(403, "Forbidden", format!("{} \"{name}\" is forbidden: {why}", kind.resource()))
-            .about(kind, name, false)
+    pub(crate) fn forbidden(kind: &ResourceKind, name: &str, why: &str) -> StatusError {
+        StatusError::new(403, "Forbidden", format!("{} \"{name}\" is forbidden: {why}", kind.resource_name()))
+            .with_details(kind, name, false)
     }
 
-    pub(crate) fn bad_request(message: impl Into<String>) -> Refusal {
-        Refusal::new(400, "BadRequest", message)
+    pub(crate) fn bad_request(message: impl Into<String>) -> StatusError {
+        StatusError::new(400, "BadRequest", message)
     }
 
-    pub(crate) fn expired(asked: u64, oldest: u64) -> Refusal {
-        Refusal::new(410, "Expired", format!("too old resource version: {asked} ({oldest})"))
+    pub(crate) fn expired(requested: u64, oldest: u64) -> StatusError {
+        StatusError::new(410, "Expired", format!("too old resource version: {requested} ({oldest})"))
     }
 
-    pub(crate) fn too_large_version(asked: u64, current: u64) -> Refusal {
-        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
-        let mut refusal = Refusal::new(504, "Timeout", message);
+    pub(crate) fn version_too_large(requested: u64, current: u64) -> StatusError {
+        let message = format!("Timeout: Too large resource version: {requested}, current: {current}");
+        let mut refusal = StatusError::new(504, "Timeout", message);
         refusal.details = Some(json!({
             "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
             "retryAfterSeconds": 1,
@@ -175,23 +186,23 @@ impl Refusal {
         refusal
     }
 
-    pub(crate) fn method_not_allowed() -> Refusal {
+    pub(crate) fn method_not_allowed() -> StatusError {
         let message = "the server does not allow this method on the requested resource";
-        let mut refusal = Refusal::new(405, "MethodNotAllowed", message);
+        let mut refusal = StatusError::new(405, "MethodNotAllowed", message);
         refusal.details = Some(json!({}));
         refusal
     }
 
-    pub(crate) fn unsupported_media_type(accepted: &str) -> Refusal {
+    pub(crate) fn unsupported_media_type(accepted: &str) -> StatusError {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {accepted}"
         );
-        Refusal::new(415, "UnsupportedMediaType", message)
+        StatusError::new(415, "UnsupportedMediaType", message)
     }
 
-    /// The object would not fit into the store's request limit.
-    pub(crate) fn too_large() -> Refusal {
-        Refusal::new(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
+    /// The object exceeds the request size limit.
+    pub(crate) fn too_large() -> StatusError {
+        StatusError::new(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
     }
 
     /// The `Status` object.

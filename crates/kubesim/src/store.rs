@@ -1,7 +1,7 @@
-//! Objects, their versions and the bounded history watches are fed from.
+//! Objects, their versions and the bounded history that watches read.
 //!
-//! One lock, short critical sections: a write computes its new object outside and commits it only if nobody was
-//! faster. Every commit is also sent, in order, to the clockwork.
+//! One lock, short critical sections: a write computes its new object outside the lock and commits it only if the
+//! object has not changed since (optimistic concurrency). Every commit is also sent, in order, to the controllers.
 
 pub(crate) mod history;
 
@@ -13,19 +13,19 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use crate::object;
-use history::History;
+use history::ChangeHistory;
 
-/// One version of an object. Never changes; its JSON is made once.
+/// One version of an object. Immutable; its JSON is serialized once.
 #[derive(Debug)]
-pub(crate) struct Stored {
+pub(crate) struct StoredObject {
     pub rv: u64,
     pub value: Value,
     json: OnceLock<Bytes>,
 }
 
-impl Stored {
-    pub(crate) fn new(rv: u64, value: Value) -> Stored {
-        Stored { rv, value, json: OnceLock::new() }
+impl StoredObject {
+    pub(crate) fn new(rv: u64, value: Value) -> StoredObject {
+        StoredObject { rv, value, json: OnceLock::new() }
     }
 
     /// The object as JSON text.
@@ -36,46 +36,46 @@ impl Stored {
 
 /// One committed write.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
+pub(crate) struct ObjectChange {
     pub rv: u64,
     pub key: String,
-    pub old: Option<Arc<Stored>>,
-    /// The object afterwards; for a deletion its last state, with the version of the deletion.
-    pub new: Arc<Stored>,
+    pub old: Option<Arc<StoredObject>>,
+    /// The new object; for a deletion its last state, with the resource version of the deletion.
+    pub new: Arc<StoredObject>,
     pub deleted: bool,
 }
 
-/// Somebody else wrote in between.
+/// The object was changed concurrently.
 #[derive(Debug)]
-pub(crate) struct Raced;
+pub(crate) struct WriteConflict;
 
 #[derive(Debug)]
-pub(crate) struct Bucket {
-    pub objects: BTreeMap<String, Arc<Stored>>,
-    pub history: History,
-    pub bell: watch::Sender<u64>,
+pub(crate) struct KindStore {
+    pub objects: BTreeMap<String, Arc<StoredObject>>,
+    pub history: ChangeHistory,
+    pub latest_version: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct StoreState {
     pub rv: u64,
-    /// No watch may start before this version.
-    pub floor: u64,
-    buckets: Vec<Bucket>,
+    /// The compacted version; no watch may start before it.
+    pub compacted_version: u64,
+    kinds: Vec<KindStore>,
     uids: HashMap<String, (usize, String)>,
-    children: HashMap<String, HashSet<(usize, String)>>,
+    dependents: HashMap<String, HashSet<(usize, String)>>,
 }
 
-/// The store of one cluster.
+/// The objects of one cluster.
 #[derive(Debug)]
-pub(crate) struct Store {
-    state: Mutex<State>,
-    keep: usize,
-    feed: mpsc::UnboundedSender<Arc<Change>>,
+pub(crate) struct ObjectStore {
+    state: Mutex<StoreState>,
+    history_limit: usize,
+    changes: mpsc::UnboundedSender<Arc<ObjectChange>>,
 }
 
-/// `namespace/name`; a cluster-wide object's namespace is empty.
-pub(crate) fn key(namespace: &str, name: &str) -> String {
+/// `namespace/name`; the namespace of a cluster-scoped object is empty.
+pub(crate) fn object_key(namespace: &str, name: &str) -> String {
     let mut key = String::with_capacity(namespace.len() + name.len() + 1);
     key.push_str(namespace);
     key.push('/');
@@ -83,125 +83,128 @@ pub(crate) fn key(namespace: &str, name: &str) -> String {
     key
 }
 
-impl Store {
-    pub(crate) fn new(keep: usize, feed: mpsc::UnboundedSender<Arc<Change>>) -> Store {
-        let state = State { rv: 1, ..State::default() };
-        Store { state: Mutex::new(state), keep, feed }
+impl ObjectStore {
+    pub(crate) fn new(
+        history_limit: usize,
+        changes: mpsc::UnboundedSender<Arc<ObjectChange>>,
+    ) -> ObjectStore {
+        let state = StoreState { rv: 1, ..StoreState::default() };
+        ObjectStore { state: Mutex::new(state), history_limit, changes }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, StoreState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The version of the latest write.
-    pub(crate) fn version(&self) -> u64 {
+    /// The resource version of the latest write.
+    pub(crate) fn resource_version(&self) -> u64 {
         self.lock().rv
     }
 
-    pub(crate) fn get(&self, kind: usize, key: &str) -> Option<Arc<Stored>> {
-        self.lock().buckets.get(kind)?.objects.get(key).cloned()
+    pub(crate) fn get(&self, kind: usize, key: &str) -> Option<Arc<StoredObject>> {
+        self.lock().kinds.get(kind)?.objects.get(key).cloned()
     }
 
     /// The object with that uid.
-    pub(crate) fn by_uid(&self, uid: &str) -> Option<(usize, Arc<Stored>)> {
+    pub(crate) fn get_by_uid(&self, uid: &str) -> Option<(usize, Arc<StoredObject>)> {
         let state = self.lock();
         let (kind, key) = state.uids.get(uid)?;
-        Some((*kind, state.buckets.get(*kind)?.objects.get(key)?.clone()))
+        Some((*kind, state.kinds.get(*kind)?.objects.get(key)?.clone()))
     }
 
-    /// Everything that names that uid as an owner.
-    pub(crate) fn children(&self, uid: &str) -> Vec<(usize, Arc<Stored>)> {
+    /// All objects with an owner reference to that uid.
+    pub(crate) fn dependents(&self, uid: &str) -> Vec<(usize, Arc<StoredObject>)> {
         let state = self.lock();
-        let Some(keys) = state.children.get(uid) else { return Vec::new() };
+        let Some(keys) = state.dependents.get(uid) else { return Vec::new() };
         keys.iter()
-            .filter_map(|(kind, key)| Some((*kind, state.buckets.get(*kind)?.objects.get(key)?.clone())))
+            .filter_map(|(kind, key)| Some((*kind, state.kinds.get(*kind)?.objects.get(key)?.clone())))
             .collect()
     }
 
-    /// All objects of a kind, of one namespace or of all, in key order, and the version they were read at.
-    pub(crate) fn list(&self, kind: usize, namespace: Option<&str>) -> (Vec<Arc<Stored>>, u64) {
+    /// All objects of a kind in one namespace, or in all, in key order, and the resource version of the read.
+    pub(crate) fn list(&self, kind: usize, namespace: Option<&str>) -> (Vec<Arc<StoredObject>>, u64) {
         let state = self.lock();
         (state.list(kind, namespace), state.rv)
     }
 
-    /// Writes if the object is still at `expected` (`None`: still absent). `None` as the new value deletes.
+    /// Writes if the object is still at version `expected` (`None`: still absent). `None` as the new value deletes.
     ///
     /// # Errors
-    /// [`Raced`] if it is not.
+    /// [`WriteConflict`] if its version differs.
     pub(crate) fn commit(
         &self,
         kind: usize,
         key: &str,
         expected: Option<u64>,
         new: Option<Value>,
-    ) -> Result<Arc<Stored>, Raced> {
+    ) -> Result<Arc<StoredObject>, WriteConflict> {
         let mut state = self.lock();
-        let keep = self.keep;
-        let old = state.bucket(kind, keep).objects.get(key).cloned();
+        let keep = self.history_limit;
+        let old = state.kind_store_mut(kind, keep).objects.get(key).cloned();
         if old.as_ref().map(|o| o.rv) != expected {
-            return Err(Raced);
+            return Err(WriteConflict);
         }
         state.rv += 1;
         let rv = state.rv;
         let deleted = new.is_none();
-        let mut value = new.or_else(|| old.as_ref().map(|o| o.value.clone())).ok_or(Raced)?;
-        object::put(&mut value, "metadata.resourceVersion", rv.to_string());
-        let stored = Arc::new(Stored::new(rv, value));
-        state.index(kind, key, old.as_deref(), (!deleted).then_some(&*stored));
-        let change = Arc::new(Change { rv, key: key.to_owned(), old, new: stored.clone(), deleted });
-        let bucket = state.bucket(kind, keep);
+        let mut value = new.or_else(|| old.as_ref().map(|o| o.value.clone())).ok_or(WriteConflict)?;
+        object::set_value(&mut value, "metadata.resourceVersion", rv.to_string());
+        let stored = Arc::new(StoredObject::new(rv, value));
+        state.update_indexes(kind, key, old.as_deref(), (!deleted).then_some(&*stored));
+        let change = Arc::new(ObjectChange { rv, key: key.to_owned(), old, new: stored.clone(), deleted });
+        let bucket = state.kind_store_mut(kind, keep);
         if deleted {
             bucket.objects.remove(key);
         } else {
             bucket.objects.insert(key.to_owned(), stored.clone());
         }
         bucket.history.push(change.clone());
-        bucket.bell.send_replace(rv);
-        // The receiver is gone only while the cluster is being dropped.
-        let _ = self.feed.send(change);
+        bucket.latest_version.send_replace(rv);
+        // The receiver is closed only while the cluster is being dropped.
+        let _ = self.changes.send(change);
         Ok(stored)
     }
 
-    /// Listens for writes to a kind.
-    pub(crate) fn bell(&self, kind: usize) -> watch::Receiver<u64> {
-        self.lock().bucket(kind, self.keep).bell.subscribe()
+    /// Subscribes to writes to a kind.
+    pub(crate) fn subscribe(&self, kind: usize) -> watch::Receiver<u64> {
+        self.lock().kind_store_mut(kind, self.history_limit).latest_version.subscribe()
     }
 
-    /// Forgets all history: watches can start only from now on.
+    /// Drops all history: watches can start only from the current version.
     pub(crate) fn compact(&self) {
         let mut state = self.lock();
-        state.floor = state.rv;
-        state.buckets.iter_mut().for_each(|b| b.history.clear());
+        state.compacted_version = state.rv;
+        state.kinds.iter_mut().for_each(|b| b.history.clear());
     }
 
-    /// Raises the version counter, so that versions never repeat after a restore.
-    pub(crate) fn resume_at(&self, rv: u64) {
+    /// Raises the version counter, so that versions do not repeat after a restore.
+    pub(crate) fn raise_version(&self, rv: u64) {
         let mut state = self.lock();
         state.rv = state.rv.max(rv);
-        state.floor = state.rv;
+        state.compacted_version = state.rv;
     }
 }
 
-impl State {
-    pub(crate) fn bucket(&mut self, kind: usize, keep: usize) -> &mut Bucket {
-        while self.buckets.len() <= kind {
-            self.buckets.push(Bucket {
+impl StoreState {
+    pub(crate) fn kind_store_mut(&mut self, kind: usize, keep: usize) -> &mut KindStore {
+        while self.kinds.len() <= kind {
+            self.kinds.push(KindStore {
                 objects: BTreeMap::new(),
-                history: History::new(keep),
-                bell: watch::Sender::new(0),
+                history: ChangeHistory::new(keep),
+                latest_version: watch::Sender::new(0),
             });
         }
-        &mut self.buckets[kind]
+        &mut self.kinds[kind]
     }
 
-    /// A kind's objects, if it ever had one.
-    pub(crate) fn peek(&self, kind: usize) -> Option<&Bucket> {
-        self.buckets.get(kind)
+    /// A kind's objects and history; `None` if the kind never had an object.
+    pub(crate) fn kind_store(&self, kind: usize) -> Option<&KindStore> {
+        self.kinds.get(kind)
     }
 
     /// All objects of a kind in key order.
-    pub(crate) fn list(&self, kind: usize, namespace: Option<&str>) -> Vec<Arc<Stored>> {
-        let Some(bucket) = self.buckets.get(kind) else { return Vec::new() };
+    pub(crate) fn list(&self, kind: usize, namespace: Option<&str>) -> Vec<Arc<StoredObject>> {
+        let Some(bucket) = self.kinds.get(kind) else { return Vec::new() };
         match namespace {
             None => bucket.objects.values().cloned().collect(),
             Some(ns) => {
@@ -211,25 +214,31 @@ impl State {
         }
     }
 
-    fn index(&mut self, kind: usize, key: &str, old: Option<&Stored>, new: Option<&Stored>) {
-        let owners = |s: &Stored| -> Vec<String> {
-            object::list(&s.value, "metadata.ownerReferences")
+    fn update_indexes(
+        &mut self,
+        kind: usize,
+        key: &str,
+        old: Option<&StoredObject>,
+        new: Option<&StoredObject>,
+    ) {
+        let owners = |s: &StoredObject| -> Vec<String> {
+            object::array_at(&s.value, "metadata.ownerReferences")
                 .iter()
-                .map(|o| object::text(o, "uid").to_owned())
+                .map(|o| object::str_at(o, "uid").to_owned())
                 .collect()
         };
         let (before, after) = (old.map(owners).unwrap_or_default(), new.map(owners).unwrap_or_default());
         let slot = (kind, key.to_owned());
         for uid in before.iter().filter(|u| !after.contains(u)) {
-            if let Some(set) = self.children.get_mut(uid) {
+            if let Some(set) = self.dependents.get_mut(uid) {
                 set.remove(&slot);
                 if set.is_empty() {
-                    self.children.remove(uid);
+                    self.dependents.remove(uid);
                 }
             }
         }
         for uid in after.into_iter().filter(|u| !before.contains(u)) {
-            self.children.entry(uid).or_default().insert(slot.clone());
+            self.dependents.entry(uid).or_default().insert(slot.clone());
         }
         match (old, new) {
             (None, Some(new)) => drop(self.uids.insert(object::uid(&new.value).to_owned(), slot)),

@@ -1,53 +1,59 @@
-//! Artifacts: bytes by their digest. Bundles are kept here, to which releases point, and the schemas of clusters.
+//! Artifacts: bytes by their digest. Bundles, which releases reference, and API schemas, which clusters reference.
 
 use domain::{Digest, Timestamp};
 
-use crate::record::one;
+use crate::decode::decode_row;
 use crate::sql::sql;
 use crate::{Error, Tx};
 
-/// What was put again is noted once a day: often enough for [`delete_unreferenced`], and nothing is written in between.
-const NOTED_EVERY: i64 = 24 * 3_600_000;
+/// Minimum interval between updates of `touched_at`, in milliseconds: shorter than the age in
+/// [`delete_unreferenced`].
+const TOUCH_INTERVAL_MILLIS: i64 = 24 * 3_600_000;
 
-/// Keeps bytes under their digest; nothing is written if they are there. The caller has made the digest from them.
+/// Stores bytes under their digest, which the caller has computed. Writes nothing if they exist and were put within a
+/// day.
 pub async fn put(tx: &mut Tx, digest: &Digest, bytes: &[u8], at: Timestamp) -> Result<(), Error> {
     let touched = "SELECT touched_at FROM artifact WHERE digest = $1";
-    let row = sql(touched).text(digest).row(tx).await?;
-    let fresh = |touched: Timestamp| at.since(touched) <= NOTED_EVERY;
-    if one(row, "artifact", |row| row.at("touched_at"))?.is_some_and(fresh) {
+    let row = sql(touched).bind_text(digest).fetch_optional(tx).await?;
+    let fresh = |touched: Timestamp| at.millis_since(touched) <= TOUCH_INTERVAL_MILLIS;
+    if decode_row(row, "artifact", |row| row.timestamp("touched_at"))?.is_some_and(fresh) {
         return Ok(());
     }
     sql("INSERT INTO artifact (digest, touched_at, body) VALUES ($1, $2, $3) \
          ON CONFLICT (digest) DO UPDATE SET touched_at = excluded.touched_at")
-    .text(digest)
+    .bind_text(digest)
     .bind(at.millis())
     .bind(bytes.to_vec())
-    .run(tx)
+    .execute(tx)
     .await
     .map(drop)
 }
 
-/// The bytes with this digest.
+/// The bytes with this digest, if they exist.
 pub async fn get(tx: &mut Tx, digest: &Digest) -> Result<Option<Vec<u8>>, Error> {
-    let row = sql("SELECT digest, body FROM artifact WHERE digest = $1").text(digest).row(tx).await?;
-    one(row, "artifact", |row| row.get::<Vec<u8>>("body"))
+    let row = sql("SELECT digest, body FROM artifact WHERE digest = $1")
+        .bind_text(digest)
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, "artifact", |row| row.get::<Vec<u8>>("body"))
 }
 
-/// Whether there are bytes with this digest.
-pub async fn is_kept(tx: &mut Tx, digest: &Digest) -> Result<bool, Error> {
-    let count = sql("SELECT COUNT(*) FROM artifact WHERE digest = $1").text(digest).number(tx).await?;
+/// Whether bytes with this digest exist.
+pub async fn exists(tx: &mut Tx, digest: &Digest) -> Result<bool, Error> {
+    let count =
+        sql("SELECT COUNT(*) FROM artifact WHERE digest = $1").bind_text(digest).fetch_number(tx).await?;
     Ok(count > 0)
 }
 
-/// Forgets what no release and no cluster points at and nobody has put for two days. The two days are what makes it safe beside a
-/// transaction that has put an artifact and not yet committed the release which points at it. Returns how many.
+/// Deletes what no release and no cluster references and was not put for two days; returns how many. The two days
+/// protect an artifact while the transaction that put it has not yet committed the release that references it.
 pub async fn delete_unreferenced(tx: &mut Tx, now: Timestamp) -> Result<u64, Error> {
     sql("DELETE FROM artifact WHERE touched_at < $1 \
          AND NOT EXISTS (SELECT 1 FROM release r WHERE r.desired = artifact.digest) \
          AND NOT EXISTS (SELECT 1 FROM release r WHERE r.released = artifact.digest) \
          AND NOT EXISTS (SELECT 1 FROM release r WHERE r.applied = artifact.digest) \
          AND NOT EXISTS (SELECT 1 FROM cluster_facts f WHERE f.schema_digest = artifact.digest)")
-    .bind(now.plus_millis(-2 * NOTED_EVERY).millis())
-    .run(tx)
+    .bind(now.plus_millis(-2 * TOUCH_INTERVAL_MILLIS).millis())
+    .execute(tx)
     .await
 }

@@ -1,7 +1,7 @@
-//! Clusters: what a person edits of them, and what their agents found out.
+//! Clusters: the fields that users edit, and the facts that agents report.
 //!
-//! The pulse (reach, last seen, report mark) and the version of the wants are rows of their own, see
-//! [`pulse`](self::touch): they are written every few seconds and must not move the rest.
+//! The heartbeat (connectivity, last seen, report position) and the version of the desired state are rows of their
+//! own, see [`touch`]: they are written every few seconds and must not rewrite the rest.
 
 use std::collections::BTreeSet;
 
@@ -9,210 +9,221 @@ use domain::cluster::{ApiResource, Cluster, ClusterFacts, NamespaceFacts};
 use domain::page::{ListQuery, Page};
 use domain::{ClusterId, Timestamp};
 
-use crate::label::{self, Owner};
-use crate::record::{Record, Why, all as read_all, one, paged};
-use crate::sql::{Sql, containing, json, sql};
+use crate::decode::{DecodeError, RowReader, decode_page, decode_row, decode_rows as read_all};
+use crate::label::{self, LabelOwner};
+use crate::sql::{Sql, like_pattern, sql, to_json};
 use crate::{Error, Tx, cursor, release};
 
-mod pulse;
+mod desired_state;
+mod heartbeat;
 mod schema;
-mod wants;
 
-pub use pulse::{begin_incarnation, overdue, report_mark, set_reach, take_report_mark, touch};
-pub use schema::{schemas, set_schema};
-pub(crate) use wants::flush as flush_wants;
-pub use wants::{bump as bump_wants, version as wants_version};
+pub(crate) use desired_state::flush as flush_wants;
+pub use desired_state::{bump as bump_wants, version as wants_version};
+pub use heartbeat::{
+    advance_report_position, begin_incarnation, get_report_position, list_overdue, record_heartbeats,
+    set_connectivity,
+};
+pub use schema::{list_schema_digests, set_schema_digest};
 
-/// What every statement that gives clusters begins with; the lists of kinds and namespaces are left out, they are long.
+/// Columns of every query for clusters, without the long lists of API kinds and namespaces.
 const SELECT: &str = "SELECT c.id, c.name, c.kind, c.labels, c.taints, c.schedulable, c.lease_seconds, c.created_at, c.revision, \
      f.facts, p.reach, p.last_seen";
 const FROM: &str = " FROM cluster c JOIN cluster_facts f ON f.cluster_id = c.id \
      JOIN cluster_pulse p ON p.cluster_id = c.id WHERE 1 = 1";
 
-/// Adds a cluster. [`Error::Unique`] if the name or id is taken.
+/// Adds a cluster. [`Error::AlreadyExists`] if the name or id is taken.
 pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
     sql("INSERT INTO cluster (id, name, kind, region, labels, taints, schedulable, lease_seconds, created_at, revision) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
-    .text(cluster.id)
-    .text(&cluster.name)
-    .text(cluster.kind.word())
-    .text(cluster.region())
-    .bind(json(&cluster.labels)?)
-    .bind(json(&cluster.taints)?)
+    .bind_text(cluster.id)
+    .bind_text(&cluster.name)
+    .bind_text(cluster.kind.as_str())
+    .bind_text(cluster.region())
+    .bind(to_json(&cluster.labels)?)
+    .bind(to_json(&cluster.taints)?)
     .bind(i64::from(cluster.schedulable))
     .bind(i64::from(cluster.lease_seconds))
     .bind(cluster.created_at.millis())
     .bind(cluster.revision)
-    .run(tx)
+    .execute(tx)
     .await?;
     sql("INSERT INTO cluster_facts (cluster_id, facts, apis) VALUES ($1, '{}', '[]')")
-        .text(cluster.id)
-        .run(tx)
+        .bind_text(cluster.id)
+        .execute(tx)
         .await?;
     sql("INSERT INTO cluster_pulse (cluster_id, reach, last_seen, incarnation, seq) VALUES ($1, $2, $3, 0, 0)")
-        .text(cluster.id)
-        .text(cluster.reach.word())
+        .bind_text(cluster.id)
+        .bind_text(cluster.connectivity.as_str())
         .bind(cluster.last_seen.map(Timestamp::millis))
-        .run(tx)
+        .execute(tx)
         .await?;
-    sql("INSERT INTO cluster_wants (cluster_id, version) VALUES ($1, 1)").text(cluster.id).run(tx).await?;
+    sql("INSERT INTO cluster_wants (cluster_id, version) VALUES ($1, 1)")
+        .bind_text(cluster.id)
+        .execute(tx)
+        .await?;
     set_facts(tx, cluster.id, &cluster.facts).await?;
-    label::save(tx, Owner::Cluster, &cluster.id.to_string(), &cluster.labels).await
+    label::replace_labels(tx, LabelOwner::Cluster, &cluster.id.to_string(), &cluster.labels).await
 }
 
-/// Writes what a person edits (labels, taints, schedulable) and the new revision, if the row still has
-/// `expected_revision`; says whether it had. Facts, reach and last seen are not touched.
+/// Writes the fields that users edit (labels, taints, schedulable) and the new revision, if the row still has
+/// `expected_revision`; returns whether it had. Facts, connectivity and last seen do not change.
 pub async fn update(tx: &mut Tx, cluster: &Cluster, expected_revision: i64) -> Result<bool, Error> {
     let changed =
         sql("UPDATE cluster SET region = $1, labels = $2, taints = $3, schedulable = $4, revision = $5 \
                        WHERE id = $6 AND revision = $7")
-        .text(cluster.region())
-        .bind(json(&cluster.labels)?)
-        .bind(json(&cluster.taints)?)
+        .bind_text(cluster.region())
+        .bind(to_json(&cluster.labels)?)
+        .bind(to_json(&cluster.taints)?)
         .bind(i64::from(cluster.schedulable))
         .bind(cluster.revision)
-        .text(cluster.id)
+        .bind_text(cluster.id)
         .bind(expected_revision)
-        .run(tx)
+        .execute(tx)
         .await?;
     if changed == 1 {
-        label::save(tx, Owner::Cluster, &cluster.id.to_string(), &cluster.labels).await?;
+        label::replace_labels(tx, LabelOwner::Cluster, &cluster.id.to_string(), &cluster.labels).await?;
     }
     Ok(changed == 1)
 }
 
-/// Writes what the agent found out; nothing is written if it is what is there.
+/// Writes the facts reported by the agent, if they differ; returns whether they did.
 pub async fn set_facts(tx: &mut Tx, id: ClusterId, facts: &ClusterFacts) -> Result<bool, Error> {
-    let short = json(&ClusterFacts { apis: Vec::new(), namespaces: Vec::new(), ..facts.clone() })?;
+    let short = to_json(&ClusterFacts { apis: Vec::new(), namespaces: Vec::new(), ..facts.clone() })?;
     let changed = sql("UPDATE cluster_facts SET facts = $1, apis = $2, namespaces = $3 \
                        WHERE cluster_id = $4 AND (facts <> $1 OR apis <> $2 OR namespaces <> $3)")
     .bind(short)
-    .bind(json(&facts.apis)?)
-    .bind(json(&facts.namespaces)?)
-    .text(id)
-    .run(tx)
+    .bind(to_json(&facts.apis)?)
+    .bind(to_json(&facts.namespaces)?)
+    .bind_text(id)
+    .execute(tx)
     .await?;
     Ok(changed == 1)
 }
 
 /// The cluster with this name, with all its facts.
-pub async fn by_name(tx: &mut Tx, name: &str) -> Result<Option<Cluster>, Error> {
-    let row = whole().push(" AND c.name = ").put(name.to_owned()).row(tx).await?;
-    one(row, "cluster", read_whole)
+pub async fn get_by_name(tx: &mut Tx, name: &str) -> Result<Option<Cluster>, Error> {
+    let row =
+        select_with_lists().push(" AND c.name = ").push_bind(name.to_owned()).fetch_optional(tx).await?;
+    decode_row(row, "cluster", read_with_lists)
 }
 
 /// The cluster with this id, with all its facts.
-pub async fn by_id(tx: &mut Tx, id: ClusterId) -> Result<Option<Cluster>, Error> {
-    let row = whole().push(" AND c.id = ").put(id.to_string()).row(tx).await?;
-    one(row, "cluster", read_whole)
+pub async fn get_by_id(tx: &mut Tx, id: ClusterId) -> Result<Option<Cluster>, Error> {
+    let row = select_with_lists().push(" AND c.id = ").push_bind(id.to_string()).fetch_optional(tx).await?;
+    decode_row(row, "cluster", read_with_lists)
 }
 
-/// Every cluster without its lists of kinds and namespaces, by name: what placement needs.
-pub async fn all(tx: &mut Tx) -> Result<Vec<Cluster>, Error> {
-    let rows = sql(SELECT).push(FROM).push(" ORDER BY c.name").rows(tx).await?;
+/// Every cluster, by name, without its lists of kinds and namespaces: the input of placement.
+pub async fn list_all(tx: &mut Tx) -> Result<Vec<Cluster>, Error> {
+    let rows = sql(SELECT).push(FROM).push(" ORDER BY c.name").fetch_all(tx).await?;
     Ok(read_all(&rows, "cluster", read))
 }
 
-/// Which of these names are clusters'.
-pub async fn names_taken(tx: &mut Tx, names: &[String]) -> Result<BTreeSet<String>, Error> {
+/// Those of these names that belong to clusters.
+pub async fn filter_existing_names(tx: &mut Tx, names: &[String]) -> Result<BTreeSet<String>, Error> {
     let mut found = BTreeSet::new();
     for names in names.chunks(500) {
-        let rows = sql("SELECT name FROM cluster WHERE name IN ").list(names).rows(tx).await?;
+        let rows = sql("SELECT name FROM cluster WHERE name IN ").push_list(names).fetch_all(tx).await?;
         found.extend(read_all(&rows, "cluster", |row| row.text("name")));
     }
     Ok(found)
 }
 
-/// These clusters with all their facts, by name: what guard rails need.
-pub async fn all_with_facts(tx: &mut Tx, ids: &[ClusterId]) -> Result<Vec<Cluster>, Error> {
+/// These clusters with all their facts, by name: the input of the guard rails.
+pub async fn get_many_with_facts(tx: &mut Tx, ids: &[ClusterId]) -> Result<Vec<Cluster>, Error> {
     let mut clusters = Vec::with_capacity(ids.len());
     for ids in ids.chunks(500) {
-        let rows = whole().push(" AND c.id IN ").list(ids).rows(tx).await?;
-        clusters.extend(read_all(&rows, "cluster", read_whole));
+        let rows = select_with_lists().push(" AND c.id IN ").push_list(ids).fetch_all(tx).await?;
+        clusters.extend(read_all(&rows, "cluster", read_with_lists));
     }
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(clusters)
 }
 
-/// One page by name: names that contain `q`, labels that match, a release in one of the states. Without lists of kinds.
+/// One page by name, filtered by part `q` of the name, label selector and release state; without the lists of kinds
+/// and namespaces.
 pub async fn list(tx: &mut Tx, query: &ListQuery) -> Result<Page<Cluster>, Error> {
-    let after = cursor::read("cluster", 1, query.cursor.as_deref())?;
-    let total = filtered(sql("SELECT COUNT(*)"), query)?.number(tx).await?;
-    let mut page = filtered(sql(SELECT), query)?;
+    let after = cursor::decode("cluster", 1, query.cursor.as_deref())?;
+    let total = push_filters(sql("SELECT COUNT(*)"), query)?.fetch_number(tx).await?;
+    let mut page = push_filters(sql(SELECT), query)?;
     if let Some(after) = after {
-        page = page.push(" AND c.name > ").put(after[0].clone());
+        page = page.push(" AND c.name > ").push_bind(after[0].clone());
     }
     let limit = query.limit();
-    let rows = page.push(" ORDER BY c.name LIMIT ").put(i64::from(limit) + 1).rows(tx).await?;
-    let mut placed = paged(&rows, "cluster", |row| row.text("name"), read);
-    let next = cursor::cut(&mut placed, limit, |(name, _)| cursor::write("cluster", &[name]));
+    let rows = page.push(" ORDER BY c.name LIMIT ").push_bind(i64::from(limit) + 1).fetch_all(tx).await?;
+    let mut placed = decode_page(&rows, "cluster", |row| row.text("name"), read);
+    let next = cursor::truncate_page(&mut placed, limit, |(name, _)| cursor::encode("cluster", &[name]));
     let items = placed.into_iter().filter_map(|(_, cluster)| cluster).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
 }
 
-/// Forgets a cluster with everything that is only about it; its releases must be gone. Says whether it was there.
+/// Deletes a cluster with the rows that depend on it; its releases must be deleted before. Returns whether it
+/// existed.
 pub async fn delete(tx: &mut Tx, id: ClusterId) -> Result<bool, Error> {
-    Ok(sql("DELETE FROM cluster WHERE id = $1").text(id).run(tx).await? == 1)
+    Ok(sql("DELETE FROM cluster WHERE id = $1").bind_text(id).execute(tx).await? == 1)
 }
 
 /// How many clusters there are.
 pub async fn count(tx: &mut Tx) -> Result<u32, Error> {
-    let n = sql("SELECT COUNT(*) FROM cluster").number(tx).await?;
+    let n = sql("SELECT COUNT(*) FROM cluster").fetch_number(tx).await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
 /// How many clusters are not online.
-pub async fn count_silent(tx: &mut Tx) -> Result<u32, Error> {
-    let n = sql("SELECT COUNT(*) FROM cluster_pulse WHERE reach IN ('Late', 'Offline')").number(tx).await?;
+pub async fn count_not_online(tx: &mut Tx) -> Result<u32, Error> {
+    let n =
+        sql("SELECT COUNT(*) FROM cluster_pulse WHERE reach IN ('Late', 'Offline')").fetch_number(tx).await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
-fn filtered(head: Sql, query: &ListQuery) -> Result<Sql, Error> {
+fn push_filters(head: Sql, query: &ListQuery) -> Result<Sql, Error> {
     let mut statement = head.push(FROM);
     if !query.q.trim().is_empty() {
-        statement = statement.push(" AND c.name LIKE ").put(containing(&query.q)).push(" ESCAPE '\\'");
+        statement =
+            statement.push(" AND c.name LIKE ").push_bind(like_pattern(&query.q)).push(" ESCAPE '\\'");
     }
     if !query.label_selector.trim().is_empty() {
-        let selector = label::selector(&query.label_selector)?;
-        statement = label::matching(statement, Owner::Cluster, "c.id", &selector);
+        let selector = label::parse_selector(&query.label_selector)?;
+        statement = label::push_selector(statement, LabelOwner::Cluster, "c.id", &selector);
     }
     if !query.state.is_empty() {
         statement = statement.push(" AND EXISTS (SELECT 1 FROM release r WHERE r.cluster_id = c.id AND ");
-        statement = release::in_states(statement, query).push(")");
+        statement = release::push_state_filter(statement, query).push(")");
     }
     Ok(statement)
 }
 
-fn whole() -> Sql {
+fn select_with_lists() -> Sql {
     sql(SELECT).push(", f.apis, f.namespaces").push(FROM)
 }
 
-fn read_whole(row: &Record<'_>) -> Result<Cluster, Why> {
+fn read_with_lists(row: &RowReader<'_>) -> Result<Cluster, DecodeError> {
     let mut cluster = read(row)?;
     cluster.facts.apis = row.json::<Vec<ApiResource>>("apis")?;
     cluster.facts.namespaces = row.json::<Vec<NamespaceFacts>>("namespaces")?;
     Ok(cluster)
 }
 
-fn read(row: &Record<'_>) -> Result<Cluster, Why> {
+fn read(row: &RowReader<'_>) -> Result<Cluster, DecodeError> {
     Ok(Cluster {
         id: row.parse("id")?,
         name: row.text("name")?,
-        kind: row.word("kind")?,
+        kind: row.enum_value("kind")?,
         labels: row.json("labels")?,
         taints: row.json("taints")?,
         schedulable: row.flag("schedulable")?,
         lease_seconds: row.count("lease_seconds")?,
         facts: read_facts(row)?,
-        reach: row.word("reach")?,
-        last_seen: row.opt_at("last_seen")?,
-        created_at: row.at("created_at")?,
+        connectivity: row.enum_value("reach")?,
+        last_seen: row.opt_timestamp("last_seen")?,
+        created_at: row.timestamp("created_at")?,
         revision: row.int("revision")?,
     })
 }
 
 /// A cluster that has not reported yet has no facts.
-fn read_facts(row: &Record<'_>) -> Result<ClusterFacts, Why> {
+fn read_facts(row: &RowReader<'_>) -> Result<ClusterFacts, DecodeError> {
     match row.text("facts")?.as_str() {
         "{}" => Ok(ClusterFacts::default()),
         _ => row.json("facts"),

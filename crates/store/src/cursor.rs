@@ -1,16 +1,16 @@
-//! Cursors: where a page ended, opaque to whoever carries them.
+//! Page cursors: the sort key of the last row of a page, opaque to clients.
 
 use crate::Error;
 
-/// The parts of a cursor, in the order of the list it belongs to.
-pub(crate) fn write(kind: &str, parts: &[&str]) -> String {
+/// Encodes a cursor of the list `kind` from the parts of its sort key.
+pub(crate) fn encode(kind: &str, parts: &[&str]) -> String {
     let mut all = vec![kind];
     all.extend(parts);
     hex::encode(all.join("\u{1f}"))
 }
 
-/// The `n` parts of a cursor of this kind. What a stranger made up is refused, not guessed at.
-pub(crate) fn read(kind: &str, n: usize, cursor: Option<&str>) -> Result<Option<Vec<String>>, Error> {
+/// Decodes the `n` parts of a cursor of the list `kind`. Errors: [`Error::InvalidQuery`] for any other text.
+pub(crate) fn decode(kind: &str, n: usize, cursor: Option<&str>) -> Result<Option<Vec<String>>, Error> {
     let Some(cursor) = cursor.filter(|cursor| !cursor.is_empty()) else { return Ok(None) };
     let parts = (cursor.len() <= 2048)
         .then(|| hex::decode(cursor).ok())
@@ -18,21 +18,26 @@ pub(crate) fn read(kind: &str, n: usize, cursor: Option<&str>) -> Result<Option<
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .map(|text| text.split('\u{1f}').map(str::to_owned).collect::<Vec<_>>())
         .filter(|parts| parts.len() == n + 1 && parts[0] == kind)
-        .ok_or_else(bad)?;
+        .ok_or_else(invalid_cursor)?;
     Ok(Some(parts[1..].to_vec()))
 }
 
-/// A part that is a number.
-pub(crate) fn number(part: &str) -> Result<i64, Error> {
-    part.parse().map_err(|_| bad())
+/// Parses a numeric part.
+pub(crate) fn parse_number(part: &str) -> Result<i64, Error> {
+    part.parse().map_err(|_| invalid_cursor())
 }
 
-fn bad() -> Error {
-    Error::Query("The cursor is not one of this list; begin without one.".to_owned())
+fn invalid_cursor() -> Error {
+    Error::InvalidQuery("The cursor does not belong to this list. Start without a cursor.".to_owned())
 }
 
-/// Cuts the one row too many that tells whether there is a next page, and makes its cursor from the last row kept.
-pub(crate) fn cut<T>(rows: &mut Vec<T>, limit: u32, cursor: impl FnOnce(&T) -> String) -> Option<String> {
+/// Removes the extra row that indicates a next page, and returns that page's cursor, made from the last remaining
+/// row.
+pub(crate) fn truncate_page<T>(
+    rows: &mut Vec<T>,
+    limit: u32,
+    cursor: impl FnOnce(&T) -> String,
+) -> Option<String> {
     let limit = limit as usize;
     if rows.len() <= limit {
         return None;
@@ -46,12 +51,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_reads_back_and_one_of_another_list_is_refused() {
-        let cursor = write("name", &["web-1"]);
-        assert_eq!(read("name", 1, Some(&cursor)).unwrap(), Some(vec!["web-1".to_owned()]));
-        assert_eq!(read("name", 1, None).unwrap(), None);
-        for bad in ["zz", "00", &write("worst", &["web-1"]), &write("name", &["a", "b"]), &"6".repeat(4096)] {
-            assert!(matches!(read("name", 1, Some(bad)), Err(Error::Query(_))), "{bad}");
+    fn a_cursor_reads_back_and_one_of_another_list_is_rejected() {
+        let cursor = encode("name", &["web-1"]);
+        assert_eq!(decode("name", 1, Some(&cursor)).unwrap(), Some(vec!["web-1".to_owned()]));
+        assert_eq!(decode("name", 1, None).unwrap(), None);
+        for bad in ["zz", "00", &encode("worst", &["web-1"]), &encode("name", &["a", "b"]), &"6".repeat(4096)]
+        {
+            assert!(matches!(decode("name", 1, Some(bad)), Err(Error::InvalidQuery(_))), "{bad}");
         }
     }
 }

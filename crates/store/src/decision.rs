@@ -1,42 +1,46 @@
-//! Recorded placement decisions: the last ones of each workload.
+//! Recorded placement decisions: the most recent ones of each workload.
 
 use domain::WorkloadId;
-use domain::placement::{Decision, Leaving};
+use domain::placement::{Decision, PendingRemoval};
 
-use crate::record::{all, one};
-use crate::sql::{json, sql};
+use crate::decode::{decode_row, decode_rows};
+use crate::sql::{sql, to_json};
 use crate::{Error, Tx};
 
-/// Decisions kept per workload.
-const KEPT: i64 = 50;
+/// Maximum number of stored decisions per workload.
+const DECISIONS_MAX: i64 = 50;
 
-/// Adds a decision; the oldest beyond the last 50 are forgotten.
+/// Adds a decision and deletes those before the last 50.
 pub async fn insert(tx: &mut Tx, workload: WorkloadId, decision: &Decision) -> Result<(), Error> {
-    let number =
-        sql("SELECT MAX(number) FROM decision WHERE workload_id = $1").text(workload).number(tx).await? + 1;
+    let number = sql("SELECT MAX(number) FROM decision WHERE workload_id = $1")
+        .bind_text(workload)
+        .fetch_number(tx)
+        .await?
+        + 1;
     sql("INSERT INTO decision (workload_id, number, body, leaving) VALUES ($1, $2, $3, $4)")
-        .text(workload)
+        .bind_text(workload)
         .bind(number)
-        .bind(json(decision)?)
-        .bind(json(&decision.leaving)?)
-        .run(tx)
+        .bind(to_json(decision)?)
+        .bind(to_json(&decision.pending_removals)?)
+        .execute(tx)
         .await?;
     let old = "DELETE FROM decision WHERE workload_id = $1 AND number <= $2";
-    sql(old).text(workload).bind(number - KEPT).run(tx).await.map(drop)
+    sql(old).bind_text(workload).bind(number - DECISIONS_MAX).execute(tx).await.map(drop)
 }
 
 /// The newest decision of a workload.
-pub async fn latest(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Decision>, Error> {
+pub async fn get_latest(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Decision>, Error> {
     let row =
         sql("SELECT workload_id, body FROM decision WHERE workload_id = $1 ORDER BY number DESC LIMIT 1");
-    one(row.text(workload).row(tx).await?, "decision", |row| row.json("body"))
+    decode_row(row.bind_text(workload).fetch_optional(tx).await?, "decision", |row| row.json("body"))
 }
 
-/// Who is about to lose the workload, as the newest decision says: without reading the whole of it.
-pub async fn leaving(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<Leaving>, Error> {
+/// The pending removals of the newest decision, without reading its whole body.
+pub async fn list_pending_removals(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<PendingRemoval>, Error> {
     let row =
         sql("SELECT workload_id, leaving FROM decision WHERE workload_id = $1 ORDER BY number DESC LIMIT 1");
-    let found = one(row.text(workload).row(tx).await?, "decision", |row| row.json("leaving"))?;
+    let found =
+        decode_row(row.bind_text(workload).fetch_optional(tx).await?, "decision", |row| row.json("leaving"))?;
     Ok(found.unwrap_or_default())
 }
 
@@ -44,9 +48,9 @@ pub async fn leaving(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<Leaving>, 
 pub async fn list(tx: &mut Tx, workload: WorkloadId, limit: u32) -> Result<Vec<Decision>, Error> {
     let rows =
         sql("SELECT workload_id, body FROM decision WHERE workload_id = $1 ORDER BY number DESC LIMIT $2")
-            .text(workload)
+            .bind_text(workload)
             .bind(i64::from(limit))
-            .rows(tx)
+            .fetch_all(tx)
             .await?;
-    Ok(all(&rows, "decision", |row| row.json("body")))
+    Ok(decode_rows(&rows, "decision", |row| row.json("body")))
 }

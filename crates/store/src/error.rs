@@ -1,20 +1,21 @@
-//! What can go wrong between the hub and its rows. No variant carries a value from a row or a parameter of a query.
+//! Errors of the store. None contains stored JSON or a secret: an invalid row is described by its key, the column and the
+//! reason, which may quote an id, a digest or the name of an enum variant.
 
 use sqlx::error::ErrorKind;
 
-/// Why a store operation failed. Looking up what is not there is no error: it returns `None`.
+/// Why a store operation failed. A lookup of a row that does not exist is not an error: it returns `None`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A row with this name or id is there already.
-    #[error("{what} is there already")]
-    Unique {
+    /// A row with this name or id already exists.
+    #[error("{what} already exists")]
+    AlreadyExists {
         /// The table.
         what: String,
     },
-    /// A row says what can't be.
+    /// A stored row cannot be decoded.
     #[error("row {id} of {table} can't be read: {why}")]
-    Inconsistent {
+    InvalidRow {
         /// The table.
         table: &'static str,
         /// The row's key.
@@ -22,27 +23,29 @@ pub enum Error {
         /// Which column, and what is wrong with it.
         why: String,
     },
-    /// A list was asked for with a cursor or selector that can't be read.
+    /// The cursor or selector of a list query is invalid.
     #[error("{0}")]
-    Query(String),
-    /// Somebody else holds what is needed; the whole transaction can be tried again.
+    InvalidQuery(String),
+    /// A lock or connection is not available; the whole transaction can be retried.
     #[error("the database is busy; try again")]
     Busy,
-    /// The claim expired and somebody else has taken over; what was done with it must not be committed.
+    /// The claim or lease expired and another server has acquired it; the result of the work must not be committed.
     #[error("the lease on {what} is lost")]
     LeaseLost {
         /// What was claimed.
         what: String,
     },
     /// The database was written by a newer server.
-    #[error("the database has schema {found}, this server knows {known}; start the newer server")]
+    #[error(
+        "database schema {found} is newer than the latest that this server supports, {known}; start the newer server"
+    )]
     NewerSchema {
         /// Version in the database.
         found: i64,
-        /// Newest version this server knows.
+        /// Newest version that this server supports.
         known: i64,
     },
-    /// A migration is not the one that was applied.
+    /// The text of a migration differs from the one that was applied.
     #[error("migration {version} was changed after it was applied")]
     ChangedMigration {
         /// Its number.
@@ -54,9 +57,9 @@ pub enum Error {
         /// The file.
         path: String,
     },
-    /// The address of the database is none.
-    #[error("{0:?} is no database address; write sqlite:///path/flotilla.db or postgres://host/database")]
-    Address(String),
+    /// The database address is invalid.
+    #[error("{0:?} is not a database address; use sqlite:///path/flotilla.db or postgres://host/database")]
+    InvalidAddress(String),
     /// The database file can't be opened.
     #[error("{path} can't be opened: {source}")]
     File {
@@ -65,20 +68,20 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// A value can't be written as JSON.
-    #[error("a value can't be written: {0}")]
+    /// A value cannot be encoded as JSON.
+    #[error("a value cannot be encoded as JSON: {0}")]
     Encode(#[source] serde_json::Error),
-    /// The database said no.
-    #[error("the database failed: {0}")]
+    /// The database returned an error.
+    #[error("database error: {0}")]
     Database(#[source] sqlx::Error),
 }
 
 /// SQLSTATEs of PostgreSQL and result codes of SQLite after which the same transaction may succeed: serialization failure,
 /// deadlock, lock not available, statement cancelled by its time limit; SQLITE_BUSY, SQLITE_LOCKED and SQLITE_BUSY_SNAPSHOT.
-const TRY_AGAIN: [&str; 7] = ["40001", "40P01", "55P03", "57014", "5", "6", "517"];
+const RETRYABLE_CODES: [&str; 7] = ["40001", "40P01", "55P03", "57014", "5", "6", "517"];
 
 impl Error {
-    /// Whether the whole transaction may succeed if it is tried again.
+    /// Whether the whole transaction may succeed if it is retried.
     pub fn is_busy(&self) -> bool {
         matches!(self, Self::Busy)
     }
@@ -88,10 +91,12 @@ impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         match &error {
             sqlx::Error::PoolTimedOut => Self::Busy,
-            sqlx::Error::Database(said) if said.kind() == ErrorKind::UniqueViolation => {
-                Self::Unique { what: unique_table(said.as_ref()) }
+            sqlx::Error::Database(cause) if cause.kind() == ErrorKind::UniqueViolation => {
+                Self::AlreadyExists { what: table_of_violation(cause.as_ref()) }
             }
-            sqlx::Error::Database(said) if said.code().is_some_and(|code| TRY_AGAIN.contains(&&*code)) => {
+            sqlx::Error::Database(cause)
+                if cause.code().is_some_and(|code| RETRYABLE_CODES.contains(&&*code)) =>
+            {
                 Self::Busy
             }
             _ => Self::Database(error),
@@ -99,8 +104,9 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// PostgreSQL names the table; SQLite says `UNIQUE constraint failed: workload.project_id, workload.name`.
-fn unique_table(said: &dyn sqlx::error::DatabaseError) -> String {
-    let from_message = || said.message().rsplit_once(": ")?.1.split_once('.').map(|(table, _)| table);
-    said.table().or_else(from_message).unwrap_or("row").to_owned()
+/// The table of a unique violation. PostgreSQL names it; the message of SQLite is
+/// `UNIQUE constraint failed: workload.project_id, workload.name`.
+fn table_of_violation(cause: &dyn sqlx::error::DatabaseError) -> String {
+    let from_message = || cause.message().rsplit_once(": ")?.1.split_once('.').map(|(table, _)| table);
+    cause.table().or_else(from_message).unwrap_or("row").to_owned()
 }

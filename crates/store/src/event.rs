@@ -1,28 +1,28 @@
-//! The log of what happened: append-only, with positions from which a reader resumes (`Last-Event-ID`).
+//! The event log: append-only, with positions from which a reader resumes (`Last-Event-ID`).
 //!
-//! A reader that has seen position n must never find a smaller one later. Sequences of PostgreSQL don't give that: they
-//! hand numbers out before the transactions commit, in whatever order those do. So positions come from a row that stays
-//! locked from the moment they are taken until the commit, and they are taken last, in `Tx::commit`: appending
-//! transactions wait for each other only for the time of a commit, and never in a circle. Reading only below the oldest
-//! transaction under way would avoid that wait, but one idle transaction would stop every reader, and `NOTIFY`
-//! serialises the commits anyway.
+//! A reader that has read position n must never find a smaller one later. Sequences of PostgreSQL do not guarantee
+//! that: they assign numbers before the transactions commit, in any order. So positions come from a row that stays
+//! locked from their allocation until the commit, and they are allocated last, in `Tx::commit`: appending
+//! transactions wait for each other only for the time of a commit, and cannot deadlock. Reading only below the oldest
+//! open transaction would avoid that wait, but one idle transaction would block every reader, and `NOTIFY` serialises
+//! the commits anyway.
 
 use domain::event::{Event, NewEvent};
 use domain::{ClusterId, Timestamp, WorkloadId};
 
-use crate::record::{Record, Why, all};
+use crate::decode::{DecodeError, RowReader, decode_rows};
 use crate::sql::{Sql, sql};
 use crate::{Error, Tx};
 
-/// Events given in one call at most.
-const MOST: u32 = 1000;
+/// Maximum number of events per call.
+const LIMIT_MAX: u32 = 1000;
 
 const SELECT: &str = "SELECT seq, at, kind, severity, workload_id, workload_name, cluster_id, cluster_name, \
      release_id, actor, message FROM event WHERE ";
 
 /// Which events to list, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EventQuery {
+pub struct EventFilter {
     /// Only those before this position.
     pub before: Option<i64>,
     /// Only those of this workload.
@@ -33,50 +33,55 @@ pub struct EventQuery {
     pub limit: u32,
 }
 
-/// Appends events when the transaction commits; their last position comes with [`crate::Committed`]. Until then nobody
-/// sees them, the transaction itself included.
+/// Appends events at the commit, which returns their last position ([`crate::CommitOutcome`]). Before, they are not
+/// visible, not even in this transaction.
 pub async fn append(tx: &mut Tx, events: &[NewEvent], at: Timestamp) -> Result<(), Error> {
-    tx.events.extend(events.iter().map(|event| (event.clone(), at)));
+    tx.pending_events.extend(events.iter().map(|event| (event.clone(), at)));
     Ok(())
 }
 
 /// The events after this position, oldest first.
-pub async fn after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
-    let some = sql(SELECT).push("seq > $1 ORDER BY seq LIMIT $2").bind(seq).bind(i64::from(limit.min(MOST)));
-    Ok(all(&some.rows(tx).await?, "event", read))
+pub async fn list_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
+    let some =
+        sql(SELECT).push("seq > $1 ORDER BY seq LIMIT $2").bind(seq).bind(i64::from(limit.min(LIMIT_MAX)));
+    Ok(decode_rows(&some.fetch_all(tx).await?, "event", read))
 }
 
 /// Events, newest first.
-pub async fn list(tx: &mut Tx, query: &EventQuery) -> Result<Vec<Event>, Error> {
+pub async fn list(tx: &mut Tx, query: &EventFilter) -> Result<Vec<Event>, Error> {
     let mut some = sql(SELECT).push("seq < $1").bind(query.before.unwrap_or(i64::MAX));
     if let Some(workload) = query.workload {
-        some = some.push(" AND workload_id = ").put(workload.to_string());
+        some = some.push(" AND workload_id = ").push_bind(workload.to_string());
     }
     if let Some(cluster) = query.cluster {
-        some = some.push(" AND cluster_id = ").put(cluster.to_string());
+        some = some.push(" AND cluster_id = ").push_bind(cluster.to_string());
     }
-    let rows = some.push(" ORDER BY seq DESC LIMIT ").put(i64::from(query.limit.min(MOST))).rows(tx).await?;
-    Ok(all(&rows, "event", read))
+    let rows = some
+        .push(" ORDER BY seq DESC LIMIT ")
+        .push_bind(i64::from(query.limit.min(LIMIT_MAX)))
+        .fetch_all(tx)
+        .await?;
+    Ok(decode_rows(&rows, "event", read))
 }
 
 /// Position of the newest event; 0 if there was never one.
 pub async fn last_seq(tx: &mut Tx) -> Result<i64, Error> {
-    sql("SELECT value FROM counter WHERE name = 'event'").number(tx).await
+    sql("SELECT value FROM counter WHERE name = 'event'").fetch_number(tx).await
 }
 
-/// Forgets what happened before `at`; returns how many.
+/// Deletes the events before `at`; returns how many.
 pub async fn delete_before(tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM event WHERE at < $1").bind(at.millis()).run(tx).await
+    sql("DELETE FROM event WHERE at < $1").bind(at.millis()).execute(tx).await
 }
 
-/// At the commit, last of all: takes positions and writes.
+/// Allocates positions and writes the events, as the last step of a commit.
 pub(crate) async fn flush(tx: &mut Tx) -> Result<Option<i64>, Error> {
-    let events = std::mem::take(&mut tx.events);
+    let events = std::mem::take(&mut tx.pending_events);
     if events.is_empty() {
         return Ok(None);
     }
-    let take = "UPDATE counter SET value = value + $1 WHERE name = 'event' RETURNING value";
-    let last = sql(take).bind(events.len() as i64).number(tx).await?;
+    let allocate = "UPDATE counter SET value = value + $1 WHERE name = 'event' RETURNING value";
+    let last = sql(allocate).bind(events.len() as i64).fetch_number(tx).await?;
     let first = last - events.len() as i64 + 1;
     for (n, some) in events.chunks(50).enumerate() {
         let mut insert =
@@ -84,45 +89,45 @@ pub(crate) async fn flush(tx: &mut Tx) -> Result<Option<i64>, Error> {
                               cluster_name, release_id, actor, message) VALUES ");
         for (m, (event, at)) in some.iter().enumerate() {
             insert = insert.push(if m == 0 { "(" } else { ", (" });
-            insert = values(insert, first + (n * 50 + m) as i64, event, *at).push(")");
+            insert = push_values(insert, first + (n * 50 + m) as i64, event, *at).push(")");
         }
-        insert.run(tx).await?;
+        insert.execute(tx).await?;
     }
     Ok(Some(last))
 }
 
-fn values(insert: Sql, seq: i64, event: &NewEvent, at: Timestamp) -> Sql {
+fn push_values(insert: Sql, seq: i64, event: &NewEvent, at: Timestamp) -> Sql {
     let (workload, cluster) = (event.workload.as_ref(), event.cluster.as_ref());
     insert
-        .put(seq)
+        .push_bind(seq)
         .push(", ")
-        .put(at.millis())
+        .push_bind(at.millis())
         .push(", ")
-        .put(event.kind.word())
+        .push_bind(event.kind.to_json_name())
         .push(", ")
-        .put(event.severity.word().to_owned())
+        .push_bind(event.severity.as_str().to_owned())
         .push(", ")
-        .put(workload.map(|(id, _)| id.to_string()))
+        .push_bind(workload.map(|(id, _)| id.to_string()))
         .push(", ")
-        .put(workload.map(|(_, name)| name.clone()).unwrap_or_default())
+        .push_bind(workload.map(|(_, name)| name.clone()).unwrap_or_default())
         .push(", ")
-        .put(cluster.map(|(id, _)| id.to_string()))
+        .push_bind(cluster.map(|(id, _)| id.to_string()))
         .push(", ")
-        .put(cluster.map(|(_, name)| name.clone()).unwrap_or_default())
+        .push_bind(cluster.map(|(_, name)| name.clone()).unwrap_or_default())
         .push(", ")
-        .put(event.release.map(|id| id.to_string()))
+        .push_bind(event.release.map(|id| id.to_string()))
         .push(", ")
-        .put(event.actor.clone())
+        .push_bind(event.actor.clone())
         .push(", ")
-        .put(event.message.clone())
+        .push_bind(event.message.clone())
 }
 
-fn read(row: &Record<'_>) -> Result<Event, Why> {
+fn read(row: &RowReader<'_>) -> Result<Event, DecodeError> {
     Ok(Event {
         seq: row.int("seq")?,
-        at: row.at("at")?,
-        kind: row.word("kind")?,
-        severity: row.word("severity")?,
+        at: row.timestamp("at")?,
+        kind: row.enum_value("kind")?,
+        severity: row.enum_value("severity")?,
         workload: row.opt_parse("workload_id")?,
         workload_name: row.text("workload_name")?,
         cluster: row.opt_parse("cluster_id")?,

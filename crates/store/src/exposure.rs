@@ -1,60 +1,61 @@
-//! What workloads expose on which cluster, so that two of them are not given the same (G303, G305).
+//! Exposures of workloads per cluster, to find conflicts between workloads (G303, G305).
 //!
-//! The placer keeps these rows as it keeps releases; a publish adds its own at once, so that the next one sees them. They
-//! go with the workload, with the cluster, and when a release is gone.
+//! The placer writes these rows with the releases; a publish adds its own in its transaction, so that the next
+//! publish reads them. They are deleted with the workload, with the cluster, and when the release is gone.
 
 use std::collections::BTreeMap;
 
-use domain::guard::Taken;
+use domain::guard::ExposureConflict;
 use domain::{ClusterId, Digest, WorkloadId};
 
-use crate::record::all;
+use crate::decode::decode_rows;
 use crate::sql::{Sql, sql};
 use crate::{Error, Tx};
 
-/// Rows of one statement; with up to four values each, well below the limit of both engines.
-const AT_ONCE: usize = 500;
+/// Rows per statement; with up to four parameters each, below the parameter limit of both engines.
+const ROWS_PER_STATEMENT: usize = 500;
 
-/// The key of an exposure and its class as written.
-pub type Row = (Digest, String);
+/// The key of an exposure and its ingress class as written.
+pub type ExposureRow = (Digest, String);
 
-/// What a workload exposes on its clusters, sorted.
-pub type Held = BTreeMap<ClusterId, Vec<Row>>;
+/// The exposures of a workload by cluster, sorted.
+pub type ExposuresByCluster = BTreeMap<ClusterId, Vec<ExposureRow>>;
 
-/// What a workload exposes, by cluster.
-pub async fn of_workload(tx: &mut Tx, workload: WorkloadId) -> Result<Held, Error> {
+/// The exposures of a workload by cluster.
+pub async fn list_by_workload(tx: &mut Tx, workload: WorkloadId) -> Result<ExposuresByCluster, Error> {
     let rows = sql("SELECT point, class, cluster_id FROM exposure WHERE workload_id = $1")
-        .text(workload)
-        .rows(tx)
+        .bind_text(workload)
+        .fetch_all(tx)
         .await?;
-    let read = all(&rows, "exposure", |row| {
+    let read = decode_rows(&rows, "exposure", |row| {
         Ok((row.parse::<ClusterId>("cluster_id")?, (row.parse::<Digest>("point")?, row.text("class")?)))
     });
-    let mut held = Held::new();
+    let mut by_cluster = ExposuresByCluster::new();
     for (cluster, row) in read {
-        held.entry(cluster).or_default().push(row);
+        by_cluster.entry(cluster).or_default().push(row);
     }
-    held.values_mut().for_each(|rows| rows.sort());
-    Ok(held)
+    by_cluster.values_mut().for_each(|rows| rows.sort());
+    Ok(by_cluster)
 }
 
-/// Which of these points other workloads than `but` hold on the same clusters. One look into an index for each.
-pub async fn held_by_others(
+/// Those of the `requested` exposures that workloads other than `except` have on the same clusters. One index lookup
+/// for each.
+pub async fn list_conflicts(
     tx: &mut Tx,
-    but: Option<WorkloadId>,
-    wanted: &[(ClusterId, Digest)],
-) -> Result<Vec<Taken>, Error> {
+    except: Option<WorkloadId>,
+    requested: &[(ClusterId, Digest)],
+) -> Result<Vec<ExposureConflict>, Error> {
     let mut found = Vec::new();
-    for some in wanted.chunks(AT_ONCE) {
-        let statement = pairs(sql("WITH wanted (point, cluster_id) AS (VALUES "), some).push(
+    for some in requested.chunks(ROWS_PER_STATEMENT) {
+        let statement = push_pairs(sql("WITH wanted (point, cluster_id) AS (VALUES "), some).push(
             ") SELECT e.point, e.cluster_id, e.class, w.name FROM wanted n \
              JOIN exposure e ON e.point = n.point AND e.cluster_id = n.cluster_id \
              JOIN workload w ON w.id = e.workload_id WHERE e.workload_id <> ",
         );
-        let but = but.map(|id| id.to_string()).unwrap_or_default();
-        let rows = statement.put(but).push(" ORDER BY w.name").rows(tx).await?;
-        found.extend(all(&rows, "exposure", |row| {
-            Ok(Taken {
+        let except = except.map(|id| id.to_string()).unwrap_or_default();
+        let rows = statement.push_bind(except).push(" ORDER BY w.name").fetch_all(tx).await?;
+        found.extend(decode_rows(&rows, "exposure", |row| {
+            Ok(ExposureConflict {
                 cluster: row.parse("cluster_id")?,
                 key: row.parse("point")?,
                 class: row.text("class")?,
@@ -65,60 +66,60 @@ pub async fn held_by_others(
     Ok(found)
 }
 
-fn pairs(head: Sql, pairs: &[(ClusterId, Digest)]) -> Sql {
+fn push_pairs(head: Sql, pairs: &[(ClusterId, Digest)]) -> Sql {
     pairs.iter().enumerate().fold(head, |statement, (n, (cluster, point))| {
         statement
             .push(if n == 0 { "(" } else { ", (" })
-            .put(point.to_string())
+            .push_bind(point.to_string())
             .push(", ")
-            .put(cluster.to_string())
+            .push_bind(cluster.to_string())
             .push(")")
     })
 }
 
-/// Adds what a workload exposes; what is there stays.
+/// Adds exposures of a workload; existing ones do not change.
 pub async fn add(
     tx: &mut Tx,
     workload: WorkloadId,
-    exposures: impl IntoIterator<Item = (ClusterId, Row)>,
+    exposures: impl IntoIterator<Item = (ClusterId, ExposureRow)>,
 ) -> Result<(), Error> {
     let all: Vec<_> = exposures.into_iter().collect();
-    for some in all.chunks(AT_ONCE) {
+    for some in all.chunks(ROWS_PER_STATEMENT) {
         let head = sql("INSERT INTO exposure (point, cluster_id, workload_id, class) VALUES ");
         let values = some.iter().enumerate().fold(head, |statement, (n, (cluster, (point, class)))| {
             statement
                 .push(if n == 0 { "(" } else { ", (" })
-                .put(point.to_string())
+                .push_bind(point.to_string())
                 .push(", ")
-                .put(cluster.to_string())
+                .push_bind(cluster.to_string())
                 .push(", ")
-                .put(workload.to_string())
+                .push_bind(workload.to_string())
                 .push(", ")
-                .put(class.clone())
+                .push_bind(class.clone())
                 .push(")")
         });
-        values.push(" ON CONFLICT (point, cluster_id, workload_id, class) DO NOTHING").run(tx).await?;
+        values.push(" ON CONFLICT (point, cluster_id, workload_id, class) DO NOTHING").execute(tx).await?;
     }
     Ok(())
 }
 
-/// Writes what a workload exposes on one cluster, in place of what it did.
+/// Replaces the exposures of a workload on one cluster.
 pub async fn replace(
     tx: &mut Tx,
     workload: WorkloadId,
     cluster: ClusterId,
-    rows: Vec<Row>,
+    rows: Vec<ExposureRow>,
 ) -> Result<(), Error> {
-    forget(tx, workload, cluster).await?;
+    delete(tx, workload, cluster).await?;
     add(tx, workload, rows.into_iter().map(|row| (cluster, row))).await
 }
 
-/// The workload exposes nothing on this cluster any more.
-pub async fn forget(tx: &mut Tx, workload: WorkloadId, cluster: ClusterId) -> Result<(), Error> {
+/// Deletes the exposures of a workload on one cluster.
+pub async fn delete(tx: &mut Tx, workload: WorkloadId, cluster: ClusterId) -> Result<(), Error> {
     sql("DELETE FROM exposure WHERE workload_id = $1 AND cluster_id = $2")
-        .text(workload)
-        .text(cluster)
-        .run(tx)
+        .bind_text(workload)
+        .bind_text(cluster)
+        .execute(tx)
         .await
         .map(drop)
 }

@@ -1,17 +1,18 @@
-//! Answers that were given, by the key the client sent with the request (P2).
+//! Stored responses, by the idempotency key that the client sent with the request (P2).
 //!
-//! The answer is put in the transaction that does what was asked. A client that never saw it asks again and gets it.
+//! The response is stored in the transaction that executes the request. A client that did not receive it repeats the
+//! request and receives the stored one.
 
 use domain::Timestamp;
 
-use crate::record::one;
+use crate::decode::decode_row;
 use crate::sql::sql;
 use crate::{Error, Tx};
 
-/// An answer that was given.
+/// A stored response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// Hash of the request; another request with the same key is a mistake of the client.
+pub struct IdempotencyRecord {
+    /// Hash of the request; a different request with the same key is a client error.
     pub request_hash: String,
     /// HTTP status.
     pub status: u16,
@@ -19,36 +20,43 @@ pub struct Answer {
     pub body: String,
 }
 
-/// The answer given to this actor for this key.
-pub async fn find(tx: &mut Tx, key: &str, actor: &str) -> Result<Option<Answer>, Error> {
+/// The response stored for this actor and key.
+pub async fn find(tx: &mut Tx, key: &str, actor: &str) -> Result<Option<IdempotencyRecord>, Error> {
     let row = sql("SELECT idempotency_key, request_hash, status, body FROM idempotency \
                    WHERE idempotency_key = $1 AND actor = $2")
-    .text(key)
-    .text(actor)
-    .row(tx)
+    .bind_text(key)
+    .bind_text(actor)
+    .fetch_optional(tx)
     .await?;
-    one(row, "idempotency", |row| {
+    decode_row(row, "idempotency", |row| {
         let status = row.count("status")?.try_into().map_err(|_| "status: out of range".to_owned())?;
-        Ok(Answer { request_hash: row.text("request_hash")?, status, body: row.text("body")? })
+        Ok(IdempotencyRecord { request_hash: row.text("request_hash")?, status, body: row.text("body")? })
     })
 }
 
-/// Keeps an answer. [`Error::Unique`] if the same request was answered meanwhile: roll back, and [`find`] it.
-pub async fn put(tx: &mut Tx, key: &str, actor: &str, answer: &Answer, at: Timestamp) -> Result<(), Error> {
+/// Stores a response. [`Error::AlreadyExists`] if the same request was executed meanwhile: roll back, and [`find`] its
+/// response.
+pub async fn put(
+    tx: &mut Tx,
+    key: &str,
+    actor: &str,
+    answer: &IdempotencyRecord,
+    at: Timestamp,
+) -> Result<(), Error> {
     sql("INSERT INTO idempotency (idempotency_key, actor, request_hash, status, body, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6)")
-    .text(key)
-    .text(actor)
-    .text(&answer.request_hash)
+    .bind_text(key)
+    .bind_text(actor)
+    .bind_text(&answer.request_hash)
     .bind(i64::from(answer.status))
-    .text(&answer.body)
+    .bind_text(&answer.body)
     .bind(at.millis())
-    .run(tx)
+    .execute(tx)
     .await
     .map(drop)
 }
 
-/// Forgets the answers given before `at`; returns how many.
+/// Deletes the responses stored before `at`; returns how many.
 pub async fn delete_before(tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM idempotency WHERE created_at < $1").bind(at.millis()).run(tx).await
+    sql("DELETE FROM idempotency WHERE created_at < $1").bind(at.millis()).execute(tx).await
 }

@@ -1,4 +1,4 @@
-//! Wake-ups from other servers. They carry nothing: whoever is woken reads the rows.
+//! Wake-ups from other servers (PostgreSQL `NOTIFY`). They carry no data: the receiver reads the rows.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,13 +9,13 @@ use sqlx::postgres::PgListener;
 
 use crate::Error;
 
-/// Channel on PostgreSQL.
+/// The PostgreSQL channel.
 const CHANNEL: &str = "flotilla";
-/// Wait before the next try to listen again, doubled each time up to a minute.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// Delay before the first reconnect; doubled after each failure, up to a minute.
+const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
 
-/// A stream that yields whenever another server committed something to look at. It never ends; after a lost
-/// connection it yields once more, because something may have been missed.
+/// A stream that yields after every commit that requested a notification. It never ends; it yields also after a lost
+/// connection and after each attempt to reconnect, because notifications may have been missed.
 pub struct Wakeups(BoxStream<'static, ()>);
 
 impl Stream for Wakeups {
@@ -26,31 +26,35 @@ impl Stream for Wakeups {
 }
 
 pub(crate) async fn listen(url: &str) -> Result<Wakeups, Error> {
-    let listener = connect(url).await?;
-    let start = (Some(listener), url.to_owned(), FIRST_WAIT);
-    Ok(Wakeups(unfold(start, |(listener, url, wait)| next(listener, url, wait)).boxed()))
+    let listener = connect_listener(url).await?;
+    let start = (Some(listener), url.to_owned(), INITIAL_BACKOFF);
+    Ok(Wakeups(unfold(start, |(listener, url, wait)| next_wakeup(listener, url, wait)).boxed()))
 }
 
-type Listening = (Option<PgListener>, String, Duration);
+type ListenerState = (Option<PgListener>, String, Duration);
 
-async fn next(listener: Option<PgListener>, url: String, wait: Duration) -> Option<((), Listening)> {
+async fn next_wakeup(
+    listener: Option<PgListener>,
+    url: String,
+    wait: Duration,
+) -> Option<((), ListenerState)> {
     let Some(mut listener) = listener else {
         tokio::time::sleep(wait).await;
-        return Some(match connect(&url).await {
-            Ok(listener) => ((), (Some(listener), url, FIRST_WAIT)),
+        return Some(match connect_listener(&url).await {
+            Ok(listener) => ((), (Some(listener), url, INITIAL_BACKOFF)),
             Err(_) => ((), (None, url, (wait * 2).min(Duration::from_secs(60)))),
         });
     };
     match listener.try_recv().await {
-        Ok(_) => Some(((), (Some(listener), url, FIRST_WAIT))),
+        Ok(_) => Some(((), (Some(listener), url, INITIAL_BACKOFF))),
         Err(error) => {
-            tracing::warn!(%error, "lost the connection for wake-ups; listening again");
-            Some(((), (None, url, FIRST_WAIT)))
+            tracing::warn!(%error, "lost the PostgreSQL connection for wake-ups; reconnecting");
+            Some(((), (None, url, INITIAL_BACKOFF)))
         }
     }
 }
 
-async fn connect(url: &str) -> Result<PgListener, Error> {
+async fn connect_listener(url: &str) -> Result<PgListener, Error> {
     let mut listener = PgListener::connect(url).await?;
     listener.listen(CHANNEL).await?;
     Ok(listener)

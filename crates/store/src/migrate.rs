@@ -1,7 +1,7 @@
 //! Migrations: numbered files, one run, one transaction (P22; the rules are in `migrations/README.md`).
 //!
-//! sqlx's own migrator takes no lock on SQLite and commits after each file; here a run holds the engine's lock and
-//! either happened as a whole or not at all.
+//! sqlx's own migrator takes no lock on SQLite and commits after each file; here a run holds the engine's lock and is
+//! atomic.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ use domain::Digest;
 use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
 use crate::Error;
-use crate::open::private_file;
-use crate::tx::Engine;
+use crate::open::open_private_file;
+use crate::tx::DatabaseEngine;
 
-/// One file.
+/// One migration file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Migration {
     version: i64,
     text: &'static str,
 }
 
-/// All of them, oldest first.
+/// All migrations, oldest first.
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, text: include_str!("../../../migrations/0001_start.sql") },
     Migration { version: 2, text: include_str!("../../../migrations/0002_cluster_namespaces.sql") },
@@ -32,54 +32,54 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 9, text: include_str!("../../../migrations/0009_rollouts.sql") },
 ];
 
-/// Any number that no other program on the same PostgreSQL database is likely to take.
+/// Key of the advisory lock: arbitrary, and unlikely to be used by another program on the same database.
 const ADVISORY_LOCK: i64 = 0x666c_6f74_696c_6c61;
 
-const HISTORY: &str =
+const CREATE_HISTORY: &str =
     "CREATE TABLE IF NOT EXISTS schema_migration (version BIGINT PRIMARY KEY, checksum TEXT NOT NULL)";
 
-/// Brings a SQLite database up to date. The caller holds the file's lock.
+/// Migrates a SQLite database. The caller holds the file lock.
 pub(crate) async fn sqlite(pool: &AnyPool, path: &Path, migrations: &[Migration]) -> Result<(), Error> {
     let mut connection = pool.acquire().await?;
-    connection.execute(HISTORY).await?;
-    let done = history(&mut connection).await?;
-    let todo = pending(&done, migrations, Engine::Sqlite)?;
+    connection.execute(CREATE_HISTORY).await?;
+    let done = list_applied(&mut connection).await?;
+    let todo = list_pending(&done, migrations, DatabaseEngine::Sqlite)?;
     if let (Some(first), false) = (todo.first(), done.is_empty()) {
         back_up(&mut connection, path, first.version).await?;
     }
     connection.execute("BEGIN IMMEDIATE").await?;
-    let applied = apply(&mut connection, &todo, Engine::Sqlite).await;
+    let applied = apply(&mut connection, &todo, DatabaseEngine::Sqlite).await;
     let end = if applied.is_ok() { "COMMIT" } else { "ROLLBACK" };
     connection.execute(end).await?;
     applied
 }
 
-/// Brings a PostgreSQL database up to date. Of several servers that start at once, one does it and the others wait.
+/// Migrates a PostgreSQL database. If several servers start concurrently, one migrates and the others wait.
 pub(crate) async fn postgres(url: &str, migrations: &[Migration]) -> Result<(), Error> {
     let mut connection = AnyConnection::connect(url).await?;
     let mut tx = connection.begin().await?;
-    // Held until the transaction ends, so also after a crash of this server.
+    // Released when the transaction ends, also after a crash of this server.
     let lock = format!("SELECT pg_advisory_xact_lock({ADVISORY_LOCK})");
     tx.execute(sqlx::raw_sql(AssertSqlSafe(lock))).await?;
-    tx.execute(HISTORY).await?;
-    let done = history(&mut tx).await?;
-    let todo = pending(&done, migrations, Engine::Postgres)?;
-    apply(&mut tx, &todo, Engine::Postgres).await?;
+    tx.execute(CREATE_HISTORY).await?;
+    let done = list_applied(&mut tx).await?;
+    let todo = list_pending(&done, migrations, DatabaseEngine::Postgres)?;
+    apply(&mut tx, &todo, DatabaseEngine::Postgres).await?;
     tx.commit().await?;
     Ok(connection.close().await?)
 }
 
-async fn history(connection: &mut AnyConnection) -> Result<Vec<(i64, String)>, Error> {
+async fn list_applied(connection: &mut AnyConnection) -> Result<Vec<(i64, String)>, Error> {
     let rows =
         connection.fetch_all("SELECT version, checksum FROM schema_migration ORDER BY version").await?;
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
 /// The migrations that are not applied yet.
-fn pending(
+fn list_pending(
     done: &[(i64, String)],
     migrations: &[Migration],
-    engine: Engine,
+    engine: DatabaseEngine,
 ) -> Result<Vec<Migration>, Error> {
     let known = migrations.last().map_or(0, |migration| migration.version);
     if let Some((found, _)) = done.iter().find(|(version, _)| *version > known) {
@@ -96,7 +96,11 @@ fn pending(
     Ok(todo)
 }
 
-async fn apply(connection: &mut AnyConnection, todo: &[Migration], engine: Engine) -> Result<(), Error> {
+async fn apply(
+    connection: &mut AnyConnection,
+    todo: &[Migration],
+    engine: DatabaseEngine,
+) -> Result<(), Error> {
     for migration in todo {
         connection.execute(sqlx::raw_sql(AssertSqlSafe(migration.sql(engine)))).await?;
         let note = sqlx::query("INSERT INTO schema_migration (version, checksum) VALUES ($1, $2)");
@@ -106,40 +110,40 @@ async fn apply(connection: &mut AnyConnection, todo: &[Migration], engine: Engin
     Ok(())
 }
 
-/// Copies the database beside itself before it is changed; a copy of the same step is replaced.
+/// Copies the database file to `….before-NNNN` before migration NNNN; replaces an earlier copy with this name.
 async fn back_up(connection: &mut AnyConnection, path: &Path, version: i64) -> Result<(), Error> {
     let copy = format!("{}.before-{version:04}", path.display());
-    // `VACUUM INTO` takes an empty file and keeps its rights.
-    let file = private_file(Path::new(&copy))?;
+    // `VACUUM INTO` accepts an empty file and preserves its permissions.
+    let file = open_private_file(Path::new(&copy))?;
     file.set_len(0).map_err(|source| Error::File { path: copy.clone(), source })?;
     sqlx::query("VACUUM INTO $1").bind(copy).execute(connection).await?;
     Ok(())
 }
 
 impl Migration {
-    fn sql(self, engine: Engine) -> String {
+    fn sql(self, engine: DatabaseEngine) -> String {
         let (bytes, bytewise) = match engine {
-            Engine::Sqlite => ("BLOB", ""),
-            Engine::Postgres => ("BYTEA", " COLLATE \"C\""),
+            DatabaseEngine::Sqlite => ("BLOB", ""),
+            DatabaseEngine::Postgres => ("BYTEA", " COLLATE \"C\""),
         };
         self.text.replace("{{bytes}}", bytes).replace("{{bytewise}}", bytewise)
     }
 
-    fn checksum(self, engine: Engine) -> String {
-        Digest::of(self.sql(engine).as_bytes()).to_string()
+    fn checksum(self, engine: DatabaseEngine) -> String {
+        Digest::compute(self.sql(engine).as_bytes()).to_string()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Store, project, tests::both};
+    use crate::{Store, project, tests::databases};
     use domain::{ProjectId, Timestamp};
 
     #[test]
-    fn every_file_is_embedded_in_its_order() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
-        let names = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
+    fn every_migration_file_is_embedded_in_order() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
+        let names = std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().file_name());
         let mut versions: Vec<i64> = names
             .filter_map(|name| name.to_str().unwrap().strip_suffix(".sql")?.split('_').next()?.parse().ok())
             .collect();
@@ -148,8 +152,8 @@ mod tests {
         assert!(versions.iter().copied().eq(1..=versions.len() as i64), "numbered without a gap");
     }
 
-    /// A database with today's schema and one project, and the address to migrate it again.
-    async fn used(url: &str) {
+    /// Creates a database with the current schema and one project.
+    async fn create_used_database(url: &str) {
         let store = Store::open(url).await.unwrap();
         let mut tx = store.write().await.unwrap();
         let id = ProjectId::from_parts(1, 1);
@@ -158,7 +162,7 @@ mod tests {
         store.close().await;
     }
 
-    async fn again(url: &str, migrations: &[Migration]) -> Result<(), Error> {
+    async fn migrate_again(url: &str, migrations: &[Migration]) -> Result<(), Error> {
         let Some(path) = url.strip_prefix("sqlite://") else { return postgres(url, migrations).await };
         let pool = AnyPool::connect(&format!("{url}?mode=rwc")).await.unwrap();
         let result = sqlite(&pool, Path::new(path), migrations).await;
@@ -173,28 +177,28 @@ mod tests {
         found
     }
 
-    const TODAY: i64 = MIGRATIONS.len() as i64;
+    const LATEST: i64 = MIGRATIONS.len() as i64;
     const GOOD: Migration =
-        Migration { version: TODAY + 1, text: "ALTER TABLE project ADD COLUMN motto TEXT;" };
+        Migration { version: LATEST + 1, text: "ALTER TABLE project ADD COLUMN motto TEXT;" };
     const BAD: Migration =
-        Migration { version: TODAY + 2, text: "CREATE TABLE a (b TEXT); INSERT INTO nowhere VALUES (1);" };
+        Migration { version: LATEST + 2, text: "CREATE TABLE a (b TEXT); INSERT INTO nowhere VALUES (1);" };
 
-    fn today_and(more: &[Migration]) -> Vec<Migration> {
+    fn all_migrations_and(more: &[Migration]) -> Vec<Migration> {
         [MIGRATIONS, more].concat()
     }
 
     #[tokio::test]
-    async fn p22_a_run_that_fails_leaves_the_schema_as_it_was() {
-        both::for_both_addresses(|url| async move {
-            used(&url).await;
-            again(&url, &today_and(&[GOOD, BAD])).await.unwrap_err();
+    async fn p22_a_failed_run_does_not_change_the_schema() {
+        databases::for_each_address(|url| async move {
+            create_used_database(&url).await;
+            migrate_again(&url, &all_migrations_and(&[GOOD, BAD])).await.unwrap_err();
             assert!(!has_column(&url).await, "not even the part that would have succeeded");
             Store::open(&url).await.unwrap().close().await;
-            again(&url, &today_and(&[GOOD])).await.unwrap();
+            migrate_again(&url, &all_migrations_and(&[GOOD])).await.unwrap();
             assert!(has_column(&url).await);
-            let refused = Store::open(&url).await;
+            let result = Store::open(&url).await;
             assert!(
-                matches!(refused, Err(Error::NewerSchema { found, known }) if (found, known) == (TODAY + 1, TODAY))
+                matches!(result, Err(Error::NewerSchema { found, known }) if (found, known) == (LATEST + 1, LATEST))
             );
         })
         .await;
@@ -202,17 +206,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_sqlite_file_is_copied_before_it_is_upgraded() {
-        both::on_sqlite(|url| async move {
-            used(&url).await;
-            let copy = format!("{url}.before-{:04}", TODAY + 1);
+        databases::on_sqlite(|url| async move {
+            create_used_database(&url).await;
+            let copy = format!("{url}.before-{:04}", LATEST + 1);
             let path = copy.strip_prefix("sqlite://").unwrap().to_owned();
-            assert!(!Path::new(&path).exists(), "nothing was there to be copied");
-            again(&url, &today_and(&[GOOD])).await.unwrap();
+            assert!(!Path::new(&path).exists(), "the first migration of a new file makes no copy");
+            migrate_again(&url, &all_migrations_and(&[GOOD])).await.unwrap();
             let store = Store::open(&copy).await.unwrap();
             let mut tx = store.write().await.unwrap();
-            let kept =
+            let found =
                 project::ensure_default(&mut tx, ProjectId::from_parts(9, 9), Timestamp::from_millis(0));
-            assert_eq!(kept.await.unwrap(), ProjectId::from_parts(1, 1));
+            assert_eq!(found.await.unwrap(), ProjectId::from_parts(1, 1));
             use std::os::unix::fs::PermissionsExt as _;
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         })

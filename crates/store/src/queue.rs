@@ -1,70 +1,79 @@
-//! Queues of workloads that a loop has to look at. A mark is a row, so a restart resumes where it stopped (P1).
+//! Work queues of loops, with one row per workload. A mark is a row, so work resumes after a restart (P1).
 //!
-//! `due_at` doubles as the end of a lease: a claimed row is due again when its claimer has not settled it in time. Two
-//! counters keep it honest. `dirty_epoch` counts marks: what is marked while somebody works on it stays due.
-//! `claim_epoch` counts claims and fences them (P9): whoever lost the lease can't settle, and so can't commit.
+//! `due_at` is also the end of a claim's lease: a claimed row that is not settled by then is due again. `dirty_epoch`
+//! counts marks: a workload that is marked while it is claimed stays due. `claim_epoch` counts claims and fences them
+//! (P9): a lost claim cannot be settled, so its result cannot be committed.
 
 use domain::{Timestamp, WorkloadId};
 
-use crate::record::{all, one};
+use crate::decode::{decode_row, decode_rows};
 use crate::sql::{Sql, sql};
 use crate::{Error, Tx};
 
 /// One queue: a table with one row per workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Queue {
+pub struct WorkloadQueue {
     table: &'static str,
-    /// The workloads that everything is marked for at once.
-    everything: &'static str,
+    /// Subquery of the workloads that [`WorkloadQueue::mark_all`] marks.
+    all_workloads: &'static str,
 }
 
-/// What the placer has to place.
-pub const PLACER: Queue =
-    Queue { table: "workload_work", everything: "(SELECT id FROM workload WHERE intent = 'published')" };
+/// Workloads that the placer has to place.
+pub const PLACER: WorkloadQueue = WorkloadQueue {
+    table: "workload_work",
+    all_workloads: "(SELECT id FROM workload WHERE intent = 'published')",
+};
 
-/// The workloads whose rollouts may go on.
-pub const ROLLOUTS: Queue =
-    Queue { table: "rollout_work", everything: "(SELECT workload_id FROM rollout WHERE active = 1)" };
+/// Workloads whose rollouts may advance.
+pub const ROLLOUTS: WorkloadQueue = WorkloadQueue {
+    table: "rollout_work",
+    all_workloads: "(SELECT workload_id FROM rollout WHERE active = 1)",
+};
 
-impl Queue {
-    /// The row of a workload, with nothing to do yet; one that is there stays as it is.
-    pub(crate) async fn begin(self, tx: &mut Tx, id: WorkloadId, at: Timestamp) -> Result<(), Error> {
+impl WorkloadQueue {
+    /// Inserts the row of a workload, not due, if there is none.
+    pub(crate) async fn insert_row(self, tx: &mut Tx, id: WorkloadId, at: Timestamp) -> Result<(), Error> {
         sql("INSERT INTO ")
             .push(self.table)
             .push(
                 " (workload_id, dirty_epoch, marked_at, due_at, leased, claim_epoch, claimed_dirty) \
                  VALUES ($1, 0, $2, NULL, 0, 0, 0) ON CONFLICT (workload_id) DO NOTHING",
             )
-            .text(id)
+            .bind_text(id)
             .bind(at.millis())
-            .run(tx)
+            .execute(tx)
             .await
             .map(drop)
     }
 
-    /// The loop has to look at these workloads, from `at` on.
+    /// Marks these workloads as due from `at` on.
     pub async fn mark(self, tx: &mut Tx, ids: &[WorkloadId], at: Timestamp) -> Result<(), Error> {
         for ids in ids.chunks(500) {
-            self.keep_rows().list(ids).push(" ORDER BY workload_id").locking(tx).rows(tx).await?;
-            self.marking(at).list(ids).run(tx).await?;
+            self.select_rows()
+                .push_list(ids)
+                .push(" ORDER BY workload_id")
+                .push_locking_clause(tx)
+                .fetch_all(tx)
+                .await?;
+            self.update_marks(at).push_list(ids).execute(tx).await?;
         }
         Ok(())
     }
 
-    /// The loop has to look at everything: the placer at every published workload, because clusters, labels or taints have
-    /// changed. Returns how many.
-    pub async fn mark_everything(self, tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-        let rows = self.keep_rows().push(self.everything).push(" ORDER BY workload_id");
-        rows.locking(tx).rows(tx).await?;
-        self.marking(at).push(self.everything).run(tx).await
+    /// Marks every workload that the loop handles: for the placer every published one, because clusters, labels or
+    /// taints have changed. Returns how many.
+    pub async fn mark_all(self, tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
+        let rows = self.select_rows().push(self.all_workloads).push(" ORDER BY workload_id");
+        rows.push_locking_clause(tx).fetch_all(tx).await?;
+        self.update_marks(at).push(self.all_workloads).execute(tx).await
     }
 
-    fn keep_rows(self) -> Sql {
+    fn select_rows(self) -> Sql {
         sql("SELECT workload_id FROM ").push(self.table).push(" WHERE workload_id IN ")
     }
 
-    /// A claimed row stays its claimer's; an unclaimed one is due at the earliest time it was marked for.
-    fn marking(self, at: Timestamp) -> Sql {
+    /// A claimed row stays claimed; an unclaimed one is due at the earliest time for which it was marked.
+    fn update_marks(self, at: Timestamp) -> Sql {
         sql("UPDATE ")
             .push(self.table)
             .push(
@@ -76,15 +85,15 @@ impl Queue {
     }
 
     /// Whether anything is due.
-    pub async fn is_due(self, tx: &mut Tx, now: Timestamp) -> Result<bool, Error> {
+    pub async fn has_due(self, tx: &mut Tx, now: Timestamp) -> Result<bool, Error> {
         let due = sql("SELECT COUNT(*) FROM (SELECT 1 FROM ")
             .push(self.table)
             .push(" WHERE due_at IS NOT NULL AND due_at <= $1 LIMIT 1) AS due");
-        Ok(due.bind(now.millis()).number(tx).await? > 0)
+        Ok(due.bind(now.millis()).fetch_number(tx).await? > 0)
     }
 
-    /// Takes up to `limit` due workloads until `lease_until`, longest due first. Two claimers never get the same one. The
-    /// number beside each is the claim's epoch, for [`Queue::settle`]. Commit before working on them.
+    /// Claims up to `limit` due workloads until `lease_until`, longest due first. Concurrent claims never return the
+    /// same one. The number is the claim's epoch, for [`WorkloadQueue::settle`]. Commit before working on them.
     pub async fn claim(
         self,
         tx: &mut Tx,
@@ -107,31 +116,31 @@ impl Queue {
                  RETURNING workload_id, claim_epoch, marked_at",
             )
             .bind(lease_until.millis())
-            .rows(tx)
+            .fetch_all(tx)
             .await?;
-        let mut claimed = all(&rows, self.table, |row| {
+        let mut claimed = decode_rows(&rows, self.table, |row| {
             Ok((row.int("marked_at")?, row.parse("workload_id")?, row.int("claim_epoch")?))
         });
         claimed.sort_unstable();
         Ok(claimed.into_iter().map(|(_, id, epoch)| (id, epoch)).collect())
     }
 
-    /// Ends every claim: the server that made them is gone, and the database serves one server at a time. What was claimed
-    /// is due at once. Returns how many.
-    pub async fn end_claims(self, tx: &mut Tx) -> Result<u64, Error> {
+    /// Ends every claim, at the start of a server whose database serves one server at a time: the claims are from a
+    /// process that has ended. The claimed rows are due immediately. Returns how many.
+    pub async fn release_all_claims(self, tx: &mut Tx) -> Result<u64, Error> {
         sql("UPDATE ")
             .push(self.table)
             .push(
                 " SET leased = 0, due_at = CASE WHEN marked_at < due_at THEN marked_at ELSE due_at END, \
                  claim_epoch = claim_epoch + 1 WHERE leased = 1",
             )
-            .run(tx)
+            .execute(tx)
             .await
     }
 
-    /// The work on a claim is done; call it in the transaction that writes the result. True if the workload is clean,
-    /// false if it was marked again meanwhile and stays due. [`Error::LeaseLost`] if somebody else has claimed it since: the
-    /// result is not to be committed.
+    /// Settles a claim; call it in the transaction that writes the result. True if the workload is clean, false if it
+    /// was marked again meanwhile and stays due. [`Error::LeaseLost`] if the claim is lost: the result must not be
+    /// committed.
     pub async fn settle(self, tx: &mut Tx, id: WorkloadId, epoch: i64) -> Result<bool, Error> {
         let row = sql("UPDATE ")
             .push(self.table)
@@ -140,11 +149,11 @@ impl Queue {
                  WHERE workload_id = $1 AND claim_epoch = $2 AND leased = 1 \
                  RETURNING workload_id, due_at",
             )
-            .text(id)
+            .bind_text(id)
             .bind(epoch)
-            .row(tx)
+            .fetch_optional(tx)
             .await?;
-        let due = one(row, self.table, |row| row.opt_at("due_at"))?;
+        let due = decode_row(row, self.table, |row| row.opt_timestamp("due_at"))?;
         due.map(|due| due.is_none()).ok_or_else(|| Error::LeaseLost { what: format!("workload {id}") })
     }
 }

@@ -1,28 +1,31 @@
-//! The token with which the first person signs in, by its hash, until there is one.
+//! The setup token for the first sign-in; only its hash is stored, until it is used.
 
-use crate::record::one;
+use crate::decode::decode_row;
 use crate::sql::sql;
 use crate::{Error, Tx};
 
-const NAME: &str = "setup-token";
+const SETTING_NAME: &str = "setup-token";
 
-/// Keeps the hash; an earlier one no longer works.
+/// Stores the hash, replacing an earlier one.
 pub async fn put(tx: &mut Tx, hash: &str) -> Result<(), Error> {
     sql("INSERT INTO setting (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value")
-        .text(NAME)
-        .text(hash)
-        .run(tx)
+        .bind_text(SETTING_NAME)
+        .bind_text(hash)
+        .execute(tx)
         .await
         .map(drop)
 }
 
-/// The hash, if one is waiting.
+/// The stored hash, if any.
 pub async fn get(tx: &mut Tx) -> Result<Option<String>, Error> {
-    let row = sql("SELECT name, value FROM setting WHERE name = $1").text(NAME).row(tx).await?;
-    one(row, "setting", |row| row.text("value"))
+    let row = sql("SELECT name, value FROM setting WHERE name = $1")
+        .bind_text(SETTING_NAME)
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, "setting", |row| row.text("value"))
 }
 
-/// Forgets it; true for the one who did, so that of two first sign-ins one succeeds.
+/// Deletes the hash; returns whether it existed, so that of two concurrent first sign-ins one succeeds.
 pub async fn clear(tx: &mut Tx) -> Result<bool, Error> {
-    Ok(sql("DELETE FROM setting WHERE name = $1").text(NAME).run(tx).await? == 1)
+    Ok(sql("DELETE FROM setting WHERE name = $1").bind_text(SETTING_NAME).execute(tx).await? == 1)
 }

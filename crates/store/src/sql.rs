@@ -1,6 +1,6 @@
-//! A statement being put together: text with `$n` places and the values for them.
+//! A builder of statements: text with `$n` placeholders, and their values.
 //!
-//! Values never become text of the statement. What is pushed is written in this crate.
+//! Values never become part of the text. Pushed text is written in this crate.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -14,13 +14,13 @@ use crate::{Error, Tx};
 pub(crate) struct Sql {
     text: Cow<'static, str>,
     args: AnyArguments,
-    places: usize,
-    failed: Option<sqlx::error::BoxDynError>,
+    placeholder_count: usize,
+    encode_error: Option<sqlx::error::BoxDynError>,
 }
 
-/// A statement whose text already has its `$n`; values follow with [`Sql::bind`].
+/// A statement whose text may contain `$n` placeholders; values follow with [`Sql::bind`].
 pub(crate) fn sql(text: &'static str) -> Sql {
-    Sql { text: Cow::Borrowed(text), args: AnyArguments::default(), places: 0, failed: None }
+    Sql { text: Cow::Borrowed(text), args: AnyArguments::default(), placeholder_count: 0, encode_error: None }
 }
 
 impl Sql {
@@ -30,78 +30,78 @@ impl Sql {
         self
     }
 
-    /// Adds a value for the next place, which the text has or gets.
+    /// Binds a value to the next placeholder.
     pub(crate) fn bind<T>(mut self, value: T) -> Self
     where
         T: for<'q> Encode<'q, Any> + Type<Any>,
     {
-        self.places += 1;
+        self.placeholder_count += 1;
         if let Err(error) = self.args.add(value) {
-            self.failed = self.failed.or(Some(error));
+            self.encode_error = self.encode_error.or(Some(error));
         }
         self
     }
 
-    /// Adds something that is kept as its text.
-    pub(crate) fn text(self, value: impl Display) -> Self {
+    /// Binds a value that is stored as its text.
+    pub(crate) fn bind_text(self, value: impl Display) -> Self {
         self.bind(value.to_string())
     }
 
-    /// Adds something that is kept as its text, or NULL.
-    pub(crate) fn opt_text(self, value: Option<impl Display>) -> Self {
+    /// Binds a value that is stored as its text, or NULL.
+    pub(crate) fn bind_opt_text(self, value: Option<impl Display>) -> Self {
         self.bind(value.map(|value| value.to_string()))
     }
 
-    /// Adds a place to the text and the value for it.
-    pub(crate) fn put<T>(self, value: T) -> Self
+    /// Adds a placeholder to the text and binds its value.
+    pub(crate) fn push_bind<T>(self, value: T) -> Self
     where
         T: for<'q> Encode<'q, Any> + Type<Any>,
     {
-        let place = format!("${}", self.places + 1);
+        let place = format!("${}", self.placeholder_count + 1);
         self.push(&place).bind(value)
     }
 
-    /// Adds `($n, $n+1, …)` with these values; of nothing, a list that matches nothing.
-    pub(crate) fn list<T: Display>(self, values: impl IntoIterator<Item = T>) -> Self {
+    /// Adds `($n, $n+1, …)` with these values; without values `(NULL)`, which matches nothing.
+    pub(crate) fn push_list<T: Display>(self, values: impl IntoIterator<Item = T>) -> Self {
         let mut values = values.into_iter();
         let Some(first) = values.next() else {
             return self.push("(NULL)");
         };
-        let start = self.push("(").put(first.to_string());
-        values.fold(start, |sql, value| sql.push(", ").put(value.to_string())).push(")")
+        let start = self.push("(").push_bind(first.to_string());
+        values.fold(start, |sql, value| sql.push(", ").push_bind(value.to_string())).push(")")
     }
 
-    /// Adds the clause that keeps the rows for this transaction, where the engine needs one.
-    pub(crate) fn locking(self, tx: &Tx) -> Self {
+    /// Adds the clause that locks the rows until the transaction ends, if the engine needs one.
+    pub(crate) fn push_locking_clause(self, tx: &Tx) -> Self {
         let clause = tx.locking_clause();
         if clause.is_empty() { self } else { self.push(clause) }
     }
 
-    /// All rows.
-    pub(crate) async fn rows(self, tx: &mut Tx) -> Result<Vec<AnyRow>, Error> {
-        Ok(self.query()?.fetch_all(tx.connection()).await?)
+    /// Runs the query; returns all rows.
+    pub(crate) async fn fetch_all(self, tx: &mut Tx) -> Result<Vec<AnyRow>, Error> {
+        Ok(self.into_query()?.fetch_all(tx.connection()).await?)
     }
 
-    /// The first row, if any.
-    pub(crate) async fn row(self, tx: &mut Tx) -> Result<Option<AnyRow>, Error> {
-        Ok(self.query()?.fetch_optional(tx.connection()).await?)
+    /// Runs the query; returns the first row, if any.
+    pub(crate) async fn fetch_optional(self, tx: &mut Tx) -> Result<Option<AnyRow>, Error> {
+        Ok(self.into_query()?.fetch_optional(tx.connection()).await?)
     }
 
-    /// The number in the first column of the first row; 0 of no row.
-    pub(crate) async fn number(self, tx: &mut Tx) -> Result<i64, Error> {
+    /// Runs the query; returns the number in the first column of the first row, 0 if there is none or it is NULL.
+    pub(crate) async fn fetch_number(self, tx: &mut Tx) -> Result<i64, Error> {
         use sqlx::Row as _;
-        let row = self.row(tx).await?;
+        let row = self.fetch_optional(tx).await?;
         row.map_or(Ok(0), |row| row.try_get::<Option<i64>, _>(0).map(Option::unwrap_or_default))
             .map_err(Error::from)
     }
 
-    /// Runs it; the number of rows it changed.
-    pub(crate) async fn run(self, tx: &mut Tx) -> Result<u64, Error> {
-        Ok(self.query()?.execute(tx.connection()).await?.rows_affected())
+    /// Executes the statement; returns the number of changed rows.
+    pub(crate) async fn execute(self, tx: &mut Tx) -> Result<u64, Error> {
+        Ok(self.into_query()?.execute(tx.connection()).await?.rows_affected())
     }
 
-    fn query(self) -> Result<sqlx::query::Query<'static, Any, AnyArguments>, Error> {
-        if let Some(error) = self.failed {
+    fn into_query(self) -> Result<sqlx::query::Query<'static, Any, AnyArguments>, Error> {
+        if let Some(error) = self.encode_error {
             return Err(Error::Database(sqlx::Error::Encode(error)));
         }
         Ok(match self.text {
@@ -112,12 +112,12 @@ impl Sql {
 }
 
 /// `value` as JSON text.
-pub(crate) fn json<T: serde::Serialize>(value: &T) -> Result<String, Error> {
+pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, Error> {
     serde_json::to_string(value).map_err(Error::Encode)
 }
 
-/// A pattern for `LIKE … ESCAPE '\'` that finds names which contain `part`.
-pub(crate) fn containing(part: &str) -> String {
+/// A pattern for `LIKE … ESCAPE '\'` that matches names containing `part`, in lower case and cut at 128 characters.
+pub(crate) fn like_pattern(part: &str) -> String {
     let mut pattern = String::from("%");
     for c in part.trim().to_lowercase().chars().take(128) {
         if matches!(c, '%' | '_' | '\\') {

@@ -1,9 +1,10 @@
 //! Tests of the store, each on both engines.
 
 mod artifacts;
-pub(crate) mod both;
 mod clusters;
 mod concurrency;
+mod counts;
+pub(crate) mod databases;
 mod events;
 mod exposures;
 mod faults;
@@ -12,10 +13,9 @@ mod joining;
 mod leases;
 mod lists;
 mod opening;
-mod people;
 mod placer_queue;
 mod releases;
 mod repeated_requests;
 mod rollouts;
-mod tally;
+mod users;
 mod workloads;

@@ -1,54 +1,55 @@
-//! Transactions, and what is written at their end.
+//! Transactions, and the writes that are collected for their commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::event::NewEvent;
-use domain::release::State;
-use domain::rollup::Counts;
+use domain::release::ReleaseState;
+use domain::rollup::ReleaseCounts;
 use domain::{ClusterId, Timestamp, WorkloadId};
 use sqlx::{Any, AnyConnection, Transaction};
 
 use crate::sql::sql;
 use crate::{Error, cluster, event, release};
 
-/// Which engine is behind a store.
+/// The database engine of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Engine {
+pub(crate) enum DatabaseEngine {
     Sqlite,
     Postgres,
 }
 
-/// A transaction. Dropped without [`Tx::commit`], it changes nothing.
+/// A transaction. Dropped without [`Tx::commit`], it is rolled back.
 ///
-/// What every writer writes is collected here and written at the commit, in one order for all (counts, versions of
-/// wants, events), so that writers wait for each other there for a moment at most and never in a circle.
+/// Updates of rows that all writers share (counts, desired-state versions, events) are collected here and written at
+/// the commit, in sorted order. So writers wait for each other only for the time of a commit, and cannot deadlock on
+/// these rows.
 pub struct Tx {
     inner: Transaction<'static, Any>,
-    engine: Engine,
-    writes: bool,
-    pub(crate) counts: BTreeMap<(WorkloadId, State), i64>,
-    pub(crate) wants: BTreeSet<ClusterId>,
-    pub(crate) events: Vec<(NewEvent, Timestamp)>,
-    wakes: bool,
+    engine: DatabaseEngine,
+    is_write: bool,
+    pub(crate) count_deltas: BTreeMap<(WorkloadId, ReleaseState), i64>,
+    pub(crate) changed_desired_states: BTreeSet<ClusterId>,
+    pub(crate) pending_events: Vec<(NewEvent, Timestamp)>,
+    wakes_servers: bool,
 }
 
-/// What a commit gave.
+/// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Committed {
+pub struct CommitOutcome {
     /// Position of the last event that the transaction appended, if any.
     pub last_event: Option<i64>,
 }
 
 impl Tx {
-    pub(crate) fn new(inner: Transaction<'static, Any>, engine: Engine, writes: bool) -> Self {
+    pub(crate) fn new(inner: Transaction<'static, Any>, engine: DatabaseEngine, is_write: bool) -> Self {
         Self {
             inner,
             engine,
-            writes,
-            counts: BTreeMap::new(),
-            wants: BTreeSet::new(),
-            events: Vec::new(),
-            wakes: false,
+            is_write,
+            count_deltas: BTreeMap::new(),
+            changed_desired_states: BTreeSet::new(),
+            pending_events: Vec::new(),
+            wakes_servers: false,
         }
     }
 
@@ -56,56 +57,58 @@ impl Tx {
         &mut self.inner
     }
 
-    /// SQLite has one writer at a time; PostgreSQL locks the rows that are read to be changed. Not `FOR UPDATE`: rows
-    /// that merely reference them may still be written.
+    /// The clause that locks selected rows: none on SQLite, which has one writer at a time. Not `FOR UPDATE`, which
+    /// would also block writes of rows that only reference them.
     pub(crate) fn locking_clause(&self) -> &'static str {
-        if self.writes && self.engine == Engine::Postgres { " FOR NO KEY UPDATE" } else { "" }
+        if self.is_write && self.engine == DatabaseEngine::Postgres { " FOR NO KEY UPDATE" } else { "" }
     }
 
-    /// The clause of a claim: rows that another claimer holds are passed over.
+    /// The clause of a claim: skips rows that another claim has locked.
     pub(crate) fn claiming_clause(&self) -> &'static str {
-        if self.engine == Engine::Postgres { " FOR UPDATE SKIP LOCKED" } else { "" }
+        if self.engine == DatabaseEngine::Postgres { " FOR UPDATE SKIP LOCKED" } else { "" }
     }
 
-    /// Other servers are woken when this commits. Asked for once or many times, they are woken once.
-    pub fn notify(&mut self) {
-        self.wakes = true;
+    /// Wakes the other servers when this transaction commits; once, however often it is called.
+    pub fn notify_on_commit(&mut self) {
+        self.wakes_servers = true;
     }
 
     /// Adds to the counts of a workload at the commit.
-    pub(crate) fn count(&mut self, workload: WorkloadId, state: State, n: i64) {
-        let delta = self.counts.entry((workload, state)).or_default();
+    pub(crate) fn add_count(&mut self, workload: WorkloadId, state: ReleaseState, n: i64) {
+        let delta = self.count_deltas.entry((workload, state)).or_default();
         *delta += n;
         if *delta == 0 {
-            self.counts.remove(&(workload, state));
+            self.count_deltas.remove(&(workload, state));
         }
     }
 
-    /// `counts` with what this transaction will add to them.
-    pub(crate) fn with_pending(&self, workload: WorkloadId, counts: &mut Counts) {
-        let range = (workload, State::ALL[0])..=(workload, State::ALL[State::ALL.len() - 1]);
-        for ((_, state), delta) in self.counts.range(range) {
-            let n = i64::from(counts.of(*state)).saturating_add(*delta);
+    /// Adds the pending deltas of this transaction to `count_deltas`.
+    pub(crate) fn add_pending_counts(&self, workload: WorkloadId, counts: &mut ReleaseCounts) {
+        let range =
+            (workload, ReleaseState::ALL[0])..=(workload, ReleaseState::ALL[ReleaseState::ALL.len() - 1]);
+        for ((_, state), delta) in self.count_deltas.range(range) {
+            let n = i64::from(counts.count(*state)).saturating_add(*delta);
             counts.0.remove(state);
             counts.add(*state, u32::try_from(n).unwrap_or(0));
         }
     }
 
-    /// Changes nothing, and waits until the locks are given back; a transaction that is merely dropped gives them back a
-    /// moment later.
+    /// Rolls back and waits until the locks are released. A dropped transaction releases its locks shortly after the
+    /// drop.
     pub async fn rollback(self) -> Result<(), Error> {
         Ok(self.inner.rollback().await?)
     }
 
-    /// Makes it durable. After an error nothing is known to be written; a `Busy` one may be tried again from its start.
-    pub async fn commit(mut self) -> Result<Committed, Error> {
+    /// Commits durably. After an error it is unknown whether anything was written; after [`Error::DatabaseUnavailable`] the whole
+    /// transaction may be retried.
+    pub async fn commit(mut self) -> Result<CommitOutcome, Error> {
         release::flush_counts(&mut self).await?;
         cluster::flush_wants(&mut self).await?;
         let last_event = event::flush(&mut self).await?;
-        if self.wakes && self.engine == Engine::Postgres {
-            sql("NOTIFY flotilla").run(&mut self).await?;
+        if self.wakes_servers && self.engine == DatabaseEngine::Postgres {
+            sql("NOTIFY flotilla").execute(&mut self).await?;
         }
         self.inner.commit().await?;
-        Ok(Committed { last_event })
+        Ok(CommitOutcome { last_event })
     }
 }

@@ -1,14 +1,14 @@
-//! People who can sign in.
+//! Users who can sign in.
 
 use std::fmt;
 
 use domain::{Timestamp, UserId};
 
-use crate::record::{Record, Why, one};
+use crate::decode::{DecodeError, RowReader, decode_row};
 use crate::sql::sql;
 use crate::{Error, Tx};
 
-/// A person who can sign in.
+/// A user who can sign in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct User {
     /// The id.
@@ -17,52 +17,52 @@ pub struct User {
     pub name: String,
     /// Hash of the password, in PHC string format.
     pub password_hash: String,
-    /// When it was made.
+    /// When the user was created.
     pub created_at: Timestamp,
 }
 
-/// Without the hash: it must not end up in a log.
+/// Without the hash: it must not appear in a log.
 impl fmt::Debug for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("User").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-/// Adds a person. [`Error::Unique`] if the name is taken.
+/// Adds a user. [`Error::AlreadyExists`] if the name is taken.
 pub async fn insert(tx: &mut Tx, user: &User) -> Result<(), Error> {
     sql("INSERT INTO user_account (id, name, password_hash, created_at) VALUES ($1, $2, $3, $4)")
-        .text(user.id)
-        .text(&user.name)
-        .text(&user.password_hash)
+        .bind_text(user.id)
+        .bind_text(&user.name)
+        .bind_text(&user.password_hash)
         .bind(user.created_at.millis())
-        .run(tx)
+        .execute(tx)
         .await
         .map(drop)
 }
 
-/// The person with this name.
-pub async fn by_name(tx: &mut Tx, name: &str) -> Result<Option<User>, Error> {
+/// The user with this name.
+pub async fn get_by_name(tx: &mut Tx, name: &str) -> Result<Option<User>, Error> {
     let row = sql("SELECT id, name, password_hash, created_at FROM user_account WHERE name = $1");
-    one(row.text(name).row(tx).await?, "user_account", read)
+    decode_row(row.bind_text(name).fetch_optional(tx).await?, "user_account", read)
 }
 
-/// The person with this id.
-pub async fn by_id(tx: &mut Tx, id: UserId) -> Result<Option<User>, Error> {
+/// The user with this id.
+pub async fn get_by_id(tx: &mut Tx, id: UserId) -> Result<Option<User>, Error> {
     let row = sql("SELECT id, name, password_hash, created_at FROM user_account WHERE id = $1");
-    one(row.text(id).row(tx).await?, "user_account", read)
+    decode_row(row.bind_text(id).fetch_optional(tx).await?, "user_account", read)
 }
 
-/// How many there are.
+/// Number of users.
 pub async fn count(tx: &mut Tx) -> Result<u32, Error> {
-    let n = sql("SELECT COUNT(*) FROM user_account").number(tx).await?;
+    let n = sql("SELECT COUNT(*) FROM user_account").fetch_number(tx).await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
-fn read(row: &Record<'_>) -> Result<User, Why> {
+fn read(row: &RowReader<'_>) -> Result<User, DecodeError> {
     Ok(User {
         id: row.parse("id")?,
         name: row.text("name")?,
         password_hash: row.text("password_hash")?,
-        created_at: row.at("created_at")?,
+        created_at: row.timestamp("created_at")?,
     })
 }

@@ -1,20 +1,20 @@
-//! Starts a control plane with three simulated nodes, says how to reach it, and keeps it until it is interrupted.
+//! Starts a control plane with three simulated nodes, prints how to reach it, and runs it until SIGINT.
 
 use std::io::Write;
 
 #[tokio::main]
 async fn main() {
-    if !testkit::available("control_plane") {
+    if !testkit::is_available("control_plane") {
         return;
     }
-    let plane = testkit::ControlPlane::start(testkit::Options::full()).await;
-    // Nobody is left to serve when the output is closed.
+    let plane = testkit::ControlPlane::start(testkit::ControlPlaneOptions::with_workloads()).await;
+    // Standard output may be closed.
     let _ = writeln!(
         std::io::stdout(),
         "Kubernetes {} on {}\nexport KUBECONFIG={}",
         plane.version(),
         plane.url(),
-        plane.kubeconfig_file().display()
+        plane.kubeconfig_path().display()
     );
     let _ = tokio::signal::ctrl_c().await;
 }

@@ -1,4 +1,4 @@
-//! One control plane: started, asked, interrupted, ended.
+//! A control plane: start, clients, interruption, shutdown.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,47 +14,47 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::etcd::Etcd;
-use crate::guard::Guard;
+use crate::etcd::EtcdClient;
+use crate::guard::ProcessGuard;
 use crate::program::Program;
-use crate::{flags, kubeconfig, pki, tell};
+use crate::{flags, kubeconfig, pki, print_line};
 
-/// Longer than a start takes on a machine that is busy with everything else.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Between two looks at something that is waited for.
-const LOOK: Duration = Duration::from_millis(25);
-/// Another program may take a port between the choice and its use.
-const TRIES: u32 = 3;
-/// More starts at once only wait for each other's processor.
-static STARTS: Semaphore = Semaphore::const_new(2);
+/// Time limit of a start, long enough for a heavily loaded machine.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+/// Polling interval of a condition.
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
+/// Attempts to start: another process may bind a chosen port before it is used.
+const MAX_ATTEMPTS: u32 = 3;
+/// Limits concurrent starts: more of them only compete for the CPU.
+static START_PERMITS: Semaphore = Semaphore::const_new(2);
 
-/// What is started.
+/// What to start.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Whether workloads come alive: controller manager, scheduler, and kwok with `nodes` nodes. Without them nothing
-    /// deletes namespaces or dependants, there are no default ServiceAccounts, and Deployments stay empty.
+pub struct ControlPlaneOptions {
+    /// Whether to run the controller manager, the scheduler, and kwok with `nodes` nodes. Without them namespaces and
+    /// dependants are not deleted, there are no default ServiceAccounts, and Deployments get no pods.
     pub workloads: bool,
     /// Number of nodes; only used with `workloads`.
     pub nodes: u32,
 }
 
-impl Options {
-    /// A cluster on which workloads come alive, with three nodes.
-    pub fn full() -> Options {
-        Options { workloads: true, nodes: 3 }
+impl ControlPlaneOptions {
+    /// A control plane that runs workloads, with three nodes.
+    pub fn with_workloads() -> ControlPlaneOptions {
+        ControlPlaneOptions { workloads: true, nodes: 3 }
     }
 }
 
-/// A running control plane. It ends when this is dropped, or with the test program, however that ends.
+/// A running control plane. It is stopped when this is dropped, or when the test process ends for any reason.
 pub struct ControlPlane {
     config: kube::Config,
     kubeconfig: String,
-    ca: String,
+    ca_certificate: String,
     ports: Ports,
-    home: PathBuf,
+    directory: PathBuf,
     version: String,
     workloads: bool,
-    running: Mutex<Running>,
+    running: Mutex<RunningPrograms>,
 }
 
 #[derive(Clone, Copy)]
@@ -65,66 +65,71 @@ pub(crate) struct Ports {
     pub(crate) kwok: u16,
 }
 
-struct Running {
+struct RunningPrograms {
     api_server: Option<Program>,
-    others: Vec<Program>,
-    guard: Guard,
+    other_programs: Vec<Program>,
+    guard: ProcessGuard,
 }
 
 impl ControlPlane {
-    /// Starts a control plane and waits until it answers and, with `workloads`, until its nodes are ready.
+    /// Starts a control plane and waits until it is ready and, with `workloads`, until its nodes are ready.
     ///
     /// # Panics
-    /// When it does not come up: with the end of the log of the program that failed.
-    pub async fn start(options: Options) -> ControlPlane {
-        let _turn = STARTS.acquire().await.expect("the semaphore is never closed");
-        let mut why = String::new();
-        for _ in 0..TRIES {
-            let begun = Instant::now();
-            match ControlPlane::begin(&options).await {
+    /// It does not become ready. The message contains the end of the failed program's log.
+    pub async fn start(options: ControlPlaneOptions) -> ControlPlane {
+        let _permit = START_PERMITS.acquire().await.expect("the semaphore is never closed");
+        let mut failure = String::new();
+        for _ in 0..MAX_ATTEMPTS {
+            let started = Instant::now();
+            match ControlPlane::try_start(&options).await {
                 Ok(plane) => {
-                    let parts = if options.workloads { "with workloads" } else { "API only" };
-                    tell(&format!(
-                        "control plane up in {:.1} s: Kubernetes {}, {parts}",
-                        begun.elapsed().as_secs_f64(),
+                    let mode = if options.workloads { "with workloads" } else { "API only" };
+                    print_line(&format!(
+                        "control plane up in {:.1} s: Kubernetes {}, {mode}",
+                        started.elapsed().as_secs_f64(),
                         plane.version
                     ));
                     return plane;
                 }
-                Err(error) => why = error,
+                Err(error) => failure = error,
             }
         }
-        panic!("no control plane after {TRIES} tries: {why}")
+        panic!("the control plane did not start in {MAX_ATTEMPTS} attempts: {failure}")
     }
 
-    async fn begin(options: &Options) -> Result<ControlPlane, String> {
-        let home = tempfile::Builder::new().prefix("testkit-").tempdir().expect("a temporary folder").keep();
-        let mut guard = Guard::of(&home);
-        let ports = Ports::free();
-        let ca = pki::write(&home);
+    async fn try_start(options: &ControlPlaneOptions) -> Result<ControlPlane, String> {
+        let home = tempfile::Builder::new()
+            .prefix("testkit-")
+            .tempdir()
+            .expect("a temporary directory can be created")
+            .keep();
+        let mut guard = ProcessGuard::start(&home);
+        let ports = Ports::choose();
+        let ca = pki::write_certificates(&home);
         let token = format!("{:032x}", rand::random::<u128>());
         let url = format!("https://127.0.0.1:{}", ports.api);
-        let kubeconfig = kubeconfig::text(&url, &ca, &token);
+        let kubeconfig = kubeconfig::to_json(&url, &ca, &token);
         let tokens = format!("{token},admin,admin,\"system:masters\"\n");
         for (name, text) in
             [("kubeconfig", &*kubeconfig), ("tokens.csv", &*tokens), ("kwok.yaml", include_str!("kwok.yaml"))]
         {
-            fs::write(home.join(name), text).expect("the folder can be written");
+            fs::write(home.join(name), text).expect("the directory is writable");
         }
         let etcd = Program::start("etcd", &flags::etcd(ports), &home, &mut guard);
         let api = Program::start("kube-apiserver", &flags::api_server(ports), &home, &mut guard);
-        let running = Mutex::new(Running { api_server: Some(api), others: vec![etcd], guard });
+        let running =
+            Mutex::new(RunningPrograms { api_server: Some(api), other_programs: vec![etcd], guard });
         let mut plane = ControlPlane {
-            config: config(&kubeconfig).await,
+            config: kube_config(&kubeconfig).await,
             kubeconfig,
-            ca,
+            ca_certificate: ca,
             ports,
-            home,
+            directory: home,
             version: String::new(),
             workloads: options.workloads,
             running,
         };
-        plane.until_ready().await?;
+        plane.wait_until_ready().await?;
         plane.version =
             plane.client().apiserver_version().await.map_err(|error| error.to_string())?.git_version;
         if options.workloads {
@@ -134,14 +139,14 @@ impl ControlPlane {
     }
 
     async fn start_workloads(&self, nodes: u32) -> Result<(), String> {
-        self.with(|running| {
+        self.with_running(|running| {
             for (name, flags) in [
                 ("kube-controller-manager", flags::controller_manager()),
                 ("kube-scheduler", flags::scheduler()),
                 ("kwok", flags::kwok(self.ports)),
             ] {
-                let program = Program::start(name, &flags, &self.home, &mut running.guard);
-                running.others.push(program);
+                let program = Program::start(name, &flags, &self.directory, &mut running.guard);
+                running.other_programs.push(program);
             }
         });
         let api: Api<Node> = Api::all(self.client());
@@ -151,16 +156,16 @@ impl ControlPlane {
         }
         let ready = async || {
             let list = api.list(&ListParams::default()).await;
-            let free = |node: &Node| node.spec.as_ref().is_none_or(|spec| spec.taints.is_none());
+            let untainted = |node: &Node| node.spec.as_ref().is_none_or(|spec| spec.taints.is_none());
             list.is_ok_and(|list| {
-                list.iter().filter(|node| is_ready(node) && free(node)).count() == nodes as usize
+                list.iter().filter(|node| is_ready(node) && untainted(node)).count() == nodes as usize
             })
         };
-        self.until("its nodes are ready", ready).await?;
-        self.until_served_accounts("default").await
+        self.wait_until("its nodes are ready", ready).await?;
+        self.wait_for_default_account("default").await
     }
 
-    /// A client as the administrator; without kube's own retries. To be made on the runtime that uses it.
+    /// A client of the administrator, without kube's retries. Must be created on the runtime that uses it.
     pub fn client(&self) -> kube::Client {
         kube::Client::try_from(self.config()).expect("a client of our own configuration")
     }
@@ -170,8 +175,8 @@ impl ControlPlane {
         self.config.clone()
     }
 
-    /// A client as somebody else, who may do what RBAC allows.
-    pub fn client_as(&self, user: &str) -> kube::Client {
+    /// A client that impersonates this user, with the user's RBAC permissions.
+    pub fn impersonating_client(&self, user: &str) -> kube::Client {
         let mut config = self.config();
         config.auth_info.impersonate = Some(user.to_owned());
         kube::Client::try_from(config).expect("a client of our own configuration")
@@ -182,142 +187,149 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// The same, as a file: for programs.
-    pub fn kubeconfig_file(&self) -> PathBuf {
-        self.home.join("kubeconfig")
+    /// Path of the administrator's kubeconfig, for programs.
+    pub fn kubeconfig_path(&self) -> PathBuf {
+        self.directory.join("kubeconfig")
     }
 
-    /// A program from the same folder, to be run on this control plane: `kubectl`.
-    pub fn program(&self, name: &str) -> std::process::Command {
-        let mut program = crate::program(name);
-        // kubectl keeps a cache of what is served below the home folder.
-        program.env("KUBECONFIG", self.kubeconfig_file()).env("HOME", &self.home);
+    /// A command such as `kubectl`, configured for this control plane.
+    pub fn command(&self, name: &str) -> std::process::Command {
+        let mut program = crate::command(name);
+        // kubectl caches API discovery below HOME.
+        program.env("KUBECONFIG", self.kubeconfig_path()).env("HOME", &self.directory);
         program
     }
 
-    /// Where the API server listens, like `https://127.0.0.1:41234`.
+    /// URL of the API server, like `https://127.0.0.1:41234`.
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.ports.api)
     }
 
-    /// The running programs by name, with the number of each one's process: for who measures.
+    /// Names and process ids of the running programs, for measurements.
     pub fn processes(&self) -> Vec<(&'static str, u32)> {
-        self.with(|running| running.api_server.iter().chain(&running.others).map(Program::identity).collect())
+        self.with_running(|running| {
+            running.api_server.iter().chain(&running.other_programs).map(Program::name_and_pid).collect()
+        })
     }
 
-    /// The certificate of the authority that signed the API server's own, in PEM.
-    pub fn ca(&self) -> &str {
-        &self.ca
+    /// The CA certificate of the API server, as PEM.
+    pub fn ca_certificate(&self) -> &str {
+        &self.ca_certificate
     }
 
-    /// What the API server says it is, like `v1.36.3`.
+    /// Kubernetes version of the API server, like `v1.36.3`.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Makes a namespace and waits until pods can be made in it.
+    /// Creates a namespace and waits until pods can be created in it.
     ///
     /// # Panics
-    /// When there is one of this name.
-    pub async fn namespace(&self, name: &str) {
+    /// The namespace exists already.
+    pub async fn create_namespace(&self, name: &str) {
         let api: Api<Namespace> = Api::all(self.client());
         let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).expect("a namespace");
-        api.create(&PostParams::default(), &namespace).await.expect("the namespace is free");
+        api.create(&PostParams::default(), &namespace).await.expect("the namespace does not exist yet");
         if self.workloads {
-            self.until_served_accounts(name).await.expect("every namespace gets an account");
+            self.wait_for_default_account(name).await.expect("every namespace gets a default ServiceAccount");
         }
     }
 
-    /// Ends the API server with `kill -9`; data and the other programs stay.
-    pub fn stop(&self) {
-        self.with(|running| {
+    /// Kills the API server with `kill -9`; its data and the other programs stay.
+    pub fn kill_api_server(&self) {
+        self.with_running(|running| {
             if let Some(api_server) = running.api_server.take() {
                 api_server.kill(&mut running.guard);
             }
         });
     }
 
-    /// Starts the API server again, on the same port and data, and waits until it answers.
+    /// Restarts the API server with the same port and data, and waits until it is ready.
     ///
     /// # Panics
-    /// When it does not come up.
-    pub async fn restart(&self) {
-        self.stop();
-        self.with(|running| {
+    /// It does not become ready.
+    pub async fn restart_api_server(&self) {
+        self.kill_api_server();
+        self.with_running(|running| {
             let flags = flags::api_server(self.ports);
             running.api_server =
-                Some(Program::start("kube-apiserver", &flags, &self.home, &mut running.guard));
+                Some(Program::start("kube-apiserver", &flags, &self.directory, &mut running.guard));
         });
-        if let Err(error) = self.until_ready().await {
-            panic!("the API server does not come back: {error}");
+        if let Err(error) = self.wait_until_ready().await {
+            panic!("the API server did not restart: {error}");
         }
     }
 
-    /// Lets the API server hang: connections stay open and nothing is answered.
-    pub fn pause(&self) {
-        self.with(|running| running.api_server.iter().for_each(Program::pause));
+    /// Suspends the API server: connections stay open without responses.
+    pub fn pause_api_server(&self) {
+        self.with_running(|running| running.api_server.iter().for_each(Program::pause));
     }
 
-    /// Lets a paused API server go on.
-    pub fn resume(&self) {
-        self.with(|running| running.api_server.iter().for_each(|server| server.signal("CONT")));
+    /// Resumes a paused API server.
+    pub fn resume_api_server(&self) {
+        self.with_running(|running| running.api_server.iter().for_each(|server| server.send_signal("CONT")));
     }
 
-    /// Deletes an object from etcd, behind the API server's back: `registry/configmaps/shop/settings`.
+    /// Deletes an object directly from etcd, such as `registry/configmaps/shop/config_map`.
     ///
     /// # Panics
-    /// When it is not there.
-    pub async fn delete_stored(&self, key: &str) {
-        self.etcd().delete(&format!("/{key}")).await;
+    /// The key does not exist.
+    pub async fn delete_from_etcd(&self, key: &str) {
+        self.etcd_client().delete_key(&format!("/{key}")).await;
     }
 
-    /// Lets etcd forget its history. The API server also remembers some by itself until it is restarted: only then are
-    /// watches from an older version refused with 410.
-    pub async fn compact(&self) {
-        self.etcd().compact().await;
+    /// Compacts etcd's history. The API server's watch cache retains some of it until a restart: only then are watches from
+    /// an older version rejected with 410.
+    pub async fn compact_etcd(&self) {
+        self.etcd_client().compact_history().await;
     }
 
-    fn etcd(&self) -> Etcd {
-        Etcd::at(&format!("http://127.0.0.1:{}", self.ports.etcd))
+    fn etcd_client(&self) -> EtcdClient {
+        EtcdClient::connect(&format!("http://127.0.0.1:{}", self.ports.etcd))
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Running) -> T) -> T {
-        let mut running: MutexGuard<'_, Running> =
+    fn with_running<T>(&self, act: impl FnOnce(&mut RunningPrograms) -> T) -> T {
+        let mut running: MutexGuard<'_, RunningPrograms> =
             self.running.lock().unwrap_or_else(PoisonError::into_inner);
         act(&mut running)
     }
 
-    async fn until_ready(&self) -> Result<(), String> {
+    async fn wait_until_ready(&self) -> Result<(), String> {
         let client = self.client();
         let ready = async || {
             let request = http::Request::get("/readyz").body(Vec::new()).expect("a request");
             client.request_text(request).await.is_ok()
         };
-        self.until("the API server is ready", ready).await
+        self.wait_until("the API server is ready", ready).await
     }
 
-    async fn until_served_accounts(&self, namespace: &str) -> Result<(), String> {
+    async fn wait_for_default_account(&self, namespace: &str) -> Result<(), String> {
         let api: Api<ServiceAccount> = Api::namespaced(self.client(), namespace);
-        self.until("the default ServiceAccount is there", async || api.get("default").await.is_ok()).await
+        self.wait_until("the default ServiceAccount is there", async || api.get("default").await.is_ok())
+            .await
     }
 
-    async fn until(&self, what: &str, ok: impl AsyncFn() -> bool) -> Result<(), String> {
-        let begun = Instant::now();
+    async fn wait_until(&self, what: &str, ok: impl AsyncFn() -> bool) -> Result<(), String> {
+        let started = Instant::now();
         while !ok().await {
-            let ended = self.with(|running| {
-                running.api_server.iter_mut().chain(&mut running.others).find_map(Program::ended)
+            let exit = self.with_running(|running| {
+                running
+                    .api_server
+                    .iter_mut()
+                    .chain(&mut running.other_programs)
+                    .find_map(Program::exit_message)
             });
-            if let Some(ended) = ended {
-                return Err(ended);
+            if let Some(exit) = exit {
+                return Err(exit);
             }
-            if begun.elapsed() > PATIENCE {
-                let logs = self.with(|running| {
-                    let all = running.api_server.iter().chain(&running.others);
-                    all.map(Program::last_words).collect::<Vec<_>>().join("\n---\n")
+            if started.elapsed() > START_TIMEOUT {
+                let logs = self.with_running(|running| {
+                    let programs = running.api_server.iter().chain(&running.other_programs);
+                    programs.map(Program::log_tail).collect::<Vec<_>>().join("\n---\n")
                 });
-                return Err(format!("waited {PATIENCE:?} until {what}:\n{logs}"));
+                return Err(format!("waited {START_TIMEOUT:?} until {what}:\n{logs}"));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -325,10 +337,10 @@ impl ControlPlane {
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
-        self.with(|running| {
+        self.with_running(|running| {
             let api_server = running.api_server.take();
-            // The API server first: it would complain about the loss of etcd for as long as it takes.
-            for program in api_server.into_iter().chain(running.others.drain(..).rev()) {
+            // The API server first: without etcd it only logs errors.
+            for program in api_server.into_iter().chain(running.other_programs.drain(..).rev()) {
                 program.kill(&mut running.guard);
             }
         });
@@ -336,35 +348,37 @@ impl Drop for ControlPlane {
 }
 
 impl Ports {
-    /// Free now, and different from each other.
-    fn free() -> Ports {
-        let held = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    /// Four different ports that are free now.
+    fn choose() -> Ports {
+        let sockets = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
         let [api, etcd, etcd_peer, kwok] =
-            held.each_ref().map(|socket| socket.local_addr().expect("a bound socket has a port").port());
+            sockets.each_ref().map(|socket| socket.local_addr().expect("a bound socket has a port").port());
         Ports { api, etcd, etcd_peer, kwok }
     }
 }
 
-async fn config(kubeconfig: &str) -> kube::Config {
-    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).expect("a kubeconfig of our own");
+async fn kube_config(kubeconfig: &str) -> kube::Config {
+    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).expect("the generated kubeconfig is valid");
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let mut config = config.expect("a kubeconfig of our own");
+    let mut config = config.expect("the generated kubeconfig is valid");
     config.default_retry = false;
     config
 }
 
 fn node(number: u32) -> Node {
     let name = format!("node-{number}");
-    let offer = json!({"cpu": "16", "memory": "64Gi", "pods": "500", "ephemeral-storage": "500Gi"});
+    let capacity = json!({"cpu": "16", "memory": "64Gi", "pods": "500", "ephemeral-storage": "500Gi"});
     serde_json::from_value(json!({
         "metadata": {"name": name, "labels": {
             "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}},
-        "status": {"capacity": offer, "allocatable": offer},
+        "status": {"capacity": capacity, "allocatable": capacity},
     }))
     .expect("a node")
 }
 
 fn is_ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|all| all.iter().any(|one| one.type_ == "Ready" && one.status == "True"))
+    conditions.is_some_and(|all| {
+        all.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    })
 }

@@ -1,14 +1,14 @@
-//! The flags each program is started with. Files are named relative to the control plane's folder.
+//! Command-line flags of each program. File names are relative to the control plane's directory.
 
 use crate::control_plane::Ports;
 
-fn all<const N: usize>(flags: [&str; N]) -> Vec<String> {
+fn to_flags<const N: usize>(flags: [&str; N]) -> Vec<String> {
     flags.map(|flag| format!("--{flag}")).to_vec()
 }
 
 pub(crate) fn etcd(ports: Ports) -> Vec<String> {
-    let (client, peer) = (url(ports.etcd), url(ports.etcd_peer));
-    let mut flags = all(["data-dir=etcd", "unsafe-no-fsync", "name=only", "log-level=warn"]);
+    let (client, peer) = (local_url(ports.etcd), local_url(ports.etcd_peer));
+    let mut flags = to_flags(["data-dir=etcd", "unsafe-no-fsync", "name=only", "log-level=warn"]);
     flags.extend([
         format!("--listen-client-urls={client}"),
         format!("--advertise-client-urls={client}"),
@@ -20,7 +20,7 @@ pub(crate) fn etcd(ports: Ports) -> Vec<String> {
 }
 
 pub(crate) fn api_server(ports: Ports) -> Vec<String> {
-    let mut flags = all([
+    let mut flags = to_flags([
         "bind-address=127.0.0.1",
         "advertise-address=127.0.0.1",
         "tls-cert-file=server.crt",
@@ -35,24 +35,24 @@ pub(crate) fn api_server(ports: Ports) -> Vec<String> {
         "endpoint-reconciler-type=none",
         "allow-privileged=true",
         "profiling=false",
-        // Priority and fairness would take the place of what a test wants to see.
+        // With low limits, API priority and fairness would delay or reject a test's requests.
         "max-requests-inflight=1000",
         "max-mutating-requests-inflight=1000",
     ]);
     flags.push(format!("--secure-port={}", ports.api));
-    flags.push(format!("--etcd-servers={}", url(ports.etcd)));
+    flags.push(format!("--etcd-servers={}", local_url(ports.etcd)));
     flags
 }
 
 pub(crate) fn controller_manager() -> Vec<String> {
-    all([
+    to_flags([
         "kubeconfig=kubeconfig",
         "leader-elect=false",
-        // Serves nothing.
+        // Disables serving.
         "secure-port=0",
         "root-ca-file=ca.crt",
         "service-account-private-key-file=accounts.key",
-        // 20 requests a second is the default: too slow to be waited for.
+        // The default of 20 requests per second is too slow for tests.
         "kube-api-qps=1000",
         "kube-api-burst=1000",
         "horizontal-pod-autoscaler-sync-period=1s",
@@ -62,7 +62,7 @@ pub(crate) fn controller_manager() -> Vec<String> {
 }
 
 pub(crate) fn scheduler() -> Vec<String> {
-    all([
+    to_flags([
         "kubeconfig=kubeconfig",
         "leader-elect=false",
         "secure-port=0",
@@ -72,7 +72,7 @@ pub(crate) fn scheduler() -> Vec<String> {
 }
 
 pub(crate) fn kwok(ports: Ports) -> Vec<String> {
-    let mut flags = all([
+    let mut flags = to_flags([
         "kubeconfig=kubeconfig",
         "config=kwok.yaml",
         "manage-all-nodes=true",
@@ -80,11 +80,11 @@ pub(crate) fn kwok(ports: Ports) -> Vec<String> {
         "cidr=10.244.0.1/16",
         "node-ip=127.0.0.1",
     ]);
-    // By default it would listen on all addresses.
+    // The default is to listen on all addresses.
     flags.push(format!("--server-address=127.0.0.1:{}", ports.kwok));
     flags
 }
 
-fn url(port: u16) -> String {
+fn local_url(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
 }

@@ -1,8 +1,9 @@
-//! The guard of one control plane: a small shell that outlives the test program by a moment.
+//! The guard of one control plane: a shell process that cleans up after the test process has ended.
 //!
-//! It is told each process that is started and, when its input ends, kills them all and removes the folder. Its input
-//! ends when the control plane is dropped, and also when the test program panics, aborts or is killed with `kill -9`,
-//! because the kernel closes the pipe then. A signal from the terminal does not reach it: it has its own process group.
+//! It receives the id of each process that is started. At the end of its standard input it kills them and removes the
+//! directory. The input ends when the control plane is dropped, and also when the test process panics, aborts or is killed
+//! with `kill -9`, because the kernel closes the pipe. It has its own process group, so that terminal signals do not reach
+//! it.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -21,13 +22,13 @@ for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
 rm -rf "$1" 2>/dev/null || { sleep 1; rm -rf "$1"; }
 "#;
 
-pub(crate) struct Guard {
+pub(crate) struct ProcessGuard {
     shell: Child,
 }
 
-impl Guard {
-    /// Guards a folder that only this control plane uses.
-    pub(crate) fn of(folder: &Path) -> Guard {
+impl ProcessGuard {
+    /// Starts the guard of a control plane's directory.
+    pub(crate) fn start(folder: &Path) -> ProcessGuard {
         let shell = Command::new("sh")
             .args(["-c", SCRIPT, "guard"])
             .arg(folder)
@@ -37,28 +38,28 @@ impl Guard {
             .process_group(0)
             .spawn()
             .expect("a shell starts");
-        Guard { shell }
+        ProcessGuard { shell }
     }
 
-    pub(crate) fn add(&mut self, pid: u32) {
-        self.say("add", pid);
+    pub(crate) fn add_process(&mut self, pid: u32) {
+        self.send_command("add", pid);
     }
 
-    /// A process that is gone: its number may be another's soon.
-    pub(crate) fn forget(&mut self, pid: u32) {
-        self.say("forget", pid);
+    /// Removes an ended process, whose id may be reused.
+    pub(crate) fn forget_process(&mut self, pid: u32) {
+        self.send_command("forget", pid);
     }
 
-    fn say(&mut self, word: &str, pid: u32) {
+    fn send_command(&mut self, word: &str, pid: u32) {
         let input = self.shell.stdin.as_mut().expect("the guard's input is piped");
-        writeln!(input, "{word} {pid}").expect("the guard listens as long as its control plane lives");
+        writeln!(input, "{word} {pid}").expect("the guard runs as long as its control plane");
     }
 }
 
-impl Drop for Guard {
+impl Drop for ProcessGuard {
     fn drop(&mut self) {
         drop(self.shell.stdin.take());
-        // A shell that was killed by somebody else has nothing to say any more.
+        // An error means that the shell has been killed.
         let _ = self.shell.wait();
     }
 }

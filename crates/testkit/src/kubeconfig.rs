@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 /// A kubeconfig in JSON, which is YAML too.
-pub(crate) fn text(url: &str, ca: &str, token: &str) -> String {
+pub(crate) fn to_json(url: &str, ca: &str, token: &str) -> String {
     json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "testkit",
         "clusters": [{"name": "testkit", "cluster": {

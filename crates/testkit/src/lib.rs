@@ -1,11 +1,11 @@
-//! Real control planes for tests: etcd and kube-apiserver, and where a test needs workloads to come alive also the
-//! controller manager, the scheduler and kwok, which plays the kubelets of as many nodes as are wanted.
+//! Real control planes for tests: etcd and kube-apiserver, and for tests that run workloads also the controller manager,
+//! the scheduler and kwok, which simulates the kubelets of any number of nodes.
 //!
-//! Everything listens on 127.0.0.1 only, on ports of its own, with certificates made for it, and keeps its data in a
-//! temporary folder. Nothing outlives the test program, also when that is killed: see [`guard`].
+//! Every control plane listens on 127.0.0.1 only, on its own ports, with its own certificates, and stores its data in a
+//! temporary directory. No process or file outlives the test process, even if that is killed: see [`guard`].
 //!
-//! The programs are found in the folder that `FLOTILLA_KUBE_BIN` names; `cargo xtask test` builds them and sets it.
-//! [`available`] is the one place that decides what happens without it.
+//! `FLOTILLA_KUBE_BIN` names the directory of the programs; `cargo xtask test` builds them and sets it. [`is_available`]
+//! decides what happens without it.
 //!
 //! # Starting one
 //! ```no_run
@@ -18,13 +18,13 @@
 //! # }
 //! ```
 
-mod ailment;
 mod control_plane;
 mod etcd;
 mod flags;
 mod guard;
 mod kubeconfig;
 mod pki;
+mod pod_fault;
 mod program;
 
 use std::env;
@@ -32,37 +32,37 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-pub use ailment::Ailment;
-pub use control_plane::{ControlPlane, Options};
+pub use control_plane::{ControlPlane, ControlPlaneOptions};
+pub use pod_fault::PodFault;
 
-/// The variable that names the folder of programs.
-pub const BIN: &str = "FLOTILLA_KUBE_BIN";
+/// Environment variable with the directory of the programs.
+pub const BIN_DIR_VAR: &str = "FLOTILLA_KUBE_BIN";
 
-/// Whether real control planes can be started. If not, it says which test did not run, also to somebody whose test
-/// harness swallows the output of tests, and in words that `cargo xtask test` counts.
-pub fn available(test: &str) -> bool {
-    let there = env::var_os(BIN).is_some_and(|folder| !folder.is_empty());
-    if !there {
-        tell(&format!(
-            "did not run, no control plane: {test} ({BIN} is not set; `cargo xtask setup --kube` builds the programs)"
+/// Whether real control planes can be started. If not, prints a line with the skipped test's name, which `cargo xtask test`
+/// counts and which bypasses the output capture of the test harness.
+pub fn is_available(test: &str) -> bool {
+    let is_set = env::var_os(BIN_DIR_VAR).is_some_and(|folder| !folder.is_empty());
+    if !is_set {
+        print_line(&format!(
+            "did not run, no control plane: {test} ({BIN_DIR_VAR} is not set; `cargo xtask setup --kube` builds the programs)"
         ));
     }
-    there
+    is_set
 }
 
-/// A program from the folder, like `kubectl`; ask [`available`] first.
-pub fn program(name: &str) -> Command {
-    Command::new(folder().join(name))
+/// A command from the directory of programs, like `kubectl`; check [`is_available`] first.
+pub fn command(name: &str) -> Command {
+    Command::new(bin_dir().join(name))
 }
 
-fn folder() -> PathBuf {
-    let folder =
-        env::var_os(BIN).unwrap_or_else(|| panic!("{BIN} is not set: ask testkit::available() first"));
-    PathBuf::from(folder)
+fn bin_dir() -> PathBuf {
+    let directory = env::var_os(BIN_DIR_VAR)
+        .unwrap_or_else(|| panic!("{BIN_DIR_VAR} is not set: check testkit::available() first"));
+    PathBuf::from(directory)
 }
 
-/// The test harness swallows what `println!` and `eprintln!` print, but not this.
-fn tell(line: &str) {
-    // Nobody is left to tell when it is closed.
+/// Writes a line to standard error. The test harness captures `println!` and `eprintln!`, but not this.
+fn print_line(line: &str) {
+    // Standard error may be closed.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! Certificates and keys of one control plane, valid for it alone.
+//! Certificates and keys of one control plane.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -6,18 +6,18 @@ use std::path::Path;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
 
-/// Writes `ca.crt`, `server.crt`, `server.key` and `accounts.key` and `accounts.pub` (which sign and check tokens of service
-/// accounts). Returns the certificate of the authority.
-pub(crate) fn write(home: &Path) -> String {
+/// Writes `ca.crt`, `server.crt`, `server.key`, and `accounts.key` and `accounts.pub`, which sign and verify service account
+/// tokens. Returns the CA certificate as PEM.
+pub(crate) fn write_certificates(home: &Path) -> String {
     let authority_key = KeyPair::generate().expect("a key pair");
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     authority.distinguished_name.push(DnType::CommonName, "testkit");
-    let certificate = authority.self_signed(&authority_key).expect("a certificate of its own").pem();
+    let certificate = authority.self_signed(&authority_key).expect("a self-signed certificate").pem();
     let issuer = Issuer::new(authority, authority_key);
     let server_key = KeyPair::generate().expect("a key pair");
     let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
-    let mut server = CertificateParams::new(names.map(String::from)).expect("plain names");
+    let mut server = CertificateParams::new(names.map(String::from)).expect("valid DNS names");
     server.subject_alt_names.push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
     server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
     let server = server.signed_by(&server_key, &issuer).expect("a certificate").pem();
@@ -29,7 +29,7 @@ pub(crate) fn write(home: &Path) -> String {
         ("accounts.key", &accounts.serialize_pem()),
         ("accounts.pub", &accounts.public_key_pem()),
     ] {
-        fs::write(home.join(name), text).expect("the folder can be written");
+        fs::write(home.join(name), text).expect("the directory is writable");
     }
     certificate
 }

@@ -1,4 +1,4 @@
-//! Control planes as a test sees them.
+//! Tests of the public API against real control planes.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -11,23 +11,23 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
 use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
-use testkit::{Ailment, ControlPlane, Options, available};
+use testkit::{ControlPlane, ControlPlaneOptions, PodFault, is_available};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-async fn full() -> &'static ControlPlane {
+async fn shared_control_plane() -> &'static ControlPlane {
     static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
-    SHARED.get_or_init(|| ControlPlane::start(Options::full())).await
+    SHARED.get_or_init(|| ControlPlane::start(ControlPlaneOptions::with_workloads())).await
 }
 
-fn settings(name: &str) -> ConfigMap {
+fn config_map(name: &str) -> ConfigMap {
     serde_json::from_value(json!({"metadata": {"name": name}, "data": {"key": "1"}})).unwrap()
 }
 
-fn deployment(name: &str, ailment: Option<Ailment>) -> Deployment {
-    let annotations: Value = ailment.into_iter().flat_map(Ailment::annotations).collect();
+fn deployment(name: &str, ailment: Option<PodFault>) -> Deployment {
+    let annotations: Value = ailment.into_iter().flat_map(PodFault::annotations).collect();
     serde_json::from_value(json!({"metadata": {"name": name}, "spec": {
         "replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": {
             "metadata": {"labels": {"app": name}, "annotations": annotations},
@@ -35,62 +35,62 @@ fn deployment(name: &str, ailment: Option<Ailment>) -> Deployment {
     .unwrap()
 }
 
-/// Waits for a pod of which this holds.
-async fn until_pod(api: &Api<Pod>, what: &str, ok: impl Fn(&Value) -> bool) {
-    let begun = Instant::now();
+/// Waits for a pod for which `ok` holds.
+async fn wait_for_pod(api: &Api<Pod>, what: &str, ok: impl Fn(&Value) -> bool) {
+    let started = Instant::now();
     loop {
         let pods = api.list(&ListParams::default()).await.unwrap();
         let pods = serde_json::to_value(pods.items).unwrap();
         if pods.as_array().unwrap().iter().any(&ok) {
             return;
         }
-        assert!(begun.elapsed() < PATIENCE, "no pod is {what}: {pods:#}");
+        assert!(started.elapsed() < WAIT_TIMEOUT, "no pod is {what}: {pods:#}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Number of processes with this on their command line.
-fn processes_with(text: &str) -> usize {
+/// Number of processes with this text on their command line.
+fn count_processes(text: &str) -> usize {
     let output = Command::new("ps").args(["-eo", "args"]).output().unwrap();
     String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.contains(text)).count()
 }
 
 #[tokio::test]
-async fn a_plain_control_plane_stores_and_keeps_over_a_restart_on_the_same_port() {
-    if !available("a_plain_control_plane_stores_and_keeps_over_a_restart_on_the_same_port") {
+async fn a_restarted_api_server_keeps_its_data_and_port() {
+    if !is_available("a_restarted_api_server_keeps_its_data_and_port") {
         return;
     }
-    let plane = ControlPlane::start(Options::default()).await;
+    let plane = ControlPlane::start(ControlPlaneOptions::default()).await;
     let api: Api<ConfigMap> = Api::namespaced(plane.client(), "default");
-    api.create(&PostParams::default(), &settings("a")).await.unwrap();
-    plane.stop();
-    assert!(api.get("a").await.is_err(), "a stopped API server answers nothing");
-    plane.restart().await;
+    api.create(&PostParams::default(), &config_map("a")).await.unwrap();
+    plane.kill_api_server();
+    assert!(api.get("a").await.is_err(), "a stopped API server sends no response");
+    plane.restart_api_server().await;
     assert_eq!(api.get("a").await.unwrap().data.unwrap()["key"], "1");
-    plane.pause();
-    let waited = tokio::time::timeout(Duration::from_millis(300), api.get("a")).await;
-    assert!(waited.is_err(), "a paused API server keeps its callers waiting");
-    plane.resume();
+    plane.pause_api_server();
+    let response = tokio::time::timeout(Duration::from_millis(300), api.get("a")).await;
+    assert!(response.is_err(), "a paused API server sends no response");
+    plane.resume_api_server();
     assert!(api.get("a").await.is_ok());
     let port = plane.url().rsplit(':').next().unwrap().to_owned();
     let flag = format!("--secure-port={port}");
-    assert_eq!(processes_with(&flag), 1);
+    assert_eq!(count_processes(&flag), 1);
     drop(plane);
-    assert_eq!(processes_with(&flag), 0);
+    assert_eq!(count_processes(&flag), 0);
 }
 
 #[tokio::test]
-async fn a_compacted_history_refuses_an_old_watch_with_410() {
-    if !available("a_compacted_history_refuses_an_old_watch_with_410") {
+async fn an_old_watch_on_a_compacted_history_is_rejected_with_410() {
+    if !is_available("an_old_watch_on_a_compacted_history_is_rejected_with_410") {
         return;
     }
-    let plane = ControlPlane::start(Options::default()).await;
+    let plane = ControlPlane::start(ControlPlaneOptions::default()).await;
     let api: Api<ConfigMap> = Api::namespaced(plane.client(), "default");
-    let old = api.create(&PostParams::default(), &settings("a")).await.unwrap();
-    plane.stop();
-    plane.delete_stored("registry/configmaps/default/a").await;
-    plane.compact().await;
-    plane.restart().await;
+    let old = api.create(&PostParams::default(), &config_map("a")).await.unwrap();
+    plane.kill_api_server();
+    plane.delete_from_etcd("registry/configmaps/default/a").await;
+    plane.compact_etcd().await;
+    plane.restart_api_server().await;
     assert!(api.get_opt("a").await.unwrap().is_none());
     let version = old.metadata.resource_version.unwrap();
     let mut watch = std::pin::pin!(api.watch(&WatchParams::default(), &version).await.unwrap());
@@ -101,73 +101,77 @@ async fn a_compacted_history_refuses_an_old_watch_with_410() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_a_control_plane_whose_program_is_killed() {
-    if !available("nothing_is_left_of_a_control_plane_whose_program_is_killed") {
+async fn nothing_remains_of_a_control_plane_whose_test_process_was_killed() {
+    if !is_available("nothing_remains_of_a_control_plane_whose_test_process_was_killed") {
         return;
     }
     let example = std::env::current_exe().unwrap().with_file_name("../examples/control_plane");
     let mut child = Command::new(example).stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
-    let port = said.next().unwrap().unwrap().rsplit(':').next().unwrap().to_owned();
-    let kubeconfig = said.next().unwrap().unwrap().split_once('=').unwrap().1.to_owned();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let port = lines.next().unwrap().unwrap().rsplit(':').next().unwrap().to_owned();
+    let kubeconfig = lines.next().unwrap().unwrap().split_once('=').unwrap().1.to_owned();
     let flag = format!("--secure-port={port}");
-    assert_eq!(processes_with(&flag), 1);
+    assert_eq!(count_processes(&flag), 1);
     assert!(Path::new(&kubeconfig).is_file());
     child.kill().unwrap();
     child.wait().unwrap();
-    let begun = Instant::now();
-    while processes_with(&flag) > 0 || Path::new(&kubeconfig).exists() {
-        assert!(begun.elapsed() < PATIENCE, "the API server or its folder outlived its program");
+    let started = Instant::now();
+    while count_processes(&flag) > 0 || Path::new(&kubeconfig).exists() {
+        assert!(
+            started.elapsed() < WAIT_TIMEOUT,
+            "the API server or its directory outlived the test process"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[tokio::test]
-async fn workloads_come_alive() {
-    if !available("workloads_come_alive") {
+async fn workloads_become_available() {
+    if !is_available("workloads_become_available") {
         return;
     }
-    let plane = full().await;
-    plane.namespace("alive").await;
+    let plane = shared_control_plane().await;
+    plane.create_namespace("alive").await;
     let api: Api<Deployment> = Api::namespaced(plane.client(), "alive");
     api.create(&PostParams::default(), &deployment("web", None)).await.unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     while api.get("web").await.unwrap().status.and_then(|status| status.available_replicas) != Some(2) {
-        assert!(begun.elapsed() < PATIENCE, "{:#?}", api.get("web").await);
+        assert!(started.elapsed() < WAIT_TIMEOUT, "{:#?}", api.get("web").await);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[tokio::test]
-async fn ailments_show_as_a_kubelet_shows_them() {
-    if !available("ailments_show_as_a_kubelet_shows_them") {
+async fn pod_faults_are_reported_as_a_kubelet_reports_them() {
+    if !is_available("pod_faults_are_reported_as_a_kubelet_reports_them") {
         return;
     }
-    let plane = full().await;
+    let plane = shared_control_plane().await;
     let waiting = |pod: &Value, reason: &str| {
         pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] == reason
     };
     let last = |pod: &Value, reason: &str| {
         pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["reason"] == reason
     };
-    type Look<'a> = &'a dyn Fn(&Value) -> bool;
-    let looks: [(Ailment, &str, Look<'_>); 5] = [
-        (Ailment::Crash, "crash", &|pod| waiting(pod, "CrashLoopBackOff") && last(pod, "Error")),
-        (Ailment::OutOfMemory, "memory", &|pod| waiting(pod, "CrashLoopBackOff") && last(pod, "OOMKilled")),
-        (Ailment::ImagePull, "image", &|pod| waiting(pod, "ImagePullBackOff")),
-        (Ailment::NeverReady, "unready", &|pod| {
+    type Condition<'a> = &'a dyn Fn(&Value) -> bool;
+    let cases: [(PodFault, &str, Condition<'_>); 5] = [
+        (PodFault::Crash, "crash", &|pod| waiting(pod, "CrashLoopBackOff") && last(pod, "Error")),
+        (PodFault::OutOfMemory, "memory", &|pod| waiting(pod, "CrashLoopBackOff") && last(pod, "OOMKilled")),
+        (PodFault::ImagePull, "image", &|pod| waiting(pod, "ImagePullBackOff")),
+        (PodFault::NeverReady, "unready", &|pod| {
             pod["status"]["phase"] == "Running" && pod["status"]["containerStatuses"][0]["ready"] == false
         }),
-        (Ailment::SlowStart(Duration::from_secs(1)), "slow", &|pod| waiting(pod, "ContainerCreating")),
+        (PodFault::SlowStart(Duration::from_secs(1)), "slow", &|pod| waiting(pod, "ContainerCreating")),
     ];
-    for (ailment, name, look) in looks {
-        plane.namespace(name).await;
+    for (ailment, name, is_reported) in cases {
+        plane.create_namespace(name).await;
         let api: Api<Deployment> = Api::namespaced(plane.client(), name);
         api.create(&PostParams::default(), &deployment(name, Some(ailment))).await.unwrap();
         let pods: Api<Pod> = Api::namespaced(plane.client(), name);
-        until_pod(&pods, name, look).await;
+        wait_for_pod(&pods, name, is_reported).await;
         if name == "slow" {
-            until_pod(&pods, "started", |pod| pod["status"]["containerStatuses"][0]["ready"] == true).await;
+            wait_for_pod(&pods, "started", |pod| pod["status"]["containerStatuses"][0]["ready"] == true)
+                .await;
         }
     }
 }

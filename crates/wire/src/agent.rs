@@ -1,141 +1,141 @@
-//! What agent and hub say to each other over HTTP, besides the wants and reports of `domain::report`.
+//! Messages between agent and hub over HTTP, in addition to the desired state and reports of `domain::report`.
 //!
-//! The cluster is never in a message: the hub takes it from the certificate. Either side may be older than the other by
-//! some versions (P23): fields are only ever added, and what a side does not know it ignores.
+//! A message never names its cluster: the hub reads it from the certificate. Either side may be older than the other by
+//! some versions (P23): fields are only added, and unknown fields are ignored.
 
 use domain::cluster::ClusterFacts;
 use domain::{ClusterId, JoinTokenId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Head of every join token, so that secret scanners know it.
-const HEAD: &str = "flj";
+/// Prefix of every join token, for secret scanners.
+const TOKEN_PREFIX: &str = "flj";
 
-/// The text of a join token: which one, its secret, and by what to know the hub.
+/// The parts of a join token's text: its id, its secret, and the fingerprint that identifies the hub.
 #[derive(Clone, PartialEq, Eq)]
-pub struct JoinTokenText {
+pub struct JoinTokenParts {
     /// Its id.
     pub id: JoinTokenId,
     /// Its secret.
     pub secret: String,
-    /// SHA-256 of the certificate of the hub's authority, in hex.
+    /// SHA-256 of the hub's CA certificate, in hex.
     pub authority: String,
 }
 
-impl std::fmt::Debug for JoinTokenText {
+impl std::fmt::Debug for JoinTokenParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "JoinTokenText({})", self.id)
     }
 }
 
-impl std::fmt::Display for JoinTokenText {
+impl std::fmt::Display for JoinTokenParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{HEAD}_{}_{}_{}", self.id, self.secret, self.authority)
+        write!(f, "{TOKEN_PREFIX}_{}_{}_{}", self.id, self.secret, self.authority)
     }
 }
 
-/// Text that is no join token. Does not repeat it.
+/// Text that is not a join token. The error does not contain the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this is no join token; it begins with flj_ and was shown once, when it was made")]
-pub struct NotAJoinToken;
+#[error("this is not a join token; a join token begins with flj_ and is shown once, when it is created")]
+pub struct InvalidJoinToken;
 
-impl std::str::FromStr for JoinTokenText {
-    type Err = NotAJoinToken;
+impl std::str::FromStr for JoinTokenParts {
+    type Err = InvalidJoinToken;
 
-    fn from_str(text: &str) -> Result<Self, NotAJoinToken> {
+    fn from_str(text: &str) -> Result<Self, InvalidJoinToken> {
         let mut parts = text.trim().split('_');
         let (head, id, secret, authority) = (parts.next(), parts.next(), parts.next(), parts.next());
         let is_hash = |part: &str| part.len() == 64 && part.bytes().all(|b| b.is_ascii_hexdigit());
         let hash = |part: Option<&str>| part.filter(|part| is_hash(part)).map(str::to_owned);
-        if head != Some(HEAD) || parts.next().is_some() {
-            return Err(NotAJoinToken);
+        if head != Some(TOKEN_PREFIX) || parts.next().is_some() {
+            return Err(InvalidJoinToken);
         }
         Ok(Self {
-            id: id.and_then(|id| id.parse().ok()).ok_or(NotAJoinToken)?,
-            secret: hash(secret).ok_or(NotAJoinToken)?,
-            authority: hash(authority).ok_or(NotAJoinToken)?,
+            id: id.and_then(|id| id.parse().ok()).ok_or(InvalidJoinToken)?,
+            secret: hash(secret).ok_or(InvalidJoinToken)?,
+            authority: hash(authority).ok_or(InvalidJoinToken)?,
         })
     }
 }
 
-/// An agent asks to join; asked again with the same key, it is told how far it is.
+/// Registration of an agent; repeated with the same key, it returns the current state of the registration.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Register {
+pub struct RegisterRequest {
     /// The whole join token.
     pub token: String,
-    /// The name the cluster should have.
+    /// The name of the cluster.
     pub name: String,
-    /// A certificate request, as PEM. Only its public key counts.
+    /// A certificate signing request, as PEM. Only its public key is used.
     pub csr: String,
-    /// What is known of the cluster.
+    /// Facts of the cluster.
     #[serde(default)]
     pub facts: ClusterFacts,
 }
 
-/// How far the agent is.
+/// State of a registration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "camelCase")]
-pub enum Registered {
-    /// A person has to accept it; ask again later.
+pub enum RegisterResponse {
+    /// A person has to accept it; the agent polls.
     #[serde(rename_all = "camelCase")]
     Pending {
         /// SHA-256 of its public key, for that person to compare.
         fingerprint: String,
     },
-    /// It is in.
-    Joined(Issued),
+    /// It was accepted.
+    Joined(IssuedCertificate),
 }
 
-/// A certificate that was given out.
+/// A certificate that the hub issued to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Issued {
-    /// The cluster it speaks for.
+pub struct IssuedCertificate {
+    /// The cluster that it identifies.
     pub cluster: ClusterId,
     /// The certificate, as PEM.
     pub certificate: String,
-    /// The certificate of the hub's authority, as PEM: from now on the only one to be trusted.
+    /// The hub's CA certificate, as PEM: from then on the only one that the agent trusts.
     pub authority: String,
-    /// When the certificate ends.
+    /// When the certificate expires.
     pub not_after: Timestamp,
 }
 
-/// An agent that is in asks for a new certificate.
+/// Request of a joined agent for a new certificate.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Renew {
-    /// A certificate request, as PEM.
+pub struct RenewRequest {
+    /// A certificate signing request, as PEM.
     pub csr: String,
 }
 
-/// An agent begins.
+/// Request to start a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Begin {
-    /// Its version.
+pub struct SessionRequest {
+    /// The agent's version.
     pub version: String,
-    /// What it can do beyond the first version of this protocol.
+    /// Capabilities of the agent beyond the first version of this protocol.
     pub capabilities: Vec<String>,
 }
 
-/// What the hub answers.
+/// A started session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Begun {
-    /// Fences its reports: greater than any given to this cluster before.
+pub struct SessionResponse {
+    /// Fences the agent's reports: greater than every earlier incarnation of this cluster.
     pub incarnation: i64,
-    /// How long the cluster may be silent before it counts as late, in seconds; the agent beats thrice in that time.
+    /// Lease in seconds: the cluster counts as late when it expires; the agent renews it three times in that time.
     pub lease_seconds: u32,
     /// The hub's version.
     pub version: String,
-    /// What the hub can do beyond the first version of this protocol.
+    /// Capabilities of the hub beyond the first version of this protocol.
     pub capabilities: Vec<String>,
 }
 
-/// A notice on the stream: the list of wants has this version now.
+/// A notice on the stream: the current version of the desired state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct WantsNotice {
+pub struct DesiredStateNotice {
     /// The version.
     pub version: i64,
 }
@@ -145,8 +145,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_join_token_reads_back_and_nothing_else_does() {
-        let text = JoinTokenText {
+    fn a_join_token_round_trips_and_other_text_is_rejected() {
+        let text = JoinTokenParts {
             id: JoinTokenId::from_parts(1, 2),
             secret: "ab".repeat(32),
             authority: "cd".repeat(32),
@@ -155,19 +155,19 @@ mod tests {
         assert!(!format!("{text:?}").contains("abab"));
         for wrong in ["", "flj_", "flt_x", &format!("{text}_x"), &text.to_string()[..90], &"flj_".repeat(99)]
         {
-            assert!(wrong.parse::<JoinTokenText>().is_err(), "{wrong}");
+            assert!(wrong.parse::<JoinTokenParts>().is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn p23_an_older_or_newer_side_is_understood() {
-        let begun: Begun = serde_json::from_str(r#"{"incarnation":7,"colour":"blue"}"#).unwrap();
-        assert_eq!((begun.incarnation, begun.lease_seconds), (7, 0));
-        assert_eq!(serde_json::from_str::<Begin>("{}").unwrap(), Begin::default());
+    fn p23_messages_of_older_and_newer_versions_are_parsed() {
+        let session: SessionResponse = serde_json::from_str(r#"{"incarnation":7,"colour":"blue"}"#).unwrap();
+        assert_eq!((session.incarnation, session.lease_seconds), (7, 0));
+        assert_eq!(serde_json::from_str::<SessionRequest>("{}").unwrap(), SessionRequest::default());
         let pending = r#"{"state":"pending","fingerprint":"x","position":3}"#;
         assert_eq!(
-            serde_json::from_str::<Registered>(pending).unwrap(),
-            Registered::Pending { fingerprint: "x".to_owned() }
+            serde_json::from_str::<RegisterResponse>(pending).unwrap(),
+            RegisterResponse::Pending { fingerprint: "x".to_owned() }
         );
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::cluster::Taint;
 use serde::{Deserialize, Serialize};
 
-/// What an edit of a cluster changes; parts left out stay.
+/// Changes to a cluster; omitted fields stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -13,45 +13,45 @@ pub struct ClusterPatch {
     /// Labels to set; `null` as a value removes the label.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, Option<String>>,
-    /// All its taints.
+    /// The complete list of taints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taints: Option<Vec<Taint>>,
-    /// Whether it takes new workloads.
+    /// Whether new workloads may be placed on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedulable: Option<bool>,
 }
 
-/// What to break on a simulated cluster.
+/// A fault to inject into a simulated cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct BreakRequest {
-    /// The workload whose objects are meant; not needed for what concerns the cluster as a whole.
+pub struct FaultRequest {
+    /// The workload whose objects are affected; may be empty for faults of the whole cluster.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workload: String,
-    /// What to do.
+    /// The fault.
     #[serde(flatten)]
-    pub breakage: Breakage,
+    pub fault: ClusterFault,
 }
 
-/// One way to break something.
+/// A fault of a simulated cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub enum Breakage {
+pub enum ClusterFault {
     /// Deletes one object of the workload.
     DeleteObject,
-    /// Changes the number of replicas, as somebody with `kubectl scale` would.
+    /// Changes the number of replicas, like `kubectl scale`.
     ChangeReplicas,
-    /// Changes an image, as somebody with `kubectl set image` would.
+    /// Changes an image, like `kubectl set image`.
     ChangeImage,
-    /// The cluster is no longer reached.
+    /// The cluster becomes unreachable.
     Offline,
-    /// The cluster is reached again.
+    /// The cluster becomes reachable again.
     Online,
-    /// Every answer of the cluster takes this long.
+    /// Delays every response of the cluster.
     Slow {
-        /// Milliseconds; 0 ends it.
+        /// Milliseconds; 0 ends the delay.
         millis: u32,
     },
 }

@@ -1,64 +1,64 @@
-//! Why a call gave nothing.
+//! Errors of the API clients.
 
 use domain::Finding;
 
 use crate::Problem;
 
-/// Why a call gave nothing.
+/// Why an API call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address of the server can't be used.
-    #[error("{0:?} is no address of a Flotilla server; write it as https://flotilla.example.com")]
-    BadServer(String),
-    /// The token has characters that no token has.
-    #[error("The token has characters that no token has; copy it again.")]
-    BadToken,
-    /// The server said no, and why.
+    #[error("{0:?} is not the URL of a Flotilla server; write it as https://flotilla.example.com")]
+    InvalidServerUrl(String),
+    /// The token has characters that can't be sent.
+    #[error("The token contains invalid characters; copy it again.")]
+    InvalidToken,
+    /// The server rejected the request.
     #[error("{0}")]
-    Refused(Box<Problem>),
+    Rejected(Box<Problem>),
     /// The server could not be reached, or the connection broke and a retry did not help.
-    #[error("{server} can't be reached: {why}")]
+    #[error("{server} can't be reached: {cause}")]
     Unreachable {
         /// The server.
         server: String,
-        /// What happened.
-        why: String,
+        /// The cause.
+        cause: String,
     },
-    /// Something answered, but not as Flotilla does.
-    #[error("The answer is not one of a Flotilla server (status {status}): {why}")]
-    NotUnderstood {
-        /// HTTP status.
+    /// The response is not one of a Flotilla server, or the request can't be built.
+    #[error("The response is not one of a Flotilla server (status {status}): {cause}")]
+    InvalidResponse {
+        /// HTTP status; 0 if nothing was sent.
         status: u16,
-        /// What is wrong with it.
-        why: String,
+        /// The cause.
+        cause: String,
     },
 }
 
 impl Error {
-    /// The problem, if the server gave one.
+    /// The problem, if the server returned one.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
-            Self::Refused(problem) => Some(problem),
+            Self::Rejected(problem) => Some(problem),
             _ => None,
         }
     }
 
-    /// The code of the problem, such as `NotFound`; empty if the server gave none.
+    /// The code of the problem, such as `NotFound`; empty if the server returned none.
     pub fn code(&self) -> &str {
         self.problem().map_or("", |problem| &problem.code)
     }
 
-    /// The findings, when the server refused the input.
+    /// The findings, if the server rejected the input.
     pub fn findings(&self) -> &[Finding] {
         self.problem().map_or(&[], |problem| &problem.findings)
     }
 
-    /// Whether it was said that there is no such thing.
+    /// Whether the server returned 404.
     pub fn is_not_found(&self) -> bool {
         self.problem().is_some_and(|problem| problem.status == 404)
     }
 
-    /// Whether the credential is missing, wrong or over.
+    /// Whether the credential is missing, invalid or expired (401).
     pub fn is_unauthenticated(&self) -> bool {
         self.problem().is_some_and(|problem| problem.status == 401)
     }

@@ -1,21 +1,21 @@
-//! Requests about joining.
+//! Requests and responses about joining clusters.
 
 use domain::labels::Labels;
 use domain::{JoinTokenId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// A new join token. The text is shown this once and kept nowhere.
+/// A new join token. Its text is not stored and can't be read again.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct JoinTokenCreated {
     /// Its id.
     pub id: JoinTokenId,
-    /// The token, `flj_…`: what an agent is started with.
+    /// The token, `flj_…`, with which an agent is started.
     pub token: String,
-    /// Where agents dial.
+    /// The hub's URL for agents.
     pub hub: String,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
@@ -25,48 +25,48 @@ impl std::fmt::Debug for JoinTokenCreated {
     }
 }
 
-/// Which agent is accepted.
+/// Acceptance of a registration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct AcceptRequest {
-    /// SHA-256 of its public key, as the agent prints it; another key is refused. Any, if left out.
+    /// SHA-256 of the agent's public key, as the agent logs it; another key is rejected. Any key if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 }
 
-/// What is to be installed on a cluster that joins.
+/// Options of the manifests that install an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct InstallRequest {
-    /// Namespaces that the agent may write to. None and not `cluster_wide`: nothing but its own records.
+    /// Namespaces that the agent may write to. If empty and not `cluster_wide`, it may write only its own records.
     pub namespaces: Vec<String>,
-    /// Kinds that it may write, such as `Deployment` or `certificates.cert-manager.io`; the usual ones if left out.
+    /// Kinds that it may write, such as `Deployment` or `certificates.cert-manager.io`; the default kinds if empty.
     pub kinds: Vec<String>,
-    /// Whether it may write them in every namespace, and make namespaces.
+    /// Whether it may write them in every namespace, and create namespaces.
     pub cluster_wide: bool,
-    /// A service account, `namespace/name`, in whose name it acts.
+    /// A service account to impersonate, `namespace/name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impersonate: Option<String>,
     /// The agent's image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// Labels that the cluster gets.
+    /// Labels of the new cluster.
     pub labels: Labels,
-    /// Whether no person has to accept it.
+    /// Whether the registration is accepted automatically.
     pub auto_accept: bool,
-    /// How long the token lives, in minutes; a day if left out.
+    /// Lifetime of the token in minutes; a day if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minutes: Option<u32>,
 }
 
-/// What to give to `kubectl apply -f -`. It holds a join token: it is shown this once.
+/// Manifests for `kubectl apply -f -`. They contain a join token and can't be read again.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct InstallManifest {
-    /// The token in it.
+    /// The id of the join token in it.
     pub token: JoinTokenId,
     /// The manifests, as YAML documents.
     pub manifest: String,

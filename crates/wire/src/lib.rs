@@ -1,9 +1,8 @@
-//! What goes over the wire between the hub, its agents and the command line: requests and answers that are no domain nouns, and
-//! the client that speaks them.
+//! Wire types between the hub, its agents and the command line: requests and responses that are no domain types, and the
+//! HTTP clients.
 //!
-//! The server's handlers use these very types, so the two sides can't drift apart. Nouns (workload, release, cluster …)
-//! come from `domain` and are not mirrored here. Fields are only ever added; an old client ignores what it does not
-//! know.
+//! The server's handlers use the same types, so client and server can't drift apart. Domain types (workload, release,
+//! cluster …) come from `domain` and are not duplicated here. Fields are only added; unknown fields are ignored.
 
 pub mod agent;
 pub mod client;
@@ -21,17 +20,17 @@ pub mod watch;
 pub mod workload;
 
 pub use client::{AgentClient, AgentError, Client};
-pub use cluster::{BreakRequest, Breakage, ClusterPatch};
+pub use cluster::{ClusterFault, ClusterPatch, FaultRequest};
 pub use error::Error;
 pub use event::{EventPage, EventQuery};
 pub use join::{AcceptRequest, InstallManifest, InstallRequest, JoinTokenCreated};
-pub use placement::{GroupPut, PreviewRequest};
+pub use placement::{ClusterGroupPut, PreviewRequest};
 pub use problem::Problem;
-pub use status::{Status, TargetCluster};
-pub use token::{NewToken, Token, TokenCreated};
-pub use version::Version;
-pub use watch::{Change, Watched};
+pub use status::{TargetCluster, WorkloadStatus};
+pub use token::{ApiToken, ApiTokenCreated, NewApiToken};
+pub use version::ServerVersion;
+pub use watch::{ChangeNotice, WatchEvent};
 pub use workload::{
-    Check, KeepAnswer, KeepRequest, OverridePut, PublishRequest, RestoreRequest, SyncAnswer, SyncRequest,
-    UnpublishRequest, ValidateRequest, WorkloadPatch, WorkloadPut,
+    OverridePut, PublishRequest, RestoreRevisionRequest, RetainRequest, RetainResponse, SyncRequest,
+    SyncResponse, UnpublishRequest, ValidateRequest, ValidationResult, WorkloadPatch, WorkloadPut,
 };

@@ -1,31 +1,31 @@
-//! The status of a workload: no single word, but counts and one entry per cluster (S1-19).
+//! The status of a workload: counts and one entry per cluster instead of a single state (S1-19).
 
-use domain::cluster::Reach;
+use domain::cluster::Connectivity;
 use domain::condition::Condition;
 use domain::health::Health;
-use domain::release::{ReleaseView, Stages, State, Sync};
+use domain::release::{ReleaseState, ReleaseView, Stages, SyncStatus};
 use domain::rollout::Rollout;
-use domain::rollup::Counts;
+use domain::rollup::ReleaseCounts;
 use domain::{ClusterId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// How a workload does on all its clusters.
+/// The status of a workload on all its clusters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Status {
+pub struct WorkloadStatus {
     /// Its releases by state.
-    pub counts: Counts,
+    pub counts: ReleaseCounts,
     /// One entry per cluster, worst first.
     pub target_clusters: Vec<TargetCluster>,
-    /// How it goes through its waves, if it does not go everywhere at once.
+    /// Its rollout, if the revision is published in waves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
 }
 
-impl Status {
-    /// The status made of these releases.
-    pub fn of(releases: Vec<ReleaseView>, rollout: Option<Rollout>) -> Self {
+impl WorkloadStatus {
+    /// The status of these releases.
+    pub fn from_releases(releases: Vec<ReleaseView>, rollout: Option<Rollout>) -> Self {
         Self {
             rollout,
             counts: releases.iter().map(|release| release.state).collect(),
@@ -33,19 +33,21 @@ impl Status {
         }
     }
 
-    /// Whether nothing is on its way any more; what is left needs time, a person, or nothing.
+    /// Whether no release is in progress; what remains needs time, a person, or nothing.
     pub fn is_settled(&self) -> bool {
-        let moving = self.counts.moving();
+        let moving = self.counts.in_progress();
         match self.rollout.as_ref().filter(|rollout| rollout.state.is_active()) {
             None => moving == 0,
-            // What clusters that wait for their turn show is what runs there until then.
-            Some(rollout) => rollout.state.needs_a_person() && moving == self.counts.of(State::Pending),
+            // Gated clusters are pending and still run their applied revision.
+            Some(rollout) => {
+                rollout.state.is_awaiting_action() && moving == self.counts.count(ReleaseState::Pending)
+            }
         }
     }
 
-    /// Whether clusters wait for a rollout that goes on only if a person says so.
-    pub fn rollout_waits(&self) -> bool {
-        self.rollout.as_ref().is_some_and(|rollout| rollout.state.needs_a_person())
+    /// Whether the rollout waits for a person.
+    pub fn is_rollout_waiting(&self) -> bool {
+        self.rollout.as_ref().is_some_and(|rollout| rollout.state.is_awaiting_action())
     }
 }
 
@@ -58,34 +60,34 @@ pub struct TargetCluster {
     pub cluster_id: ClusterId,
     /// Its name.
     pub cluster_name: String,
-    /// The word for people, derived from the axes.
-    pub state: State,
-    /// What the state was when the cluster was last heard from; only while it is offline.
+    /// The state, derived from the three axes.
+    pub state: ReleaseState,
+    /// The state at the cluster's last report; only while the cluster is offline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_known_state: Option<State>,
-    /// First axis: whether the objects are the ones wanted.
-    pub sync: Sync,
+    pub last_known_state: Option<ReleaseState>,
+    /// First axis: whether the objects match the desired state.
+    pub sync: SyncStatus,
     /// Second axis: whether they are operational.
     pub health: Health,
-    /// Third axis: whether the cluster is heard from.
-    pub reach: Reach,
+    /// Third axis: whether the cluster is connected.
+    pub connectivity: Connectivity,
     /// The thirteen stages of the delivery, in order.
     pub stages: Stages,
-    /// Why it is in this state, in a sentence.
+    /// Why it is in this state.
     pub message: String,
-    /// What holds it while its cluster may hold a record of it (S3-10).
+    /// Finalizers that remain while its cluster may have a record of it (S3-10).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
-    /// All of it in the form of Kubernetes (S3-4).
+    /// The same as Kubernetes conditions (S3-4).
     #[serde(default)]
     pub conditions: Vec<Condition>,
     /// Number of the revision it should run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
-    /// When its cluster last said something about it.
+    /// When its cluster last reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<Timestamp>,
-    /// Since when `state` is what it is.
+    /// When `state` last changed.
     pub state_since: Timestamp,
 }
 
@@ -98,7 +100,7 @@ impl From<ReleaseView> for TargetCluster {
             last_known_state: view.last_known_state,
             sync: view.release.sync,
             health: view.release.health,
-            reach: view.release.reach,
+            connectivity: view.release.connectivity,
             stages: view.release.stages,
             message: view.message,
             finalizers: view.finalizers,

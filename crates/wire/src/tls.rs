@@ -1,4 +1,4 @@
-//! How an agent knows its hub: by one certificate and no other, neither the system's nor anybody else's.
+//! TLS configurations that trust exactly one CA, the hub's; system roots are not used.
 
 use std::sync::Arc;
 
@@ -10,66 +10,72 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use sha2::{Digest as _, Sha256};
 
-/// What can't be used for TLS.
+/// A TLS configuration can't be built.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct BadTls(String);
+pub struct InvalidTlsConfig(String);
 
 /// SHA-256 of a certificate in PEM, in hex.
-pub fn fingerprint(pem: &str) -> Option<String> {
+pub fn certificate_fingerprint(pem: &str) -> Option<String> {
     let der = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
     Some(hex::encode(Sha256::digest(&der)))
 }
 
-/// For the first contact: the hub must show the authority with this fingerprint (SHA-256, hex), and a certificate of its
-/// own that this authority signed.
+/// For registration: the hub must present the CA certificate with this fingerprint (SHA-256, hex), and a server
+/// certificate that this CA signed.
 ///
 /// # Errors
-/// The provider can't do TLS.
-pub fn pinned(fingerprint: &str) -> Result<ClientConfig, BadTls> {
-    let verifier = Pinned { fingerprint: fingerprint.to_lowercase(), provider: provider() };
-    let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| BadTls(error.to_string()))?;
+/// The crypto provider does not support the default TLS versions.
+pub fn pinned_config(fingerprint: &str) -> Result<ClientConfig, InvalidTlsConfig> {
+    let verifier = PinnedVerifier { fingerprint: fingerprint.to_lowercase(), provider: crypto_provider() };
+    let builder =
+        ClientConfig::builder_with_provider(crypto_provider()).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| InvalidTlsConfig(error.to_string()))?;
     Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth())
 }
 
-/// For an agent that is in: the hub's authority, its own certificate and its key, all as PEM.
+/// For a joined agent: the hub's CA certificate, the agent's certificate and its key, all as PEM.
 ///
 /// # Errors
-/// One of them can't be read.
-pub fn with_identity(authority: &str, certificate: &str, key: &str) -> Result<ClientConfig, BadTls> {
-    let bad = |what: &str| BadTls(format!("{what} can't be read"));
+/// One of them can't be parsed.
+pub fn identity_config(
+    authority: &str,
+    certificate: &str,
+    key: &str,
+) -> Result<ClientConfig, InvalidTlsConfig> {
+    let invalid = |what: &str| InvalidTlsConfig(format!("{what} can't be parsed"));
     let mut roots = RootCertStore::empty();
-    let authority = CertificateDer::from_pem_slice(authority.as_bytes()).map_err(|_| bad("the authority"))?;
-    roots.add(authority).map_err(|_| bad("the authority"))?;
+    let authority = CertificateDer::from_pem_slice(authority.as_bytes());
+    let authority = authority.map_err(|_| invalid("the CA certificate"))?;
+    roots.add(authority).map_err(|_| invalid("the CA certificate"))?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate.as_bytes()).collect();
-    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| bad("the key"))?;
-    ClientConfig::builder_with_provider(provider())
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| invalid("the key"))?;
+    ClientConfig::builder_with_provider(crypto_provider())
         .with_safe_default_protocol_versions()
-        .map_err(|error| BadTls(error.to_string()))?
+        .map_err(|error| InvalidTlsConfig(error.to_string()))?
         .with_root_certificates(roots)
-        .with_client_auth_cert(chain.map_err(|_| bad("the certificate"))?, key)
-        .map_err(|error| BadTls(error.to_string()))
+        .with_client_auth_cert(chain.map_err(|_| invalid("the certificate"))?, key)
+        .map_err(|error| InvalidTlsConfig(error.to_string()))
 }
 
-fn provider() -> Arc<CryptoProvider> {
+fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// Makes *ring* the process's cryptography. reqwest is built without one of its own, because a second one in the
-/// program (features add up over a whole workspace) leaves rustls, and so kube, without an answer which to take.
-pub fn choose_provider() {
-    // Somebody having chosen before is as good.
+/// Installs *ring* as the process's default crypto provider. reqwest is built without a provider: with two of them in the
+/// program (features are unified over the workspace) rustls, and so kube, can't select a default.
+pub fn install_crypto_provider() {
+    // An error means that a provider is installed already.
     let _ = ring::default_provider().install_default();
 }
 
 #[derive(Debug)]
-struct Pinned {
+struct PinnedVerifier {
     fingerprint: String,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -78,9 +84,9 @@ impl ServerCertVerifier for Pinned {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let is_ours = |shown: &&CertificateDer<'_>| hex::encode(Sha256::digest(shown)) == self.fingerprint;
+        let is_pinned = |cert: &&CertificateDer<'_>| hex::encode(Sha256::digest(cert)) == self.fingerprint;
         let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
-        let authority = intermediates.iter().find(is_ours).ok_or(unknown)?;
+        let authority = intermediates.iter().find(is_pinned).ok_or(unknown)?;
         let mut roots = RootCertStore::empty();
         roots.add(authority.clone().into_owned())?;
         let verifier =

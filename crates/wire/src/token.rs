@@ -3,47 +3,47 @@
 use domain::{Timestamp, TokenId};
 use serde::{Deserialize, Serialize};
 
-/// A token to be made.
+/// A token to create.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct NewToken {
-    /// What it is for.
+pub struct NewApiToken {
+    /// Its purpose.
     pub name: String,
-    /// How many days it lives, 1 to 365.
+    /// Lifetime in days, 1 to 365.
     pub days: u32,
 }
 
-/// A new token. The secret is shown this once and kept nowhere.
+/// A new token. Its secret is not stored and can't be read again.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct TokenCreated {
+pub struct ApiTokenCreated {
     /// Its id.
     pub id: TokenId,
     /// The secret, `flt_…`.
     pub secret: String,
 }
 
-impl std::fmt::Debug for TokenCreated {
+impl std::fmt::Debug for ApiTokenCreated {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TokenCreated").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-/// A token as lists show it.
+/// A token, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Token {
+pub struct ApiToken {
     /// Its id.
     pub id: TokenId,
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
     /// When it was last used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,
-    /// When it ends.
+    /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }

@@ -1,4 +1,4 @@
-//! Which server this is.
+//! The server's version.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Version {
+pub struct ServerVersion {
     /// Version of Flotilla.
     pub version: String,
     /// The API's version.

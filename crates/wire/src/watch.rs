@@ -1,15 +1,15 @@
-//! Live changes: signals, not data (DESIGN 3.11). Who is told looks again.
+//! Live change notices. They carry no data: the receiver queries again.
 
 use domain::event::Event;
 use domain::{ClusterId, ReleaseId, WorkloadId};
 use serde::{Deserialize, Serialize};
 
-/// Something changed.
+/// Notice of one change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Change {
-    /// Position of the event in the log; resume after it.
+pub struct ChangeNotice {
+    /// Position of the event in the log; a stream resumes after it.
     pub seq: i64,
     /// The kind of the event, such as `releaseChanged`.
     pub kind: String,
@@ -24,42 +24,42 @@ pub struct Change {
     pub release: Option<ReleaseId>,
 }
 
-impl Change {
-    /// The change that one event is.
-    pub fn of(event: &Event) -> Self {
+impl ChangeNotice {
+    /// The notice of one event.
+    pub fn from_event(event: &Event) -> Self {
         Self {
             seq: event.seq,
-            kind: event.kind.word(),
+            kind: event.kind.to_json_name(),
             workload: event.workload,
             cluster: event.cluster,
             release: event.release,
         }
     }
 
-    /// The changes that many events are, oldest first; of those about the same things only the last.
-    pub fn of_many(events: &[Event]) -> Vec<Self> {
+    /// The notices of events, oldest first; of those about the same objects only the last.
+    pub fn from_events(events: &[Event]) -> Vec<Self> {
         let mut changes: Vec<Self> = Vec::new();
-        for change in events.iter().map(Self::of) {
-            changes.retain(|earlier| !earlier.is_about_the_same(&change));
+        for change in events.iter().map(Self::from_event) {
+            changes.retain(|earlier| !earlier.has_same_subject(&change));
             changes.push(change);
         }
         changes
     }
 
-    fn is_about_the_same(&self, other: &Self) -> bool {
+    fn has_same_subject(&self, other: &Self) -> bool {
         (self.workload, self.cluster, self.release) == (other.workload, other.cluster, other.release)
     }
 }
 
-/// What the stream says.
+/// An item of the watch stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Watched {
-    /// The stream is open (again): look once, because something may have changed in between.
-    Open,
+pub enum WatchEvent {
+    /// The stream was (re)opened: query once, because changes may have been missed.
+    Opened,
     /// Something changed.
-    Change(Change),
-    /// Too much was missed to tell: look at everything again.
-    Resync,
+    Changed(ChangeNotice),
+    /// The missed changes can't be replayed: query everything again.
+    ResyncRequired,
 }
 
 #[cfg(test)]
@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn of_a_burst_about_one_thing_the_last_change_is_told() {
+    fn of_a_burst_about_one_object_only_the_last_change_is_reported() {
         let events = [
             event(4, EventKind::ReleaseChanged, 1, 1),
             event(5, EventKind::ReleaseChanged, 1, 2),
             event(6, EventKind::DriftHealed, 1, 1),
         ];
-        let changes = Change::of_many(&events);
-        let told: Vec<_> = changes.iter().map(|change| (change.seq, &*change.kind)).collect();
-        assert_eq!(told, [(5, "releaseChanged"), (6, "driftHealed")]);
+        let changes = ChangeNotice::from_events(&events);
+        let notices: Vec<_> = changes.iter().map(|change| (change.seq, &*change.kind)).collect();
+        assert_eq!(notices, [(5, "releaseChanged"), (6, "driftHealed")]);
     }
 }

@@ -1,20 +1,20 @@
-//! Requests and answers about workloads.
+//! Requests and responses about workloads.
 
 use std::collections::BTreeMap;
 
 use domain::labels::Labels;
-use domain::overrides::{DEFAULT_PRIORITY, Patch, Target};
+use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, Patch};
 use domain::placement::Decision;
 use domain::workload::{DeletionPolicy, WorkloadSpec};
 use domain::{Digest, Finding};
 use serde::{Deserialize, Serialize};
 
-/// A workload as a whole, to replace what is there.
+/// Replaces a workload's draft.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadPut {
-    /// All its labels; left out, they stay as they are.
+    /// All its labels; unchanged if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<Labels>,
     /// The whole new draft.
@@ -26,11 +26,11 @@ pub struct WorkloadPut {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkloadPatch {
-    /// The labels concerned; the others stay.
+    /// The labels to change; the others stay.
     pub labels: BTreeMap<String, Option<String>>,
 }
 
-/// A draft to be checked without storing it (S0-14).
+/// A draft to validate without storing it (S0-14).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -41,21 +41,21 @@ pub struct ValidateRequest {
     pub spec: WorkloadSpec,
 }
 
-/// What the guard rails say of a draft, and where it would go.
+/// The findings of the guard rails on a draft, and its placement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
-pub struct Check {
+pub struct ValidationResult {
     /// Findings, worst first.
     pub findings: Vec<Finding>,
-    /// Where it would go.
+    /// The clusters it would be placed on.
     pub decision: Decision,
 }
 
-impl Check {
-    /// Whether a publish would be refused.
-    pub fn blocks(&self) -> bool {
-        self.findings.iter().any(Finding::blocks)
+impl ValidationResult {
+    /// Whether the findings block a publish.
+    pub fn is_blocking(&self) -> bool {
+        self.findings.iter().any(Finding::is_blocking)
     }
 }
 
@@ -64,9 +64,9 @@ impl Check {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PublishRequest {
-    /// Why, in the author's words; may be empty.
+    /// The author's message; may be empty.
     pub message: String,
-    /// The hash of the plan that was looked at: refused with `PlanStale` if anything of it is otherwise now.
+    /// The hash of the reviewed plan: rejected with `PlanStale` if the plan would be different now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan_hash: Option<Digest>,
     /// How many clusters may lose the workload; needed when it is more than a fifth of those that have it (G505).
@@ -74,78 +74,78 @@ pub struct PublishRequest {
     pub confirm: Option<u32>,
 }
 
-/// An earlier revision to be the draft again.
+/// Copies an earlier revision to the draft.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RestoreRequest {
+pub struct RestoreRevisionRequest {
     /// Its number.
     pub revision: u32,
 }
 
-/// How a workload leaves its clusters.
+/// Options for removing a workload from its clusters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct UnpublishRequest {
-    /// What happens to the objects; left out, as the workload's own policy says.
+    /// What happens to the objects; the workload's own policy if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion: Option<DeletionPolicy>,
-    /// Give clusters up that can't be reached (S1-23).
+    /// Whether to give up clusters that can't be reached (S1-23).
     pub force: bool,
 }
 
-/// A request to compare now.
+/// A request to compare clusters with the desired state now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct SyncRequest {
-    /// Names of the clusters asked; empty for all the workload is on. Never adds a target (S1-9b).
+    /// Names of the clusters; empty for all of the workload's clusters. Never adds a target (S1-9b).
     pub clusters: Vec<String>,
 }
 
-/// Who was asked to compare.
+/// Result of a sync request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct SyncAnswer {
-    /// Number of clusters asked.
-    pub asked: u32,
+pub struct SyncResponse {
+    /// Number of clusters requested to compare.
+    pub requested: u32,
 }
 
-/// A request to leave a workload where it no longer matches.
+/// A request to retain a workload on clusters that no longer match its placement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct KeepRequest {
-    /// Names of the clusters; empty for all that are about to lose it.
+pub struct RetainRequest {
+    /// Names of the clusters; empty for all with a pending removal.
     pub clusters: Vec<String>,
 }
 
-/// Where it was about to leave, and stays.
+/// Result of a retain request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct KeepAnswer {
-    /// Names of the clusters.
-    pub kept: Vec<String>,
+pub struct RetainResponse {
+    /// Names of the clusters whose removal was cancelled.
+    pub retained: Vec<String>,
 }
 
-/// An override; its name is in the address.
+/// An override; its name is in the URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct OverridePut {
-    /// The clusters it is for.
-    pub target: Target,
-    /// Its strength among those as specific, 0 to 1000.
+    /// The clusters it applies to.
+    pub target: ClusterSelector,
+    /// Its priority among overrides that are equally specific, 0 to 1000.
     pub priority: u32,
-    /// Changes, in order.
+    /// Patches, in order.
     pub patches: Vec<Patch>,
 }
 
 impl Default for OverridePut {
     fn default() -> Self {
-        Self { target: Target::default(), priority: DEFAULT_PRIORITY, patches: Vec::new() }
+        Self { target: ClusterSelector::default(), priority: DEFAULT_PRIORITY, patches: Vec::new() }
     }
 }

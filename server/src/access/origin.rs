@@ -1,23 +1,23 @@
-//! Did a write come from our own pages? (CSRF, cross-site forms, login CSRF.)
+//! Origin check of writes, against CSRF, cross-site forms and login CSRF.
 //!
-//! Browsers say it in `Sec-Fetch-Site`, older ones in `Origin`. A write with our cookie must say that it comes from
-//! here; one without the cookie may say nothing (a command line), but not that it comes from elsewhere.
+//! Browsers send `Sec-Fetch-Site`, older ones `Origin`. A write with the session cookie needs a same-origin header; a
+//! write without the cookie may have neither header (a command line), but not a foreign origin.
 
 use axum::http::HeaderMap;
 use axum::http::header::{COOKIE, HOST, HeaderName, ORIGIN};
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Whether a write must be refused for where it comes from.
-pub fn is_foreign(headers: &HeaderMap) -> bool {
-    match from_here(headers) {
+/// Whether a write must be rejected because of its origin.
+pub fn is_cross_origin(headers: &HeaderMap) -> bool {
+    match same_origin(headers) {
         Some(here) => !here,
-        None => has_our_cookie(headers),
+        None => has_session_cookie(headers),
     }
 }
 
-/// Whether the browser says that it comes from our own pages; `None` if it says nothing.
-fn from_here(headers: &HeaderMap) -> Option<bool> {
+/// Whether the headers name our own origin; `None` without such a header.
+fn same_origin(headers: &HeaderMap) -> Option<bool> {
     let text = |name: &HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     if let Some(site) = text(&SEC_FETCH_SITE) {
         return Some(site == "same-origin");
@@ -28,7 +28,7 @@ fn from_here(headers: &HeaderMap) -> Option<bool> {
     Some(authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host)))
 }
 
-fn has_our_cookie(headers: &HeaderMap) -> bool {
+fn has_session_cookie(headers: &HeaderMap) -> bool {
     let ours = |pair: &str| pair.trim().split('=').next() == Some(crate::session::COOKIE);
     headers.get_all(COOKIE).iter().any(|value| value.to_str().unwrap_or_default().split(';').any(ours))
 }
@@ -42,20 +42,20 @@ mod tests {
     }
 
     #[test]
-    fn a_write_with_our_cookie_must_say_that_it_comes_from_here() {
+    fn a_write_with_the_session_cookie_needs_a_same_origin_header() {
         let cookie = ("cookie", "a=b; flotilla_session=x");
-        assert!(is_foreign(&headers(&[cookie])));
-        assert!(is_foreign(&headers(&[cookie, ("sec-fetch-site", "cross-site")])));
-        assert!(is_foreign(&headers(&[cookie, ("sec-fetch-site", "same-site")])));
-        assert!(is_foreign(&headers(&[cookie, ("host", "h:1"), ("origin", "http://h:2")])));
-        assert!(is_foreign(&headers(&[cookie, ("host", "h:1"), ("origin", "null")])));
-        assert!(!is_foreign(&headers(&[cookie, ("sec-fetch-site", "same-origin")])));
-        assert!(!is_foreign(&headers(&[cookie, ("host", "h:1"), ("origin", "http://h:1")])));
+        assert!(is_cross_origin(&headers(&[cookie])));
+        assert!(is_cross_origin(&headers(&[cookie, ("sec-fetch-site", "cross-site")])));
+        assert!(is_cross_origin(&headers(&[cookie, ("sec-fetch-site", "same-site")])));
+        assert!(is_cross_origin(&headers(&[cookie, ("host", "h:1"), ("origin", "http://h:2")])));
+        assert!(is_cross_origin(&headers(&[cookie, ("host", "h:1"), ("origin", "null")])));
+        assert!(!is_cross_origin(&headers(&[cookie, ("sec-fetch-site", "same-origin")])));
+        assert!(!is_cross_origin(&headers(&[cookie, ("host", "h:1"), ("origin", "http://h:1")])));
     }
 
     #[test]
-    fn a_write_without_our_cookie_may_say_nothing_but_not_that_it_comes_from_elsewhere() {
-        assert!(!is_foreign(&headers(&[("cookie", "flotilla_session_x=1")])));
-        assert!(is_foreign(&headers(&[("host", "h"), ("origin", "https://evil")])));
+    fn a_write_without_the_session_cookie_may_have_no_origin_but_not_a_foreign_one() {
+        assert!(!is_cross_origin(&headers(&[("cookie", "flotilla_session_x=1")])));
+        assert!(is_cross_origin(&headers(&[("host", "h"), ("origin", "https://evil")])));
     }
 }

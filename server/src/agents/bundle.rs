@@ -1,4 +1,4 @@
-//! `GET /agent/v1/releases/{release}/bundle/{digest}`: the bytes that are to be applied, addressed by their hash (S0-7).
+//! `GET /agent/v1/releases/{release}/bundle/{digest}`: the manifests to apply, addressed by their SHA-256 (S0-7).
 
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
@@ -7,29 +7,29 @@ use axum::response::{IntoResponse, Response};
 use domain::{Digest, ReleaseId};
 use serde::Deserialize;
 
-use super::Agents;
-use super::admit::Of;
-use crate::input::At;
-use crate::problem::Refusal;
+use super::AgentApiState;
+use super::authenticate::AgentConnection;
+use crate::input::Path;
+use crate::problem::ApiError;
 
-/// Which one; as text, because another text is a bundle that is not there.
+/// Path parameters, as text: an unparsable id is answered with 404.
 #[derive(Debug, Deserialize)]
-pub struct Which {
+pub struct BundlePath {
     release: String,
     digest: String,
 }
 
-/// The bundle, if this release on this cluster may have it; 304 if the agent has it.
+/// The bundle, if the release belongs to this agent's cluster; 304 if the agent's ETag matches.
 pub async fn handler(
-    State(agents): State<Agents>,
-    Of(agent): Of,
-    At(which): At<Which>,
+    State(agents): State<AgentApiState>,
+    AgentConnection(agent): AgentConnection,
+    Path(which): Path<BundlePath>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let missing = || hub::Error::not_found("bundle", which.digest.chars().take(80).collect::<String>());
     let release: ReleaseId = which.release.parse().map_err(|_| missing())?;
     let digest: Digest = which.digest.parse().map_err(|_| missing())?;
-    let bytes = agents.site.hub().bundle(agent.cluster, release, &digest).await?;
+    let bytes = agents.site.hub().get_bundle(agent.cluster, release, &digest).await?;
     let etag = format!("\"{digest}\"");
     let has = headers.get(IF_NONE_MATCH).is_some_and(|has| has.as_bytes() == etag.as_bytes());
     let about = [(ETAG, etag), (CACHE_CONTROL, "private, immutable, max-age=31536000".to_owned())];

@@ -1,15 +1,18 @@
-//! `POST /agent/v1/heartbeat`: the cluster's API server answers.
+//! `POST /agent/v1/heartbeat`: the agent reaches its cluster's API server.
 
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
 
-use super::Agents;
-use super::admit::Of;
-use crate::problem::Refusal;
+use super::AgentApiState;
+use super::authenticate::AgentConnection;
+use crate::problem::ApiError;
 
-/// Renews the lease.
-pub async fn handler(State(agents): State<Agents>, Of(agent): Of) -> Result<Json<Value>, Refusal> {
-    agents.site.hub().cluster_heartbeat(agent.cluster).await?;
+/// Renews the cluster's lease.
+pub async fn handler(
+    State(agents): State<AgentApiState>,
+    AgentConnection(agent): AgentConnection,
+) -> Result<Json<Value>, ApiError> {
+    agents.site.hub().record_heartbeat(agent.cluster).await?;
     Ok(Json(json!({})))
 }

@@ -1,7 +1,6 @@
-//! The socket that agents dial: TLS with a certificate of the hub's own authority.
+//! The agents' listener: TLS with a certificate of the hub's own authority.
 //!
-//! Handshakes run beside each other and are bounded in number and time, so that nobody who dials and then says nothing
-//! keeps others out.
+//! Handshakes run concurrently and are bounded in number and time, so that stalled connections don't block others.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,57 +18,57 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::task::AbortOnDropHandle;
 
-/// How long a handshake may take.
-const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-/// Handshakes under way at once (P20).
-const HANDSHAKES: usize = 256;
-/// The pause after the system refuses a connection, such as when it has no file handles left.
-const AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// Time limit of a handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Concurrent handshakes (P20).
+const MAX_HANDSHAKES: usize = 256;
+/// Pause after `accept_connections` failed, for example because no file descriptors are left.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Why nobody can dial.
+/// Why the listener can't start.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The port can't be had.
+    /// The address can't be bound.
     #[error("can't listen on {0}: {1}")]
-    Port(SocketAddr, std::io::Error),
-    /// There is no certificate.
+    Bind(SocketAddr, std::io::Error),
+    /// The authority can't issue a certificate.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
-    /// The certificate can't be used.
+    /// The TLS configuration is not valid.
     #[error("can't use the certificate: {0}")]
     Tls(String),
 }
 
-type Arrived = (TlsStream<TcpStream>, SocketAddr);
+type AcceptedConnection = (TlsStream<TcpStream>, SocketAddr);
 
-/// Gives out connections whose handshake is over.
+/// Accepts connections after a completed TLS handshake.
 pub struct AgentListener {
-    arrived: mpsc::Receiver<Arrived>,
+    accepted: mpsc::Receiver<AcceptedConnection>,
     address: SocketAddr,
     _accepting: AbortOnDropHandle<()>,
 }
 
 impl AgentListener {
-    /// Listens; agents dial under these names and addresses.
+    /// Binds the address. `names` are the DNS names and IP addresses in the certificate.
     ///
     /// # Errors
-    /// The port is taken or the certificate can't be made.
+    /// The port is in use or the certificate can't be issued.
     pub async fn bind(
         address: SocketAddr,
         authority: Arc<Authority>,
         names: Vec<String>,
         clock: Clock,
     ) -> Result<Self, ListenError> {
-        let socket = TcpListener::bind(address).await.map_err(|error| ListenError::Port(address, error))?;
-        let address = socket.local_addr().map_err(|error| ListenError::Port(address, error))?;
-        let certificates = Certificates { authority, names, clock };
-        let first = certificates.acceptor()?;
+        let socket = TcpListener::bind(address).await.map_err(|error| ListenError::Bind(address, error))?;
+        let address = socket.local_addr().map_err(|error| ListenError::Bind(address, error))?;
+        let certificates = ListenerCertificates { authority, names, clock };
+        let first = certificates.create_acceptor()?;
         let (sender, arrived) = mpsc::channel(64);
-        let accepting = tokio::spawn(accept(socket, certificates, first, sender));
-        Ok(Self { arrived, address, _accepting: AbortOnDropHandle::new(accepting) })
+        let accepting = tokio::spawn(accept_connections(socket, certificates, first, sender));
+        Ok(Self { accepted: arrived, address, _accepting: AbortOnDropHandle::new(accepting) })
     }
 
-    /// The address it listens on.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -79,10 +78,10 @@ impl axum::serve::Listener for AgentListener {
     type Io = TlsStream<TcpStream>;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> Arrived {
-        match self.arrived.recv().await {
+    async fn accept(&mut self) -> AcceptedConnection {
+        match self.accepted.recv().await {
             Some(arrived) => arrived,
-            // Its task ends only with this listener.
+            // The accepting task ends only when this listener is dropped.
             None => std::future::pending().await,
         }
     }
@@ -92,87 +91,89 @@ impl axum::serve::Listener for AgentListener {
     }
 }
 
-/// Makes the listener's certificate, and another one long before it ends.
-struct Certificates {
+/// Issues the listener's certificate, and renews it before it expires.
+struct ListenerCertificates {
     authority: Arc<Authority>,
     names: Vec<String>,
     clock: Clock,
 }
 
-struct Acceptor {
+struct RenewableAcceptor {
     tls: TlsAcceptor,
     renew_at: domain::Timestamp,
 }
 
-impl Certificates {
-    fn acceptor(&self) -> Result<Acceptor, ListenError> {
-        let bad = |error: &dyn std::fmt::Display| ListenError::Tls(error.to_string());
+impl ListenerCertificates {
+    fn create_acceptor(&self) -> Result<RenewableAcceptor, ListenError> {
+        let tls_error = |error: &dyn std::fmt::Display| ListenError::Tls(error.to_string());
         let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from(self.authority.der().to_vec())).map_err(|error| bad(&error))?;
+        roots.add(CertificateDer::from(self.authority.der().to_vec())).map_err(|error| tls_error(&error))?;
         let provider = Arc::new(ring::default_provider());
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
             .allow_unauthenticated()
             .build()
-            .map_err(|error| bad(&error))?;
-        let made = self.authority.for_listener(&self.names)?;
-        let chain = made.chain.into_iter().map(CertificateDer::from).collect();
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.key));
-        let time = Arc::new(HubTime(self.clock.clone()));
+            .map_err(|error| tls_error(&error))?;
+        let issued = self.authority.issue_listener_certificate(&self.names)?;
+        let chain = issued.chain.into_iter().map(CertificateDer::from).collect();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(issued.key));
+        let time = Arc::new(HubTimeProvider(self.clock.clone()));
         let config = ServerConfig::builder_with_details(provider, time)
             .with_safe_default_protocol_versions()
-            .map_err(|error| bad(&error))?
+            .map_err(|error| tls_error(&error))?
             .with_client_cert_verifier(verifier)
             .with_single_cert(chain, key)
-            .map_err(|error| bad(&error))?;
-        Ok(Acceptor { tls: TlsAcceptor::from(Arc::new(config)), renew_at: made.renew_at })
+            .map_err(|error| tls_error(&error))?;
+        Ok(RenewableAcceptor { tls: TlsAcceptor::from(Arc::new(config)), renew_at: issued.renew_at })
     }
 }
 
-/// Certificates are judged by the hub's clock, which also wrote them.
+/// Certificates are verified against the hub's clock, which also set their validity.
 #[derive(Debug)]
-struct HubTime(Clock);
+struct HubTimeProvider(Clock);
 
-impl TimeProvider for HubTime {
+impl TimeProvider for HubTimeProvider {
     fn current_time(&self) -> Option<UnixTime> {
         let millis = u64::try_from(self.0.now().millis()).ok()?;
         Some(UnixTime::since_unix_epoch(Duration::from_millis(millis)))
     }
 }
 
-async fn accept(
+async fn accept_connections(
     socket: TcpListener,
-    certificates: Certificates,
-    mut acceptor: Acceptor,
-    arrived: mpsc::Sender<Arrived>,
+    certificates: ListenerCertificates,
+    mut acceptor: RenewableAcceptor,
+    arrived: mpsc::Sender<AcceptedConnection>,
 ) {
-    let room = Arc::new(Semaphore::new(HANDSHAKES));
-    while let Ok(place) = room.clone().acquire_owned().await {
+    let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
+    while let Ok(permit) = handshakes.clone().acquire_owned().await {
         let (mut stream, address) = match socket.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "can't take an agent's connection");
-                tokio::time::sleep(AFTER_FAILURE).await;
+                tracing::warn!(%error, "can't accept an agent's connection; retrying in 1 s");
+                tokio::time::sleep(RETRY_DELAY).await;
                 continue;
             }
         };
-        crate::running::at_once(&mut stream);
+        crate::lifecycle::disable_nagle(&mut stream);
         if acceptor.renew_at <= certificates.clock.now() {
-            match certificates.acceptor() {
+            match certificates.create_acceptor() {
                 Ok(renewed) => acceptor = renewed,
-                Err(error) => tracing::error!(%error, "the agents' listener keeps its old certificate"),
+                Err(error) => {
+                    tracing::error!(%error, "can't renew the certificate of the agents' listener; the current one stays in use")
+                }
             }
         }
         let (tls, arrived) = (acceptor.tls.clone(), arrived.clone());
         tokio::spawn(async move {
-            match tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)).await {
+            match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
                 Ok(Ok(stream)) => {
-                    // A closed channel means that the server ends.
+                    // A closed channel means that the server is shutting down.
                     let _ = arrived.send((stream, address)).await;
                 }
-                Ok(Err(error)) => tracing::debug!(%address, %error, "a handshake failed"),
-                Err(_) => tracing::debug!(%address, "a handshake took too long"),
+                Ok(Err(error)) => tracing::debug!(%address, %error, "a TLS handshake failed"),
+                Err(_) => tracing::debug!(%address, "a TLS handshake timed out"),
             }
-            drop(place);
+            drop(permit);
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, as far as TLS tells.
+//! Peer address and client certificate of a connection.
 
 use std::net::SocketAddr;
 
@@ -11,19 +11,19 @@ use super::AgentListener;
 /// The other end of a connection.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// Where it dials from.
+    /// Its address.
     pub address: SocketAddr,
-    /// Its certificate in DER, if it showed one; our authority signed it and its key was proven.
+    /// Its client certificate in DER, if it presented one. TLS has verified the authority's signature and the key.
     pub certificate: Option<Bytes>,
 }
 
 impl Connected<IncomingStream<'_, AgentListener>> for Peer {
     fn connect_info(stream: IncomingStream<'_, AgentListener>) -> Self {
         let (_, tls) = stream.io().get_ref();
-        let shown = tls.peer_certificates().and_then(<[_]>::first);
+        let certificate = tls.peer_certificates().and_then(<[_]>::first);
         Self {
             address: *stream.remote_addr(),
-            certificate: shown.map(|certificate| Bytes::copy_from_slice(certificate)),
+            certificate: certificate.map(|der| Bytes::copy_from_slice(der)),
         }
     }
 }

@@ -1,78 +1,82 @@
-//! `POST /agent/v1/register`: the one address for those without a certificate.
+//! `POST /agent/v1/register_agent`: the only route without a client certificate.
 
 use axum::Json;
 use axum::extract::{ConnectInfo, State};
 use axum::http::header::RETRY_AFTER;
 use axum::http::{Extensions, StatusCode};
 use axum::response::{IntoResponse, Response};
-use hub::{JoinRequest, Joined};
-use wire::agent::{Issued, JoinTokenText, Register, Registered};
+use hub::{JoinRequest, RegistrationResult};
+use wire::agent::{IssuedCertificate, JoinTokenParts, RegisterRequest, RegisterResponse};
 
-use super::{Agents, Peer};
-use crate::attempts::Who;
+use super::{AgentApiState, Peer};
+use crate::attempts::AttemptKey;
 use crate::input::Body;
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 
-/// Its address.
+/// Path of the route.
 pub const PATH: &str = "/agent/v1/register";
-/// When an agent that waits for a person asks again, in seconds.
-const ASK_AGAIN: &str = "10";
+/// `Retry-After` of a pending registration, in seconds.
+const RETRY_AFTER_SECONDS: &str = "10";
 
-/// Answers 202 while a person has to accept it, 200 with a certificate then.
+/// Returns 202 while the registration is pending and 200 with a certificate once it is accepted.
 pub async fn handler(
-    State(agents): State<Agents>,
+    State(agents): State<AgentApiState>,
     extensions: Extensions,
-    Body(asked): Body<Register>,
+    Body(body): Body<RegisterRequest>,
 ) -> Response {
     let now = agents.site.hub().clock().now();
     let peer = extensions.get::<ConnectInfo<Peer>>();
-    let who = peer.map(|ConnectInfo(peer)| Who::Address(peer.address.ip()));
-    let blocked = who.as_ref().and_then(|who| agents.site.attempts().blocked(who, now));
+    let who = peer.map(|ConnectInfo(peer)| AttemptKey::Address(peer.address.ip()));
+    let blocked = who.as_ref().and_then(|who| agents.site.failed_attempts().blocked_for(who, now));
     if let Some(millis) = blocked {
-        let detail = "Too many join tokens from this address were not valid.";
-        let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "TooManyAttempts", detail);
+        let detail = "Too many attempts with an invalid join token from this address. Retry after the time in the Retry-After header.";
+        let refusal = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TooManyAttempts", detail);
         return ([(RETRY_AFTER, (millis / 1_000 + 1).to_string())], refusal).into_response();
     }
-    if let Err(later) = agents.gate.register() {
+    if let Err(later) = agents.rate_limits.check_registration() {
         return later.into_response();
     }
-    match register(&agents, asked).await {
-        Ok(Registered::Joined(issued)) => {
-            who.inspect(|who| agents.site.attempts().worked(who));
-            Json(Registered::Joined(issued)).into_response()
+    match register_agent(&agents, body).await {
+        Ok(RegisterResponse::Joined(issued)) => {
+            who.inspect(|who| agents.site.failed_attempts().reset(who));
+            Json(RegisterResponse::Joined(issued)).into_response()
         }
-        Ok(pending) => (StatusCode::ACCEPTED, [(RETRY_AFTER, ASK_AGAIN)], Json(pending)).into_response(),
+        Ok(pending) => {
+            (StatusCode::ACCEPTED, [(RETRY_AFTER, RETRY_AFTER_SECONDS)], Json(pending)).into_response()
+        }
         Err(refusal) => {
             if refusal.status() == StatusCode::UNAUTHORIZED {
-                who.inspect(|who| agents.site.attempts().failed(who, now));
+                who.inspect(|who| agents.site.failed_attempts().record_failure(who, now));
             }
             refusal.into_response()
         }
     }
 }
 
-async fn register(agents: &Agents, asked: Register) -> Result<Registered, Refusal> {
-    let token: JoinTokenText =
-        asked.token.parse().map_err(|_| hub::Error::Unauthenticated("The join token is not valid."))?;
+async fn register_agent(agents: &AgentApiState, body: RegisterRequest) -> Result<RegisterResponse, ApiError> {
+    let token: JoinTokenParts =
+        body.token.parse().map_err(|_| hub::Error::Unauthenticated("The join token is not valid."))?;
     let request = JoinRequest {
         token: token.id,
         secret: token.secret,
-        name: asked.name,
-        csr: asked.csr,
-        facts: asked.facts,
+        name: body.name,
+        csr: body.csr,
+        facts: body.facts,
     };
-    Ok(match agents.site.hub().agent_register(&agents.authority, request).await? {
-        Joined::Pending { fingerprint } => Registered::Pending { fingerprint },
-        Joined::Certificate(made) => Registered::Joined(issued(agents, made)),
+    Ok(match agents.site.hub().register_agent(&agents.authority, request).await? {
+        RegistrationResult::Pending { fingerprint } => RegisterResponse::Pending { fingerprint },
+        RegistrationResult::Certificate(certificate) => {
+            RegisterResponse::Joined(issued_certificate(agents, certificate))
+        }
     })
 }
 
-/// A certificate as it is handed out: with the authority that signed it.
-pub fn issued(agents: &Agents, made: hub::AgentCertificate) -> Issued {
-    Issued {
-        cluster: made.cluster,
-        certificate: made.certificate,
+/// The certificate with that of the authority that signed it.
+pub fn issued_certificate(agents: &AgentApiState, certificate: hub::AgentCertificate) -> IssuedCertificate {
+    IssuedCertificate {
+        cluster: certificate.cluster,
+        certificate: certificate.certificate,
         authority: agents.authority.certificate().to_owned(),
-        not_after: made.not_after,
+        not_after: certificate.not_after,
     }
 }

@@ -2,19 +2,20 @@
 
 use axum::Json;
 use axum::extract::State;
-use wire::agent::{Issued, Renew};
+use wire::agent::{IssuedCertificate, RenewRequest};
 
-use super::admit::Of;
-use super::{Agents, register};
+use super::authenticate::AgentConnection;
+use super::{AgentApiState, register};
 use crate::input::Body;
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 
-/// Gives out a new certificate.
+/// Issues a new certificate.
 pub async fn handler(
-    State(agents): State<Agents>,
-    Of(agent): Of,
-    Body(renew): Body<Renew>,
-) -> Result<Json<Issued>, Refusal> {
-    let made = agents.site.hub().agent_renew(&agents.authority, &agent, &renew.csr).await?;
-    Ok(Json(register::issued(&agents, made)))
+    State(agents): State<AgentApiState>,
+    AgentConnection(agent): AgentConnection,
+    Body(renew): Body<RenewRequest>,
+) -> Result<Json<IssuedCertificate>, ApiError> {
+    let certificate =
+        agents.site.hub().renew_agent_certificate(&agents.authority, &agent, &renew.csr).await?;
+    Ok(Json(register::issued_certificate(&agents, certificate)))
 }

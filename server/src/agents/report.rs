@@ -1,21 +1,21 @@
-//! `POST /agent/v1/reports`: what an agent says of its releases, and what it found out about its cluster.
+//! `POST /agent/v1/reports`: an agent's reports of its releases and the facts of its cluster.
 
 use axum::Json;
 use axum::extract::State;
 use domain::report::{ReportAck, ReportBatch};
 
-use super::Agents;
-use super::admit::Of;
+use super::AgentApiState;
+use super::authenticate::AgentConnection;
 use crate::input::Body;
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 
-/// Takes a batch; an older or replayed one is answered and dropped.
+/// Records a batch. A stale or replayed batch is acknowledged with 200 and `accepted: false`, and ignored.
 pub async fn handler(
-    State(agents): State<Agents>,
-    Of(agent): Of,
+    State(agents): State<AgentApiState>,
+    AgentConnection(agent): AgentConnection,
     Body(batch): Body<ReportBatch>,
-) -> Result<Json<ReportAck>, Refusal> {
+) -> Result<Json<ReportAck>, ApiError> {
     let ack = agents.site.hub().record_reports(agent.cluster, batch).await?;
-    agents.site.metrics().reported(ack.taken);
+    agents.site.metrics().count_report_batch(ack.accepted);
     Ok(Json(ack))
 }

@@ -1,4 +1,4 @@
-//! `PUT /agent/v1/schema/{digest}`: what the cluster's API server says of the structure of its kinds.
+//! `PUT /agent/v1/schema/{digest}`: the schema of the kinds that the cluster's API server serves.
 
 use axum::Json;
 use axum::body::Bytes;
@@ -6,26 +6,26 @@ use axum::extract::State;
 use domain::Digest;
 use serde::Deserialize;
 
-use super::Agents;
-use super::admit::Of;
-use crate::input::At;
-use crate::problem::Refusal;
+use super::AgentApiState;
+use super::authenticate::AgentConnection;
+use crate::input::Path;
+use crate::problem::ApiError;
 
-/// Which one.
+/// Path parameters, as text: an unparsable digest is answered with 404.
 #[derive(Debug, Deserialize)]
-pub struct Which {
+pub struct SchemaPath {
     digest: String,
 }
 
-/// Keeps it, if a report of this cluster has named it.
+/// Stores the schema, if a report of this cluster has named its digest.
 pub async fn handler(
-    State(agents): State<Agents>,
-    Of(agent): Of,
-    At(which): At<Which>,
+    State(agents): State<AgentApiState>,
+    AgentConnection(agent): AgentConnection,
+    Path(which): Path<SchemaPath>,
     body: Bytes,
-) -> Result<Json<serde_json::Value>, Refusal> {
+) -> Result<Json<serde_json::Value>, ApiError> {
     let missing = || hub::Error::not_found("schema", which.digest.chars().take(80).collect::<String>());
     let digest: Digest = which.digest.parse().map_err(|_| missing())?;
-    agents.site.hub().schema_given(agent.cluster, &digest, body.into()).await?;
+    agents.site.hub().store_schema(agent.cluster, &digest, body.into()).await?;
     Ok(Json(serde_json::json!({})))
 }

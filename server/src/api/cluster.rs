@@ -1,9 +1,9 @@
 //! Operations on clusters.
 
 pub mod accept;
-pub mod break_demo;
 pub mod delete;
 pub mod get;
+pub mod inject_fault;
 pub mod install;
 pub mod list;
 pub mod patch;

@@ -1,3 +1,3 @@
-//! Questions about the event log.
+//! Operations on the event log.
 
 pub mod list;

@@ -2,28 +2,28 @@
 
 use axum::Json;
 use axum::extract::State;
-use domain::fleet::Fleet;
+use domain::fleet::FleetOverview;
 use hub::Hub;
 use wire::Problem;
 
 use crate::input::{ListParams, Query};
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 
-/// The fleet at a glance: workload × cluster, what needs a person, what changed lately.
+/// Overview of the fleet: matrix of workloads and clusters, items that need attention, recent events.
 #[utoipa::path(
     get,
     path = "/api/v1/fleet",
     tag = "fleet",
-    operation_id = "fleet",
+    operation_id = "getFleet",
     params(ListParams),
     responses(
-        (status = 200, body = Fleet),
+        (status = 200, body = FleetOverview),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
 pub async fn handler(
     State(hub): State<Hub>,
     Query(params): Query<ListParams>,
-) -> Result<Json<Fleet>, Refusal> {
-    Ok(Json(hub.fleet(&params.checked()?).await?))
+) -> Result<Json<FleetOverview>, ApiError> {
+    Ok(Json(hub.get_fleet(&params.into_list_query()?).await?))
 }

@@ -8,9 +8,9 @@ pub mod get;
 pub mod list;
 pub mod put;
 
-/// A cluster group.
+/// Path parameters of a cluster group.
 #[derive(Debug, Deserialize)]
-pub struct OfGroup {
+pub struct GroupPath {
     /// Its name.
     group: String,
 }

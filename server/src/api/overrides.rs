@@ -6,21 +6,21 @@ use utoipa::IntoParams;
 pub mod delete;
 pub mod put;
 
-/// An override of a workload.
+/// Path parameters of an override.
 #[derive(Debug, Deserialize)]
-pub struct OfOverride {
+pub struct OverridePath {
     /// The workload.
     workload: String,
     /// The override.
     name: String,
 }
 
-/// When it takes effect.
+/// Whether the change waits for the next publish.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct When {
-    /// `true`: also in what is published, at once; only clusters whose manifests change are touched.
+pub struct OverrideQuery {
+    /// `true`: change the published revision too, without a publish; only clusters whose manifests differ are updated.
     #[param(required = false)]
     pub now: bool,
 }

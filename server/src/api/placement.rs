@@ -1,4 +1,4 @@
-//! Questions about placement.
+//! Operations on placements.
 
 pub mod decision;
 pub mod preview;

@@ -1,29 +1,29 @@
 //! Operations on plans.
 
+pub mod create;
 pub mod get;
-pub mod make;
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-/// The longest wait for answers, in seconds.
-const LONGEST: u64 = 30;
+/// The longest wait for dry-run results, in seconds.
+const MAX_WAIT_SECONDS: u64 = 30;
 
-/// How long to wait for the clusters' answers.
+/// How long to wait for the clusters' dry-run results.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct Wait {
-    /// At most so many seconds, up to 30; 0 answers at once with what there is.
+pub struct WaitQuery {
+    /// Seconds to wait, at most 30; 0 returns immediately with the results received so far.
     #[param(required = false)]
     wait: u64,
 }
 
-impl Wait {
-    /// As a duration, within the limit.
+impl WaitQuery {
+    /// The wait, limited to 30 s.
     pub fn duration(&self) -> Duration {
-        Duration::from_secs(self.wait.min(LONGEST))
+        Duration::from_secs(self.wait.min(MAX_WAIT_SECONDS))
     }
 }

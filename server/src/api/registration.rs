@@ -1,3 +1,3 @@
-//! Operations on agents that ask to join.
+//! Operations on registrations of agents.
 
 pub mod list;

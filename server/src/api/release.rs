@@ -3,24 +3,24 @@
 use axum::http::StatusCode;
 use axum::routing::{MethodRouter, put};
 
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 use crate::site::Site;
 
 pub mod get;
 pub mod list;
 
-/// Where one release is.
-pub const ONE: &str = "/api/v1/projects/{project}/workloads/{workload}/releases/{cluster}";
+/// Path of one release.
+pub const RELEASE_PATH: &str = "/api/v1/projects/{project}/workloads/{workload}/releases/{cluster}";
 
-/// Releases are made, changed and removed by the system alone; whoever tries is told how to get what they want (S4-2).
-pub fn system_owned() -> MethodRouter<Site> {
-    put(refuse).patch(refuse).delete(refuse)
+/// Rejects every write to a release with a hint: only the system creates, changes and removes releases (S4-2).
+pub fn reject_writes() -> MethodRouter<Site> {
+    put(reject_write).patch(reject_write).delete(reject_write)
 }
 
-async fn refuse() -> Refusal {
-    Refusal::new(
+async fn reject_write() -> ApiError {
+    ApiError::new(
         StatusCode::FORBIDDEN,
         "SystemOwned",
-        "A release follows from its workload: nobody edits it. Change the workload or its placement and publish, or unpublish it.",
+        "A release is derived from its workload and can't be edited. Change the workload or its placement and publish, or unpublish it.",
     )
 }

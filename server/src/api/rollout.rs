@@ -1,4 +1,4 @@
 //! Operations on rollouts.
 
+pub mod control;
 pub mod get;
-pub mod steer;

@@ -1,4 +1,4 @@
-//! `GET /watch`: server-sent events, signals only. Who is told looks again (DESIGN 3.11).
+//! `GET /watch`: server-sent events that carry signals, not data: the client queries again what changed.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,51 +12,51 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use utoipa::IntoParams;
-use wire::{Change, Problem};
+use wire::{ChangeNotice, Problem};
 
 use crate::input::{Caller, Query};
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 use crate::site::Site;
 
-/// Between two batches passes at least this time while there is no end of news.
-const BETWEEN_BATCHES: Duration = Duration::from_millis(250);
-/// So many batches after a quiet moment are told at once: who publishes one workload sees every step as it is taken.
-const AT_ONCE: u32 = 8;
-/// Something is said at least this often, so that proxies and clients know that the stream lives.
-const PING: Duration = Duration::from_secs(15);
-/// A stream ends after this time; the client connects again and is let in anew.
-const LONGEST: Duration = Duration::from_secs(3600);
-/// More changes than this at once are a `resync`.
-const MOST: u32 = 500;
-/// The wait before the database is asked again after it failed.
-const AFTER_FAILURE: Duration = Duration::from_secs(2);
-/// What a browser should wait before it connects again.
-const RETRY: Duration = Duration::from_secs(2);
+/// The shortest time between two batches during a burst of events.
+const MIN_BATCH_INTERVAL: Duration = Duration::from_millis(250);
+/// Batches sent without delay at the start of a burst, so that every stage of a single publish is visible.
+const BURST_BATCHES: u32 = 8;
+/// Interval of keep-alive comments, for proxies and clients that close idle connections.
+const PING_INTERVAL: Duration = Duration::from_secs(15);
+/// A stream ends after this time; the client reconnects and is authenticated again.
+const MAX_STREAM_DURATION: Duration = Duration::from_secs(3600);
+/// More pending events than this are sent as `send_resync`.
+const MAX_EVENTS: u32 = 500;
+/// Pause after a database error.
+const RETRY_DELAY: Duration = Duration::from_secs(2);
+/// Reconnect delay that the stream sends to browsers.
+const CLIENT_RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// Where to begin.
+/// Query parameters.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", default)]
 #[into_params(parameter_in = Query)]
-pub struct Params {
-    /// Resume after this position, for who can't send `Last-Event-ID`, which counts more.
+pub struct WatchQuery {
+    /// Resume after this position, for clients that can't send `Last-Event-ID`. The header takes precedence.
     #[serde(alias = "since")]
     pub after: Option<i64>,
 }
 
-/// Follows what changes, as server-sent events.
+/// Streams changes as server-sent events.
 ///
-/// `id` is the position in the event log; a client that comes back with `Last-Event-ID` misses nothing. `change` carries
-/// a `Change`; after its first eight batches a burst comes as at most four batches a second, of changes about the same
-/// things only the last. `resync`
-/// means: too much was missed, look at everything again. The stream ends after an hour.
+/// `id` is the position in the event log; a client that reconnects with `Last-Event-ID` misses no change. `change`
+/// carries a `ChangeNotice`. After its first eight batches a burst is sent as at most four batches a second, with only
+/// the last change per object. `send_resync` means that too many changes were missed: query everything again. The stream
+/// ends after an hour.
 #[utoipa::path(
     get,
     path = "/api/v1/watch",
     tag = "events",
-    operation_id = "watch",
+    operation_id = "watchChanges",
     params(
         ("Last-Event-ID" = Option<i64>, Header, description = "Resume after this position"),
-        Params
+        WatchQuery
     ),
     responses(
         (status = 200, content_type = "text/event-stream", body = String, description = "`change` and `resync` events"),
@@ -66,124 +66,124 @@ pub struct Params {
 pub async fn handler(
     State(site): State<Site>,
     Caller(_actor): Caller,
-    Query(params): Query<Params>,
+    Query(params): Query<WatchQuery>,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     let header = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let (sender, receiver) = channel(64);
-    let follower = Follower { seq: 0, sender, site };
+    let follower = EventStreamer { seq: 0, sender, site };
     tokio::spawn(follower.run(header.or(params.after)));
-    let keep_alive = KeepAlive::new().interval(PING).text("ping");
+    let keep_alive = KeepAlive::new().interval(PING_INTERVAL).text("ping");
     Ok((
         [("x-accel-buffering", "no"), ("cache-control", "no-store")],
-        Sse::new(events(receiver)).keep_alive(keep_alive),
+        Sse::new(event_stream(receiver)).keep_alive(keep_alive),
     )
         .into_response())
 }
 
-fn events(receiver: Receiver<Event>) -> impl futures::Stream<Item = Result<Event, Infallible>> {
+fn event_stream(receiver: Receiver<Event>) -> impl futures::Stream<Item = Result<Event, Infallible>> {
     futures::StreamExt::map(ReceiverStream::new(receiver), Ok)
 }
 
-/// How long news may be held back.
+/// Delays batches during a burst.
 #[derive(Default)]
-struct Pace {
-    /// Batches told at once since the last quiet moment.
-    at_once: u32,
+struct BatchPacer {
+    /// Batches sent without delay since the last pause.
+    burst_batches: u32,
 }
 
-impl Pace {
-    /// The pause between the last batch and the next one, for news that came so long after the last.
-    fn pause(&mut self, after: Duration) -> Duration {
-        if after >= BETWEEN_BATCHES {
-            self.at_once = 0;
+impl BatchPacer {
+    /// The delay before the next batch, if its first event came `after` the last batch.
+    fn next_delay(&mut self, after: Duration) -> Duration {
+        if after >= MIN_BATCH_INTERVAL {
+            self.burst_batches = 0;
         }
-        self.at_once = self.at_once.saturating_add(1);
-        if self.at_once > AT_ONCE { BETWEEN_BATCHES } else { Duration::ZERO }
+        self.burst_batches = self.burst_batches.saturating_add(1);
+        if self.burst_batches > BURST_BATCHES { MIN_BATCH_INTERVAL } else { Duration::ZERO }
     }
 }
 
-/// The client is gone.
-struct Gone;
+/// The client has disconnected.
+struct ClientDisconnected;
 
-/// Tells one client.
-struct Follower {
+/// Sends changes to one client.
+struct EventStreamer {
     seq: i64,
     sender: Sender<Event>,
     site: Site,
 }
 
-impl Follower {
+impl EventStreamer {
     async fn run(mut self, after: Option<i64>) {
-        let _counted = self.site.metrics().stream();
+        let _counted = self.site.metrics().track_stream();
         let stop = self.site.stop().clone();
         tokio::select! {
             () = stop.cancelled() => {}
-            () = tokio::time::sleep(LONGEST) => {}
-            _ = self.follow(after) => {}
+            () = tokio::time::sleep(MAX_STREAM_DURATION) => {}
+            _ = self.stream_changes(after) => {}
         }
     }
 
-    async fn follow(&mut self, after: Option<i64>) -> Result<(), Gone> {
-        let mut notices = self.site.hub().notices();
+    async fn stream_changes(&mut self, after: Option<i64>) -> Result<(), ClientDisconnected> {
+        let mut notices = self.site.hub().subscribe_events();
         let last = *notices.borrow_and_update();
         self.seq = after.unwrap_or(last);
-        // Without data it is not dispatched, but it tells the client where it is and how long to wait.
-        self.send(Event::default().id(self.seq.to_string()).retry(RETRY)).await?;
+        // An event without data is not dispatched, but sets the client's position and reconnect delay.
+        self.send_event(Event::default().id(self.seq.to_string()).retry(CLIENT_RETRY_DELAY)).await?;
         if self.seq > last {
-            // The client has seen more than there is: it knew another database.
-            self.resync(last).await?;
+            // The client's position is ahead of the event log: it belongs to another database.
+            self.send_resync(last).await?;
         }
         let mut resumed = after.is_some() && self.seq < last;
-        let mut pace = Pace::default();
+        let mut pace = BatchPacer::default();
         loop {
-            let told_at = Instant::now();
+            let sent_at = Instant::now();
             let last = *notices.borrow_and_update();
             if resumed || last > self.seq {
-                self.tell(resumed, last).await?;
+                self.send_changes(resumed, last).await?;
                 resumed = false;
             }
             tokio::select! {
-                () = self.sender.closed() => return Err(Gone),
-                changed = notices.changed() => changed.map_err(|_| Gone)?,
+                () = self.sender.closed() => return Err(ClientDisconnected),
+                changed = notices.changed() => changed.map_err(|_| ClientDisconnected)?,
             }
-            tokio::time::sleep_until(told_at + pace.pause(told_at.elapsed())).await;
+            tokio::time::sleep_until(sent_at + pace.next_delay(sent_at.elapsed())).await;
         }
     }
 
-    /// Tells what came after the last position.
-    async fn tell(&mut self, resumed: bool, last: i64) -> Result<(), Gone> {
+    /// Sends the changes after the last position.
+    async fn send_changes(&mut self, resumed: bool, last: i64) -> Result<(), ClientDisconnected> {
         let events = loop {
-            match self.site.hub().events_after(self.seq, MOST).await {
+            match self.site.hub().list_events_after(self.seq, MAX_EVENTS).await {
                 Ok(events) => break events,
                 Err(error) => {
-                    tracing::warn!(error = %crate::problem::chain(&error), "a stream waits for the database");
-                    tokio::time::sleep(AFTER_FAILURE).await;
+                    tracing::warn!(error = %crate::problem::error_chain(&error), "can't read events for a stream; retrying in 2 s");
+                    tokio::time::sleep(RETRY_DELAY).await;
                 }
             }
         };
         let first = events.first().map(|event| event.seq);
-        // What lay between has been forgotten: nobody can say any more what it was.
+        // The events between have been deleted by retention.
         let forgotten = resumed && first.is_none_or(|first| first > self.seq + 1);
-        let too_many = u32::try_from(events.len()).is_ok_and(|n| n >= MOST);
+        let too_many = u32::try_from(events.len()).is_ok_and(|n| n >= MAX_EVENTS);
         if forgotten || too_many {
-            return self.resync(last.max(events.last().map_or(0, |event| event.seq))).await;
+            return self.send_resync(last.max(events.last().map_or(0, |event| event.seq))).await;
         }
-        for change in Change::of_many(&events) {
+        for change in ChangeNotice::from_events(&events) {
             self.seq = change.seq;
             let data = serde_json::to_string(&change).unwrap_or_default();
-            self.send(Event::default().id(change.seq.to_string()).event("change").data(data)).await?;
+            self.send_event(Event::default().id(change.seq.to_string()).event("change").data(data)).await?;
         }
         Ok(())
     }
 
-    async fn resync(&mut self, seq: i64) -> Result<(), Gone> {
+    async fn send_resync(&mut self, seq: i64) -> Result<(), ClientDisconnected> {
         self.seq = seq;
-        self.send(Event::default().id(seq.to_string()).event("resync").data("{}")).await
+        self.send_event(Event::default().id(seq.to_string()).event("resync").data("{}")).await
     }
 
-    async fn send(&self, event: Event) -> Result<(), Gone> {
-        self.sender.send(event).await.map_err(|_| Gone)
+    async fn send_event(&self, event: Event) -> Result<(), ClientDisconnected> {
+        self.sender.send(event).await.map_err(|_| ClientDisconnected)
     }
 }
 
@@ -192,13 +192,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_batches_are_told_at_once_and_an_endless_burst_four_times_a_second() {
-        let mut pace = Pace::default();
+    fn the_first_batches_are_sent_without_delay_and_a_long_burst_four_times_a_second() {
+        let mut pace = BatchPacer::default();
         let soon = Duration::from_millis(3);
-        let pauses: Vec<Duration> = (0..10).map(|_| pace.pause(soon)).collect();
+        let pauses: Vec<Duration> = (0..10).map(|_| pace.next_delay(soon)).collect();
         assert_eq!(pauses[..8], [Duration::ZERO; 8]);
-        assert_eq!(pauses[8..], [BETWEEN_BATCHES; 2]);
-        assert_eq!(pace.pause(BETWEEN_BATCHES), Duration::ZERO, "a quiet moment ends the burst");
-        assert_eq!(pace.pause(soon), Duration::ZERO);
+        assert_eq!(pauses[8..], [MIN_BATCH_INTERVAL; 2]);
+        assert_eq!(pace.next_delay(MIN_BATCH_INTERVAL), Duration::ZERO, "a pause ends the burst");
+        assert_eq!(pace.next_delay(soon), Duration::ZERO);
     }
 }

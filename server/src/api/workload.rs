@@ -3,12 +3,12 @@
 pub mod create;
 pub mod delete;
 pub mod get;
-pub mod keep;
 pub mod list;
 pub mod patch;
 pub mod publish;
 pub mod put;
 pub mod restore;
+pub mod retain;
 pub mod revision;
 pub mod revisions;
 pub mod status;

@@ -1,4 +1,4 @@
-//! The demo's clusters: five in two regions, three environments' worth of labels, one that is not to be relied on.
+//! The demo's clusters: five in two regions with labels for region, environment and tier, one with periodic outages.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use domain::cluster::ClusterKind;
 use domain::labels::Labels;
 use hub::NewCluster;
-use kubesim::{Cluster, Options};
+use kubesim::{SimCluster, SimOptions};
 
 /// One cluster of the demo.
 #[derive(Debug, Clone, Copy)]
-pub struct Member {
+pub struct DemoCluster {
     /// Its name.
     pub name: &'static str,
     region: &'static str,
@@ -18,95 +18,95 @@ pub struct Member {
     tier: &'static str,
     version: &'static str,
     nodes: u32,
-    /// Whether it goes offline now and then.
-    pub flaky: bool,
+    /// Whether it has periodic outages.
+    pub has_outages: bool,
 }
 
-const FLEET: [Member; 5] = [
-    Member {
+const FLEET: [DemoCluster; 5] = [
+    DemoCluster {
         name: "eu-west-1",
         region: "eu-west",
         env: "prod",
         tier: "gold",
         version: "v1.33.4",
         nodes: 6,
-        flaky: false,
+        has_outages: false,
     },
-    Member {
+    DemoCluster {
         name: "eu-west-2",
         region: "eu-west",
         env: "prod",
         tier: "silver",
         version: "v1.33.4",
         nodes: 4,
-        flaky: false,
+        has_outages: false,
     },
-    Member {
+    DemoCluster {
         name: "eu-west-3",
         region: "eu-west",
         env: "staging",
         tier: "silver",
         version: "v1.33.1",
         nodes: 3,
-        flaky: false,
+        has_outages: false,
     },
-    Member {
+    DemoCluster {
         name: "us-east-1",
         region: "us-east",
         env: "prod",
         tier: "gold",
         version: "v1.32.8",
         nodes: 6,
-        flaky: false,
+        has_outages: false,
     },
-    Member {
+    DemoCluster {
         name: "us-east-2",
         region: "us-east",
         env: "prod",
         tier: "silver",
         version: "v1.32.8",
         nodes: 3,
-        flaky: true,
+        has_outages: true,
     },
 ];
 
-impl Member {
+impl DemoCluster {
     /// Its labels.
     pub fn labels(&self) -> Labels {
         let pairs = [("region", self.region), ("env", self.env), ("tier", self.tier)];
         pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 
-    /// What it takes to register it.
+    /// The registration request.
     pub fn new_cluster(&self) -> NewCluster {
         NewCluster::new(self.name, ClusterKind::Simulated)
     }
 
-    fn options(&self) -> Options {
-        Options {
+    fn simulation_options(&self) -> SimOptions {
+        SimOptions {
             name: self.name.to_owned(),
             version: self.version.to_owned(),
             nodes: self.nodes,
             node_labels: vec![("topology.kubernetes.io/region".to_owned(), self.region.to_owned())],
-            // Slow enough to be seen.
+            // Long enough to be visible in the console.
             pod_start: Duration::from_millis(1_500),
-            ..Options::default()
+            ..SimOptions::default()
         }
     }
 }
 
-/// Starts all clusters, as they were if their folder knows them.
+/// Starts all clusters, from their snapshots if the folder has them.
 ///
 /// # Errors
-/// The folder can't be made.
-pub fn start(folder: &Path) -> anyhow::Result<Vec<(Member, Cluster)>> {
+/// The folder can't be created.
+pub fn start_clusters(folder: &Path) -> anyhow::Result<Vec<(DemoCluster, SimCluster)>> {
     std::fs::create_dir_all(folder)?;
-    Ok(FLEET.iter().map(|member| (*member, start_one(folder, member))).collect())
+    Ok(FLEET.iter().map(|member| (*member, start_cluster(folder, member))).collect())
 }
 
-fn start_one(folder: &Path, member: &Member) -> Cluster {
-    match super::keep::kept(folder, member.name) {
-        Some(snapshot) => Cluster::restore(member.options(), &snapshot),
-        None => Cluster::new(member.options()),
+fn start_cluster(folder: &Path, member: &DemoCluster) -> SimCluster {
+    match super::snapshots::load_snapshot(folder, member.name) {
+        Some(snapshot) => SimCluster::restore(member.simulation_options(), &snapshot),
+        None => SimCluster::new(member.simulation_options()),
     }
 }

@@ -1,46 +1,48 @@
-//! Certificates: renewed in time, revoked at once.
+//! Renewal and revocation of agents' certificates.
 
 use std::time::Duration;
 
 use domain::event::EventKind;
-use domain::release::State;
+use domain::release::ReleaseState;
 
-use crate::house::{House, certificate, until};
+use crate::test_server::{TestServer, join_for_certificate, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_is_renewed_before_it_ends_and_nothing_is_cut_off() {
-    let house = House::with_agent_life(6_000).await;
-    let member = house.joined("eu-1").await;
-    let first = member.keeper.get("identity").await.unwrap();
-    house.until_event(EventKind::ClusterRenewed).await;
-    until("it is kept", async || member.keeper.get("identity").await.unwrap() != first).await;
+async fn a_certificate_is_renewed_before_it_expires_without_interruption() {
+    let server = TestServer::start_with_agent_lifetime(6_000).await;
+    let member = server.join_cluster("eu-1").await;
+    let first = member.cache.get("identity").await.unwrap();
+    server.wait_for_event(EventKind::ClusterRenewed).await;
+    wait_until("the new identity is cached", async || member.cache.get("identity").await.unwrap() != first)
+        .await;
     let renewals = async || {
-        let events = house.hub.events_after(0, 500).await.unwrap();
+        let events = server.hub.list_events_after(0, 500).await.unwrap();
         events.iter().filter(|event| event.kind == EventKind::ClusterRenewed).count()
     };
-    // Twice: by now the first certificate is over.
-    until("renewed again", async || renewals().await >= 2).await;
-    house.publish("web", "1", &["eu-1"]).await;
-    house.until_state("web", "eu-1", State::Healthy).await;
+    // Twice: by then the first certificate has expired.
+    wait_until("renewed again", async || renewals().await >= 2).await;
+    server.publish("web", "1", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
     member.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_certificate_is_refused_and_its_live_stream_is_cut() {
-    let house = House::open().await;
-    let identity = certificate(&house, "eu-1", &house.open_token().await).await.unwrap();
+async fn a_revoked_certificate_is_rejected_and_its_stream_is_closed() {
+    let server = TestServer::open().await;
+    let identity =
+        join_for_certificate(&server, "eu-1", &server.create_auto_accept_token().await).await.unwrap();
     let client = identity.client().unwrap();
-    let mut stream = client.stream().await.unwrap();
+    let mut stream = client.open_stream().await.unwrap();
     assert!(stream.next().await.is_some());
     let waiting = client.clone();
-    let version = client.wants(-1, false).await.unwrap().unwrap().version;
-    let question = tokio::spawn(async move { waiting.wants(version, true).await });
-    house.hub.cluster_revoke(&house.actor, "eu-1").await.unwrap();
+    let version = client.fetch_desired_state(-1, false).await.unwrap().unwrap().version;
+    let long_poll = tokio::spawn(async move { waiting.fetch_desired_state(version, true).await });
+    server.hub.revoke_cluster(&server.actor, "eu-1").await.unwrap();
     let cut = async { while stream.next().await.is_some() {} };
     tokio::time::timeout(Duration::from_secs(20), cut).await.expect("the stream ends");
-    let answer = tokio::time::timeout(Duration::from_secs(20), question).await.expect("the question ends");
+    let answer = tokio::time::timeout(Duration::from_secs(20), long_poll).await.expect("the long poll ends");
     assert!(answer.unwrap().unwrap_err().error.is_unauthenticated());
-    assert!(client.heartbeat().await.unwrap_err().error.is_unauthenticated());
-    assert!(client.begin(&Default::default()).await.unwrap_err().error.is_unauthenticated());
-    house.until_condition("eu-1", "Revoked").await;
+    assert!(client.send_heartbeat().await.unwrap_err().error.is_unauthenticated());
+    assert!(client.start_session(&Default::default()).await.unwrap_err().error.is_unauthenticated());
+    server.wait_for_condition("eu-1", "Revoked").await;
 }

@@ -1,117 +1,122 @@
-//! From a token to a healthy workload, and who is not let in.
+//! Joining: from a token to a healthy workload, and rejected registrations.
 
 use domain::event::EventKind;
 use domain::join::{NewJoinToken, RegistrationState};
-use domain::release::State;
+use domain::release::ReleaseState;
 
-use crate::house::{House, Member, certificate, until};
+use crate::test_server::{MemberCluster, TestServer, join_for_certificate, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s0_16_a_cluster_waits_is_accepted_joins_and_gets_its_workload() {
-    let house = House::open().await;
-    let token = house.token(NewJoinToken::default()).await;
-    let member = Member::new("eu-1");
-    member.start(Some(house.invitation("eu-1", &token)));
-    house.until_event(EventKind::ClusterPending).await;
-    let waiting = house.hub.registration_list().await.unwrap();
-    assert_eq!((&*waiting[0].name, waiting[0].state), ("eu-1", RegistrationState::Pending));
-    assert!(house.hub.cluster_view("eu-1").await.is_err(), "nothing is placed on what nobody accepted");
-    let key = waiting[0].fingerprint.clone();
-    assert!(house.hub.cluster_accept(&house.actor, "eu-1", Some("00")).await.is_err(), "another key");
-    house.hub.cluster_accept(&house.actor, "eu-1", Some(&key)).await.unwrap();
-    house.until_condition("eu-1", "AgentCame").await;
-    house.publish("web", "1", &["eu-1"]).await;
-    house.until_state("web", "eu-1", State::Healthy).await;
-    assert_eq!(member.value("web").as_deref(), Some("1"));
+async fn s0_16_a_pending_cluster_is_accepted_joins_and_receives_its_workload() {
+    let server = TestServer::open().await;
+    let token = server.create_join_token(NewJoinToken::default()).await;
+    let member = MemberCluster::new("eu-1");
+    member.start(Some(server.join_config("eu-1", &token)));
+    server.wait_for_event(EventKind::ClusterPending).await;
+    let registrations = server.hub.list_registrations().await.unwrap();
+    assert_eq!((&*registrations[0].name, registrations[0].state), ("eu-1", RegistrationState::Pending));
+    assert!(
+        server.hub.get_cluster("eu-1").await.is_err(),
+        "a pending cluster does not exist for the placement"
+    );
+    let key = registrations[0].fingerprint.clone();
+    assert!(server.hub.accept_cluster(&server.actor, "eu-1", Some("00")).await.is_err(), "another key");
+    server.hub.accept_cluster(&server.actor, "eu-1", Some(&key)).await.unwrap();
+    server.wait_for_condition("eu-1", "AgentCame").await;
+    server.publish("web", "1", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    assert_eq!(member.config_value("web").as_deref(), Some("1"));
     member.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_needs_no_word_lets_in_and_gives_its_labels() {
-    let house = House::open().await;
+async fn an_auto_accept_token_joins_a_cluster_with_its_labels() {
+    let server = TestServer::open().await;
     let new = NewJoinToken {
         auto_accept: true,
         labels: [("env".to_owned(), "prod".to_owned())].into(),
         ..NewJoinToken::default()
     };
-    let token = house.token(new).await;
-    certificate(&house, "eu-1", &token).await.unwrap();
-    let cluster = house.hub.cluster_view("eu-1").await.unwrap().cluster;
+    let token = server.create_join_token(new).await;
+    join_for_certificate(&server, "eu-1", &token).await.unwrap();
+    let cluster = server.hub.get_cluster("eu-1").await.unwrap().cluster;
     assert_eq!(cluster.labels["env"], "prod");
-    let again = certificate(&house, "eu-2", &token).await.unwrap_err();
+    let again = join_for_certificate(&server, "eu-2", &token).await.unwrap_err();
     assert!(again.contains("used up"), "{again}");
-    assert!(house.hub.cluster_view("eu-2").await.is_err());
+    assert!(server.hub.get_cluster("eu-2").await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_over_revoked_wrong_or_for_another_name_lets_nobody_in() {
-    let house = House::open().await;
+async fn an_expired_revoked_wrong_or_otherwise_bound_token_is_rejected() {
+    let server = TestServer::open().await;
     let auto = || NewJoinToken { auto_accept: true, ..NewJoinToken::default() };
-    let revoked = house.token(auto()).await;
-    house.hub.join_token_revoke(&house.actor, revoked.id).await.unwrap();
-    let bound = house.token(NewJoinToken { cluster_name: Some("eu-1".to_owned()), ..auto() }).await;
-    let mut guessed = house.token(auto()).await;
+    let revoked = server.create_join_token(auto()).await;
+    server.hub.revoke_join_token(&server.actor, revoked.id).await.unwrap();
+    let bound =
+        server.create_join_token(NewJoinToken { cluster_name: Some("eu-1".to_owned()), ..auto() }).await;
+    let mut guessed = server.create_join_token(auto()).await;
     guessed.secret = "00".repeat(32);
     for (name, token) in [("eu-1", &revoked), ("eu-10", &bound), ("eu", &bound), ("eu-1", &guessed)] {
-        let refused = certificate(&house, name, token).await.unwrap_err();
+        let refused = join_for_certificate(&server, name, token).await.unwrap_err();
         assert!(refused.contains("token"), "{name}: {refused}");
     }
-    assert_eq!(house.hub.registration_list().await.unwrap(), []);
-    certificate(&house, "eu-1", &bound).await.unwrap();
+    assert_eq!(server.hub.list_registrations().await.unwrap(), []);
+    join_for_certificate(&server, "eu-1", &bound).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hub_that_shows_another_authority_is_not_told_the_token() {
-    let (house, other) = (House::open().await, House::open().await);
-    let token = house.open_token().await;
+async fn the_token_is_not_sent_to_a_hub_with_another_authority() {
+    let (server, other) = (TestServer::open().await, TestServer::open().await);
+    let token = server.create_auto_accept_token().await;
     let folder = tempfile::tempdir().unwrap();
-    let keeper = agent::keep::Keeper::new(agent::keep::Folder::open(folder.path()).unwrap());
-    let mut invitation = house.invitation("eu-1", &token);
-    invitation.hub = other.access.url.clone();
-    let member = Member::new("eu-1");
+    let keeper = agent::cache::SharedCache::new(agent::cache::DiskCache::open(folder.path()).unwrap());
+    let mut join_config = server.join_config("eu-1", &token);
+    join_config.hub = other.agent_endpoint.url.clone();
+    let member = MemberCluster::new("eu-1");
     let mut options = member.options();
-    options.keep = Some(keeper.clone());
-    let asked = agent::join(&keeper, Some(&invitation), &options);
-    let never = tokio::time::timeout(std::time::Duration::from_secs(1), asked).await;
-    assert!(never.is_err(), "it asks again, and never gets in");
-    assert_eq!(other.hub.registration_list().await.unwrap(), []);
+    options.cache = Some(keeper.clone());
+    let joining = agent::join(&keeper, Some(&join_config), &options);
+    let never = tokio::time::timeout(std::time::Duration::from_secs(1), joining).await;
+    assert!(never.is_err(), "it retries and never joins");
+    assert_eq!(other.hub.list_registrations().await.unwrap(), []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_was_refused_stays_out_and_a_cluster_that_is_there_is_not_taken_over_by_any_token() {
-    let house = House::open().await;
-    let token = house.token(NewJoinToken { max_uses: 9, ..NewJoinToken::default() }).await;
-    let member = Member::new("eu-1");
-    member.start(Some(house.invitation("eu-1", &token)));
-    house.until_event(EventKind::ClusterPending).await;
-    house.hub.cluster_reject(&house.actor, "eu-1").await.unwrap();
-    let waiting = house.hub.registration_list().await.unwrap();
-    assert_eq!(waiting[0].state, RegistrationState::Rejected);
-    assert!(house.hub.cluster_accept(&house.actor, "eu-1", None).await.is_err());
+async fn a_rejected_agent_stays_rejected_and_no_token_takes_over_an_existing_cluster() {
+    let server = TestServer::open().await;
+    let token = server.create_join_token(NewJoinToken { max_uses: 9, ..NewJoinToken::default() }).await;
+    let member = MemberCluster::new("eu-1");
+    member.start(Some(server.join_config("eu-1", &token)));
+    server.wait_for_event(EventKind::ClusterPending).await;
+    server.hub.reject_cluster(&server.actor, "eu-1").await.unwrap();
+    let registrations = server.hub.list_registrations().await.unwrap();
+    assert_eq!(registrations[0].state, RegistrationState::Rejected);
+    assert!(server.hub.accept_cluster(&server.actor, "eu-1", None).await.is_err());
     member.stop().await;
 
-    let open = house.open_token().await;
-    certificate(&house, "eu-2", &open).await.unwrap();
-    let second = tokio::time::timeout(std::time::Duration::from_secs(1), certificate(&house, "eu-2", &open));
-    assert!(second.await.is_err(), "the name is taken: a person has to say so");
-    until("it waits", async || {
-        let waiting = house.hub.registration_list().await.unwrap();
-        waiting.iter().any(|one| one.name == "eu-2" && one.state == RegistrationState::Pending)
+    let open = server.create_auto_accept_token().await;
+    join_for_certificate(&server, "eu-2", &open).await.unwrap();
+    let second =
+        tokio::time::timeout(std::time::Duration::from_secs(1), join_for_certificate(&server, "eu-2", &open));
+    assert!(second.await.is_err(), "the name exists: a person has to accept it");
+    wait_until("the registration is pending", async || {
+        let registrations = server.hub.list_registrations().await.unwrap();
+        registrations.iter().any(|one| one.name == "eu-2" && one.state == RegistrationState::Pending)
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_that_holds_something_is_forgotten_only_with_force() {
-    let house = House::open().await;
-    let member = house.joined("eu-1").await;
-    house.publish("web", "1", &["eu-1"]).await;
-    house.until_state("web", "eu-1", State::Healthy).await;
-    let refused = house.hub.cluster_delete(&house.actor, "eu-1", false).await.unwrap_err();
-    assert!(refused.to_string().contains("still holds 1 workload"), "{refused}");
-    house.hub.cluster_delete(&house.actor, "eu-1", true).await.unwrap();
-    assert!(house.hub.cluster_view("eu-1").await.is_err());
-    house.until_event(EventKind::ClusterDeleted).await;
-    assert_eq!(member.value("web").as_deref(), Some("1"), "what runs there is left alone");
+async fn a_cluster_with_releases_is_deleted_only_with_force() {
+    let server = TestServer::open().await;
+    let member = server.join_cluster("eu-1").await;
+    server.publish("web", "1", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    let refused = server.hub.delete_cluster(&server.actor, "eu-1", false).await.unwrap_err();
+    assert!(refused.to_string().contains("still has 1 workload"), "{refused}");
+    server.hub.delete_cluster(&server.actor, "eu-1", true).await.unwrap();
+    assert!(server.hub.get_cluster("eu-1").await.is_err());
+    server.wait_for_event(EventKind::ClusterDeleted).await;
+    assert_eq!(member.config_value("web").as_deref(), Some("1"), "its objects stay");
     member.stop().await;
 }

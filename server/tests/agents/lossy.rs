@@ -1,4 +1,4 @@
-//! Messages are lost, and connections break in the middle of them (P6).
+//! Lost messages and broken connections (P6).
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -6,162 +6,165 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use agent::{HttpLink, Link, LinkError};
-use domain::plan::Effect;
-use domain::release::State;
-use domain::report::{ReportAck, ReportBatch, Wants};
-use domain::schema::Written;
+use domain::plan::ClusterPlan;
+use domain::release::ReleaseState;
+use domain::report::{DesiredState, ReportAck, ReportBatch};
+use domain::schema::EncodedSchema;
 use domain::{Digest, PlanId, ReleaseId};
 use rand::Rng as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::house::{House, Member, until};
+use crate::test_server::{MemberCluster, TestServer, wait_until};
 
 #[derive(Default)]
-struct Counted {
+struct MessageCounts {
     sent: AtomicU64,
     lost: AtomicU64,
 }
 
-/// A link on which messages are lost: half of them before the hub has them, half of them as its answers.
-struct Lossy {
+/// A link that loses messages: half of them as requests, half as responses.
+struct LossyLink {
     inner: HttpLink,
-    counted: Arc<Counted>,
-    /// How many of a hundred.
-    loses: u32,
-    /// Whether a schema ever gets through.
-    schemas: bool,
+    counts: Arc<MessageCounts>,
+    /// Percentage of lost messages.
+    loss_percent: u32,
+    /// Whether schema uploads succeed.
+    schema_uploads: bool,
 }
 
-impl Lossy {
-    async fn pass<T>(&self, call: impl Future<Output = Result<T, LinkError>> + Send) -> Result<T, LinkError> {
-        self.counted.sent.fetch_add(1, Relaxed);
+impl LossyLink {
+    async fn maybe_lose<T>(
+        &self,
+        call: impl Future<Output = Result<T, LinkError>> + Send,
+    ) -> Result<T, LinkError> {
+        self.counts.sent.fetch_add(1, Relaxed);
         let fate = rand::rng().random_range(0..100);
         let lost = || {
-            self.counted.lost.fetch_add(1, Relaxed);
+            self.counts.lost.fetch_add(1, Relaxed);
             Err(LinkError::Unreachable("lost".to_owned()))
         };
-        if fate < self.loses / 2 {
+        if fate < self.loss_percent / 2 {
             return lost();
         }
         let answer = call.await;
-        if fate < self.loses { lost() } else { answer }
+        if fate < self.loss_percent { lost() } else { answer }
     }
 }
 
-impl Link for Lossy {
-    async fn begin(&self) -> Result<i64, LinkError> {
-        self.pass(self.inner.begin()).await
+impl Link for LossyLink {
+    async fn start_session(&self) -> Result<i64, LinkError> {
+        self.maybe_lose(self.inner.start_session()).await
     }
 
-    async fn wants(&self, since: i64) -> Result<Wants, LinkError> {
-        self.pass(self.inner.wants(since)).await
+    async fn fetch_desired_state(&self, since: i64) -> Result<DesiredState, LinkError> {
+        self.maybe_lose(self.inner.fetch_desired_state(since)).await
     }
 
-    async fn bundle(&self, release: ReleaseId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
-        self.pass(self.inner.bundle(release, digest)).await
+    async fn fetch_bundle(&self, release: ReleaseId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
+        self.maybe_lose(self.inner.fetch_bundle(release, digest)).await
     }
 
-    async fn planned_bundle(&self, plan: PlanId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
-        self.pass(self.inner.planned_bundle(plan, digest)).await
+    async fn fetch_planned_bundle(&self, plan: PlanId, digest: &Digest) -> Result<Vec<u8>, LinkError> {
+        self.maybe_lose(self.inner.fetch_planned_bundle(plan, digest)).await
     }
 
-    async fn answer(&self, plan: PlanId, effect: Effect) -> Result<(), LinkError> {
-        self.pass(self.inner.answer(plan, effect)).await
+    async fn submit_cluster_plan(&self, plan: PlanId, effect: ClusterPlan) -> Result<(), LinkError> {
+        self.maybe_lose(self.inner.submit_cluster_plan(plan, effect)).await
     }
 
-    async fn report(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
-        self.pass(self.inner.report(batch)).await
+    async fn send_reports(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
+        self.maybe_lose(self.inner.send_reports(batch)).await
     }
 
-    async fn schema(&self, schema: &Written) -> Result<(), LinkError> {
-        if !self.schemas {
-            self.counted.lost.fetch_add(1, Relaxed);
+    async fn upload_schema(&self, schema: &EncodedSchema) -> Result<(), LinkError> {
+        if !self.schema_uploads {
+            self.counts.lost.fetch_add(1, Relaxed);
             return Err(LinkError::Unreachable("lost".to_owned()));
         }
-        self.pass(self.inner.schema(schema)).await
+        self.maybe_lose(self.inner.upload_schema(schema)).await
     }
 
-    async fn heartbeat(&self) -> Result<(), LinkError> {
-        self.pass(self.inner.heartbeat()).await
+    async fn send_heartbeat(&self) -> Result<(), LinkError> {
+        self.maybe_lose(self.inner.send_heartbeat()).await
     }
 }
 
-/// Publishes, changes and takes back; in the end the cluster and the hub's word about it are as they should be.
-async fn converges(house: &House, member: &Member) {
+/// Publishes, changes and unpublishes; asserts that the cluster and the hub's state converge.
+async fn assert_converges(server: &TestServer, member: &MemberCluster) {
     let names = ["a", "b", "c", "d", "e"];
     for value in ["1", "2", "3", "4", "5", "6"] {
         for name in names {
-            house.publish(name, value, &["eu-1"]).await;
+            server.publish(name, value, &["eu-1"]).await;
         }
     }
     for name in &names[..2] {
-        house.hub.workload_unpublish(&house.actor, name, Default::default()).await.unwrap();
+        server.hub.unpublish_workload(&server.actor, name, Default::default()).await.unwrap();
     }
     for name in &names[..2] {
-        house.until_state(name, "eu-1", State::Removed).await;
-        assert_eq!(member.value(name), None);
+        server.wait_for_state(name, "eu-1", ReleaseState::Removed).await;
+        assert_eq!(member.config_value(name), None);
     }
     for name in &names[2..] {
-        member.until_value(name, Some("6")).await;
-        house.until_state(name, "eu-1", State::Healthy).await;
+        member.wait_for_value(name, Some("6")).await;
+        server.wait_for_state(name, "eu-1", ReleaseState::Healthy).await;
     }
-    let said = house.hub.events_after(0, 500).await.unwrap();
-    let twice = names.map(|name| {
+    let events = server.hub.list_events_after(0, 500).await.unwrap();
+    let removals = names.map(|name| {
         let removed = format!("{name} on eu-1: Removing → Removed.");
-        said.iter().filter(|event| event.message == removed).count()
+        events.iter().filter(|event| event.message == removed).count()
     });
-    assert!(twice.iter().all(|count| *count <= 1), "a repeated message counts once: {twice:?}");
+    assert!(removals.iter().all(|count| *count <= 1), "a repeated message is recorded once: {removals:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p6_with_three_of_ten_messages_lost_everything_still_arrives_and_counts_once() {
-    let house = House::open().await;
-    let token = house.open_token().await;
-    let member = Member::new("eu-1");
-    let counted = Arc::<Counted>::default();
-    let counts = counted.clone();
-    member.start_over(Some(house.invitation("eu-1", &token)), |inner| Lossy {
+async fn p6_with_30_percent_of_messages_lost_everything_arrives_and_is_recorded_once() {
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let member = MemberCluster::new("eu-1");
+    let counts = Arc::<MessageCounts>::default();
+    let link_counts = counts.clone();
+    member.start_over_link(Some(server.join_config("eu-1", &token)), |inner| LossyLink {
         inner,
-        counted,
-        loses: 30,
-        schemas: true,
+        counts: link_counts,
+        loss_percent: 30,
+        schema_uploads: true,
     });
-    house.until_condition("eu-1", "AgentCame").await;
-    converges(&house, &member).await;
+    server.wait_for_condition("eu-1", "AgentCame").await;
+    assert_converges(&server, &member).await;
     member.stop().await;
     let (sent, lost) = (counts.sent.load(Relaxed), counts.lost.load(Relaxed));
     assert!(lost >= 3, "of {sent} messages {lost} were lost");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_schema_that_never_gets_through_holds_no_report_up() {
-    let house = House::open().await;
-    let token = house.open_token().await;
-    let member = Member::new("eu-1");
-    let counted = Arc::<Counted>::default();
-    let counts = counted.clone();
-    let link = |inner| Lossy { inner, counted, loses: 0, schemas: false };
-    member.start_over(Some(house.invitation("eu-1", &token)), link);
-    house.until_condition("eu-1", "AgentCame").await;
-    until("the hub has asked for the schema in vain", async || counts.lost.load(Relaxed) > 0).await;
-    converges(&house, &member).await;
+async fn a_failing_schema_upload_blocks_no_report() {
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let member = MemberCluster::new("eu-1");
+    let counts = Arc::<MessageCounts>::default();
+    let link_counts = counts.clone();
+    let link = |inner| LossyLink { inner, counts: link_counts, loss_percent: 0, schema_uploads: false };
+    member.start_over_link(Some(server.join_config("eu-1", &token)), link);
+    server.wait_for_condition("eu-1", "AgentCame").await;
+    wait_until("a schema upload has failed", async || counts.lost.load(Relaxed) > 0).await;
+    assert_converges(&server, &member).await;
     member.stop().await;
 }
 
-/// Passes bytes on in both directions, and breaks each connection after some.
-async fn breaking(target: SocketAddr) -> (SocketAddr, Arc<AtomicU64>, AbortOnDropHandle<()>) {
+/// A TCP proxy that breaks each connection after a random number of bytes.
+async fn start_breaking_proxy(target: SocketAddr) -> (SocketAddr, Arc<AtomicU64>, AbortOnDropHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, broken) = (listener.local_addr().unwrap(), Arc::<AtomicU64>::default());
     let count = broken.clone();
     let accepting = tokio::spawn(async move {
         while let Ok((near, _)) = listener.accept().await {
-            // A handshake takes some three thousand bytes: some break even there.
+            // A handshake takes about 3,000 bytes: some connections break in it.
             let (count, left) = (count.clone(), rand::rng().random_range(2_000..8_000));
             tokio::spawn(async move {
                 let Ok(far) = TcpStream::connect(target).await else { return };
-                if pass_on(near, far, left).await {
+                if forward_bytes(near, far, left).await {
                     count.fetch_add(1, Relaxed);
                 }
             });
@@ -170,9 +173,9 @@ async fn breaking(target: SocketAddr) -> (SocketAddr, Arc<AtomicU64>, AbortOnDro
     (address, broken, AbortOnDropHandle::new(accepting))
 }
 
-/// Passes bytes on until one side ends, or until so many have passed: then it says true.
-async fn pass_on(near: TcpStream, far: TcpStream, mut left: usize) -> bool {
-    // Without this the system waits for more bytes and the connection breaks nowhere in particular.
+/// Forwards bytes until one side closes (false) or `left` bytes have passed (true).
+async fn forward_bytes(near: TcpStream, far: TcpStream, mut left: usize) -> bool {
+    // Without this, segments are coalesced and the connection breaks at fewer positions.
     near.set_nodelay(true).unwrap();
     far.set_nodelay(true).unwrap();
     let ((mut near_in, mut near_out), (mut far_in, mut far_out)) = (near.into_split(), far.into_split());
@@ -195,17 +198,17 @@ async fn pass_on(near: TcpStream, far: TcpStream, mut left: usize) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p6_over_connections_that_break_anywhere_everything_still_arrives_and_counts_once() {
-    let house = House::open().await;
-    let target = house.access.url.strip_prefix("https://").unwrap().parse().unwrap();
-    let (address, broken, _proxy) = breaking(target).await;
-    let token = house.open_token().await;
-    let member = Member::new("eu-1");
-    let mut invitation = house.invitation("eu-1", &token);
-    invitation.hub = format!("https://{address}");
-    member.start(Some(invitation));
-    house.until_condition("eu-1", "AgentCame").await;
-    converges(&house, &member).await;
+async fn p6_over_breaking_connections_everything_arrives_and_is_recorded_once() {
+    let server = TestServer::open().await;
+    let target = server.agent_endpoint.url.strip_prefix("https://").unwrap().parse().unwrap();
+    let (address, broken, _proxy) = start_breaking_proxy(target).await;
+    let token = server.create_auto_accept_token().await;
+    let member = MemberCluster::new("eu-1");
+    let mut join_config = server.join_config("eu-1", &token);
+    join_config.hub = format!("https://{address}");
+    member.start(Some(join_config));
+    server.wait_for_condition("eu-1", "AgentCame").await;
+    assert_converges(&server, &member).await;
     member.stop().await;
     let broken = broken.load(Relaxed);
     assert!(broken >= 5, "only {broken} connections broke");

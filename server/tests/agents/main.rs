@@ -1,15 +1,15 @@
-//! Agents over a real socket with TLS: joining, what a certificate allows, and what survives being away.
+//! Agents over a real TLS socket: joining, permissions of a certificate, behaviour across outages.
 
-// The console's pages are one nested type each; rendering them nests futures as deep.
+// Each page of the console is one deeply nested type; so are the futures that render it.
 #![recursion_limit = "512"]
 
-mod away;
 mod certificates;
-mod house;
+mod clock_skew;
+mod facts;
+mod isolation;
 mod joining;
 mod lossy;
+mod outages;
 mod restored;
-mod skewed;
 mod soak;
-mod told;
-mod trespass;
+mod test_server;

@@ -1,14 +1,14 @@
-//! The built files.
+//! Static assets.
 
 use std::path::Path;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use server::assets::Shelf;
+use server::assets::StaticAssets;
 
-use crate::house::{Answer, House};
+use crate::test_server::{TestResponse, TestServer};
 
-fn write(dir: &Path, files: &[(&str, &str)]) {
+fn write_files(dir: &Path, files: &[(&str, &str)]) {
     for (name, text) in files {
         let path = dir.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -16,10 +16,10 @@ fn write(dir: &Path, files: &[(&str, &str)]) {
     }
 }
 
-async fn house() -> House {
+async fn start_server() -> TestServer {
     let dir = tempfile::tempdir().unwrap();
     let map = r#"{"main.css": "/pkg/main.0a1b2c3d.css", "frontend.js": "/pkg/frontend.js"}"#;
-    write(
+    write_files(
         dir.path(),
         &[
             ("assets.json", map),
@@ -30,56 +30,60 @@ async fn house() -> House {
             ("favicon.svg", "<svg/>"),
         ],
     );
-    let shelf = Shelf::read(dir.path()).unwrap();
-    House::with(|hub| server::Options { shelf, ..server::Options::bare(hub) }).await
+    let shelf = StaticAssets::read(dir.path()).unwrap();
+    TestServer::start_with(|hub| server::SiteOptions {
+        static_assets: shelf,
+        ..server::SiteOptions::bare(hub)
+    })
+    .await
 }
 
-async fn get(house: &House, path: &str, headers: &[(&str, &str)]) -> Answer {
+async fn get(server: &TestServer, path: &str, headers: &[(&str, &str)]) -> TestResponse {
     let request =
         headers.iter().fold(Request::get(path), |request, (name, value)| request.header(*name, *value));
-    house.raw(request.body(Body::empty()).unwrap()).await
+    server.send_raw(request.body(Body::empty()).unwrap()).await
 }
 
 #[tokio::test]
-async fn a_file_with_its_hash_in_its_name_is_kept_for_ever_and_others_are_asked_about() {
-    let house = house().await;
-    let css = get(&house, "/pkg/main.0a1b2c3d.css", &[]).await;
+async fn a_file_with_a_hash_in_its_name_is_immutable_and_others_are_revalidated() {
+    let server = start_server().await;
+    let css = get(&server, "/pkg/main.0a1b2c3d.css", &[]).await;
     assert_eq!(css.header("cache-control"), "public, max-age=31536000, immutable");
     assert_eq!((css.header("content-type"), &*css.text), ("text/css; charset=utf-8", "body { color: red }"));
-    let js = get(&house, "/pkg/frontend.js", &[]).await;
+    let js = get(&server, "/pkg/frontend.js", &[]).await;
     assert_eq!(
         (js.header("cache-control"), js.header("content-type")),
         ("no-cache", "text/javascript; charset=utf-8")
     );
-    let again = get(&house, "/pkg/frontend.js", &[("if-none-match", js.header("etag"))]).await;
+    let again = get(&server, "/pkg/frontend.js", &[("if-none-match", js.header("etag"))]).await;
     assert_eq!((again.status, &*again.text), (StatusCode::NOT_MODIFIED, ""));
-    assert_eq!(get(&house, "/pkg/frontend_bg.wasm", &[]).await.header("content-type"), "application/wasm");
-    assert_eq!(get(&house, "/favicon.svg", &[]).await.header("content-type"), "image/svg+xml");
+    assert_eq!(get(&server, "/pkg/frontend_bg.wasm", &[]).await.header("content-type"), "application/wasm");
+    assert_eq!(get(&server, "/favicon.svg", &[]).await.header("content-type"), "image/svg+xml");
 }
 
 #[tokio::test]
-async fn who_takes_brotli_gets_what_the_build_compressed() {
-    let house = house().await;
-    let small = get(&house, "/pkg/main.0a1b2c3d.css", &[("accept-encoding", "gzip, br")]).await;
+async fn clients_that_accept_brotli_receive_the_compressed_file() {
+    let server = start_server().await;
+    let small = get(&server, "/pkg/main.0a1b2c3d.css", &[("accept-encoding", "gzip, br")]).await;
     assert_eq!((small.header("content-encoding"), &*small.text), ("br", "small"));
-    let plain = get(&house, "/pkg/main.0a1b2c3d.css", &[("accept-encoding", "br;q=0")]).await;
+    let plain = get(&server, "/pkg/main.0a1b2c3d.css", &[("accept-encoding", "br;q=0")]).await;
     assert_eq!((plain.header("content-encoding"), &*plain.text), ("", "body { color: red }"));
     assert!(plain.header("vary").contains("accept-encoding"));
 }
 
 #[tokio::test]
-async fn nothing_else_of_the_folder_is_served() {
-    let house = house().await;
+async fn other_files_of_the_folder_are_not_served() {
+    let server = start_server().await;
     for path in
         ["/assets.json", "/pkg/../assets.json", "/pkg/main.0a1b2c3d.css.br", "/pkg/", "/%2e%2e/etc/passwd"]
     {
-        assert_eq!(get(&house, path, &[]).await.status, StatusCode::SEE_OTHER, "{path}");
+        assert_eq!(get(&server, path, &[]).await.status, StatusCode::SEE_OTHER, "{path}");
     }
 }
 
 #[test]
-fn a_folder_without_its_map_is_an_error_that_names_the_file() {
+fn a_folder_without_assets_json_is_an_error_that_names_the_file() {
     let dir = tempfile::tempdir().unwrap();
-    let error = format!("{:#}", Shelf::read(dir.path()).unwrap_err());
+    let error = format!("{:#}", StaticAssets::read(dir.path()).unwrap_err());
     assert!(error.contains("assets.json"), "{error}");
 }

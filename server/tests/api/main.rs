@@ -1,13 +1,13 @@
-//! The whole site in one process, over a real database: every address, what it answers and whom it refuses.
+//! The web application in one process over a real database: routes, responses and authentication.
 
 mod access;
 mod assets;
 mod clusters;
 mod groups;
-mod house;
 mod idempotency;
 mod openapi;
 mod problems;
 mod sessions;
+mod test_server;
 mod watch;
 mod workloads;

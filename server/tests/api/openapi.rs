@@ -1,11 +1,11 @@
-//! The API's own description.
+//! The OpenAPI document.
 
-use crate::house::House;
+use crate::test_server::TestServer;
 
 #[tokio::test]
-async fn the_api_has_these_operations() {
-    let house = House::new().await;
-    let document = house.get("/api/v1/openapi.json").await.json();
+async fn the_openapi_document_lists_these_operations() {
+    let server = TestServer::start().await;
+    let document = server.get("/api/v1/openapi.json").await.json();
     assert_eq!(document["openapi"], "3.1.0");
     let mut lines = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -19,68 +19,68 @@ async fn the_api_has_these_operations() {
     }
     lines.sort();
     insta::assert_snapshot!(lines.join("\n"), @r"
-    /api/v1/cluster-groups GET groupList
-    /api/v1/cluster-groups POST groupCreate
-    /api/v1/cluster-groups/{group} DELETE groupDelete
-    /api/v1/cluster-groups/{group} GET groupGet
-    /api/v1/cluster-groups/{group} PUT groupPut
-    /api/v1/clusters GET clusterList
-    /api/v1/clusters/{cluster} DELETE clusterDelete
-    /api/v1/clusters/{cluster} GET clusterGet
-    /api/v1/clusters/{cluster} PATCH clusterPatch
-    /api/v1/clusters/{cluster}/releases GET clusterReleases
-    /api/v1/clusters/{cluster}:accept POST clusterAccept
-    /api/v1/clusters/{cluster}:install POST clusterInstall
-    /api/v1/clusters/{cluster}:reject POST clusterReject
-    /api/v1/clusters/{cluster}:revoke POST clusterRevoke
-    /api/v1/events GET eventList
-    /api/v1/fleet GET fleet
-    /api/v1/join-tokens GET joinTokenList
-    /api/v1/join-tokens POST joinTokenCreate
-    /api/v1/join-tokens/{id} DELETE joinTokenRevoke
-    /api/v1/plans/{plan} GET planGet
-    /api/v1/projects/{project}/placements:preview POST placementPreview
-    /api/v1/projects/{project}/workloads GET workloadList
-    /api/v1/projects/{project}/workloads POST workloadCreate
-    /api/v1/projects/{project}/workloads/{workload} DELETE workloadDelete
-    /api/v1/projects/{project}/workloads/{workload} GET workloadGet
-    /api/v1/projects/{project}/workloads/{workload} PATCH workloadPatch
-    /api/v1/projects/{project}/workloads/{workload} PUT workloadPut
-    /api/v1/projects/{project}/workloads/{workload}/overrides/{name} DELETE overrideDelete
-    /api/v1/projects/{project}/workloads/{workload}/overrides/{name} PUT overridePut
-    /api/v1/projects/{project}/workloads/{workload}/placement GET placementDecision
-    /api/v1/projects/{project}/workloads/{workload}/releases GET releaseList
-    /api/v1/projects/{project}/workloads/{workload}/releases/{cluster} GET releaseGet
-    /api/v1/projects/{project}/workloads/{workload}/revisions GET workloadRevisions
-    /api/v1/projects/{project}/workloads/{workload}/revisions/{revision} GET workloadRevision
-    /api/v1/projects/{project}/workloads/{workload}/rollout GET rolloutGet
-    /api/v1/projects/{project}/workloads/{workload}/rollout:{verb} POST rolloutSteer
-    /api/v1/projects/{project}/workloads/{workload}/status GET workloadStatus
-    /api/v1/projects/{project}/workloads/{workload}:keep POST workloadKeep
-    /api/v1/projects/{project}/workloads/{workload}:plan POST workloadPlan
-    /api/v1/projects/{project}/workloads/{workload}:publish POST workloadPublish
-    /api/v1/projects/{project}/workloads/{workload}:restore POST workloadRestore
-    /api/v1/projects/{project}/workloads/{workload}:sync POST workloadSync
-    /api/v1/projects/{project}/workloads/{workload}:unpublish POST workloadUnpublish
-    /api/v1/projects/{project}/workloads:validate POST workloadValidate
-    /api/v1/registrations GET registrationList
-    /api/v1/tokens GET tokenList
-    /api/v1/tokens POST tokenCreate
-    /api/v1/tokens/{id} DELETE tokenDelete
-    /api/v1/watch GET watch
+    /api/v1/cluster-groups GET listGroups
+    /api/v1/cluster-groups POST createGroup
+    /api/v1/cluster-groups/{group} DELETE deleteGroup
+    /api/v1/cluster-groups/{group} GET getGroup
+    /api/v1/cluster-groups/{group} PUT putGroup
+    /api/v1/clusters GET listClusters
+    /api/v1/clusters/{cluster} DELETE deleteCluster
+    /api/v1/clusters/{cluster} GET getCluster
+    /api/v1/clusters/{cluster} PATCH patchCluster
+    /api/v1/clusters/{cluster}/releases GET listClusterReleases
+    /api/v1/clusters/{cluster}:accept POST acceptCluster
+    /api/v1/clusters/{cluster}:install POST createInstallManifest
+    /api/v1/clusters/{cluster}:reject POST rejectCluster
+    /api/v1/clusters/{cluster}:revoke POST revokeCluster
+    /api/v1/events GET listEvents
+    /api/v1/fleet GET getFleet
+    /api/v1/join-tokens GET listJoinTokens
+    /api/v1/join-tokens POST createJoinToken
+    /api/v1/join-tokens/{id} DELETE revokeJoinToken
+    /api/v1/plans/{plan} GET getPlan
+    /api/v1/projects/{project}/placements:preview POST previewPlacement
+    /api/v1/projects/{project}/workloads GET listWorkloads
+    /api/v1/projects/{project}/workloads POST createWorkload
+    /api/v1/projects/{project}/workloads/{workload} DELETE deleteWorkload
+    /api/v1/projects/{project}/workloads/{workload} GET getWorkload
+    /api/v1/projects/{project}/workloads/{workload} PATCH patchWorkload
+    /api/v1/projects/{project}/workloads/{workload} PUT putWorkload
+    /api/v1/projects/{project}/workloads/{workload}/overrides/{name} DELETE deleteOverride
+    /api/v1/projects/{project}/workloads/{workload}/overrides/{name} PUT putOverride
+    /api/v1/projects/{project}/workloads/{workload}/placement GET getPlacementDecision
+    /api/v1/projects/{project}/workloads/{workload}/releases GET listReleases
+    /api/v1/projects/{project}/workloads/{workload}/releases/{cluster} GET getRelease
+    /api/v1/projects/{project}/workloads/{workload}/revisions GET listRevisions
+    /api/v1/projects/{project}/workloads/{workload}/revisions/{revision} GET getRevision
+    /api/v1/projects/{project}/workloads/{workload}/rollout GET getRollout
+    /api/v1/projects/{project}/workloads/{workload}/rollout:{verb} POST controlRollout
+    /api/v1/projects/{project}/workloads/{workload}/status GET getWorkloadStatus
+    /api/v1/projects/{project}/workloads/{workload}:plan POST planWorkload
+    /api/v1/projects/{project}/workloads/{workload}:publish POST publishWorkload
+    /api/v1/projects/{project}/workloads/{workload}:restore POST restoreRevision
+    /api/v1/projects/{project}/workloads/{workload}:retain POST retainWorkload
+    /api/v1/projects/{project}/workloads/{workload}:sync POST syncWorkload
+    /api/v1/projects/{project}/workloads/{workload}:unpublish POST unpublishWorkload
+    /api/v1/projects/{project}/workloads:validate POST validateWorkload
+    /api/v1/registrations GET listRegistrations
+    /api/v1/tokens GET listTokens
+    /api/v1/tokens POST createToken
+    /api/v1/tokens/{id} DELETE deleteToken
+    /api/v1/watch GET watchChanges
     ");
 }
 
 #[tokio::test]
-async fn every_reference_of_the_description_leads_somewhere() {
-    let house = House::new().await;
-    let document = house.get("/api/v1/openapi.json").await.json();
+async fn every_reference_of_the_openapi_document_resolves() {
+    let server = TestServer::start().await;
+    let document = server.get("/api/v1/openapi.json").await.json();
     let text = document.to_string();
-    let mut seen = 0;
+    let mut count = 0;
     for reference in text.split("\"$ref\":\"#").skip(1) {
         let pointer = reference.split('"').next().unwrap();
         assert!(document.pointer(pointer).is_some(), "{pointer}");
-        seen += 1;
+        count += 1;
     }
-    assert!(seen > 50, "{seen}");
+    assert!(count > 50, "{count}");
 }

@@ -3,114 +3,114 @@
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::house::{House, WORKLOADS, new_workload};
 use crate::sessions::{cookie, form, sign_in};
+use crate::test_server::{TestServer, WORKLOADS, new_workload};
 
 fn path(rest: &str) -> String {
     format!("{WORKLOADS}/{rest}")
 }
 
 #[tokio::test]
-async fn a_draft_is_made_read_and_listed() {
-    let house = House::new().await;
-    let made = house.post(WORKLOADS, &new_workload("web")).await;
-    assert_eq!(made.status, StatusCode::CREATED);
-    assert_eq!(made.header("location"), "/api/v1/projects/default/workloads/web");
-    assert_eq!(made.header("etag"), "\"1\"");
+async fn a_draft_is_created_read_and_listed() {
+    let server = TestServer::start().await;
+    let created = server.post(WORKLOADS, &new_workload("web")).await;
+    assert_eq!(created.status, StatusCode::CREATED);
+    assert_eq!(created.header("location"), "/api/v1/projects/default/workloads/web");
+    assert_eq!(created.header("etag"), "\"1\"");
 
-    let read = house.get(&path("web")).await;
+    let read = server.get(&path("web")).await;
     assert_eq!((read.status, read.header("etag")), (StatusCode::OK, "\"1\""));
     assert_eq!(read.json()["phase"], "Draft");
     assert_eq!(read.json()["draft"]["namespace"], "apps");
 
-    let list = house.get(WORKLOADS).await.json();
+    let list = server.get(WORKLOADS).await.json();
     assert_eq!((&list["total"], &list["items"][0]["name"]), (&json!(1), &json!("web")));
 }
 
 #[tokio::test]
-async fn s4_2_a_release_is_the_systems_own_and_nobody_edits_it() {
-    let house = House::new().await;
-    house.workload("web").await;
+async fn s4_2_a_release_is_system_owned_and_can_not_be_edited() {
+    let server = TestServer::start().await;
+    server.create_workload("web").await;
     for method in [Method::PUT, Method::PATCH, Method::DELETE] {
-        let answer = house.json(method.clone(), &path("web/releases/eu-1"), &[], &json!({})).await;
+        let answer = server.send_json(method.clone(), &path("web/releases/eu-1"), &[], &json!({})).await;
         assert_eq!(answer.problem(), (403, "SystemOwned".to_owned()), "{method}");
         assert!(answer.json()["detail"].as_str().unwrap().contains("publish"));
     }
 }
 
 #[tokio::test]
-async fn g102_a_name_that_is_taken_is_refused_with_whose_it_is() {
-    let house = House::new().await;
-    house.workload("web").await;
-    let owner = house.get(&path("web")).await.json()["createdBy"].as_str().unwrap().to_owned();
+async fn g102_an_existing_name_is_rejected_with_its_creator() {
+    let server = TestServer::start().await;
+    server.create_workload("web").await;
+    let owner = server.get(&path("web")).await.json()["createdBy"].as_str().unwrap().to_owned();
     for place in [WORKLOADS.to_owned(), format!("{WORKLOADS}?dryRun=true")] {
-        let answer = house.post(&place, &new_workload("web")).await;
+        let answer = server.post(&place, &new_workload("web")).await;
         assert_eq!(answer.problem(), (409, "Exists".to_owned()));
         let findings = answer.json()["findings"].clone();
         assert_eq!((findings.as_array().unwrap().len(), &findings[0]["code"]), (1, &json!("G102")));
         assert_eq!(
             findings[0]["message"],
-            format!("A workload \"web\" already exists in project \"default\", made by {owner}.")
+            format!("A workload \"web\" already exists in project \"default\", created by {owner}.")
         );
-        assert_eq!(findings[0]["hint"], "Pick another name, or edit that one.");
+        assert_eq!(findings[0]["hint"], "Choose another name, or edit that workload.");
     }
 }
 
 #[tokio::test]
-async fn g102_the_first_page_of_the_wizard_says_the_same() {
-    let house = House::new().await;
-    house.workload("web").await;
-    let cookie = cookie(&sign_in(&house).await);
+async fn g102_the_wizard_shows_the_same_finding() {
+    let server = TestServer::start().await;
+    server.create_workload("web").await;
+    let cookie = cookie(&sign_in(&server).await);
     let create = async |name: &str| {
         let body = format!("form%5Bname%5D={name}&form%5Bnamespace%5D=shop&form%5Bbegin%5D=files");
-        house.raw(form("/api/fn/workload_create", &body, &[("cookie", &cookie)])).await
+        server.send_raw(form("/api/fn/workload_create", &body, &[("cookie", &cookie)])).await
     };
     let taken = create("web").await;
     assert_eq!(taken.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", taken.text);
-    for part in ["G102", "already exists in project", "Pick another name, or edit that one."] {
+    for part in ["G102", "already exists in project", "Choose another name, or edit that workload."] {
         assert!(taken.text.contains(part), "{}", taken.text);
     }
     assert_eq!(create("other").await.status, StatusCode::OK);
 }
 
 #[tokio::test]
-async fn g101_a_bad_name_is_refused_with_its_finding() {
-    let house = House::new().await;
-    let answer = house.post(WORKLOADS, &new_workload("Hello_App")).await;
+async fn g101_an_invalid_name_is_rejected_with_its_finding() {
+    let server = TestServer::start().await;
+    let answer = server.post(WORKLOADS, &new_workload("Hello_App")).await;
     assert_eq!(answer.problem(), (422, "Invalid".to_owned()));
     let finding = &answer.json()["findings"][0];
     assert_eq!((&finding["code"], &finding["hint"]), (&json!("G101"), &json!("Try \"hello-app\".")));
 }
 
 #[tokio::test]
-async fn only_the_default_project_is_known() {
-    let house = House::new().await;
+async fn only_the_default_project_exists() {
+    let server = TestServer::start().await;
     for path in ["/api/v1/projects/other/workloads", "/api/v1/projects/other/workloads/web/status"] {
-        assert_eq!(house.get(path).await.problem(), (404, "NotFound".to_owned()), "{path}");
+        assert_eq!(server.get(path).await.problem(), (404, "NotFound".to_owned()), "{path}");
     }
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_found_whatever_is_asked_of_it() {
-    let house = House::new().await;
+async fn every_operation_on_a_missing_workload_is_not_found() {
+    let server = TestServer::start().await;
     for rest in ["web", "web/status", "web/releases", "web/releases/eu-1", "web/revisions", "web/placement"] {
-        assert_eq!(house.get(&path(rest)).await.problem(), (404, "NotFound".to_owned()), "{rest}");
+        assert_eq!(server.get(&path(rest)).await.problem(), (404, "NotFound".to_owned()), "{rest}");
     }
     for verb in ["publish", "unpublish", "sync"] {
-        let answer = house.post(&path(&format!("web:{verb}")), &json!({})).await;
+        let answer = server.post(&path(&format!("web:{verb}")), &json!({})).await;
         assert_eq!(answer.problem(), (404, "NotFound".to_owned()), "{verb}");
     }
-    assert_eq!(house.delete(&path("web")).await.problem(), (404, "NotFound".to_owned()));
+    assert_eq!(server.delete(&path("web")).await.problem(), (404, "NotFound".to_owned()));
 }
 
 #[tokio::test]
 async fn replacing_a_draft_needs_the_etag_that_was_read() {
-    let house = House::new().await;
-    house.workload("web").await;
+    let server = TestServer::start().await;
+    server.create_workload("web").await;
     let mut put = json!({ "spec": new_workload("web")["spec"] });
     put["spec"]["namespace"] = json!("other");
     let replace = async |headers: &[(&str, &str)]| {
-        let answer = house.json(Method::PUT, &path("web"), headers, &put).await;
+        let answer = server.send_json(Method::PUT, &path("web"), headers, &put).await;
         (answer.status.as_u16(), answer.header("etag").to_owned(), answer.json())
     };
     let (status, _, problem) = replace(&[]).await;
@@ -125,10 +125,10 @@ async fn replacing_a_draft_needs_the_etag_that_was_read() {
 
 #[tokio::test]
 async fn labels_are_merged_and_null_removes_one() {
-    let house = House::new().await;
-    house.workload("web").await;
+    let server = TestServer::start().await;
+    server.create_workload("web").await;
     let patch = async |labels: Value| {
-        house.json(Method::PATCH, &path("web"), &[], &json!({ "labels": labels })).await.json()["labels"]
+        server.send_json(Method::PATCH, &path("web"), &[], &json!({ "labels": labels })).await.json()["labels"]
             .clone()
     };
     assert_eq!(patch(json!({"team": "a", "tier": "1"})).await, json!({"team": "a", "tier": "1"}));
@@ -136,15 +136,15 @@ async fn labels_are_merged_and_null_removes_one() {
 }
 
 #[tokio::test]
-async fn a_long_list_is_read_page_by_page_by_following_the_links() {
-    let house = House::new().await;
+async fn a_long_list_is_paged_by_following_the_links() {
+    let server = TestServer::start().await;
     for n in 0..5 {
-        house.workload(&format!("web-{n}")).await;
+        server.create_workload(&format!("web-{n}")).await;
     }
     let mut next = Some(format!("{WORKLOADS}?limit=2&q=web"));
     let mut names = Vec::new();
     while let Some(path) = next {
-        let page = house.get(&path).await;
+        let page = server.get(&path).await;
         assert_eq!(page.json()["total"], 5);
         let items = page.json()["items"].as_array().unwrap().clone();
         names.extend(items.iter().map(|item| item["name"].as_str().unwrap().to_owned()));
@@ -155,94 +155,94 @@ async fn a_long_list_is_read_page_by_page_by_following_the_links() {
 }
 
 #[tokio::test]
-async fn a_list_refuses_what_it_does_not_understand() {
-    let house = House::new().await;
+async fn a_list_rejects_invalid_parameters() {
+    let server = TestServer::start().await;
     for query in ["limit=0", "limit=501", "limit=x", "state=Helthy", "colour=red"] {
-        let answer = house.get(&format!("{WORKLOADS}?{query}")).await;
+        let answer = server.get(&format!("{WORKLOADS}?{query}")).await;
         assert_eq!(answer.problem(), (400, "BadRequest".to_owned()), "{query}");
     }
-    assert_eq!(house.get(&format!("{WORKLOADS}?labelSelector=a%20b%20c")).await.status.as_u16() / 100, 4);
+    assert_eq!(server.get(&format!("{WORKLOADS}?labelSelector=a%20b%20c")).await.status.as_u16() / 100, 4);
 }
 
 #[tokio::test]
 async fn s0_14_checks_and_dry_runs_store_nothing() {
-    let house = House::new().await;
-    house.cluster("eu-1", &[("env", "prod")]).await;
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
     let new = new_workload("web");
     for path in [format!("{WORKLOADS}:validate"), format!("{WORKLOADS}?dryRun=true")] {
-        let answer = house.post(&path, &new).await;
+        let answer = server.post(&path, &new).await;
         assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text);
         assert_eq!(answer.json()["decision"]["verdicts"][0]["chosen"], true);
     }
-    assert_eq!(house.get(WORKLOADS).await.json()["total"], 0);
+    assert_eq!(server.get(WORKLOADS).await.json()["total"], 0);
 
-    house.workload("web").await;
-    let answer = house.post(&path("web:publish?dryRun=true"), &json!({})).await;
+    server.create_workload("web").await;
+    let answer = server.post(&path("web:publish?dryRun=true"), &json!({})).await;
     assert_eq!((answer.status, answer.json()["findings"].is_array()), (StatusCode::OK, true));
-    assert_eq!(house.get(&path("web")).await.json()["phase"], "Draft");
-    let taken = house.post(&format!("{WORKLOADS}?dryRun=true"), &new).await;
+    assert_eq!(server.get(&path("web")).await.json()["phase"], "Draft");
+    let taken = server.post(&format!("{WORKLOADS}?dryRun=true"), &new).await;
     assert_eq!(taken.problem(), (409, "Exists".to_owned()));
 }
 
 #[tokio::test]
-async fn e_2_a_plan_is_made_read_and_bound_to_its_publish() {
-    let house = House::new().await;
-    house.cluster("eu-1", &[("env", "prod")]).await;
-    house.workload("web").await;
-    let made = house.post(&path("web:plan"), &json!({})).await;
-    assert_eq!(made.status, StatusCode::CREATED, "{}", made.text);
-    let plan = made.json();
-    let address = made.header("location");
+async fn e_2_a_plan_is_created_read_and_bound_to_its_publish() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    server.create_workload("web").await;
+    let created = server.post(&path("web:plan"), &json!({})).await;
+    assert_eq!(created.status, StatusCode::CREATED, "{}", created.text);
+    let plan = created.json();
+    let address = created.header("location");
     assert_eq!(address, format!("/api/v1/plans/{}", plan["id"].as_str().unwrap()));
     assert_eq!((&plan["revision"], &plan["targets"][0]["name"]), (&json!(1), &json!("eu-1")));
-    assert_eq!(house.get(address).await.json()["hash"], plan["hash"]);
-    assert_eq!(house.get("/api/v1/plans/nope").await.problem(), (404, "NotFound".to_owned()));
+    assert_eq!(server.get(address).await.json()["hash"], plan["hash"]);
+    assert_eq!(server.get("/api/v1/plans/nope").await.problem(), (404, "NotFound".to_owned()));
 
     let other = json!({ "planHash": format!("sha256:{}", "0".repeat(64)) });
-    let stale = house.post(&path("web:publish"), &other).await;
+    let stale = server.post(&path("web:publish"), &other).await;
     assert_eq!(stale.problem(), (412, "PlanStale".to_owned()));
-    let published = house.post(&path("web:publish"), &json!({ "planHash": plan["hash"] })).await;
+    let published = server.post(&path("web:publish"), &json!({ "planHash": plan["hash"] })).await;
     assert_eq!(published.status, StatusCode::ACCEPTED, "{}", published.text);
-    let again = house.post(&path("web:publish"), &json!({ "planHash": plan["hash"] })).await;
-    assert_eq!(again.problem(), (412, "PlanStale".to_owned()), "what was planned has happened");
+    let again = server.post(&path("web:publish"), &json!({ "planHash": plan["hash"] })).await;
+    assert_eq!(again.problem(), (412, "PlanStale".to_owned()), "the plan has been published");
 }
 
 #[tokio::test]
 async fn s0_1_a_publish_is_accepted_once_and_shows_everywhere() {
-    let house = House::new().await;
-    house.cluster("eu-1", &[("env", "prod")]).await;
-    house.cluster("eu-2", &[("env", "dev")]).await;
-    house.workload("web").await;
-    let answer = house.post(&path("web:publish"), &json!({ "message": "first" })).await;
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    server.register_cluster("eu-2", &[("env", "dev")]).await;
+    server.create_workload("web").await;
+    let answer = server.post(&path("web:publish"), &json!({ "message": "first" })).await;
     assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text);
     assert_eq!(answer.header("location"), path("web/status"));
     assert_eq!((&answer.json()["revision"], &answer.json()["clusters"]), (&json!(1), &json!(["eu-1"])));
 
-    let revisions = house.get(&path("web/revisions")).await.json();
+    let revisions = server.get(&path("web/revisions")).await.json();
     assert_eq!((&revisions["total"], &revisions["items"][0]["message"]), (&json!(1), &json!("first")));
 
-    let loops = house.hub.spawn_loops();
-    house.hub.notices().wait_for(|_| true).await.unwrap();
-    let status = settled_on(&house, 1).await;
+    let loops = server.hub.spawn_loops();
+    server.hub.subscribe_events().wait_for(|_| true).await.unwrap();
+    let status = wait_for_releases(&server, 1).await;
     loops.stop().await;
     let keys: Vec<&String> = status.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["counts", "targetClusters"]);
     let target = &status["targetClusters"][0];
     assert_eq!((&target["clusterName"], &target["revision"]), (&json!("eu-1"), &json!(1)));
     assert_eq!(target["stages"].as_array().unwrap().len(), 13);
-    let release = house.get(&path("web/releases/eu-1")).await.json();
+    let release = server.get(&path("web/releases/eu-1")).await.json();
     assert_eq!((&release["workloadName"], &release["clusterName"]), (&json!("web"), &json!("eu-1")));
-    assert_eq!(house.get(&path("web/releases?limit=1")).await.json()["total"], 1);
-    let decision = house.get(&path("web/placement")).await.json();
+    assert_eq!(server.get(&path("web/releases?limit=1")).await.json()["total"], 1);
+    let decision = server.get(&path("web/placement")).await.json();
     assert_eq!(decision["verdicts"].as_array().unwrap().len(), 2);
 }
 
-/// The status, once the placer has made this many releases.
-async fn settled_on(house: &House, releases: usize) -> Value {
-    let mut notices = house.hub.notices();
+/// The status, once the placer has created this many releases.
+async fn wait_for_releases(server: &TestServer, releases: usize) -> Value {
+    let mut notices = server.hub.subscribe_events();
     loop {
         notices.mark_unchanged();
-        let status = house.get(&path("web/status")).await.json();
+        let status = server.get(&path("web/status")).await.json();
         if status["targetClusters"].as_array().unwrap().len() == releases {
             return status;
         }
@@ -251,69 +251,69 @@ async fn settled_on(house: &House, releases: usize) -> Value {
 }
 
 #[tokio::test]
-async fn a_publish_of_another_draft_than_was_seen_is_refused() {
-    let house = House::new().await;
-    house.cluster("eu-1", &[("env", "prod")]).await;
-    house.workload("web").await;
-    let seen = [("if-match", "\"9\"")];
-    let answer = house.json(Method::POST, &path("web:publish"), &seen, &json!({})).await;
+async fn a_publish_with_a_stale_etag_is_rejected() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    server.create_workload("web").await;
+    let if_match = [("if-match", "\"9\"")];
+    let answer = server.send_json(Method::POST, &path("web:publish"), &if_match, &json!({})).await;
     assert_eq!(answer.problem(), (412, "Changed".to_owned()));
 }
 
 #[tokio::test]
-async fn what_can_not_be_done_now_says_why() {
-    let house = House::new().await;
-    house.workload("web").await;
-    let answer = house.post(&path("web:unpublish"), &json!({})).await;
+async fn an_impossible_action_is_rejected_with_the_reason() {
+    let server = TestServer::start().await;
+    server.create_workload("web").await;
+    let answer = server.post(&path("web:unpublish"), &json!({})).await;
     assert_eq!(answer.problem(), (409, "NotNow".to_owned()));
     assert_eq!(answer.json()["detail"], "web was never published.");
 }
 
 #[tokio::test]
-async fn a_workload_is_taken_back_and_forgotten() {
-    let house = House::new().await;
-    house.cluster("eu-1", &[("env", "prod")]).await;
-    house.workload("web").await;
-    house.post(&path("web:publish"), &json!({})).await;
-    let sync = house.post(&path("web:sync"), &json!({ "clusters": [] })).await;
+async fn a_workload_is_unpublished_and_deleted() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    server.create_workload("web").await;
+    server.post(&path("web:publish"), &json!({})).await;
+    let sync = server.post(&path("web:sync"), &json!({ "clusters": [] })).await;
     assert_eq!(sync.status, StatusCode::ACCEPTED, "{}", sync.text);
-    let unpublished = house.post(&path("web:unpublish"), &json!({ "deletion": "orphan" })).await;
+    let unpublished = server.post(&path("web:unpublish"), &json!({ "deletion": "orphan" })).await;
     assert_eq!(unpublished.status, StatusCode::ACCEPTED, "{}", unpublished.text);
     assert_eq!(unpublished.json()["intent"], "unpublished");
-    let deleted = house.delete(&path("web?deletion=foreground&force=true")).await;
+    let deleted = server.delete(&path("web?deletion=foreground&force=true")).await;
     assert_eq!((deleted.status, &deleted.json()["intent"]), (StatusCode::ACCEPTED, &json!("deleting")));
-    assert_eq!(house.delete(&path("web?deletion=sideways")).await.problem().0, 400);
+    assert_eq!(server.delete(&path("web?deletion=sideways")).await.problem().0, 400);
 }
 
 #[tokio::test]
 async fn an_override_is_saved_by_name_and_removed() {
-    let house = House::new().await;
-    house.workload("web").await;
+    let server = TestServer::start().await;
+    server.create_workload("web").await;
     let put = json!({
         "target": { "clusters": ["eu-1"] },
         "patches": [{ "object": { "kind": "ConfigMap" }, "op": "set", "path": "/data/key", "value": "eu" }]
     });
-    let saved = house.json(Method::PUT, &path("web/overrides/eu"), &[], &put).await;
+    let saved = server.send_json(Method::PUT, &path("web/overrides/eu"), &[], &put).await;
     assert_eq!(saved.status, StatusCode::OK, "{}", saved.text);
     let first = saved.json()["draft"]["overrides"][0].clone();
     assert_eq!((&first["name"], &first["priority"]), (&json!("eu"), &json!(500)));
-    let again = house.json(Method::PUT, &path("web/overrides/eu"), &[], &put).await.json();
+    let again = server.send_json(Method::PUT, &path("web/overrides/eu"), &[], &put).await.json();
     assert_eq!(again["draft"]["overrides"], json!([first]), "the same override, not a second one");
-    let removed = house.delete(&path("web/overrides/eu")).await;
+    let removed = server.delete(&path("web/overrides/eu")).await;
     assert_eq!((removed.status, &removed.json()["draft"]["overrides"]), (StatusCode::OK, &json!([])));
-    assert_eq!(house.delete(&path("web/overrides/eu")).await.problem().0, 404);
+    assert_eq!(server.delete(&path("web/overrides/eu")).await.problem().0, 404);
 }
 
 #[tokio::test]
-async fn a_placement_can_be_tried_out() {
-    let house = House::new().await;
-    house.cluster("eu-1", &[("env", "prod")]).await;
-    house.cluster("eu-2", &[("env", "dev")]).await;
+async fn a_placement_can_be_previewed() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    server.register_cluster("eu-2", &[("env", "dev")]).await;
     let preview = json!({ "placement": { "predicates": [{ "labelSelector": "env=dev" }] } });
-    let answer = house.post("/api/v1/projects/default/placements:preview", &preview).await.json();
-    let chosen = |name: &str| {
+    let answer = server.post("/api/v1/projects/default/placements:preview", &preview).await.json();
+    let selected = |name: &str| {
         let verdicts = answer["verdicts"].as_array().unwrap();
         verdicts.iter().find(|verdict| verdict["name"] == name).unwrap()["chosen"].clone()
     };
-    assert_eq!((chosen("eu-1"), chosen("eu-2")), (json!(false), json!(true)));
+    assert_eq!((selected("eu-1"), selected("eu-2")), (json!(false), json!(true)));
 }

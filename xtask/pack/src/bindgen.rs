@@ -1,59 +1,59 @@
-//! The module and its JavaScript glue, by wasm-bindgen as a library.
+//! Generates the module and its JavaScript glue with wasm-bindgen as a library.
 //!
-//! `wasm-opt` is never run: it brings nothing over the wire after brotli, and an old one writes modules that do not hydrate.
+//! `wasm-opt` is not used: it does not reduce the size after brotli, and old versions write modules that do not hydrate.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
-use crate::split::Pieces;
+use crate::split::SplitModule;
 
-/// The console's program: module, glue, and the small scripts that crates bring along.
+/// The program of the console: module, glue, and the scripts of its crates.
 pub struct Glue {
     /// The WASM module.
     pub wasm: Vec<u8>,
-    /// The ES module that loads it; still refers to it as [`Glue::WASM_NAME`].
+    /// The ES module that loads the module by [`Glue::WASM_NAME`].
     pub js: String,
-    /// `snippets/…` path and content; their folder names already carry a hash.
+    /// `snippets/…` path and content; the folder names already contain a hash.
     pub snippets: Vec<(String, String)>,
 }
 
 impl Glue {
-    /// The name under which the glue looks for the module, beside itself.
+    /// The file name by which the glue loads the module.
     pub const WASM_NAME: &str = "frontend_bg.wasm";
 
-    /// How a script says that it imports this one.
-    pub fn imports(name: &str) -> String {
+    /// The clause by which a script imports the named one.
+    pub fn import_clause(name: &str) -> String {
         format!("from \"{name}\"")
     }
 }
 
-/// Runs wasm-bindgen on what every page starts.
-pub fn bind(module: Vec<u8>) -> Result<Glue> {
+/// Runs wasm-bindgen on the main module.
+pub fn generate_for_web(module: Vec<u8>) -> Result<Glue> {
     let mut output = Bindgen::new()
         .input_bytes("frontend", module)
         .out_name("frontend")
-        // Parts take memory, stack pointer and table of functions from the module they are loaded into.
+        // Chunks import memory, stack pointer and function table from the main module.
         .keep_lld_exports(true)
         .web(true)
         .context("wasm-bindgen does not know the target `web`")?
         .typescript(false)
-        // The names of generic view types are as large as the code itself, and nobody reads them in a browser.
+        // The names of generic view types are as large as the code.
         .remove_name_section(true)
         .omit_default_module_path(false)
         .generate_output()
-        .context("wasm-bindgen could not read what was split off")?;
+        .context("wasm-bindgen could not read the main module")?;
     let js = output.js().to_owned();
     ensure!(
         js.contains(Glue::WASM_NAME),
         "the glue does not name {}: wasm-bindgen has changed",
         Glue::WASM_NAME
     );
-    let asks = Glue::imports(Pieces::LOADER_NAME);
+    let import = Glue::import_clause(SplitModule::LOADER_NAME);
     ensure!(
-        js.contains(&asks),
-        "the glue does not say `{asks}`: wasm-bindgen has changed, or nothing is split off"
+        js.contains(&import),
+        "the glue does not contain `{import}`: wasm-bindgen has changed, or the module has no split point"
     );
     let snippets = output
         .snippets()
@@ -70,7 +70,7 @@ pub fn bind(module: Vec<u8>) -> Result<Glue> {
 }
 
 /// Writes a module and its glue for Node into a folder.
-pub fn for_node(wasm: &Path, out: &Path) -> Result<()> {
+pub fn generate_for_node(wasm: &Path, out: &Path) -> Result<()> {
     let mut bindgen = Bindgen::new();
     bindgen.input_path(wasm).nodejs(true).context("wasm-bindgen does not know the target `nodejs`")?;
     bindgen

@@ -1,7 +1,7 @@
-//! Packs the console's files into one folder that the server reads.
+//! Packs the files of the console into one folder that the server reads.
 //!
-//! Its own package because wasm-bindgen as a library costs half a minute to compile, and only packing needs it:
-//! `cargo xtask` itself stays a matter of seconds. Called by `cargo xtask`, never by hand:
+//! A separate package, because wasm-bindgen as a library takes half a minute to compile and `cargo xtask` must start within
+//! seconds. Called by `cargo xtask` only:
 //!
 //! ```text
 //! pack WASM PARTS SCHEMA PUBLIC OUT
@@ -10,15 +10,16 @@
 //!
 //! The second form only writes a module and its glue for Node, for tests.
 //!
-//! `WASM` is the module cargo built, `PARTS` holds what Node built (style sheet, editor, icons, fonts), `SCHEMA` is what
-//! guard rails know of Kubernetes' own kinds, `PUBLIC` is copied as it is. `OUT` is replaced as a whole, so a server never sees half a site:
+//! `WASM` is the module built by cargo, `PARTS` the outputs of the Node build (style sheet, editor, icons, fonts), `SCHEMA`
+//! the schema of the built-in kinds of Kubernetes for the guard rails, `PUBLIC` is copied unchanged. `OUT` is replaced as a
+//! whole, so that a server never reads a partial site:
 //!
 //! ```text
-//! OUT/pkg/<name>.<hash>.<ext>   content-hashed, may be cached for ever; `part-…` are those that not every page needs
-//! OUT/…                         public files and icons.svg under their own names
-//! OUT/….br                      beside each file that compresses
-//! OUT/assets.json               logical name → address; what the server reads
-//! OUT/sizes.json                logical name → { raw, br } in bytes; what budgets are checked against
+//! OUT/pkg/<name>.<hash>.<ext>   content-hashed, cacheable for ever; `part-…` are loaded on demand
+//! OUT/…                         public files and icons.svg, without a hash
+//! OUT/….br                      for each file that compresses
+//! OUT/assets.json               logical name → URL path, for the server
+//! OUT/sizes.json                logical name → { raw, br } in bytes, for the size budgets
 //! ```
 
 mod bindgen;
@@ -31,20 +32,22 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 fn main() -> Result<()> {
-    let mut given = std::env::args_os().skip(1).map(PathBuf::from).peekable();
-    if given.next_if(|first| first.as_os_str() == "--node").is_some() {
-        let (wasm, out) =
-            (given.next().context("pack --node WASM OUT")?, given.next().context("pack --node WASM OUT")?);
-        return bindgen::for_node(&wasm, &out);
+    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from).peekable();
+    if arguments.next_if(|first| first.as_os_str() == "--node").is_some() {
+        let (wasm, out) = (
+            arguments.next().context("pack --node WASM OUT")?,
+            arguments.next().context("pack --node WASM OUT")?,
+        );
+        return bindgen::generate_for_node(&wasm, &out);
     }
     let mut next = |what: &str| {
-        given.next().with_context(|| format!("pack WASM PARTS SCHEMA PUBLIC OUT: {what} is missing"))
+        arguments.next().with_context(|| format!("pack WASM PARTS SCHEMA PUBLIC OUT: {what} is missing"))
     };
     let (wasm, parts, schema) = (next("WASM")?, next("PARTS")?, next("SCHEMA")?);
     let (public, out) = (next("PUBLIC")?, next("OUT")?);
-    let mut pieces = split::split(&wasm, &out.with_extension("split"))?;
-    let glue = bindgen::bind(std::mem::take(&mut pieces.main))?;
-    let sizes = site::write((glue, pieces), &parts, &schema, &public, &out)?;
+    let mut pieces = split::split_module(&wasm, &out.with_extension("split"))?;
+    let glue = bindgen::generate_for_web(std::mem::take(&mut pieces.main))?;
+    let sizes = site::write_site((glue, pieces), &parts, &schema, &public, &out)?;
     eprintln!("{sizes}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The folder itself: hashed names, references between files, brotli, the manifest.
+//! Writes the site: hashed names, references between files, brotli, the manifests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,40 +11,40 @@ use sha2::{Digest, Sha256};
 
 use crate::bindgen::Glue;
 use crate::chunks::{self, ChunkFile};
-use crate::split::Pieces;
+use crate::split::SplitModule;
 
-/// What is known of a stored file; its sizes are one line of `sizes.json`.
+/// A stored file; its sizes are an entry of `sizes.json`.
 #[derive(Serialize)]
-struct Asset {
-    /// Address on the server, from the root.
+struct SiteAsset {
+    /// URL path on the server.
     #[serde(skip)]
     path: String,
-    /// Bytes.
+    /// Size in bytes.
     raw: usize,
-    /// Bytes of the `.br` beside it; absent if brotli brings nothing.
+    /// Size of the `.br` file in bytes; absent if brotli does not reduce the size.
     #[serde(skip_serializing_if = "Option::is_none")]
     br: Option<usize>,
 }
 
-/// What is hashed, in an order in which each file only refers to files before it.
+/// The fonts. They are stored before the style sheet, which refers to their hashed names.
 const FONTS: [&str; 2] = ["inter.woff2", "jetbrains-mono.woff2"];
 
-/// The script that starts the module, and the one that fetches the rest.
+/// The script that starts the module, and the one that loads the chunks.
 const GLUE: &str = "frontend.js";
 const LOADER: &str = "split.js";
 
-/// Kinds of file that brotli makes smaller; fonts and pictures are compressed already.
+/// Extensions of files to compress; fonts and images are already compressed.
 const COMPRESSIBLE: [&str; 10] =
     ["bin", "css", "html", "ico", "js", "json", "svg", "txt", "wasm", "webmanifest"];
 
-struct Site<'a> {
+struct SiteWriter<'a> {
     out: &'a Path,
-    assets: BTreeMap<String, Asset>,
+    assets: BTreeMap<String, SiteAsset>,
 }
 
-/// Writes the whole site beside `out`, then puts it in its place. Returns a line about sizes.
-pub fn write(
-    (glue, pieces): (Glue, Pieces),
+/// Writes the site to a temporary folder, then replaces `out`. Returns a line with the sizes.
+pub fn write_site(
+    (glue, pieces): (Glue, SplitModule),
     parts: &Path,
     schema: &Path,
     public: &Path,
@@ -52,53 +52,54 @@ pub fn write(
 ) -> Result<String> {
     let fresh = out.with_extension("new");
     let _ = fs::remove_dir_all(&fresh);
-    let mut site = Site { out: &fresh, assets: BTreeMap::new() };
+    let mut site = SiteWriter { out: &fresh, assets: BTreeMap::new() };
 
     for font in FONTS {
-        site.hashed(font, &read(&parts.join(font))?)?;
+        site.store_hashed(font, &read_file(&parts.join(font))?)?;
     }
-    site.program(glue, pieces)?;
-    site.hashed("editor.js", &read(&parts.join("editor.js"))?)?;
-    let style = String::from_utf8(read(&parts.join("main.css"))?).context("main.css is not UTF-8")?;
-    let style = site.with_fonts(style)?;
-    site.hashed("main.css", style.as_bytes())?;
-    site.hashed("kubernetes.json", &read(schema)?)?;
-    site.plain("icons.svg", &read(&parts.join("icons.svg"))?)?;
+    site.store_program(glue, pieces)?;
+    site.store_hashed("editor.js", &read_file(&parts.join("editor.js"))?)?;
+    let style = String::from_utf8(read_file(&parts.join("main.css"))?).context("main.css is not UTF-8")?;
+    let style = site.replace_font_paths(style)?;
+    site.store_hashed("main.css", style.as_bytes())?;
+    site.store_hashed("kubernetes.json", &read_file(schema)?)?;
+    site.store_plain("icons.svg", &read_file(&parts.join("icons.svg"))?)?;
     site.copy_public(public, "")?;
 
     let addresses: BTreeMap<_, _> = site.assets.iter().map(|(name, asset)| (name, &asset.path)).collect();
     fs::write(fresh.join("assets.json"), serde_json::to_string_pretty(&addresses)?)?;
     fs::write(fresh.join("sizes.json"), serde_json::to_string_pretty(&site.assets)?)?;
-    let summary = site.summary();
-    replace(&fresh, out)?;
+    let summary = site.size_summary();
+    replace_folder(&fresh, out)?;
     Ok(summary)
 }
 
-impl Site<'_> {
-    /// Module, glue, loader and chunks. A script names what it loads by its hash, so that old and new never mix; glue and
-    /// loader name each other, so both carry one hash of all that is in the program.
-    fn program(&mut self, glue: Glue, pieces: Pieces) -> Result<()> {
-        let wasm = self.hashed(Glue::WASM_NAME, &glue.wasm)?;
+impl SiteWriter<'_> {
+    /// Stores module, glue, loader and chunks. Scripts refer to hashed names, so that files of two versions never mix; glue and
+    /// loader refer to each other, so both have one hash over the whole program.
+    fn store_program(&mut self, glue: Glue, pieces: SplitModule) -> Result<()> {
+        let wasm = self.store_hashed(Glue::WASM_NAME, &glue.wasm)?;
         let mut script = glue.js.replace(Glue::WASM_NAME, file_name(&wasm));
-        let (files, mut loader) = chunks::files(pieces.chunks, pieces.loader)?;
-        for ChunkFile { name, bytes, asked } in files {
+        let (files, mut loader) = chunks::group_chunks(pieces.chunks, pieces.loader)?;
+        for ChunkFile { name, bytes, loader_name: asked } in files {
             ensure!(!self.assets.contains_key(&name), "two files of the program are named {name}");
-            let path = self.hashed(&name, &bytes)?;
-            loader = replaced(&loader, &format!("\"./{asked}\""), &format!("\"./{}\"", file_name(&path)))?;
+            let path = self.store_hashed(&name, &bytes)?;
+            loader =
+                replace_required(&loader, &format!("\"./{asked}\""), &format!("\"./{}\"", file_name(&path)))?;
         }
-        let hash = hash(&[script.as_bytes(), loader.as_bytes()].concat());
-        let beside = |name: &str| Glue::imports(&format!("./{}", with_hash(name, &hash)));
-        script = replaced(&script, &Glue::imports(Pieces::LOADER_NAME), &beside(LOADER))?;
-        loader = replaced(&loader, &Glue::imports(Pieces::GLUE_NAME), &beside(GLUE))?;
-        self.named(GLUE, &hash, script.as_bytes())?;
-        self.named(LOADER, &hash, loader.as_bytes())?;
+        let hash = content_hash(&[script.as_bytes(), loader.as_bytes()].concat());
+        let import = |name: &str| Glue::import_clause(&format!("./{}", hashed_name(name, &hash)));
+        script = replace_required(&script, &Glue::import_clause(SplitModule::LOADER_NAME), &import(LOADER))?;
+        loader = replace_required(&loader, &Glue::import_clause(SplitModule::GLUE_NAME), &import(GLUE))?;
+        self.store_named(GLUE, &hash, script.as_bytes())?;
+        self.store_named(LOADER, &hash, loader.as_bytes())?;
         for (path, text) in glue.snippets {
-            self.store(&format!("pkg/{path}"), text.as_bytes())?;
+            self.store_file(&format!("pkg/{path}"), text.as_bytes())?;
         }
         Ok(())
     }
 
-    fn with_fonts(&self, mut style: String) -> Result<String> {
+    fn replace_font_paths(&self, mut style: String) -> Result<String> {
         for font in FONTS {
             let logical = format!("/pkg/{font}");
             ensure!(style.contains(&logical), "main.css does not use {logical}");
@@ -107,27 +108,27 @@ impl Site<'_> {
         Ok(style)
     }
 
-    /// Stores a file under a name that changes with its content. Returns its path on the server.
-    fn hashed(&mut self, logical: &str, content: &[u8]) -> Result<String> {
-        self.named(logical, &hash(content), content)
+    /// Stores a file under a name with the hash of its content. Returns its URL path.
+    fn store_hashed(&mut self, logical: &str, content: &[u8]) -> Result<String> {
+        self.store_named(logical, &content_hash(content), content)
     }
 
-    /// Stores a file under a name with this hash in it. Returns its path on the server.
-    fn named(&mut self, logical: &str, hash: &str, content: &[u8]) -> Result<String> {
-        let asset = self.store(&format!("pkg/{}", with_hash(logical, hash)), content)?;
+    /// Stores a file under a name with this hash. Returns its URL path.
+    fn store_named(&mut self, logical: &str, hash: &str, content: &[u8]) -> Result<String> {
+        let asset = self.store_file(&format!("pkg/{}", hashed_name(logical, hash)), content)?;
         let path = asset.path.clone();
         self.assets.insert(logical.to_owned(), asset);
         Ok(path)
     }
 
-    /// Stores a file under its own name.
-    fn plain(&mut self, path: &str, content: &[u8]) -> Result<()> {
-        let asset = self.store(path, content)?;
+    /// Stores a file under its unhashed name.
+    fn store_plain(&mut self, path: &str, content: &[u8]) -> Result<()> {
+        let asset = self.store_file(path, content)?;
         self.assets.insert(path.to_owned(), asset);
         Ok(())
     }
 
-    fn store(&self, path: &str, content: &[u8]) -> Result<Asset> {
+    fn store_file(&self, path: &str, content: &[u8]) -> Result<SiteAsset> {
         let file = self.out.join(path);
         fs::create_dir_all(file.parent().context("a file has a folder")?)?;
         fs::write(&file, content)?;
@@ -138,7 +139,7 @@ impl Site<'_> {
         if let Some(packed) = &br {
             fs::write(self.out.join(format!("{path}.br")), packed)?;
         }
-        Ok(Asset { path: format!("/{path}"), raw: content.len(), br: br.map(|packed| packed.len()) })
+        Ok(SiteAsset { path: format!("/{path}"), raw: content.len(), br: br.map(|packed| packed.len()) })
     }
 
     fn copy_public(&mut self, folder: &Path, prefix: &str) -> Result<()> {
@@ -155,13 +156,13 @@ impl Site<'_> {
             if entry.file_type()?.is_dir() {
                 self.copy_public(&entry.path(), &format!("{path}/"))?;
             } else {
-                self.plain(&path, &read(&entry.path())?)?;
+                self.store_plain(&path, &read_file(&entry.path())?)?;
             }
         }
         Ok(())
     }
 
-    fn summary(&self) -> String {
+    fn size_summary(&self) -> String {
         let mut line = String::from("brotli");
         for name in [Glue::WASM_NAME, GLUE, LOADER, "main.css", "editor.js", "kubernetes.json"] {
             let asset = &self.assets[name];
@@ -175,20 +176,20 @@ impl Site<'_> {
     }
 }
 
-fn hash(content: &[u8]) -> String {
+fn content_hash(content: &[u8]) -> String {
     hex::encode(&Sha256::digest(content)[..6])
 }
 
-fn with_hash(logical: &str, hash: &str) -> String {
+fn hashed_name(logical: &str, hash: &str) -> String {
     let (stem, kind) = logical.rsplit_once('.').unwrap_or((logical, "bin"));
     format!("{stem}.{hash}.{kind}")
 }
 
-/// The text with what must be in it replaced.
-pub fn replaced(text: &str, old: &str, new: &str) -> Result<String> {
+/// Replaces `old`, which must occur in the text.
+pub fn replace_required(text: &str, old: &str, new: &str) -> Result<String> {
     ensure!(
         text.contains(old),
-        "a script of the console does not say `{old}`: wasm-bindgen or the splitter has changed"
+        "a script of the console does not contain `{old}`: wasm-bindgen or the splitter has changed"
     );
     Ok(text.replace(old, new))
 }
@@ -197,11 +198,11 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
+fn read_file(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Brotli at its best setting, or nothing if the result is not smaller.
+/// Compresses with brotli at the highest quality; `None` if the result is not smaller.
 fn compress(content: &[u8]) -> Result<Option<Vec<u8>>> {
     let settings = brotli::enc::BrotliEncoderParams { quality: 11, lgwin: 24, ..Default::default() };
     let mut packed = Vec::new();
@@ -209,8 +210,8 @@ fn compress(content: &[u8]) -> Result<Option<Vec<u8>>> {
     Ok((packed.len() < content.len()).then_some(packed))
 }
 
-/// Two renames: a reader of the old folder keeps its open files, the next one finds the new.
-fn replace(fresh: &Path, out: &Path) -> Result<()> {
+/// Replaces a folder by two renames; open files of the old folder stay readable.
+fn replace_folder(fresh: &Path, out: &Path) -> Result<()> {
     let old = out.with_extension("old");
     let _ = fs::remove_dir_all(&old);
     if out.exists() {
@@ -226,21 +227,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_brotli_does_not_shrink_gets_no_copy() {
+    fn a_file_that_brotli_does_not_shrink_has_no_compressed_copy() {
         assert!(compress(b"x").unwrap().is_none());
         assert!(compress(&[b'a'; 4096]).unwrap().unwrap().len() < 100);
     }
 
     #[test]
-    fn the_name_follows_the_content() {
+    fn the_hashed_name_depends_on_the_content() {
         let folder = std::env::temp_dir().join(format!("flotilla-pack-{}", std::process::id()));
-        let mut site = Site { out: &folder, assets: BTreeMap::new() };
-        let one = site.hashed("main.css", b"a{}").unwrap();
-        let same = site.hashed("main.css", b"a{}").unwrap();
-        let other = site.hashed("main.css", b"b{}").unwrap();
+        let mut site = SiteWriter { out: &folder, assets: BTreeMap::new() };
+        let first = site.store_hashed("main.css", b"a{}").unwrap();
+        let same = site.store_hashed("main.css", b"a{}").unwrap();
+        let other = site.store_hashed("main.css", b"b{}").unwrap();
         fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(one, same);
-        assert_ne!(one, other);
-        assert!(one.starts_with("/pkg/main.") && one.ends_with(".css"), "{one}");
+        assert_eq!(first, same);
+        assert_ne!(first, other);
+        assert!(first.starts_with("/pkg/main.") && first.ends_with(".css"), "{first}");
     }
 }

@@ -1,7 +1,7 @@
-//! Takes the module that cargo built apart: what every page starts, and the parts that are fetched when a page shows them.
+//! Splits the module built by cargo: the main module of every page, and parts that are loaded on demand.
 //!
-//! Where the cuts are says `#[wasm_split]` in `app/src/late.rs`. The module must carry its relocations
-//! (`--emit-relocs`): they tell which function needs which.
+//! The split points are the `#[wasm_split]` functions of the app. The module must contain its relocations (`--emit-relocs`),
+//! from which the calls between functions are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,41 +10,41 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use wasm_split_cli_support::{Options, transform};
 
-/// The module in pieces, as they name each other.
-pub struct Pieces {
-    /// What wasm-bindgen goes on with.
+/// The split module. The pieces refer to each other by name.
+pub struct SplitModule {
+    /// The main module, the input of wasm-bindgen.
     pub main: Vec<u8>,
-    /// The script that fetches the other pieces.
+    /// The script that loads the chunks.
     pub loader: String,
-    /// The other pieces.
-    pub chunks: Vec<Chunk>,
+    /// The chunks.
+    pub chunks: Vec<WasmChunk>,
 }
 
-/// A piece that the loader fetches.
-pub struct Chunk {
-    /// The name by which the loader asks for it, beside itself.
-    pub asked: String,
+/// A module that the loader loads.
+pub struct WasmChunk {
+    /// The file name in the loader.
+    pub loader_name: String,
     /// The parts that need it.
     pub parts: BTreeSet<String>,
     /// The WASM module.
     pub wasm: Vec<u8>,
 }
 
-impl Pieces {
-    /// The name under which the module asks for the loader.
+impl SplitModule {
+    /// The name by which the module imports the loader.
     pub const LOADER_NAME: &str = "./split.js";
-    /// The name under which the loader asks for the glue.
+    /// The name by which the loader imports the glue.
     pub const GLUE_NAME: &str = "./frontend.js";
 }
 
-/// Splits the module; `room` is a folder of its own for the pieces, and is emptied.
-pub fn split(wasm: &Path, room: &Path) -> Result<Pieces> {
+/// Splits the module; `folder` is a temporary folder for the pieces, which is deleted.
+pub fn split_module(wasm: &Path, folder: &Path) -> Result<SplitModule> {
     let module = fs::read(wasm).with_context(|| format!("cannot read {}", wasm.display()))?;
-    let _ = fs::remove_dir_all(room);
-    let main = room.join("main.wasm");
+    let _ = fs::remove_dir_all(folder);
+    let main = folder.join("main.wasm");
     let mut options = Options::new(&module);
-    (options.output_dir, options.main_out_path) = (room, &main);
-    (options.link_name, options.main_module) = (Pieces::LOADER_NAME, Pieces::GLUE_NAME);
+    (options.output_dir, options.main_out_path) = (folder, &main);
+    (options.link_name, options.main_module) = (SplitModule::LOADER_NAME, SplitModule::GLUE_NAME);
     let split =
         transform(options).map_err(|why| anyhow!("{} could not be split: {why:#}", wasm.display()))?;
     let mut needed_by = BTreeMap::<String, BTreeSet<String>>::new();
@@ -53,22 +53,22 @@ pub fn split(wasm: &Path, room: &Path) -> Result<Pieces> {
             needed_by.entry(file).or_default().insert(part.clone());
         }
     }
-    let chunk = |(file, parts): (String, BTreeSet<String>)| -> Result<Chunk> {
+    let chunk = |(file, parts): (String, BTreeSet<String>)| -> Result<WasmChunk> {
         let asked = file + ".wasm";
-        let wasm = slim(&fs::read(room.join(&asked))?)?;
-        Ok(Chunk { asked, parts, wasm })
+        let wasm = strip_module(&fs::read(folder.join(&asked))?)?;
+        Ok(WasmChunk { loader_name: asked, parts, wasm })
     };
     let chunks = needed_by.into_iter().map(chunk).collect::<Result<_>>()?;
-    let loader = fs::read_to_string(room.join(Pieces::LOADER_NAME))?;
-    let pieces = Pieces { main: fs::read(&main)?, loader, chunks };
-    fs::remove_dir_all(room)?;
+    let loader = fs::read_to_string(folder.join(SplitModule::LOADER_NAME))?;
+    let pieces = SplitModule { main: fs::read(&main)?, loader, chunks };
+    fs::remove_dir_all(folder)?;
     Ok(pieces)
 }
 
-/// The same module without names, and with each number in as few bytes as it needs: linkers leave room to patch them.
-fn slim(wasm: &[u8]) -> Result<Vec<u8>> {
+/// Removes the names of a module, and encodes each number in the minimum of bytes: linkers pad numbers to patch them.
+fn strip_module(wasm: &[u8]) -> Result<Vec<u8>> {
     let mut config = walrus::ModuleConfig::new();
     config.generate_name_section(false).generate_producers_section(false);
-    let mut module = config.parse(wasm).context("the splitter wrote a chunk that is no module")?;
+    let mut module = config.parse(wasm).context("the splitter wrote a chunk that is not a WASM module")?;
     Ok(module.emit_wasm())
 }

@@ -1,39 +1,41 @@
-//! The guard rails alone, compiled for the browser: what `cargo xtask test` holds against the same rules compiled for this
-//! machine, and `cargo xtask bench guard` takes the time of.
+//! The guard rails compiled to WASM, without the console. `cargo xtask test` compares their findings with those of the
+//! native build; `cargo xtask bench guard` measures their run time.
 
-use domain::guard::{Known, check_static_with};
+use domain::guard::{ClusterSchemas, check_static_with};
 use domain::manifest;
 use domain::schema::Schema;
 use domain::workload::{Source, SourceFile, WorkloadSpec};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// The rules, with a schema of kinds read.
+/// The guard rails with a parsed schema of kinds.
 #[wasm_bindgen]
-pub struct Rails {
+pub struct GuardRails {
     schema: Schema,
 }
 
 #[wasm_bindgen]
-impl Rails {
-    /// Reads the schema from its written form.
+impl GuardRails {
+    /// Parses the schema.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not a valid schema.
     #[wasm_bindgen(constructor)]
-    pub fn new(schema: &str) -> Result<Rails, String> {
-        Schema::read(schema.as_bytes()).map(|schema| Rails { schema }).map_err(|error| error.to_string())
+    pub fn new(schema: &str) -> Result<GuardRails, String> {
+        Schema::from_json(schema.as_bytes())
+            .map(|schema| GuardRails { schema })
+            .map_err(|error| error.to_string())
     }
 
-    /// What the rules say of some files, as JSON.
+    /// The findings about some files, as JSON.
     ///
     /// # Errors
-    /// The files are no JSON list of names and texts.
+    /// `files` is not a JSON array of objects with `name` and `text`.
     pub fn check(&self, files: &str) -> Result<String, String> {
         let files: Vec<SourceFile> = serde_json::from_str(files).map_err(|error| error.to_string())?;
         let parsed = manifest::parse(&files);
         let source = Source::Yaml { files };
         let spec = WorkloadSpec { namespace: "shop".to_owned(), source, ..WorkloadSpec::default() };
-        let findings = check_static_with(&Known::of(&self.schema), "shop", &spec, &parsed);
+        let findings = check_static_with(&ClusterSchemas::from_schema(&self.schema), "shop", &spec, &parsed);
         serde_json::to_string(&findings).map_err(|error| error.to_string())
     }
 }

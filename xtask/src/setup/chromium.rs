@@ -1,14 +1,14 @@
-//! The browser of the scenarios: the system's Chromium, never one that npm brings.
+//! The browser of the scenarios: the Chromium of the system, never one installed by npm.
 
 use std::env;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::paths::{Paths, which};
+use crate::paths::{Paths, find_program};
 use crate::setup::debian;
 
-/// `FLOTILLA_CHROMIUM`, or the first Chromium or Chrome of this machine; installed where that is possible.
+/// `FLOTILLA_CHROMIUM`, or the first Chromium or Chrome in `PATH`; installed if possible.
 pub fn ensure(paths: &Paths) -> Result<PathBuf> {
     if let Some(found) = find() {
         return Ok(found);
@@ -18,10 +18,10 @@ pub fn ensure(paths: &Paths) -> Result<PathBuf> {
 }
 
 fn find() -> Option<PathBuf> {
-    if let Some(given) = env::var_os("FLOTILLA_CHROMIUM") {
-        return Some(PathBuf::from(given));
+    if let Some(file) = env::var_os("FLOTILLA_CHROMIUM") {
+        return Some(PathBuf::from(file));
     }
     ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"]
         .iter()
-        .find_map(|name| which(name))
+        .find_map(|name| find_program(name))
 }

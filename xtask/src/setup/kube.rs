@@ -1,11 +1,11 @@
 //! Real control planes for tests and benchmarks: etcd, kube-apiserver and others.
 //!
-//! Programs in `KUBEBUILDER_ASSETS` (where envtest looks) are taken as they are. The others are built once from their
-//! sources with Go into the user's cache folder, which outlives `target/` and is shared by all checkouts. Tests find
-//! all of them in one folder of links, through `FLOTILLA_KUBE_BIN`.
+//! Programs in `KUBEBUILDER_ASSETS` (as for envtest) are used as they are. The others are built once from source with Go
+//! into the user's cache folder, which is independent of `target/` and shared by all checkouts. One folder has links to all
+//! of them; tests get it through `FLOTILLA_KUBE_BIN`.
 //!
-//! `kubernetes` and `etcd` cannot be installed with `go install`: their `go.mod` replaces its own parts by folders
-//! beside it. So a module of ours requires them and maps those parts to their published versions.
+//! `go install` rejects `kubernetes` and `etcd`, because their `go.mod` replaces submodules by local folders. Therefore a
+//! generated module requires them and maps the submodules to their published versions.
 
 use std::env;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::paths::{Paths, version_of, which};
+use crate::paths::{Paths, find_program, program_version};
 use crate::step;
 
 const KUBERNETES: &str = "v1.36.3";
@@ -26,56 +26,57 @@ const HELM: &str = "v3.22.0";
 const PROGRAMS: [&str; 7] =
     ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "etcd", "kwok", "helm"];
 
-/// Where links to all programs are; tests look there through `FLOTILLA_KUBE_BIN`.
-pub fn bin(paths: &Paths) -> PathBuf {
+/// The folder with links to all programs, for `FLOTILLA_KUBE_BIN`.
+pub fn bin_folder(paths: &Paths) -> PathBuf {
     paths.target.join("kube/bin")
 }
 
-/// Builds what is neither in `KUBEBUILDER_ASSETS` nor in the cache, and links all programs into [`bin`].
+/// Builds the programs that are neither in `KUBEBUILDER_ASSETS` nor in the cache, and links all programs into [`bin_folder`].
 ///
 /// # Errors
-/// When there is no Go, or a module cannot be fetched or built.
+/// When Go is missing, or a module cannot be fetched or built.
 pub fn ensure(paths: &Paths) -> Result<PathBuf> {
-    let cache = cache()?;
+    let cache = cache_folder()?;
     let built = cache.join("bin");
     fs::create_dir_all(&built)?;
-    // Two checkouts may want the same programs at the same time.
+    // Two checkouts may build the same programs concurrently.
     let lock = File::create(cache.join("lock"))?;
     lock.lock()?;
     for program in PROGRAMS {
-        if given(program).is_none() && !built.join(program).is_file() {
-            build(paths, &cache, program)?;
+        if preinstalled_program(program).is_none() && !built.join(program).is_file() {
+            build_program(paths, &cache, program)?;
         }
     }
     lock.unlock()?;
-    link(&bin(paths), &built)?;
-    Ok(bin(paths))
+    link_programs(&bin_folder(paths), &built)?;
+    Ok(bin_folder(paths))
 }
 
-/// The versions of a control plane's parts, as they say themselves.
-pub fn versions(paths: &Paths) -> Vec<String> {
-    let say = |program: &str| version_of(&bin(paths).join(program), "--version");
-    let etcd = say("etcd").map(|line| line.replace("etcd Version:", "etcd"));
-    [say("kube-apiserver"), etcd, say("kwok")].into_iter().flatten().collect()
+/// The versions of the control plane's programs, as they print them.
+pub fn program_versions(paths: &Paths) -> Vec<String> {
+    let version = |program: &str| program_version(&bin_folder(paths).join(program), "--version");
+    let etcd = version("etcd").map(|line| line.replace("etcd Version:", "etcd"));
+    [version("kube-apiserver"), etcd, version("kwok")].into_iter().flatten().collect()
 }
 
-/// `$XDG_CACHE_HOME/flotilla/kube/<versions>`: another version is another folder, so nothing in it is ever stale.
-fn cache() -> Result<PathBuf> {
+/// `$XDG_CACHE_HOME/flotilla/kube/<program_versions>`: each set of versions has its own folder, so the cache is never stale.
+fn cache_folder() -> Result<PathBuf> {
     let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let home = home.or_else(|| Some(env::home_dir()?.join(".cache"))).context("there is no home folder")?;
     Ok(home.join(format!("flotilla/kube/{KUBERNETES}-etcd-{ETCD}-kwok-{KWOK}-helm-{HELM}")))
 }
 
-/// A program that lies in `KUBEBUILDER_ASSETS`.
-fn given(program: &str) -> Option<PathBuf> {
+/// The path of a program in `KUBEBUILDER_ASSETS`.
+fn preinstalled_program(program: &str) -> Option<PathBuf> {
     let folder = env::var_os("KUBEBUILDER_ASSETS").filter(|folder| !folder.is_empty())?;
     fs::canonicalize(folder).ok().map(|folder| folder.join(program)).filter(|file| file.is_file())
 }
 
-fn link(folder: &Path, built: &Path) -> Result<()> {
+fn link_programs(folder: &Path, built: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     for program in PROGRAMS {
-        let (to, from) = (given(program).unwrap_or_else(|| built.join(program)), folder.join(program));
+        let (to, from) =
+            (preinstalled_program(program).unwrap_or_else(|| built.join(program)), folder.join(program));
         if fs::read_link(&from).is_ok_and(|old| old == to) {
             continue;
         }
@@ -87,48 +88,49 @@ fn link(folder: &Path, built: &Path) -> Result<()> {
     Ok(())
 }
 
-fn build(paths: &Paths, cache: &Path, program: &str) -> Result<()> {
-    if which("go").is_none() {
+fn build_program(paths: &Paths, cache: &Path, program: &str) -> Result<()> {
+    if find_program("go").is_none() {
         bail!(
-            "{program} has to be built and Go is missing: install it (go.dev/dl, or Debian: `sudo apt-get install golang`), or set KUBEBUILDER_ASSETS to a folder that holds {program}"
+            "{program} must be built, but Go is missing: install it (go.dev/dl, or Debian: `sudo apt-get install golang`), or set KUBEBUILDER_ASSETS to a folder that contains {program}"
         );
     }
     match program {
         "etcd" => {
-            let home = module_of(paths, cache, "etcd", "go.etcd.io/etcd/server/v3", ETCD)?;
+            let home = write_module(paths, cache, "etcd", "go.etcd.io/etcd/server/v3", ETCD)?;
             go_build(paths, &home, cache, "go.etcd.io/etcd/server/v3")
         }
         "kwok" => go_install(paths, cache, "sigs.k8s.io/kwok/cmd/kwok", KWOK),
         "helm" => go_install(paths, cache, "helm.sh/helm/v3/cmd/helm", HELM),
         _ => {
-            let home = module_of(paths, cache, "kubernetes", "k8s.io/kubernetes", KUBERNETES)?;
+            let home = write_module(paths, cache, "kubernetes", "k8s.io/kubernetes", KUBERNETES)?;
             go_build(paths, &home, cache, &format!("k8s.io/kubernetes/cmd/{program}"))
         }
     }
 }
 
-/// A module of ours that requires `module` and replaces its in-tree parts by their published versions.
-fn module_of(paths: &Paths, cache: &Path, name: &str, module: &str, version: &str) -> Result<PathBuf> {
+/// Writes a module that requires `build_module` and replaces its in-tree submodules by their published versions.
+fn write_module(paths: &Paths, cache: &Path, name: &str, module: &str, version: &str) -> Result<PathBuf> {
     let home = cache.join("modules").join(name);
-    // One that an older version of this tool wrote would be read first.
+    // Files of an older version of this tool would take precedence.
     if home.exists() {
         fs::remove_dir_all(&home)?;
     }
     fs::create_dir_all(&home)?;
-    let mut download = paths.tool("go");
+    let mut download = paths.command("go");
     download.args(["mod", "download", "-json"]).arg(format!("{module}@{version}")).current_dir(&home);
-    // Outside a module Go looks for one in the folders above.
+    // Without these settings Go would use a workspace or module of a parent folder.
     download.env("GOWORK", "off").env("GOFLAGS", "-mod=mod");
-    let said = step::run(paths, &format!("{name} sources"), &mut download)?;
-    let theirs = said.lines().find_map(|line| line.trim().strip_prefix("\"GoMod\": \"")?.split('"').next());
-    let theirs = theirs.context("go mod download names no GoMod")?;
+    let output = step::run(paths, &format!("{name} sources"), &mut download)?;
+    let theirs = output.lines().find_map(|line| line.trim().strip_prefix("\"GoMod\": \"")?.split('"').next());
+    let theirs = theirs.context("the output of `go mod download` has no GoMod")?;
     let theirs = fs::read_to_string(theirs).with_context(|| format!("cannot read {theirs}"))?;
-    fs::write(home.join("go.mod"), go_mod(name, module, version, &theirs))?;
+    fs::write(home.join("go.mod"), render_go_mod(name, module, version, &theirs))?;
     Ok(home)
 }
 
-/// Published versions of in-tree parts: `k8s.io/api` of Kubernetes v1.36.3 is v0.36.3, etcd's parts carry etcd's own.
-fn go_mod(name: &str, module: &str, version: &str, theirs: &str) -> String {
+/// The text of the `go.mod`. Published versions of submodules: `k8s.io/api` of Kubernetes v1.36.3 is v0.36.3, those of etcd
+/// have etcd's version.
+fn render_go_mod(name: &str, module: &str, version: &str, theirs: &str) -> String {
     let language = theirs.lines().find_map(|line| line.strip_prefix("go ")).unwrap_or("1.25");
     let mut text = format!("module flotilla/{name}\n\ngo {language}\n\nrequire {module} {version}\n\n");
     for line in theirs.lines() {
@@ -136,7 +138,7 @@ fn go_mod(name: &str, module: &str, version: &str, theirs: &str) -> String {
             continue;
         };
         let part = part.split_whitespace().next().unwrap_or(part);
-        // etcd so forbids its own former names.
+        // etcd forbids its former module names this way.
         if place.starts_with('.') && !place.ends_with("FORBIDDEN_DEPENDENCY") {
             let published = if part.starts_with("k8s.io/") {
                 version.replacen("v1.", "v0.", 1)
@@ -150,28 +152,32 @@ fn go_mod(name: &str, module: &str, version: &str, theirs: &str) -> String {
     text
 }
 
-/// One package at a time and two compilers: the API server alone takes 2 GB to compile.
+/// Builds one package with at most two compilers in parallel: the API server needs 2 GB to compile.
 fn go_build(paths: &Paths, home: &Path, cache: &Path, package: &str) -> Result<()> {
-    let name = if package.starts_with("go.etcd.io") { "etcd" } else { last(package) };
-    // A build that was interrupted must not look like a program.
+    let name = if package.starts_with("go.etcd.io") { "etcd" } else { last_segment(package) };
+    // An interrupted build must not leave a file under the final name.
     let partial = cache.join(format!("{name}.partial"));
-    let mut go = paths.tool("go");
-    go.args(["build", "-p=2", "-mod=mod", "-trimpath"]).arg(flags()).arg("-o").arg(&partial).arg(package);
+    let mut go = paths.command("go");
+    go.args(["build", "-p=2", "-mod=mod", "-trimpath"])
+        .arg(linker_flags())
+        .arg("-o")
+        .arg(&partial)
+        .arg(package);
     go.current_dir(home).env("GOWORK", "off").env("CGO_ENABLED", "0");
     step::run(paths, name, &mut go)?;
     Ok(fs::rename(partial, cache.join("bin").join(name))?)
 }
 
-/// Programs whose module can be installed as it is.
+/// Installs a program whose module `go install` accepts.
 fn go_install(paths: &Paths, cache: &Path, package: &str, version: &str) -> Result<()> {
-    let mut go = paths.tool("go");
-    go.args(["install", "-p=2", "-trimpath"]).arg(flags()).arg(format!("{package}@{version}"));
+    let mut go = paths.command("go");
+    go.args(["install", "-p=2", "-trimpath"]).arg(linker_flags()).arg(format!("{package}@{version}"));
     go.env("GOBIN", cache.join("bin")).env("CGO_ENABLED", "0");
-    step::run(paths, last(package), &mut go).map(drop)
+    step::run(paths, last_segment(package), &mut go).map(drop)
 }
 
-/// Without them Kubernetes says it is `v0.0.0-master` and kwok that it is `unknown`.
-fn flags() -> String {
+/// Linker flags with the versions; otherwise Kubernetes reports `v0.0.0-master` and kwok `unknown`.
+fn linker_flags() -> String {
     let minor = KUBERNETES.split('.').nth(1).unwrap_or_default();
     let base = "k8s.io/component-base/version";
     format!(
@@ -179,27 +185,27 @@ fn flags() -> String {
     )
 }
 
-fn last(package: &str) -> &str {
+fn last_segment(package: &str) -> &str {
     package.rsplit('/').next().unwrap_or(package)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::go_mod;
+    use super::render_go_mod;
 
     #[test]
-    fn parts_of_the_tree_are_replaced_by_their_published_versions() {
+    fn in_tree_submodules_are_replaced_by_their_published_versions() {
         let theirs = "module k8s.io/kubernetes\n\ngo 1.26.0\n\nreplace (\n\tk8s.io/api => ./staging/src/k8s.io/api\n\tx => y v1.0.0\n)\n";
-        let ours = go_mod("kubernetes", "k8s.io/kubernetes", "v1.36.3", theirs);
+        let ours = render_go_mod("kubernetes", "k8s.io/kubernetes", "v1.36.3", theirs);
         assert!(ours.contains("go 1.26.0\n"), "{ours}");
         assert!(ours.contains("replace k8s.io/api => k8s.io/api v0.36.3\n"), "{ours}");
         assert!(!ours.contains("replace x"), "{ours}");
     }
 
     #[test]
-    fn parts_of_etcd_carry_its_own_version() {
+    fn submodules_of_etcd_have_the_version_of_etcd() {
         let theirs = "go 1.25\n\nreplace (\n\tgo.etcd.io/etcd => ./FORBIDDEN_DEPENDENCY\n\tgo.etcd.io/etcd/api/v3 => ../api\n)\n";
-        let ours = go_mod("etcd", "go.etcd.io/etcd/server/v3", "v3.6.16", theirs);
+        let ours = render_go_mod("etcd", "go.etcd.io/etcd/server/v3", "v3.6.16", theirs);
         assert!(
             ours.contains("replace go.etcd.io/etcd/api/v3 => go.etcd.io/etcd/api/v3 v3.6.16\n"),
             "{ours}"

@@ -1,14 +1,14 @@
-//! PostgreSQL's server programs, for the throw-away server of the tests.
+//! The server programs of PostgreSQL, for the temporary server of the tests.
 
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::paths::{Paths, which};
+use crate::paths::{Paths, find_program};
 use crate::setup::debian;
 
-/// The folder that holds `initdb` and `postgres`; installed where that is possible.
+/// The folder with `initdb` and `postgres`; installed if possible.
 pub fn ensure(paths: &Paths) -> Result<PathBuf> {
     if let Some(found) = find() {
         return Ok(found);
@@ -17,7 +17,7 @@ pub fn ensure(paths: &Paths) -> Result<PathBuf> {
     find().context("PostgreSQL was installed but initdb is neither in PATH nor in /usr/lib/postgresql/*/bin")
 }
 
-/// What is there now. Debian keeps server programs out of `PATH`, one folder per major version: the newest is taken.
+/// The installed programs. Debian has them outside `PATH`, one folder per major version; the newest version is selected.
 pub fn find() -> Option<PathBuf> {
     let mut folders: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -26,7 +26,7 @@ pub fn find() -> Option<PathBuf> {
         .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
         .collect();
     folders.sort();
-    let in_path = which("initdb").and_then(|file| Some(file.parent()?.to_owned()));
+    let in_path = find_program("initdb").and_then(|file| Some(file.parent()?.to_owned()));
     let complete = |folder: &PathBuf| folder.join("initdb").is_file() && folder.join("postgres").is_file();
     folders.into_iter().rev().map(|(_, folder)| folder).chain(in_path).find(complete)
 }

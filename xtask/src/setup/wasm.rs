@@ -1,10 +1,10 @@
-//! The compiler's WASM target, proven by linking a tiny module: a target that is listed is not always complete.
+//! The WASM target of the compiler, verified by linking a small module, because an installed target may be incomplete.
 
 use std::fs;
 
 use anyhow::{Result, bail};
 
-use crate::paths::{Paths, version_of, which};
+use crate::paths::{Paths, find_program, program_version};
 use crate::step;
 
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -12,35 +12,35 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// Adds the target through rustup if it is missing.
 ///
 /// # Errors
-/// When it cannot be added; the sentence says what to install.
+/// When it cannot be added; the message says what to install.
 pub fn ensure(paths: &Paths) -> Result<()> {
-    let proof = paths.own().join("wasm-target.ok");
-    let compiler = version_of("rustc".as_ref(), "--version").unwrap_or_default();
-    if fs::read_to_string(&proof).is_ok_and(|old| old == compiler) && links(paths) {
+    let proof = paths.xtask_folder().join("wasm-target.ok");
+    let compiler = program_version("rustc".as_ref(), "--version").unwrap_or_default();
+    if fs::read_to_string(&proof).is_ok_and(|old| old == compiler) && can_link(paths) {
         return Ok(());
     }
-    if !links(paths) {
-        if which("rustup").is_none() {
+    if !can_link(paths) {
+        if find_program("rustup").is_none() {
             bail!(
                 "the Rust target {TARGET} is missing and there is no rustup to add it: install Rust from rustup.rs, or a \
-                 package of your system that holds the target's standard library"
+                 package of your system that contains the target's standard library"
             );
         }
-        step::run(paths, "WASM target", paths.tool("rustup").args(["target", "add", TARGET]))?;
-        if !links(paths) {
+        step::run(paths, "WASM target", paths.command("rustup").args(["target", "add", TARGET]))?;
+        if !can_link(paths) {
             bail!(
                 "rustc cannot link for {TARGET} though rustup has added it: try `rustup toolchain install stable`"
             );
         }
     }
-    fs::create_dir_all(paths.own())?;
+    fs::create_dir_all(paths.xtask_folder())?;
     fs::write(proof, compiler)?;
     Ok(())
 }
 
-/// A module without the standard library's start-up code, but with a function that needs `core` and `alloc`.
-fn links(paths: &Paths) -> bool {
-    let folder = paths.own().join("wasm-probe");
+/// Whether a library with a function that allocates can be linked.
+fn can_link(paths: &Paths) -> bool {
+    let folder = paths.xtask_folder().join("wasm-probe");
     if fs::create_dir_all(&folder).is_err() {
         return false;
     }
@@ -49,7 +49,7 @@ fn links(paths: &Paths) -> bool {
     if fs::write(&source, text).is_err() {
         return false;
     }
-    let mut rustc = paths.tool("rustc");
+    let mut rustc = paths.command("rustc");
     rustc
         .args(["--edition", "2024", "--crate-type", "cdylib", "--target", TARGET, "--out-dir"])
         .arg(&folder)

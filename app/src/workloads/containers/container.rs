@@ -1,67 +1,72 @@
-//! One container.
+//! The fields of one container.
 
 use leptos::prelude::*;
 
-use super::Text;
-use super::env::Environment;
-use super::fields::{Field, field, lines, notes};
-use super::mounts::Mounts;
-use super::objects::At;
-use super::ports::Ports;
-use super::probes::Probe;
-use super::resources::Resources;
+use super::SourceText;
+use super::env::EnvironmentFields;
+use super::fields::{FieldProps, lines_field, path_findings, scalar_field};
+use super::mounts::MountFields;
+use super::objects::ObjectLocation;
+use super::ports::PortFields;
+use super::probes::ProbeFields;
+use super::resources::ResourceFields;
 
 /// The fields of one container.
 #[component]
 pub fn ContainerFields(
     /// The text.
-    text: Text,
+    text: SourceText,
     /// The object.
-    at: At,
-    /// JSON pointer of the pod's description.
+    at: ObjectLocation,
+    /// JSON pointer of the pod spec.
     pod: &'static str,
-    /// Number of the container.
+    /// Index of the container.
     n: usize,
-    /// Whether it is the only one.
-    alone: bool,
+    /// Whether it is the only container.
+    is_only: bool,
 ) -> impl IntoView {
     let base = format!("{pod}/containers/{n}");
     let below = |part: &str| format!("{base}/{part}");
-    let image = field(
+    let image = scalar_field(
         text,
         at,
-        Field {
+        FieldProps {
             label: "Image",
             path: below("image"),
             example: "registry.example/team/app:1.4.2",
-            ..Field::default()
+            ..FieldProps::default()
         },
     );
-    let name = field(
+    let name = scalar_field(
         text,
         at,
-        Field { label: "Container name", path: below("name"), example: "app", ..Field::default() },
+        FieldProps { label: "Container name", path: below("name"), example: "app", ..FieldProps::default() },
     );
-    let command = lines(
+    let command = lines_field(
         text,
         at,
-        Field {
+        FieldProps {
             label: "Command",
             path: below("command"),
-            help: "One word a line; the image's own if empty.",
-            ..Field::default()
+            help: "One word per line; empty for the default of the image.",
+            ..FieldProps::default()
         },
     );
-    let args = lines(
+    let args = lines_field(
         text,
         at,
-        Field { label: "Arguments", path: below("args"), help: "One a line.", ..Field::default() },
+        FieldProps {
+            label: "Arguments",
+            path: below("args"),
+            help: "One per line.",
+            ..FieldProps::default()
+        },
     );
-    let gone = base.clone();
-    let remove = (!alone).then(|| {
+    let removed = base.clone();
+    let remove = (!is_only).then(|| {
         view! {
             <div>
-                <button class="btn btn-sm" type="button" on:click=move |_| text.remove(at, &gone)>
+                <button class="btn btn-sm" type="button" on:click=move |_| text.remove_value(at, &removed)>
                     "Remove this container"
                 </button>
             </div>
@@ -69,18 +74,18 @@ pub fn ContainerFields(
     });
     view! {
         <div class="fields">
-            {image} {name} <Ports text=text at=at base=base.clone() /> <Resources text=text at=at base=base.clone() />
-            <Probe text=text at=at path=below("readinessProbe") label="Ready when" help="Until then a Service sends it nothing, and a release is not healthy." />
-            <Environment text=text at=at base=base.clone() />
+            {image} {name} <PortFields text=text at=at base=base.clone() /> <ResourceFields text=text at=at base=base.clone() />
+            <ProbeFields text=text at=at path=below("readinessProbe") label="Readiness probe" help="Until it succeeds, Services send no traffic and the release is not healthy." />
+            <EnvironmentFields text=text at=at base=base.clone() />
             <details class="fold">
-                <summary>"Command, liveness"</summary>
+                <summary>"Command, liveness probe"</summary>
                 <div class="fields pt-3">
                     <div class="field-row">{command} {args}</div>
-                    <Probe text=text at=at path=below("livenessProbe") label="Alive when" help="Where this fails, the container is started again." />
+                    <ProbeFields text=text at=at path=below("livenessProbe") label="Liveness probe" help="If it fails, the container is restarted." />
                 </div>
             </details>
-            <Mounts text=text at=at pod=pod base=base.clone() />
-            {notes(text, at, base.clone(), false)}
+            <MountFields text=text at=at pod=pod base=base.clone() />
+            {path_findings(text, at, base.clone(), false)}
             {remove}
         </div>
     }

@@ -3,38 +3,41 @@
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::Text;
-use super::fields::{Choice, Field, add, bare, choice, field, id_of, rows, take};
-use super::objects::At;
+use super::SourceText;
+use super::fields::{
+    FieldProps, SelectProps, add_button, custom_field, field_id, item_rows, remove_button, scalar_field,
+    select_field,
+};
+use super::objects::ObjectLocation;
 
 const SOURCES: [(&str, &str); 3] =
     [("value", "Value"), ("secretKeyRef", "Secret"), ("configMapKeyRef", "ConfigMap")];
 
-/// The variables.
+/// The environment variables.
 #[component]
-pub fn Environment(text: Text, at: At, base: String) -> impl IntoView {
+pub fn EnvironmentFields(text: SourceText, at: ObjectLocation, base: String) -> impl IntoView {
     let list = format!("{base}/env");
     let (value, secret, listed) = (list.clone(), list.clone(), list.clone());
-    let row = move |n: usize| variable(text, at, format!("{listed}/{n}"), n);
+    let row = move |n: usize| variable_row(text, at, format!("{listed}/{n}"), n);
     let fresh = move |path: &str| format!("VARIABLE_{}", untrack(|| text.count(at, path)) + 1);
     view! {
         <fieldset class="stack-sm">
             <legend class="field-label pb-1">"Environment"</legend>
-            {rows(text, at, list, row)}
+            {item_rows(text, at, list, row)}
             <div class="flex flex-wrap gap-2">
-                {add("Variable", move || text.set(at, &format!("{value}/-"), &json!({"name": fresh(&value), "value": ""})))}
-                {add("From Secret", move || text.set(at, &format!("{secret}/-"), &json!({"name": fresh(&secret), "valueFrom": from("secretKeyRef")})))}
+                {add_button("Variable", move || text.set_value(at, &format!("{value}/-"), &json!({"name": fresh(&value), "value": ""})))}
+                {add_button("From Secret", move || text.set_value(at, &format!("{secret}/-"), &json!({"name": fresh(&secret), "valueFrom": value_source("secretKeyRef")})))}
             </div>
         </fieldset>
     }
     .into_any()
 }
 
-fn from(source: &str) -> Value {
+fn value_source(source: &str) -> Value {
     json!({source: {"name": "", "key": ""}})
 }
 
-fn variable(text: Text, at: At, path: String, n: usize) -> AnyView {
+fn variable_row(text: SourceText, at: ObjectLocation, path: String, n: usize) -> AnyView {
     let (shown, changed, gone) = (path.clone(), path.clone(), path.clone());
     let source = Memo::new(move |_| {
         let from = text.value(at, &format!("{shown}/valueFrom"));
@@ -49,34 +52,41 @@ fn variable(text: Text, at: At, path: String, n: usize) -> AnyView {
         let whole = untrack(|| text.scalar(at, &format!("{changed}/name")));
         let new = match to.as_str() {
             "value" => json!({"name": whole, "value": ""}),
-            to => json!({"name": whole, "valueFrom": from(to)}),
+            to => json!({"name": whole, "valueFrom": value_source(to)}),
         };
-        text.set(at, &changed, &new);
+        text.set_value(at, &changed, &new);
     });
-    let id = id_of(at, &format!("{path}/source"));
+    let id = field_id(at, &format!("{path}/source"));
     let inner = path.clone();
     view! {
         <div class="form-row form-row-env">
-            {field(text, at, Field { label: "Variable name", path: format!("{path}/name"), example: "LOG_LEVEL", compact: true, ..Field::default() })}
-            {choice(Choice { id, label: "Source", compact: true, choices: &SOURCES }, Signal::derive(move || source.get().to_owned()), choose)}
-            {move || from_where(text, at, &inner, source.get())}
-            {take(format!("Remove variable {}", n + 1), move || text.remove(at, &gone))}
+            {scalar_field(text, at, FieldProps { label: "Variable name", path: format!("{path}/name"), example: "LOG_LEVEL", compact: true, ..FieldProps::default() })}
+            {select_field(SelectProps { id, label: "Source", compact: true, options: &SOURCES }, Signal::derive(move || source.get().to_owned()), choose)}
+            {move || source_fields(text, at, &inner, source.get())}
+            {remove_button(format!("Remove variable {}", n + 1), move || text.remove_value(at, &gone))}
         </div>
     }
     .into_any()
 }
 
-fn from_where(text: Text, at: At, path: &str, source: &str) -> AnyView {
+fn source_fields(text: SourceText, at: ObjectLocation, path: &str, source: &str) -> AnyView {
     let part = |label: &'static str, part: String, example: &'static str| {
-        field(
+        scalar_field(
             text,
             at,
-            Field { label, path: format!("{path}/{part}"), example, compact: true, ..Field::default() },
+            FieldProps {
+                label,
+                path: format!("{path}/{part}"),
+                example,
+                compact: true,
+                ..FieldProps::default()
+            },
         )
     };
     match source {
         "value" => {
-            view! { <div class="form-row-wide">{kept(text, at, format!("{path}/value"))}</div> }.into_any()
+            view! { <div class="form-row-wide">{value_field(text, at, format!("{path}/value"))}</div> }
+                .into_any()
         }
         "" => view! { <p class="meta form-row-wide">"Set in the YAML."</p> }.into_any(),
         source => {
@@ -90,14 +100,21 @@ fn from_where(text: Text, at: At, path: &str, source: &str) -> AnyView {
     }
 }
 
-/// The value of a variable: always text, and it may be empty.
-fn kept(text: Text, at: At, path: String) -> AnyView {
-    let id = id_of(at, &path);
+/// The field for the value of a variable: always a string, may be empty.
+fn value_field(text: SourceText, at: ObjectLocation, path: String) -> AnyView {
+    let id = field_id(at, &path);
     let path = StoredValue::new(path);
     let shown = Signal::derive(move || path.with_value(|path| text.scalar(at, path)));
     let found = Memo::new(move |_| path.with_value(|path| text.findings(at, path, false)));
-    let typed =
-        Callback::new(move |typed: String| path.with_value(|path| text.set(at, path, &Value::from(typed))));
+    let typed = Callback::new(move |typed: String| {
+        path.with_value(|path| text.set_value(at, path, &Value::from(typed)))
+    });
     let nothing = Callback::new(|_: String| ());
-    bare(id, Field { label: "Value", compact: true, ..Field::default() }, shown, found, [typed, nothing])
+    custom_field(
+        id,
+        FieldProps { label: "Value", compact: true, ..FieldProps::default() },
+        shown,
+        found,
+        [typed, nothing],
+    )
 }

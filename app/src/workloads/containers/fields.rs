@@ -1,66 +1,66 @@
-//! Fields that show a value of the text and change it at once.
+//! Fields that show a value of the YAML text and change it on input.
 
 use domain::Finding;
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::Text;
-use super::objects::At;
-use crate::components::{Look, icon};
+use super::SourceText;
+use super::objects::ObjectLocation;
+use crate::components::{StatusStyle, icon};
 
-/// One field.
+/// Properties of a field.
 #[derive(Debug, Clone, Default)]
-pub struct Field {
-    /// Its label; in a row of a table it is only said, not shown.
+pub struct FieldProps {
+    /// Its label; in a compact field visible to screen readers only.
     pub label: &'static str,
     /// JSON pointer into the object.
     pub path: String,
-    /// An example.
+    /// The placeholder.
     pub example: &'static str,
-    /// Whether the text wants a number.
+    /// Whether the value is a number.
     pub number: bool,
-    /// In a row, without a visible label.
+    /// Whether it is in a row, without a visible label.
     pub compact: bool,
-    /// Help under it.
+    /// Help text below the field.
     pub help: &'static str,
 }
 
-/// The id of the field of a path.
-pub fn id_of(at: At, path: &str) -> String {
+/// The HTML id of the field at a path.
+pub fn field_id(at: ObjectLocation, path: &str) -> String {
     format!("f{}-{}{}", at.file, at.document, path.replace(['/', '.', '~'], "-"))
 }
 
 /// A field for a scalar.
-pub fn field(text: Text, at: At, field: Field) -> AnyView {
+pub fn scalar_field(text: SourceText, at: ObjectLocation, field: FieldProps) -> AnyView {
     let path = StoredValue::new(field.path.clone());
-    let id = id_of(at, &field.path);
+    let id = field_id(at, &field.path);
     let shown = Signal::derive(move || path.with_value(|path| text.scalar(at, path)));
     let found = Memo::new(move |_| path.with_value(|path| text.findings(at, path, false)));
     let number = field.number;
-    // A field that was emptied to type anew keeps its place in the text until it is left.
+    // An emptied field is removed from the text only on blur, so that retyping keeps its position.
     let typed = Callback::new(move |typed: String| {
         if !typed.is_empty() {
-            path.with_value(|path| text.typed(at, path, &typed, number));
+            path.with_value(|path| text.set_input(at, path, &typed, number));
         }
     });
     let left = Callback::new(move |typed: String| {
         if typed.is_empty() {
-            path.with_value(|path| text.remove(at, path));
+            path.with_value(|path| text.remove_value(at, path));
         }
     });
-    bare(id, field, shown, found, [typed, left])
+    custom_field(id, field, shown, found, [typed, left])
 }
 
-/// A field with a meaning of its own: `heard` hears every key, and once more when the field is left.
-pub fn bare(
+/// A field with custom callbacks: `callbacks[0]` runs on every input, `callbacks[1]` when the field loses focus.
+pub fn custom_field(
     id: String,
-    field: Field,
+    field: FieldProps,
     shown: Signal<String>,
     found: Memo<Vec<Finding>>,
-    heard: [Callback<String>; 2],
+    callbacks: [Callback<String>; 2],
 ) -> AnyView {
-    let Field { label, example, number, compact, help, .. } = field;
-    let [typed, left] = heard;
+    let FieldProps { label, example, number, compact, help, .. } = field;
+    let [typed, left] = callbacks;
     let notes = format!("{id}-notes");
     let input = view! {
         <input
@@ -70,7 +70,7 @@ pub fn bare(
             value=shown.get_untracked()
             prop:value=shown
             aria-label=compact.then_some(label)
-            aria-invalid=move || found.with(|all| all.iter().any(Finding::blocks)).to_string()
+            aria-invalid=move || found.with(|all| all.iter().any(Finding::is_blocking)).to_string()
             aria-describedby=notes
             inputmode=number.then_some("numeric")
             autocomplete="off"
@@ -80,16 +80,16 @@ pub fn bare(
             on:change=move |ev| left.run(event_target_value(&ev))
         />
     };
-    framed(id, if compact { "" } else { label }, help, found, input.into_any())
+    with_label_and_notes(id, if compact { "" } else { label }, help, found, input.into_any())
 }
 
-/// A field for a list of texts, one a line.
-pub fn lines(text: Text, at: At, field: Field) -> AnyView {
-    let Field { label, path, example, help, .. } = field;
-    let id = id_of(at, &path);
+/// A field for a list of strings, one per line.
+pub fn lines_field(text: SourceText, at: ObjectLocation, field: FieldProps) -> AnyView {
+    let FieldProps { label, path, example, help, .. } = field;
+    let id = field_id(at, &path);
     let shown = {
         let path = path.clone();
-        Signal::derive(move || joined(text.value(at, &path).as_ref()))
+        Signal::derive(move || join_lines(text.value(at, &path).as_ref()))
     };
     let found = {
         let path = path.clone();
@@ -98,11 +98,11 @@ pub fn lines(text: Text, at: At, field: Field) -> AnyView {
     let notes = format!("{id}-notes");
     let change = move |typed: String| {
         let items: Vec<Value> = typed.lines().map(Value::from).collect();
-        // A line that was just begun is empty for now.
+        // Empty lines are stored: a person may be about to fill them.
         if typed.is_empty() {
-            text.remove(at, &path);
+            text.remove_value(at, &path);
         } else {
-            text.set(at, &path, &Value::from(items));
+            text.set_value(at, &path, &Value::from(items));
         }
     };
     let rows = shown.get_untracked().lines().count().clamp(1, 6) + 1;
@@ -120,31 +120,31 @@ pub fn lines(text: Text, at: At, field: Field) -> AnyView {
             on:change=move |ev| change(event_target_value(&ev))
         ></textarea>
     };
-    framed(id, label, help, found, input.into_any())
+    with_label_and_notes(id, label, help, found, input.into_any())
 }
 
-fn joined(value: Option<&Value>) -> String {
+fn join_lines(value: Option<&Value>) -> String {
     let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let items: Vec<_> = items.iter().filter_map(domain::path::scalar).collect();
+    let items: Vec<_> = items.iter().filter_map(domain::field_path::scalar_text).collect();
     items.join("\n")
 }
 
-/// What can be chosen.
+/// Properties of a select.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub struct SelectProps {
     /// Id of the control.
     pub id: String,
-    /// Its label; in a row it is only said, not shown.
+    /// Its label; if compact, visible to screen readers only.
     pub label: &'static str,
-    /// In a row, without a visible label.
+    /// Whether it is in a row, without a visible label.
     pub compact: bool,
-    /// Slug and words of each.
-    pub choices: &'static [(&'static str, &'static str)],
+    /// Value and label of each option.
+    pub options: &'static [(&'static str, &'static str)],
 }
 
-/// A choice. `shown` is the slug of what is chosen.
-pub fn choice(choice: Choice, shown: Signal<String>, choose: Callback<String>) -> AnyView {
-    let Choice { id, label, compact, choices } = choice;
+/// A select. `shown` is the value of the selected option.
+pub fn select_field(choice: SelectProps, shown: Signal<String>, choose: Callback<String>) -> AnyView {
+    let SelectProps { id, label, compact, options: choices } = choice;
     let begin = shown.get_untracked();
     let options = choices
         .iter()
@@ -181,7 +181,7 @@ pub fn choice(choice: Choice, shown: Signal<String>, choose: Callback<String>) -
     .into_any()
 }
 
-fn framed(
+fn with_label_and_notes(
     id: String,
     label: &'static str,
     help: &'static str,
@@ -201,21 +201,21 @@ fn framed(
             {label} {input}
             <div id=notes>
                 {(!help.is_empty()).then(|| view! { <p class="field-help">{help}</p> })}
-                {move || found.get().into_iter().map(note).collect_view()}
+                {move || found.get().into_iter().map(finding_note).collect_view()}
             </div>
         </div>
     }
     .into_any()
 }
 
-/// The findings about a part of the form, in the words of the line.
-pub fn notes(text: Text, at: At, path: String, below: bool) -> AnyView {
+/// The findings about a path; with `below`, also about paths below it.
+pub fn path_findings(text: SourceText, at: ObjectLocation, path: String, below: bool) -> AnyView {
     let found = Memo::new(move |_| text.findings(at, &path, below));
-    view! { {move || found.get().into_iter().map(note).collect_view()} }.into_any()
+    view! { {move || found.get().into_iter().map(finding_note).collect_view()} }.into_any()
 }
 
-fn note(finding: Finding) -> AnyView {
-    let look = Look::of_severity(finding.severity);
+fn finding_note(finding: Finding) -> AnyView {
+    let look = StatusStyle::from_severity(finding.severity);
     view! {
         <p class=format!("field-message {}", look.hue)>
             {icon(look.icon)}
@@ -229,7 +229,7 @@ fn note(finding: Finding) -> AnyView {
 }
 
 /// A small button that adds something.
-pub fn add(word: &'static str, press: impl Fn() + Send + Sync + 'static) -> AnyView {
+pub fn add_button(word: &'static str, press: impl Fn() + Send + Sync + 'static) -> AnyView {
     view! {
         <button class="btn btn-sm btn-quiet" type="button" on:click=move |_| press()>
             {icon("plus")}
@@ -239,8 +239,8 @@ pub fn add(word: &'static str, press: impl Fn() + Send + Sync + 'static) -> AnyV
     .into_any()
 }
 
-/// The button at the end of a row that takes it out.
-pub fn take(label: String, press: impl Fn() + Send + Sync + 'static) -> AnyView {
+/// The button at the end of a row that removes the row.
+pub fn remove_button(label: String, press: impl Fn() + Send + Sync + 'static) -> AnyView {
     view! {
         <button class="btn btn-icon btn-quiet" type="button" aria-label=label on:click=move |_| press()>
             {icon("close")}
@@ -249,10 +249,10 @@ pub fn take(label: String, press: impl Fn() + Send + Sync + 'static) -> AnyView 
     .into_any()
 }
 
-/// One view for each item of a list.
-pub fn rows(
-    text: Text,
-    at: At,
+/// A view for each item of a list.
+pub fn item_rows(
+    text: SourceText,
+    at: ObjectLocation,
     path: String,
     row: impl Fn(usize) -> AnyView + Clone + Send + Sync + 'static,
 ) -> AnyView {

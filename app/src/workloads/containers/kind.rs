@@ -1,44 +1,48 @@
-//! What kind of object it is, while it runs nowhere.
+//! The kind of an object, editable while the workload was never published.
 
 use leptos::prelude::*;
 use serde_json::json;
 
-use super::Text;
-use super::fields::{Choice, choice, id_of};
-use super::objects::{At, converted, kind, name};
+use super::SourceText;
+use super::fields::{SelectProps, field_id, select_field};
+use super::objects::{ObjectLocation, convert_kind, kind, name};
 
-const CHOICES: [(&str, &str); 5] = [
-    ("Deployment", "Deployment: any number, anywhere"),
-    ("StatefulSet", "StatefulSet: each with a name and a volume"),
-    ("DaemonSet", "DaemonSet: one on every node"),
-    ("Job", "Job: once, to its end"),
-    ("CronJob", "CronJob: by the clock"),
+const KINDS: [(&str, &str); 5] = [
+    ("Deployment", "Deployment: interchangeable replicas"),
+    ("StatefulSet", "StatefulSet: stable names and volumes"),
+    ("DaemonSet", "DaemonSet: one pod per node"),
+    ("Job", "Job: runs once to completion"),
+    ("CronJob", "CronJob: runs on a schedule"),
 ];
 
-/// The choice.
+/// The select for the kind.
 #[component]
-pub fn KindChoice(text: Text, at: At) -> impl IntoView {
+pub fn KindSelect(text: SourceText, at: ObjectLocation) -> impl IntoView {
     let shown =
         Signal::derive(move || text.object(at).map(|object| kind(&object).to_owned()).unwrap_or_default());
-    let choose = Callback::new(move |to: String| turn(text, at, &to));
-    choice(Choice { id: id_of(at, "/kind"), label: "Kind", compact: false, choices: &CHOICES }, shown, choose)
+    let choose = Callback::new(move |to: String| convert_object(text, at, &to));
+    select_field(
+        SelectProps { id: field_id(at, "/kind"), label: "Kind", compact: false, options: &KINDS },
+        shown,
+        choose,
+    )
 }
 
-/// Between Deployment, StatefulSet and DaemonSet a few fields differ; for the others the document is written anew.
-fn turn(text: Text, at: At, to: &str) {
+/// Converts the object. Deployment, StatefulSet and DaemonSet differ in a few fields; for other kinds the document is replaced.
+fn convert_object(text: SourceText, at: ObjectLocation, to: &str) {
     let Some(object) = untrack(|| text.object(at)) else { return };
     let long_lived = |kind: &str| matches!(kind, "Deployment" | "StatefulSet" | "DaemonSet");
     if !(long_lived(kind(&object)) && long_lived(to)) {
-        let new = converted(&object, to);
-        text.change(at.file, |text| domain::edit::replace_document(text, at.document, &new));
+        let new = convert_kind(&object, to);
+        text.edit_file(at.file, |text| domain::yaml_edit::replace_document(text, at.document, &new));
         return;
     }
-    text.set(at, "/kind", &json!(to));
+    text.set_value(at, "/kind", &json!(to));
     match to {
-        "StatefulSet" => text.set(at, "/spec/serviceName", &json!(name(&object))),
-        _ => text.remove(at, "/spec/serviceName"),
+        "StatefulSet" => text.set_value(at, "/spec/serviceName", &json!(name(&object))),
+        _ => text.remove_value(at, "/spec/serviceName"),
     }
     if to == "DaemonSet" {
-        text.remove(at, "/spec/replicas");
+        text.remove_value(at, "/spec/replicas");
     }
 }

@@ -1,31 +1,33 @@
-//! What a container finds mounted: the mount in the container and the volume of its pod, as one row.
+//! The volume mounts of a container: each row edits the mount and the volume of its pod.
 
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::Text;
-use super::fields::{Choice, Field, add, choice, field, id_of, rows, take};
-use super::objects::At;
+use super::SourceText;
+use super::fields::{
+    FieldProps, SelectProps, add_button, field_id, item_rows, remove_button, scalar_field, select_field,
+};
+use super::objects::ObjectLocation;
 
-/// Slug: field of the volume.
+/// Field of the volume source, and label.
 const SOURCES: [(&str, &str); 4] = [
     ("configMap", "ConfigMap"),
     ("secret", "Secret"),
-    ("emptyDir", "Empty folder"),
-    ("persistentVolumeClaim", "Claim"),
+    ("emptyDir", "Empty directory"),
+    ("persistentVolumeClaim", "PVC"),
 ];
 
 /// The mounts of a container.
 #[component]
-pub fn Mounts(text: Text, at: At, pod: &'static str, base: String) -> impl IntoView {
+pub fn MountFields(text: SourceText, at: ObjectLocation, pod: &'static str, base: String) -> impl IntoView {
     let list = format!("{base}/volumeMounts");
     let (counted, listed, adding) = (list.clone(), list.clone(), list.clone());
     let count = Memo::new(move |_| text.count(at, &counted));
-    let row = move |n: usize| mount(text, at, pod, format!("{listed}/{n}"), n);
+    let row = move |n: usize| mount_row(text, at, pod, format!("{listed}/{n}"), n);
     let press = move || {
-        let name = free_volume(&untrack(|| volumes(text, at, pod)));
-        text.set(at, &format!("{pod}/volumes/-"), &json!({"name": name, "emptyDir": {}}));
-        text.set(at, &format!("{adding}/-"), &json!({"name": name, "mountPath": format!("/{name}")}));
+        let name = find_free_volume_name(&untrack(|| list_volumes(text, at, pod)));
+        text.set_value(at, &format!("{pod}/volumes/-"), &json!({"name": name, "emptyDir": {}}));
+        text.set_value(at, &format!("{adding}/-"), &json!({"name": name, "mountPath": format!("/{name}")}));
     };
     let open = count.get_untracked() > 0;
     view! {
@@ -39,29 +41,29 @@ pub fn Mounts(text: Text, at: At, pod: &'static str, base: String) -> impl IntoV
                     }}
                 </span>
             </summary>
-            <div class="stack-sm pt-3">{rows(text, at, list, row)} <div>{add("Mount", press)}</div></div>
+            <div class="stack-sm pt-3">{item_rows(text, at, list, row)} <div>{add_button("Mount", press)}</div></div>
         </details>
     }
     .into_any()
 }
 
-fn volumes(text: Text, at: At, pod: &str) -> Vec<Value> {
+fn list_volumes(text: SourceText, at: ObjectLocation, pod: &str) -> Vec<Value> {
     text.value(at, &format!("{pod}/volumes")).and_then(|list| list.as_array().cloned()).unwrap_or_default()
 }
 
-fn free_volume(volumes: &[Value]) -> String {
-    let taken = |name: &str| volumes.iter().any(|volume| volume["name"] == name);
-    (1..).map(|n| format!("volume-{n}")).find(|name| !taken(name)).unwrap_or_default()
+fn find_free_volume_name(volumes: &[Value]) -> String {
+    let is_taken = |name: &str| volumes.iter().any(|volume| volume["name"] == name);
+    (1..).map(|n| format!("volume-{n}")).find(|name| !is_taken(name)).unwrap_or_default()
 }
 
-/// The number of the volume that a mount names.
-fn volume_of(text: Text, at: At, pod: &str, mount: &str) -> Option<usize> {
+/// The index of the volume that a mount references.
+fn find_volume(text: SourceText, at: ObjectLocation, pod: &str, mount: &str) -> Option<usize> {
     let name = text.scalar(at, &format!("{mount}/name"));
-    volumes(text, at, pod).iter().position(|volume| volume["name"] == name.as_str())
+    list_volumes(text, at, pod).iter().position(|volume| volume["name"] == name.as_str())
 }
 
-/// The field of a source that names what is mounted.
-fn named_by(source: &str) -> Option<&'static str> {
+/// The field of a volume source that holds the name of the mounted object.
+fn name_field(source: &str) -> Option<&'static str> {
     match source {
         "configMap" => Some("name"),
         "secret" => Some("secretName"),
@@ -70,47 +72,47 @@ fn named_by(source: &str) -> Option<&'static str> {
     }
 }
 
-fn mount(text: Text, at: At, pod: &'static str, path: String, n: usize) -> AnyView {
+fn mount_row(text: SourceText, at: ObjectLocation, pod: &'static str, path: String, n: usize) -> AnyView {
     let (looked, turned, gone) = (path.clone(), path.clone(), path.clone());
-    let volume = Memo::new(move |_| volume_of(text, at, pod, &looked));
+    let volume = Memo::new(move |_| find_volume(text, at, pod, &looked));
     let source = Memo::new(move |_| {
         let value = text.value(at, &format!("{pod}/volumes/{}", volume.get()?))?;
         SOURCES.iter().map(|source| source.0).find(|source| value.get(source).is_some())
     });
     let choose = Callback::new(move |to: String| {
-        let Some(number) = untrack(|| volume_of(text, at, pod, &turned)) else { return };
+        let Some(number) = untrack(|| find_volume(text, at, pod, &turned)) else { return };
         let name = untrack(|| text.scalar(at, &format!("{turned}/name")));
-        let inner = named_by(&to).map_or_else(|| json!({}), |field| json!({field: ""}));
-        text.set(at, &format!("{pod}/volumes/{number}"), &json!({"name": name, to: inner}));
+        let inner = name_field(&to).map_or_else(|| json!({}), |field| json!({field: ""}));
+        text.set_value(at, &format!("{pod}/volumes/{number}"), &json!({"name": name, to: inner}));
     });
-    let id = id_of(at, &format!("{path}/source"));
+    let id = field_id(at, &format!("{path}/source"));
     view! {
         <div class="form-row form-row-env">
-            {field(text, at, Field { label: "Mounted at", path: format!("{path}/mountPath"), example: "/data", compact: true, ..Field::default() })}
-            {choice(Choice { id, label: "What is mounted", compact: true, choices: &SOURCES }, Signal::derive(move || source.get().unwrap_or_default().to_owned()), choose)}
+            {scalar_field(text, at, FieldProps { label: "Mount path", path: format!("{path}/mountPath"), example: "/data", compact: true, ..FieldProps::default() })}
+            {select_field(SelectProps { id, label: "Volume source", compact: true, options: &SOURCES }, Signal::derive(move || source.get().unwrap_or_default().to_owned()), choose)}
             {move || {
-                let from = volume.get().zip(source.get()).and_then(|(volume, source)| Some((volume, source, named_by(source)?)));
+                let from = volume.get().zip(source.get()).and_then(|(volume, source)| Some((volume, source, name_field(source)?)));
                 match from {
                     Some((volume, source, part)) => {
                         let path = format!("{pod}/volumes/{volume}/{source}/{part}");
-                        let name = field(text, at, Field { label: "Its name", path, example: "name", compact: true, ..Field::default() });
+                        let name = scalar_field(text, at, FieldProps { label: "Source name", path, example: "name", compact: true, ..FieldProps::default() });
                         view! { <div class="form-row-wide">{name}</div> }.into_any()
                     }
-                    None if source.get().is_some() => view! { <p class="meta form-row-wide">"Gone with the pod."</p> }.into_any(),
+                    None if source.get().is_some() => view! { <p class="meta form-row-wide">"Deleted with the pod."</p> }.into_any(),
                     None => view! { <p class="meta form-row-wide">"Set in the YAML."</p> }.into_any(),
                 }
             }}
-            {take(format!("Remove mount {}", n + 1), move || unmount(text, at, pod, &gone))}
+            {remove_button(format!("Remove mount {}", n + 1), move || remove_mount(text, at, pod, &gone))}
         </div>
     }
     .into_any()
 }
 
-/// Removes a mount, and its volume if nothing else mounts it.
-fn unmount(text: Text, at: At, pod: &str, path: &str) {
-    let volume = untrack(|| volume_of(text, at, pod, path));
+/// Removes a mount, and its volume if no other mount references it.
+fn remove_mount(text: SourceText, at: ObjectLocation, pod: &str, path: &str) {
+    let volume = untrack(|| find_volume(text, at, pod, path));
     let name = untrack(|| text.scalar(at, &format!("{path}/name")));
-    text.remove(at, path);
+    text.remove_value(at, path);
     let still = untrack(|| text.value(at, pod)).is_some_and(|pod| {
         let containers = ["containers", "initContainers"]
             .into_iter()
@@ -120,6 +122,6 @@ fn unmount(text: Text, at: At, pod: &str, path: &str) {
         mounts.filter(|mount| mount["name"] == name.as_str()).count() > 0
     });
     if let (Some(number), false) = (volume, still) {
-        text.remove(at, &format!("{pod}/volumes/{number}"));
+        text.remove_value(at, &format!("{pod}/volumes/{number}"));
     }
 }

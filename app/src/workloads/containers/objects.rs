@@ -1,36 +1,36 @@
-//! Where Kubernetes keeps what the form shows. Pure.
+//! The paths of the form's fields in Kubernetes objects, and the objects that the form adds. Pure.
 
-use domain::edit;
 use domain::workload::SourceFile;
+use domain::yaml_edit;
 use serde_json::{Value, json};
 
-/// An object's place: the file by its key, and the number of the document in it.
+/// The location of an object: the key of its file and the index of the document in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct At {
+pub struct ObjectLocation {
     /// Key of the file.
     pub file: u32,
-    /// Number of the document.
+    /// Index of the document.
     pub document: usize,
 }
 
-/// A document that could be read.
+/// A parsed document.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Object {
-    /// Its place.
-    pub at: At,
-    /// What it says.
+pub struct SourceObject {
+    /// Its location.
+    pub location: ObjectLocation,
+    /// Its content.
     pub value: Value,
 }
 
 /// The kinds that run pods.
-pub const KINDS: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"];
+pub const WORKLOAD_KINDS: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"];
 
-/// The objects of the files; `None` if one of their documents can't be read.
-pub fn read(files: &[(u32, SourceFile)]) -> Option<Vec<Object>> {
+/// Parses the objects of the files; `None` if a document is invalid.
+pub fn parse_objects(files: &[(u32, SourceFile)]) -> Option<Vec<SourceObject>> {
     let mut objects = Vec::new();
     for (key, file) in files {
-        for (document, value) in edit::documents(&file.text).into_iter().enumerate() {
-            objects.push(Object { at: At { file: *key, document }, value: value? });
+        for (document, value) in yaml_edit::parse_documents(&file.text).into_iter().enumerate() {
+            objects.push(SourceObject { location: ObjectLocation { file: *key, document }, value: value? });
         }
     }
     Some(objects)
@@ -46,12 +46,12 @@ pub fn name(object: &Value) -> &str {
     object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether it runs pods.
+/// Whether the object runs pods.
 pub fn is_workload(object: &Value) -> bool {
-    KINDS.contains(&kind(object))
+    WORKLOAD_KINDS.contains(&kind(object))
 }
 
-/// Where the pod's description stands, by kind.
+/// JSON pointer of the pod spec, by kind.
 pub fn pod_path(kind: &str) -> &'static str {
     match kind {
         "CronJob" => "/spec/jobTemplate/spec/template/spec",
@@ -68,8 +68,8 @@ pub fn pod_labels(object: &Value) -> Option<&serde_json::Map<String, Value>> {
     object.pointer(path)?.as_object()
 }
 
-/// Whether this Service sends to the pods of this workload object.
-pub fn serves(service: &Value, workload: &Value) -> bool {
+/// Whether the Service selects the pods of the workload object.
+pub fn selects_pods_of(service: &Value, workload: &Value) -> bool {
     let selector = service.pointer("/spec/selector").and_then(Value::as_object);
     let (Some(selector), Some(labels)) = (selector, pod_labels(workload)) else { return false };
     kind(service) == "Service"
@@ -77,8 +77,8 @@ pub fn serves(service: &Value, workload: &Value) -> bool {
         && selector.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 
-/// Whether this Ingress leads to the Service of this name.
-pub fn leads_to(ingress: &Value, service: &str) -> bool {
+/// Whether the Ingress has a backend with this Service name.
+pub fn has_backend(ingress: &Value, service: &str) -> bool {
     let rules = ingress.pointer("/spec/rules").and_then(Value::as_array);
     let backends =
         rules.into_iter().flatten().filter_map(|rule| rule.pointer("/http/paths")?.as_array()).flatten();
@@ -86,8 +86,8 @@ pub fn leads_to(ingress: &Value, service: &str) -> bool {
     kind(ingress) == "Ingress" && names.any(|name| name == service)
 }
 
-/// Whether this autoscaler scales this workload object.
-pub fn scales(scaler: &Value, workload: &Value) -> bool {
+/// Whether the HorizontalPodAutoscaler targets the workload object.
+pub fn targets_workload(scaler: &Value, workload: &Value) -> bool {
     let target =
         |field: &str| scaler.pointer(&format!("/spec/scaleTargetRef/{field}")).and_then(Value::as_str);
     kind(scaler) == "HorizontalPodAutoscaler"
@@ -95,9 +95,9 @@ pub fn scales(scaler: &Value, workload: &Value) -> bool {
         && target("name") == Some(name(workload))
 }
 
-/// A Service for a workload object: its selector and its ports are right. Port 80 leads to the first port of its
-/// containers, the others keep their numbers.
-pub fn service_for(workload: &Value) -> Value {
+/// Creates a Service with the selector and the ports of a workload object. Port 80 targets the first container port; the
+/// others have the number of their container port.
+pub fn create_service(workload: &Value) -> Value {
     let labels = workload.pointer("/spec/selector/matchLabels").cloned();
     let selector =
         labels.or_else(|| pod_labels(workload).cloned().map(Value::Object)).unwrap_or_else(|| json!({}));
@@ -128,8 +128,8 @@ fn service_port(n: usize, port: &Value) -> Value {
     new
 }
 
-/// An Ingress that leads to a Service.
-pub fn ingress_for(service: &Value) -> Value {
+/// Creates an Ingress for a Service.
+pub fn create_ingress(service: &Value) -> Value {
     let port = service.pointer("/spec/ports/0");
     let port = match port.and_then(|port| port.get("name")) {
         Some(name) => json!({"name": name}),
@@ -146,8 +146,8 @@ pub fn ingress_for(service: &Value) -> Value {
     })
 }
 
-/// An autoscaler for a workload object.
-pub fn scaler_for(workload: &Value) -> Value {
+/// Creates a HorizontalPodAutoscaler for a workload object.
+pub fn create_autoscaler(workload: &Value) -> Value {
     let target = json!({"apiVersion": "apps/v1", "kind": kind(workload), "name": name(workload)});
     let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}});
     json!({
@@ -158,8 +158,8 @@ pub fn scaler_for(workload: &Value) -> Value {
     })
 }
 
-/// The same pods as an object of another kind.
-pub fn converted(object: &Value, to: &str) -> Value {
+/// Converts an object to another kind with the same pod template.
+pub fn convert_kind(object: &Value, to: &str) -> Value {
     let from = kind(object);
     let template_path = pod_path(from).trim_end_matches("/spec");
     let mut template = object.pointer(template_path).cloned().unwrap_or_else(|| json!({}));
@@ -196,16 +196,16 @@ mod tests {
     use super::*;
 
     fn web() -> Value {
-        let mut web = crate::workloads::skeleton::object("web");
+        let mut web = crate::workloads::starter::starter_deployment("web");
         web["spec"]["template"]["spec"]["containers"][0]["ports"] =
             json!([{"name": "http", "containerPort": 8080}, {"containerPort": 53, "protocol": "UDP"}]);
         web
     }
 
     #[test]
-    fn a_service_from_the_form_selects_the_pods_and_leads_to_their_ports() {
-        let service = service_for(&web());
-        assert!(serves(&service, &web()));
+    fn a_service_from_the_form_selects_the_pods_and_targets_their_ports() {
+        let service = create_service(&web());
+        assert!(selects_pods_of(&service, &web()));
         assert_eq!(
             service["spec"]["ports"],
             json!([
@@ -213,36 +213,45 @@ mod tests {
                 {"name": "port-1", "port": 53, "targetPort": 53, "protocol": "UDP"},
             ])
         );
-        assert!(leads_to(&ingress_for(&service), "web") && !leads_to(&ingress_for(&service), "other"));
-        assert!(scales(&scaler_for(&web()), &web()));
-        assert!(!serves(&json!({"kind": "Service", "spec": {"selector": {}}}), &web()), "it selects nothing");
+        assert!(
+            has_backend(&create_ingress(&service), "web") && !has_backend(&create_ingress(&service), "other")
+        );
+        assert!(targets_workload(&create_autoscaler(&web()), &web()));
+        assert!(
+            !selects_pods_of(&json!({"kind": "Service", "spec": {"selector": {}}}), &web()),
+            "an empty selector selects no pods"
+        );
     }
 
     #[test]
-    fn s0_14_what_the_form_begins_with_passes_the_guard_rails_once_it_has_an_image() {
-        for kind in KINDS {
+    fn s0_14_the_objects_of_the_form_pass_the_guard_rails_once_they_have_an_image() {
+        for kind in WORKLOAD_KINDS {
             let mut object = web();
             object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("reg.example/web:1.2");
-            let object = converted(&object, kind);
-            let text = [object.clone(), service_for(&object), scaler_for(&web())]
+            let object = convert_kind(&object, kind);
+            let text = [object.clone(), create_service(&object), create_autoscaler(&web())]
                 .iter()
                 .take(if kind == "Deployment" { 3 } else { 2 })
-                .fold(String::new(), |text, object| edit::add_document(&text, object));
+                .fold(String::new(), |text, object| yaml_edit::add_document(&text, object));
             let files = [SourceFile { name: "deploy.yaml".into(), text }];
-            let errors: Vec<_> =
-                crate::workloads::files::check(domain::schema::kubernetes(), "web", "web", &files)
-                    .into_iter()
-                    .filter(domain::Finding::blocks)
-                    .collect();
+            let errors: Vec<_> = crate::workloads::files::check_files(
+                domain::schema::kubernetes_schema(),
+                "web",
+                "web",
+                &files,
+            )
+            .into_iter()
+            .filter(domain::Finding::is_blocking)
+            .collect();
             assert!(errors.is_empty(), "{kind}: {errors:?}");
         }
     }
 
     #[test]
-    fn a_kind_that_is_changed_there_and_back_is_the_same_again() {
-        for kind in KINDS {
+    fn converting_a_kind_and_back_keeps_the_pod_template() {
+        for kind in WORKLOAD_KINDS {
             assert_eq!(
-                converted(&converted(&web(), kind), "Deployment")["spec"]["template"],
+                convert_kind(&convert_kind(&web(), kind), "Deployment")["spec"]["template"],
                 web()["spec"]["template"],
                 "{kind}"
             );

@@ -1,15 +1,15 @@
-//! CPU and memory: named sizes, or numbers.
+//! CPU and memory: named sizes, or custom quantities.
 
 use leptos::prelude::*;
 use serde_json::json;
 
-use super::Text;
-use super::fields::{Choice, Field, choice, field, id_of, notes};
-use super::objects::At;
+use super::SourceText;
+use super::fields::{FieldProps, SelectProps, field_id, path_findings, scalar_field, select_field};
+use super::objects::ObjectLocation;
 
-/// Slug `cpu/memory` and words of each size.
+/// Value `cpu/memory` and label of each size.
 const SIZES: [(&str, &str); 7] = [
-    ("", "Own numbers"),
+    ("", "Custom"),
     ("125m/512Mi", "Nano: ⅛ CPU, 512 MiB"),
     ("250m/1Gi", "Micro: ¼ CPU, 1 GiB"),
     ("500m/2Gi", "Small: ½ CPU, 2 GiB"),
@@ -18,11 +18,11 @@ const SIZES: [(&str, &str); 7] = [
     ("4/16Gi", "X Large: 4 CPUs, 16 GiB"),
 ];
 
-/// Size, requests, limits.
+/// Size, requests and limits.
 #[component]
-pub fn Resources(text: Text, at: At, base: String) -> impl IntoView {
+pub fn ResourceFields(text: SourceText, at: ObjectLocation, base: String) -> impl IntoView {
     let path = format!("{base}/resources");
-    let (shown, chosen) = (path.clone(), path.clone());
+    let (shown, target) = (path.clone(), path.clone());
     let size = Signal::derive(move || {
         let part = |part: &str| text.scalar(at, &format!("{shown}/{part}"));
         let slug = format!("{}/{}", part("requests/cpu"), part("requests/memory"));
@@ -33,23 +33,27 @@ pub fn Resources(text: Text, at: At, base: String) -> impl IntoView {
     let choose = Callback::new(move |slug: String| {
         let Some((cpu, memory)) = slug.split_once('/') else { return };
         for (part, value) in [("requests/cpu", cpu), ("requests/memory", memory), ("limits/memory", memory)] {
-            text.set(at, &format!("{chosen}/{part}"), &json!(value));
+            text.set_value(at, &format!("{target}/{part}"), &json!(value));
         }
     });
     let number = |label: &'static str, part: &str, example: &'static str| {
-        field(text, at, Field { label, path: format!("{path}/{part}"), example, ..Field::default() })
+        scalar_field(
+            text,
+            at,
+            FieldProps { label, path: format!("{path}/{part}"), example, ..FieldProps::default() },
+        )
     };
     view! {
         <fieldset class="stack-sm">
             <legend class="field-label pb-1">"CPU and memory"</legend>
-            {choice(Choice { id: id_of(at, &path), label: "Size", compact: true, choices: &SIZES }, size, choose)}
+            {select_field(SelectProps { id: field_id(at, &path), label: "Size", compact: true, options: &SIZES }, size, choose)}
             <div class="field-row field-row-light">
                 {number("CPU request", "requests/cpu", "100m")} {number("CPU limit", "limits/cpu", "none")}
                 {number("Memory request", "requests/memory", "128Mi")} {number("Memory limit", "limits/memory", "none")}
             </div>
-            {notes(text, at, path.clone(), false)}
-            {notes(text, at, format!("{path}/requests"), false)}
-            {notes(text, at, format!("{path}/limits"), false)}
+            {path_findings(text, at, path.clone(), false)}
+            {path_findings(text, at, format!("{path}/requests"), false)}
+            {path_findings(text, at, format!("{path}/limits"), false)}
         </fieldset>
     }
     .into_any()

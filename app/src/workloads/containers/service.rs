@@ -3,40 +3,42 @@
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::Text;
-use super::fields::{Choice, Field, choice, field, id_of, notes, rows};
-use super::objects::At;
+use super::SourceText;
+use super::fields::{
+    FieldProps, SelectProps, field_id, item_rows, path_findings, scalar_field, select_field,
+};
+use super::objects::ObjectLocation;
 
 const TYPES: [(&str, &str); 3] = [
     ("ClusterIP", "Inside the cluster (ClusterIP)"),
-    ("NodePort", "A port of every node (NodePort)"),
-    ("LoadBalancer", "A load balancer's address (LoadBalancer)"),
+    ("NodePort", "On a port of every node (NodePort)"),
+    ("LoadBalancer", "Through a load balancer (LoadBalancer)"),
 ];
 
-/// Type and ports.
+/// Type and ports of the Service.
 #[component]
-pub fn ServiceFields(text: Text, at: At) -> impl IntoView {
+pub fn ServiceFields(text: SourceText, at: ObjectLocation) -> impl IntoView {
     let kind = Signal::derive(move || match text.scalar(at, "/spec/type") {
         kind if kind.is_empty() => "ClusterIP".to_owned(),
         kind => kind,
     });
     let choose = Callback::new(move |to: String| match to.as_str() {
-        "ClusterIP" => text.remove(at, "/spec/type"),
-        _ => text.set(at, "/spec/type", &Value::from(to)),
+        "ClusterIP" => text.remove_value(at, "/spec/type"),
+        _ => text.set_value(at, "/spec/type", &Value::from(to)),
     });
     let row = move |n: usize| {
         let part = |label: &'static str, part: &str, example: &'static str| {
             let path = format!("/spec/ports/{n}/{part}");
-            field(text, at, Field { label, path, example, number: true, ..Field::default() })
+            scalar_field(text, at, FieldProps { label, path, example, number: true, ..FieldProps::default() })
         };
-        view! { <div class="field-row">{part("Service port", "port", "80")} {part("Leads to", "targetPort", "http")}</div> }.into_any()
+        view! { <div class="field-row">{part("Service port", "port", "80")} {part("Target port", "targetPort", "http")}</div> }.into_any()
     };
     view! {
         <div class="form-inside stack-sm">
-            {choice(Choice { id: id_of(at, "/spec/type"), label: "Service type", compact: false, choices: &TYPES }, kind, choose)}
-            {rows(text, at, "/spec/ports".into(), row)}
-            {notes(text, at, "/spec/ports".into(), false)}
-            {notes(text, at, "/spec/selector".into(), true)}
+            {select_field(SelectProps { id: field_id(at, "/spec/type"), label: "Service type", compact: false, options: &TYPES }, kind, choose)}
+            {item_rows(text, at, "/spec/ports".into(), row)}
+            {path_findings(text, at, "/spec/ports".into(), false)}
+            {path_findings(text, at, "/spec/selector".into(), true)}
         </div>
     }
     .into_any()

@@ -1,26 +1,26 @@
-//! One object that runs pods: its kind, its number, its containers, how it is reached.
+//! One object that runs pods: kind, replicas, containers, exposure and autoscaling.
 
 use leptos::prelude::*;
 
+use super::autoscaling::AutoscalingFields;
 use super::container::ContainerFields;
-use super::fields::{Field, field, notes};
-use super::kind::KindChoice;
-use super::objects::{At, kind, name, pod_path};
-use super::reach::Reach;
-use super::scale::Scale;
-use super::{Text, objects};
+use super::expose::ExposeFields;
+use super::fields::{FieldProps, path_findings, scalar_field};
+use super::kind::KindSelect;
+use super::objects::{ObjectLocation, kind, name, pod_path};
+use super::{SourceText, objects};
 use crate::components::icon;
-use crate::workloads::skeleton;
+use crate::workloads::starter;
 
 /// The form of one object.
 #[component]
 pub fn WorkloadForm(
     /// The text.
-    text: Text,
+    text: SourceText,
     /// The object.
-    at: At,
-    /// Whether it runs nowhere yet.
-    fresh: bool,
+    at: ObjectLocation,
+    /// Whether the workload was never published.
+    is_new: bool,
 ) -> impl IntoView {
     let what = Memo::new(move |_| text.object(at).map(|object| kind(&object).to_owned()).unwrap_or_default());
     let called =
@@ -40,56 +40,57 @@ pub fn WorkloadForm(
                     })
                 }}
             </div>
-            // Another kind has other fields at other places.
-            {move || parts(text, at, &what.get(), fresh)}
+            // The fields and their paths depend on the kind.
+            {move || object_fields(text, at, &what.get(), is_new)}
         </section>
     }
     .into_any()
 }
 
-fn parts(text: Text, at: At, what: &str, fresh: bool) -> AnyView {
+fn object_fields(text: SourceText, at: ObjectLocation, what: &str, is_new: bool) -> AnyView {
     let base = pod_path(what);
     let counted = matches!(what, "Deployment" | "StatefulSet").then(|| {
-        field(
+        scalar_field(
             text,
             at,
-            Field {
+            FieldProps {
                 label: "Replicas",
                 path: "/spec/replicas".into(),
                 number: true,
                 example: "1",
-                ..Field::default()
+                ..FieldProps::default()
             },
         )
     });
     let schedule = (what == "CronJob").then(|| {
-        field(
+        scalar_field(
             text,
             at,
-            Field {
+            FieldProps {
                 label: "Schedule",
                 path: "/spec/schedule".into(),
                 example: "0 3 * * *",
                 help: "Minute, hour, day, month, weekday.",
-                ..Field::default()
+                ..FieldProps::default()
             },
         )
     });
-    let reach = (what != "Job" && what != "CronJob").then(|| view! { <Reach text=text at=at /> });
-    let scale = matches!(what, "Deployment" | "StatefulSet").then(|| view! { <Scale text=text at=at /> });
+    let reach = (what != "Job" && what != "CronJob").then(|| view! { <ExposeFields text=text at=at /> });
+    let scale =
+        matches!(what, "Deployment" | "StatefulSet").then(|| view! { <AutoscalingFields text=text at=at /> });
     view! {
-        <div class="field-row">{fresh.then(|| view! { <KindChoice text=text at=at /> })} {counted} {schedule}</div>
-        {notes(text, at, "/metadata/name".into(), false)}
-        <Containers text=text at=at base=base />
+        <div class="field-row">{is_new.then(|| view! { <KindSelect text=text at=at /> })} {counted} {schedule}</div>
+        {path_findings(text, at, "/metadata/name".into(), false)}
+        <ContainerTabs text=text at=at base=base />
         {reach}
         {scale}
     }
     .into_any()
 }
 
-/// The containers: one is open.
+/// The containers; one is open.
 #[component]
-fn Containers(text: Text, at: At, base: &'static str) -> impl IntoView {
+fn ContainerTabs(text: SourceText, at: ObjectLocation, base: &'static str) -> impl IntoView {
     let list = format!("{base}/containers");
     let (adding, counted) = (list.clone(), list.clone());
     let open = RwSignal::new(0_usize);
@@ -99,12 +100,18 @@ fn Containers(text: Text, at: At, base: &'static str) -> impl IntoView {
         let list = list.clone();
         move || {
             let list = list.clone();
-            (0..count.get()).map(|n| tab(text, at, format!("{list}/{n}"), n, (open, shown))).collect_view()
+            (0..count.get())
+                .map(|n| container_tab(text, at, format!("{list}/{n}"), n, (open, shown)))
+                .collect_view()
         }
     };
     let add = move |_| {
         let n = untrack(|| text.count(at, &adding));
-        text.set(at, &format!("{adding}/-"), &skeleton::container(&format!("container-{}", n + 1)));
+        text.set_value(
+            at,
+            &format!("{adding}/-"),
+            &starter::starter_container(&format!("container-{}", n + 1)),
+        );
         open.set(n);
     };
     view! {
@@ -120,13 +127,19 @@ fn Containers(text: Text, at: At, base: &'static str) -> impl IntoView {
         {move || {
             let n = shown.get();
             (count.get() > 0)
-                .then(|| view! { <ContainerFields text=text at=at pod=base n=n alone=count.get() == 1 /> })
+                .then(|| view! { <ContainerFields text=text at=at pod=base n=n is_only=count.get() == 1 /> })
         }}
     }
     .into_any()
 }
 
-fn tab(text: Text, at: At, path: String, n: usize, (open, shown): (RwSignal<usize>, Memo<usize>)) -> AnyView {
+fn container_tab(
+    text: SourceText,
+    at: ObjectLocation,
+    path: String,
+    n: usize,
+    (open, shown): (RwSignal<usize>, Memo<usize>),
+) -> AnyView {
     let name = format!("{path}/name");
     let called = move || match text.scalar(at, &name) {
         name if name.is_empty() => format!("container {}", n + 1),
@@ -134,7 +147,7 @@ fn tab(text: Text, at: At, path: String, n: usize, (open, shown): (RwSignal<usiz
     };
     let mark = move || {
         let found = text.findings(at, &path, true);
-        (!found.is_empty()).then(|| crate::components::findings::worst(&found).mark())
+        (!found.is_empty()).then(|| crate::components::findings::worst_style(&found).icon_view())
     };
     view! {
         <button type="button" aria-pressed=move || (shown.get() == n).to_string() on:click=move |_| open.set(n)>

@@ -1,10 +1,10 @@
-//! Name, target and priority of the override at hand.
+//! Name, target and priority of the edited override.
 
 use leptos::prelude::*;
 
-use super::{Bench, OverrideForm};
+use super::{EditorState, OverrideForm};
 
-struct Text {
+struct TextInputProps {
     name: &'static str,
     label: &'static str,
     placeholder: &'static str,
@@ -12,53 +12,63 @@ struct Text {
     list: &'static str,
 }
 
-pub(super) fn fields(bench: Bench) -> AnyView {
-    let is_new = bench.edited.with_value(String::is_empty);
+pub(super) fn target_fields(bench: EditorState) -> AnyView {
+    let is_new = bench.edited_name.with_value(String::is_empty);
     let title = if is_new {
         "New override".to_owned()
     } else {
-        bench.edited.with_value(|name| format!("Override {name}"))
+        bench.edited_name.with_value(|name| format!("Override {name}"))
     };
     let everywhere = bench.form.with_untracked(|form| form.everywhere == "yes");
     let (clusters, groups) = bench.fleet.with_value(|fleet| {
-        // Proposals are a help; ten thousand of them are none.
+        // At most 200 suggestions: a fleet can have ten thousand clusters.
         let clusters: Vec<String> = fleet.clusters.iter().take(200).map(|one| one.name.clone()).collect();
         let groups: Vec<String> = fleet.groups.iter().take(200).map(|one| one.name.clone()).collect();
         (clusters, groups)
     });
-    let name = Text {
+    let name = TextInputProps {
         name: "name",
         label: "Name",
         placeholder: "eu",
-        help: "Empty for one cluster: its name.",
+        help: "Defaults to the cluster's name if there is only one.",
         list: "",
     };
-    let cluster = Text {
+    let cluster = TextInputProps {
         name: "clusters",
         label: "Clusters",
         placeholder: "eu-1, eu-2",
         help: "By name.",
         list: "known-clusters",
     };
-    let group =
-        Text { name: "groups", label: "Groups", placeholder: "edge", help: "By name.", list: "known-groups" };
-    let labels = Text {
+    let group = TextInputProps {
+        name: "groups",
+        label: "Groups",
+        placeholder: "edge",
+        help: "By name.",
+        list: "known-groups",
+    };
+    let labels = TextInputProps {
         name: "selector",
         label: "Labels",
         placeholder: "region=eu",
-        help: "As kubectl -l takes them.",
+        help: "Syntax of kubectl -l.",
         list: "",
     };
-    let priority =
-        Text { name: "priority", label: "Priority", placeholder: "500", help: "0 to 1000.", list: "" };
+    let priority = TextInputProps {
+        name: "priority",
+        label: "Priority",
+        placeholder: "500",
+        help: "0 to 1000.",
+        list: "",
+    };
     view! {
         <h2 class="section">{title}</h2>
         <div class="override-target">
-            {text(bench, name, !is_new, |form| &mut form.name)}
-            {text(bench, cluster, false, |form| &mut form.clusters)}
-            {text(bench, group, false, |form| &mut form.groups)}
-            {text(bench, labels, false, |form| &mut form.selector)}
-            {text(bench, priority, false, |form| &mut form.priority)}
+            {text_input(bench, name, !is_new, |form| &mut form.name)}
+            {text_input(bench, cluster, false, |form| &mut form.clusters)}
+            {text_input(bench, group, false, |form| &mut form.groups)}
+            {text_input(bench, labels, false, |form| &mut form.selector)}
+            {text_input(bench, priority, false, |form| &mut form.priority)}
         </div>
         <label class="choice">
             <input
@@ -68,29 +78,34 @@ pub(super) fn fields(bench: Bench) -> AnyView {
                 value="yes"
                 checked=everywhere
                 on:change=move |ev| {
-                    let said = if event_target_checked(&ev) { "yes".to_owned() } else { String::new() };
-                    bench.form.update(|form| form.everywhere = said);
+                    let value = if event_target_checked(&ev) { "yes".to_owned() } else { String::new() };
+                    bench.form.update(|form| form.everywhere = value);
                 }
             />
             "For every cluster"
         </label>
-        {list("known-clusters", clusters)}
-        {list("known-groups", groups)}
+        {datalist("known-clusters", clusters)}
+        {datalist("known-groups", groups)}
     }
     .into_any()
 }
 
-fn list(id: &'static str, values: Vec<String>) -> impl IntoView {
+fn datalist(id: &'static str, values: Vec<String>) -> impl IntoView {
     let option = |value: String| view! { <option value=value></option> };
     view! { <datalist id=id>{values.into_iter().map(option).collect_view()}</datalist> }
 }
 
-fn text(bench: Bench, of: Text, locked: bool, part: fn(&mut OverrideForm) -> &mut String) -> AnyView {
+fn text_input(
+    bench: EditorState,
+    of: TextInputProps,
+    locked: bool,
+    part: fn(&mut OverrideForm) -> &mut String,
+) -> AnyView {
     let id = format!("override-{}", of.name);
     let begin = part(&mut bench.form.get_untracked()).clone();
     let path = format!("/override/{}", of.name);
     let is_bad = move || {
-        let wrong = bench.form.with(|form| form.content().err().unwrap_or_default());
+        let wrong = bench.form.with(|form| form.parse().err().unwrap_or_default());
         wrong.iter().any(|finding| finding.path == path).to_string()
     };
     view! {
@@ -115,7 +130,7 @@ fn text(bench: Bench, of: Text, locked: bool, part: fn(&mut OverrideForm) -> &mu
                 on:input=move |ev| bench.form.update(|form| *part(form) = event_target_value(&ev))
             />
             <p class="field-help" id=format!("{id}-help")>
-                {if locked { "Fixed: make another override for another name." } else { of.help }}
+                {if locked { "Fixed. Create another override to use another name." } else { of.help }}
             </p>
         </div>
     }

@@ -1,64 +1,65 @@
-//! What the form holds, reads back and refuses.
+//! Tests of the placement form: parsing, round trip and findings.
 
 use domain::placement::Toleration;
 
 use super::*;
 
-fn form(set: SetForm) -> PlacementForm {
-    PlacementForm { sets: vec![set], ..PlacementForm::default() }
+fn form_with(set: PredicateForm) -> PlacementForm {
+    PlacementForm { predicates: vec![set], ..PlacementForm::default() }
 }
 
-fn by(by: By) -> SetForm {
-    SetForm { by, ..SetForm::default() }
+fn predicate_by(by: SelectBy) -> PredicateForm {
+    PredicateForm { by, ..PredicateForm::default() }
 }
 
 #[test]
-fn a_placement_reads_back_as_the_form_that_wrote_it() {
-    let labels = SetForm { selector: "env=prod,region in (eu,us)".into(), ..by(By::Labels) };
-    let mixed = SetForm {
+fn a_form_round_trips_through_its_placement() {
+    let labels =
+        PredicateForm { selector: "env=prod,region in (eu,us)".into(), ..predicate_by(SelectBy::Labels) };
+    let mixed = PredicateForm {
         names: vec!["edge-1".into()],
         groups: vec!["edge".into()],
         facts: "provider=aws,kubernetesVersion>=1.33".into(),
-        ..by(By::Mixed)
+        ..predicate_by(SelectBy::Mixed)
     };
     let spread =
         SpreadForm { key: "region".into(), skew: "2".into(), groups: "3".into(), when: "anyway".into() };
     let score = ScoreForm { name: ScoreName::Label, weight: "-3".into(), selector: "tier=edge".into() };
     let form = PlacementForm {
-        sets: vec![labels, mixed, by(By::All)],
+        predicates: vec![labels, mixed, predicate_by(SelectBy::All)],
         exclude: "edge-1, edge-2".into(),
         tolerations: "spot=true:PreferNoSelect, maintenance, *:NoSelect".into(),
         number: "3".into(),
         minimum: "2".into(),
         spread: vec![spread],
         score: vec![score],
-        moving: "moving".into(),
-        members: "auto".into(),
+        reselect: "moving".into(),
+        new_members: "auto".into(),
         ..PlacementForm::default()
     };
-    let placement = form.placement().unwrap();
+    let placement = form.parse().unwrap();
     assert_eq!(placement.predicates.len(), 3);
-    let text = in_yaml(&placement);
-    assert_eq!(PlacementForm::of(&placement), PlacementForm { text, ..form });
+    let text = to_yaml(&placement);
+    assert_eq!(PlacementForm::from_placement(&placement), PlacementForm { text, ..form });
 }
 
 #[test]
-fn nothing_typed_places_nowhere() {
-    for way in [By::Names, By::Groups, By::Labels, By::Facts, By::Mixed] {
-        assert_eq!(form(by(way)).placement().unwrap().predicates, []);
+fn a_blank_form_selects_no_cluster() {
+    for way in [SelectBy::Names, SelectBy::Groups, SelectBy::Labels, SelectBy::Facts, SelectBy::Mixed] {
+        assert_eq!(form_with(predicate_by(way)).parse().unwrap().predicates, []);
     }
-    assert_eq!(form(by(By::All)).placement().unwrap().predicates, [Predicate::default()]);
+    assert_eq!(form_with(predicate_by(SelectBy::All)).parse().unwrap().predicates, [Predicate::default()]);
 }
 
 #[test]
-fn what_belongs_to_another_way_of_choosing_is_left_out() {
-    let set = SetForm {
+fn fields_of_other_selections_are_ignored() {
+    let set = PredicateForm {
         names: vec!["a".into()],
-        more: "b c a".into(),
+        typed_names: "b c a".into(),
         selector: "env=prod".into(),
-        ..by(By::Names)
+        ..predicate_by(SelectBy::Names)
     };
-    let placement = form(set).placement().unwrap();
+    let placement = form_with(set).parse().unwrap();
     assert_eq!(
         placement.predicates,
         [Predicate { names: vec!["a".into(), "b".into(), "c".into()], ..Predicate::default() }]
@@ -66,11 +67,11 @@ fn what_belongs_to_another_way_of_choosing_is_left_out() {
 }
 
 #[test]
-fn g502_every_field_that_cannot_be_read_is_named() {
+fn g502_every_invalid_field_has_a_finding() {
     let form = PlacementForm {
-        sets: vec![
-            SetForm { selector: "env=pro d".into(), ..by(By::Labels) },
-            SetForm { facts: "cloud=aws".into(), ..by(By::Facts) },
+        predicates: vec![
+            PredicateForm { selector: "env=pro d".into(), ..predicate_by(SelectBy::Labels) },
+            PredicateForm { facts: "cloud=aws".into(), ..predicate_by(SelectBy::Facts) },
         ],
         number: "0".into(),
         minimum: "x".into(),
@@ -79,7 +80,7 @@ fn g502_every_field_that_cannot_be_read_is_named() {
         score: vec![ScoreForm { weight: "much".into(), ..ScoreForm::default() }],
         ..PlacementForm::default()
     };
-    let wrong = form.wrong();
+    let wrong = form.findings_by_field();
     let paths: Vec<&str> = wrong.keys().map(String::as_str).collect();
     assert_eq!(
         paths,
@@ -96,18 +97,18 @@ fn g502_every_field_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn what_the_fields_cannot_hold_is_shown_as_text_and_the_text_counts() {
+fn a_placement_that_the_fields_cannot_represent_is_edited_as_text() {
     let toleration = Toleration { key: "two words".into(), ..Toleration::default() };
     let placement = Placement { tolerations: vec![toleration], ..Placement::default() };
-    let form = PlacementForm::of(&placement);
+    let form = PlacementForm::from_placement(&placement);
     assert_eq!(form.as_text, "yes");
-    assert_eq!(form.placement(), Ok(placement));
+    assert_eq!(form.parse(), Ok(placement));
     let broken = PlacementForm { text: "predicates: 3".into(), ..form };
-    assert!(broken.wrong()["/placement/text"].message.starts_with("This is no placement"));
+    assert!(broken.findings_by_field()["/placement/text"].message.starts_with("The placement is invalid"));
 }
 
 #[test]
-fn an_address_carries_the_form() {
+fn the_form_is_parsed_from_a_query() {
     let mut query = ParamsMap::new();
     for (name, value) in [
         ("placement[sets][0][by]", "names"),
@@ -121,8 +122,8 @@ fn an_address_carries_the_form() {
         query.insert(name, value.to_owned());
     }
     let form = PlacementForm::from_query(&query).unwrap();
-    assert_eq!(form.sets[0].names, ["a", "b"]);
-    assert_eq!((form.sets[1].by, &*form.sets[1].selector), (By::Labels, "env=prod"));
+    assert_eq!(form.predicates[0].names, ["a", "b"]);
+    assert_eq!((form.predicates[1].by, &*form.predicates[1].selector), (SelectBy::Labels, "env=prod"));
     assert_eq!((&*form.spread[0].key, &*form.number), ("zone", "2"));
     assert_eq!(PlacementForm::from_query(&ParamsMap::new()), None);
 }

@@ -1,11 +1,11 @@
-//! What stands in one text field: tolerations, and the whole placement as YAML.
+//! Text representations: tolerations, and the placement as YAML.
 
 use domain::Finding;
 use domain::cluster::TaintEffect;
-use domain::manifest::plain;
+use domain::manifest::yaml_value;
 use domain::placement::{Placement, Toleration, TolerationOperator};
 
-use super::field;
+use super::field_finding;
 
 const EFFECTS: [(TaintEffect, &str); 3] = [
     (TaintEffect::NoSelect, "NoSelect"),
@@ -13,27 +13,27 @@ const EFFECTS: [(TaintEffect, &str); 3] = [
     (TaintEffect::NoSelectIfNew, "NoSelectIfNew"),
 ];
 
-/// The word of an effect.
-pub fn effect_word(effect: TaintEffect) -> &'static str {
+/// The name of a taint effect.
+pub fn effect_label(effect: TaintEffect) -> &'static str {
     EFFECTS.into_iter().find(|(e, _)| *e == effect).map_or("", |(_, word)| word)
 }
 
-/// The effect with this word.
-fn effect_of(word: &str) -> Option<TaintEffect> {
+/// Parses a taint effect.
+fn parse_effect(word: &str) -> Option<TaintEffect> {
     EFFECTS.into_iter().find(|(_, w)| *w == word).map(|(effect, _)| effect)
 }
 
-pub(super) fn toleration(text: &str) -> Result<Toleration, Finding> {
+pub(super) fn parse_toleration(text: &str) -> Result<Toleration, Finding> {
     let (rest, effect) = match text.rsplit_once(':') {
         Some((rest, word)) => {
             let why = || {
-                field(
+                field_finding(
                     "tolerations",
-                    format!("{word:?} is no taint effect."),
+                    format!("{word:?} is not a taint effect."),
                     "Write NoSelect, PreferNoSelect or NoSelectIfNew.",
                 )
             };
-            (rest, Some(effect_of(word).ok_or_else(why)?))
+            (rest, Some(parse_effect(word).ok_or_else(why)?))
         }
         None => (text, None),
     };
@@ -51,25 +51,25 @@ pub(super) fn toleration(text: &str) -> Result<Toleration, Finding> {
     })
 }
 
-pub(super) fn written(toleration: &Toleration) -> String {
+pub(super) fn format_toleration(toleration: &Toleration) -> String {
     let key = if toleration.key.is_empty() { "*" } else { &toleration.key };
     let value = match toleration.operator {
         TolerationOperator::Equal => format!("={}", toleration.value),
         TolerationOperator::Exists => String::new(),
     };
-    let effect = toleration.effect.map(|effect| format!(":{}", effect_word(effect))).unwrap_or_default();
+    let effect = toleration.effect.map(|effect| format!(":{}", effect_label(effect))).unwrap_or_default();
     format!("{key}{value}{effect}")
 }
 
-/// The placement as YAML.
-pub fn in_yaml(placement: &Placement) -> String {
-    serde_json::to_value(placement).map(|value| plain::write(&value)).unwrap_or_default()
+/// Formats a placement as YAML.
+pub fn to_yaml(placement: &Placement) -> String {
+    serde_json::to_value(placement).map(|value| yaml_value::write(&value)).unwrap_or_default()
 }
 
-pub(super) fn read(text: &str) -> Result<Placement, Vec<Finding>> {
-    let hint = "Write it as the command line shows a placement, such as predicates: [{names: [eu-1]}].";
-    let value = plain::read(text).map_err(|finding| vec![finding.at("/placement/text")])?;
+pub(super) fn parse_yaml(text: &str) -> Result<Placement, Vec<Finding>> {
+    let hint = "Use the placement syntax of the command line, such as predicates: [{names: [eu-1]}].";
+    let value = yaml_value::read(text).map_err(|finding| vec![finding.with_path("/placement/text")])?;
     let Some(value) = value else { return Ok(Placement::default()) };
     serde_json::from_value(value)
-        .map_err(|error| vec![field("text", format!("This is no placement: {error}."), hint)])
+        .map_err(|error| vec![field_finding("text", format!("The placement is invalid: {error}."), hint)])
 }

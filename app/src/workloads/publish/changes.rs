@@ -1,30 +1,37 @@
-//! What would change, grouped by identical effect: each group opens to its objects and fields. Signs come before tints, so
-//! a diff can be read without colour.
+//! The planned changes, grouped by identical changes; each group shows its objects and fields. Signs carry the meaning, so the
+//! diff is readable without colour.
 
-use domain::plan::{Effect, FieldChange, HIDDEN, ObjectEffect, Outcome, Tally, TargetChange, TargetState};
+use domain::plan::{
+    ChangeCounts, ClusterPlan, DryRunState, FieldChange, HIDDEN_VALUE, PlannedAction, PlannedChange,
+    TargetChange,
+};
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::read::{Changed, Planned};
-use crate::components::{Look, count_of, icon, joined};
+use super::review::{ChangeGroup, PlanView};
+use crate::components::{StatusStyle, icon, join_names, pluralize};
 
-/// Names in the head of a group.
-const NAMED: usize = 4;
+/// Most cluster names in the head of a group.
+const NAMES_MAX: usize = 4;
 
-/// The section.
+/// The section with all groups.
 #[component]
-pub fn Changes(plan: Planned) -> impl IntoView {
+pub fn PlannedChanges(plan: PlanView) -> impl IntoView {
     let clusters =
         u32::try_from(plan.groups.iter().map(|group| group.count).sum::<usize>()).unwrap_or(u32::MAX);
     let kinds = u32::try_from(plan.groups.len()).unwrap_or(u32::MAX);
-    let asks = plan.radius.confirmation().is_some();
-    let groups = plan.groups.into_iter().enumerate().map(|(at, changed)| group(changed, at == 0, asks));
+    let needs_confirmation = plan.blast_radius.confirmation().is_some();
+    let groups = plan
+        .groups
+        .into_iter()
+        .enumerate()
+        .map(|(at, changed)| change_group(changed, at == 0, needs_confirmation));
     view! {
         <section class="stack-sm" aria-labelledby="changes">
             <div class="flex flex-wrap items-baseline justify-between gap-x-4">
                 <h2 class="section" id="changes">
                     "Changes "
-                    <span class="meta font-normal">{format!("{}, {} of change", count_of(clusters, "cluster"), count_of(kinds, "kind"))}</span>
+                    <span class="meta font-normal">{format!("{}, {} of change", pluralize(clusters, "cluster"), pluralize(kinds, "kind"))}</span>
                 </h2>
                 <p class="meta">"+ create  ~ change  − delete"</p>
             </div>
@@ -34,38 +41,40 @@ pub fn Changes(plan: Planned) -> impl IntoView {
     .into_any()
 }
 
-/// One group. `asks` says whether those that lose it need a person's word.
-fn group(changed: Changed, open: bool, asks: bool) -> impl IntoView {
-    let Changed { group, count, effect } = changed;
+/// A group. `needs_confirmation`: whether removals in this plan have to be confirmed.
+fn change_group(changed: ChangeGroup, open: bool, needs_confirmation: bool) -> impl IntoView {
+    let ChangeGroup { group, count, plan: effect } = changed;
     let state = match group.change {
-        TargetChange::Lose if asks => {
-            let look = Look { icon: "warning", hue: "hue-drifted", loud: "state-loud" };
-            look.with_word("Needs a confirm").into_any()
+        TargetChange::Remove if needs_confirmation => {
+            let look = StatusStyle { icon: "warning", hue: "hue-drifted", emphasis: "state-loud" };
+            look.with_label("Needs confirmation").into_any()
         }
-        _ => verdict(&group.state, group.tally),
+        _ => dry_run_label(&group.dry_run, group.counts),
     };
-    let head = count_of(u32::try_from(count).unwrap_or(u32::MAX), "cluster");
-    let what = match (&group.state, group.change) {
-        (_, TargetChange::Lose) => "lose it",
-        (TargetState::NotRendered { .. }, _) => "can't be rendered",
-        _ if group.tally.refused > 0 => "refuse",
-        _ if is_idle(group.tally) => "unchanged",
+    let head = pluralize(u32::try_from(count).unwrap_or(u32::MAX), "cluster");
+    let what = match (&group.dry_run, group.change) {
+        (_, TargetChange::Remove) => "lose the workload",
+        (DryRunState::NotRendered { .. }, _) => "can't be rendered",
+        _ if group.counts.rejected > 0 => "rejected",
+        _ if is_unchanged(group.counts) => "unchanged",
         _ if count > 1 => "identical change",
         _ => "",
     };
-    let names = joined(&group.clusters, count, NAMED);
-    let why = match &group.state {
-        TargetState::NotAsked { why } | TargetState::NotRendered { why } => Some(why.clone()),
-        TargetState::Asked | TargetState::Answered => None,
+    let names = join_names(&group.clusters, count, NAMES_MAX);
+    let why = match &group.dry_run {
+        DryRunState::NotRequested { message: why } | DryRunState::NotRendered { message: why } => {
+            Some(why.clone())
+        }
+        DryRunState::Requested | DryRunState::Answered => None,
     };
-    let all = (count > NAMED).then(|| joined(&group.clusters, count, group.clusters.len()));
+    let all = (count > NAMES_MAX).then(|| join_names(&group.clusters, count, group.clusters.len()));
     view! {
         <details class="fold change" open=open>
             <summary>
                 <span class="change-head">
                     <span>{head} " " <span class="text-3">{what}</span></span>
                     <span class="name text-2 truncate">{names}</span>
-                    <span class="mono change-tally" aria-label=spoken(group.tally)>{signs(group.tally)}</span>
+                    <span class="mono change-tally" aria-label=describe_counts(group.counts)>{format_counts(group.counts)}</span>
                     <span class="change-state">{state}</span>
                 </span>
             </summary>
@@ -73,70 +82,70 @@ fn group(changed: Changed, open: bool, asks: bool) -> impl IntoView {
                 {why.map(|why| view! { <p class="text-2">{why}</p> })}
                 {all.map(|all| view! { <p class="meta">{all}</p> })}
                 {match effect {
-                    Some(effect) => objects(&effect).into_any(),
-                    None if group.tally == Tally::default() => ().into_any(),
-                    None => view! { <p class="text-2">"Too many kinds of change to show them all; flotilla diff tells every one."</p> }.into_any(),
+                    Some(effect) => changed_objects(&effect).into_any(),
+                    None if group.counts == ChangeCounts::default() => ().into_any(),
+                    None => view! { <p class="text-2">"Too many different changes to show all of them; flotilla diff lists them."</p> }.into_any(),
                 }}
             </div>
         </details>
     }
 }
 
-fn is_idle(tally: Tally) -> bool {
-    tally.create + tally.change + tally.delete + tally.let_go == 0 && tally.unchanged > 0
+fn is_unchanged(tally: ChangeCounts) -> bool {
+    tally.create + tally.change + tally.delete + tally.orphan == 0 && tally.unchanged > 0
 }
 
-fn signs(tally: Tally) -> String {
+fn format_counts(tally: ChangeCounts) -> String {
     format!("+{} ~{} −{}", tally.create, tally.change, tally.delete)
 }
 
-fn spoken(tally: Tally) -> String {
-    let mut said = format!("{} created, {} changed, {} deleted", tally.create, tally.change, tally.delete);
-    if tally.let_go > 0 {
-        said.push_str(&format!(", {} left running", tally.let_go));
+fn describe_counts(tally: ChangeCounts) -> String {
+    let mut text = format!("{} created, {} changed, {} deleted", tally.create, tally.change, tally.delete);
+    if tally.orphan > 0 {
+        text.push_str(&format!(", {} orphaned", tally.orphan));
     }
-    said
+    text
 }
 
-fn verdict(state: &TargetState, tally: Tally) -> AnyView {
+fn dry_run_label(state: &DryRunState, tally: ChangeCounts) -> AnyView {
     let (look, word) = match state {
-        TargetState::Answered if tally.refused > 0 => {
-            (Look { icon: "error", hue: "hue-degraded", loud: "state-loud" }, "Refused")
+        DryRunState::Answered if tally.rejected > 0 => {
+            (StatusStyle { icon: "error", hue: "hue-degraded", emphasis: "state-loud" }, "Rejected")
         }
-        TargetState::Answered if tally.untried > 0 => {
-            (Look { icon: "check", hue: "hue-healthy", loud: "state-quiet" }, "Accepted in part")
+        DryRunState::Answered if tally.unverified > 0 => {
+            (StatusStyle { icon: "check", hue: "hue-healthy", emphasis: "state-quiet" }, "Partly validated")
         }
-        TargetState::Answered => {
-            (Look { icon: "check", hue: "hue-healthy", loud: "state-quiet" }, "Accepted")
+        DryRunState::Answered => {
+            (StatusStyle { icon: "check", hue: "hue-healthy", emphasis: "state-quiet" }, "Accepted")
         }
-        TargetState::Asked => {
-            (Look { icon: "queued", hue: "hue-progressing", loud: "state-quiet" }, "Asking")
+        DryRunState::Requested => {
+            (StatusStyle { icon: "queued", hue: "hue-progressing", emphasis: "state-quiet" }, "Waiting")
         }
-        TargetState::NotAsked { .. } => {
-            (Look { icon: "offline", hue: "hue-unknown", loud: "state-quiet" }, "Not tested")
+        DryRunState::NotRequested { .. } => {
+            (StatusStyle { icon: "offline", hue: "hue-unknown", emphasis: "state-quiet" }, "Not tested")
         }
-        TargetState::NotRendered { .. } => {
-            (Look { icon: "blocked", hue: "hue-drifted", loud: "state-loud" }, "Not rendered")
+        DryRunState::NotRendered { .. } => {
+            (StatusStyle { icon: "blocked", hue: "hue-drifted", emphasis: "state-loud" }, "Not rendered")
         }
     };
-    look.with_word(word).into_any()
+    look.with_label(word).into_any()
 }
 
-/// The objects of one effect that change, with their fields.
-pub fn objects(effect: &Effect) -> impl IntoView + use<> {
-    let told: Vec<&ObjectEffect> =
-        effect.objects.iter().filter(|one| one.outcome != Outcome::Unchanged).collect();
-    let same = effect.objects.len() - told.len();
+/// The changed objects of one cluster plan, with their fields.
+pub fn changed_objects(effect: &ClusterPlan) -> impl IntoView + use<> {
+    let changed: Vec<&PlannedChange> =
+        effect.objects.iter().filter(|one| one.action != PlannedAction::Unchanged).collect();
+    let same = effect.objects.len() - changed.len();
     let same = (same > 0).then(|| {
-        let same = count_of(u32::try_from(same).unwrap_or(u32::MAX), "object");
+        let same = pluralize(u32::try_from(same).unwrap_or(u32::MAX), "object");
         view! { <p class="meta">{format!("{same} unchanged.")}</p> }
     });
-    let more = (effect.left_out > 0)
-        .then(|| view! { <p class="meta">{format!("And {} more objects.", effect.left_out)}</p> });
-    let rows: Vec<AnyView> = told.into_iter().map(object).collect();
+    let more = (effect.omitted > 0)
+        .then(|| view! { <p class="meta">{format!("And {} more objects.", effect.omitted)}</p> });
+    let rows: Vec<AnyView> = changed.into_iter().map(object_diff).collect();
     view! {
         {(!rows.is_empty()).then(|| view! {
-            // It scrolls sideways, so it must be reached by the keyboard too.
+            // It scrolls horizontally and therefore must be focusable with the keyboard.
             <div class="diff" tabindex="0" role="region" aria-label="Fields">{rows}</div>
         })}
         {more}
@@ -144,28 +153,28 @@ pub fn objects(effect: &Effect) -> impl IntoView + use<> {
     }
 }
 
-fn object(one: &ObjectEffect) -> AnyView {
-    let (sign, note, fields) = match &one.outcome {
-        Outcome::Unchanged => ("=", String::new(), &[][..]),
-        Outcome::Create => ("+", String::new(), &[][..]),
-        Outcome::Delete => ("−", String::new(), &[][..]),
-        Outcome::LetGo => (".", "stays, no longer managed".to_owned(), &[][..]),
-        Outcome::Refused { finding } => ("!", finding.code.clone(), &[][..]),
-        Outcome::Change { fields, left_out } => {
+fn object_diff(one: &PlannedChange) -> AnyView {
+    let (sign, note, fields) = match &one.action {
+        PlannedAction::Unchanged => ("=", String::new(), &[][..]),
+        PlannedAction::Create => ("+", String::new(), &[][..]),
+        PlannedAction::Delete => ("−", String::new(), &[][..]),
+        PlannedAction::Orphan => (".", "stays, no longer managed".to_owned(), &[][..]),
+        PlannedAction::Rejected { finding } => ("!", finding.code.clone(), &[][..]),
+        PlannedAction::Change { fields, omitted: left_out } => {
             let n = u32::try_from(fields.len()).unwrap_or(u32::MAX).saturating_add(*left_out);
-            let hidden = fields.iter().any(is_hidden);
+            let hidden = fields.iter().any(has_hidden_value);
             let more = if hidden { ", values are never shown" } else { "" };
-            ("~", format!("{}{more}", count_of(n, "field")), fields.as_slice())
+            ("~", format!("{}{more}", pluralize(n, "field")), fields.as_slice())
         }
     };
-    let refused = match &one.outcome {
-        Outcome::Refused { finding } => Some(view! {
+    let rejected = match &one.action {
+        PlannedAction::Rejected { finding } => Some(view! {
             <div class="diff-note hue-degraded">{icon("error")} " " {finding.message.clone()}</div>
         }),
         _ => None,
     };
-    let untried = (!one.untried.is_empty())
-        .then(|| view! { <span class="text-3">{format!("  not tried: {}", one.untried)}</span> });
+    let untried = (!one.unverified.is_empty())
+        .then(|| view! { <span class="text-3">{format!("  not validated: {}", one.unverified)}</span> });
     let place = if one.object.namespace.is_empty() {
         one.object.name.clone()
     } else {
@@ -174,39 +183,39 @@ fn object(one: &ObjectEffect) -> AnyView {
     view! {
         <div class="diff-head">
             <span aria-hidden="true">{sign} " "</span>
-            <span class="sr-only">{word(&one.outcome)} " "</span>
+            <span class="sr-only">{action_label(&one.action)} " "</span>
             {one.object.kind.clone()}
             " "
             <b>{place}</b>
             {(!note.is_empty()).then(|| format!(" {note}"))}
             {untried}
         </div>
-        {refused}
-        {fields.iter().map(field).collect_view()}
+        {rejected}
+        {fields.iter().map(field_diff).collect_view()}
     }
     .into_any()
 }
 
-const fn word(outcome: &Outcome) -> &'static str {
+const fn action_label(outcome: &PlannedAction) -> &'static str {
     match outcome {
-        Outcome::Unchanged => "Unchanged:",
-        Outcome::Create => "Create",
-        Outcome::Change { .. } => "Change",
-        Outcome::Delete => "Delete",
-        Outcome::LetGo => "Let go:",
-        Outcome::Refused { .. } => "Refused:",
+        PlannedAction::Unchanged => "Unchanged:",
+        PlannedAction::Create => "Create",
+        PlannedAction::Change { .. } => "Change",
+        PlannedAction::Delete => "Delete",
+        PlannedAction::Orphan => "Orphan",
+        PlannedAction::Rejected { .. } => "Rejected:",
     }
 }
 
-fn is_hidden(field: &FieldChange) -> bool {
-    let hidden = |value: &Option<Value>| value.as_ref().is_some_and(|value| value == HIDDEN);
-    hidden(&field.wanted) || hidden(&field.live)
+fn has_hidden_value(field: &FieldChange) -> bool {
+    let hidden = |value: &Option<Value>| value.as_ref().is_some_and(|value| value == HIDDEN_VALUE);
+    hidden(&field.desired) || hidden(&field.live)
 }
 
-fn field(field: &FieldChange) -> impl IntoView + use<> {
+fn field_diff(field: &FieldChange) -> impl IntoView + use<> {
     let side = |class: &'static str, word: &'static str, value: &Option<Value>| {
         value.as_ref().map(|value| {
-            let lines: Vec<String> = shown(value).lines().map(str::to_owned).collect();
+            let lines: Vec<String> = format_value(value).lines().map(str::to_owned).collect();
             lines
                 .into_iter()
                 .map(|line| view! { <div class=class><span class="sr-only">{word}</span>{line}</div> })
@@ -214,22 +223,22 @@ fn field(field: &FieldChange) -> impl IntoView + use<> {
         })
     };
     view! {
-        <div class="diff-path">{path(&field.path)}</div>
+        <div class="diff-path">{dotted_path(&field.path)}</div>
         {side("diff-del", "now ", &field.live)}
-        {side("diff-add", "then ", &field.wanted)}
+        {side("diff-add", "then ", &field.desired)}
     }
 }
 
-/// `/spec/containers[name=web]/image` as `spec.containers[name=web].image`, which is how people say it.
-fn path(pointer: &str) -> String {
+/// Formats `/spec/containers[name=web]/image` as `spec.containers[name=web].image`.
+fn dotted_path(pointer: &str) -> String {
     let dotted = pointer.trim_start_matches('/').replace('/', ".");
     dotted.replace("~1", "/").replace("~0", "~")
 }
 
-/// A text as it is, anything else as JSON over some lines.
-fn shown(value: &Value) -> String {
+/// Formats a string unquoted, any other value as indented JSON, a hidden value as dots.
+fn format_value(value: &Value) -> String {
     match value {
-        Value::String(text) if text == HIDDEN => "••••••••".to_owned(),
+        Value::String(text) if text == HIDDEN_VALUE => "••••••••".to_owned(),
         Value::String(text) => text.clone(),
         Value::Object(_) | Value::Array(_) => serde_json::to_string_pretty(value).unwrap_or_default(),
         other => other.to_string(),
@@ -243,18 +252,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pointer_is_shown_as_people_say_it() {
-        assert_eq!(path("/spec/containers[name=web]/image"), "spec.containers[name=web].image");
+    fn a_pointer_is_shown_in_dot_notation() {
+        assert_eq!(dotted_path("/spec/containers[name=web]/image"), "spec.containers[name=web].image");
         assert_eq!(
-            path("/metadata/labels/app.kubernetes.io~1name"),
+            dotted_path("/metadata/labels/app.kubernetes.io~1name"),
             "metadata.labels.app.kubernetes.io/name"
         );
     }
 
     #[test]
-    fn a_secret_value_is_dots() {
-        assert_eq!(shown(&json!(HIDDEN)), "••••••••");
-        assert_eq!(shown(&json!(3)), "3");
-        assert_eq!(shown(&json!("a\nb")), "a\nb");
+    fn a_hidden_value_is_shown_as_dots() {
+        assert_eq!(format_value(&json!(HIDDEN_VALUE)), "••••••••");
+        assert_eq!(format_value(&json!(3)), "3");
+        assert_eq!(format_value(&json!("a\nb")), "a\nb");
     }
 }

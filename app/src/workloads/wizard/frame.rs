@@ -1,23 +1,23 @@
-//! The frame of the wizard: the rail of steps, the top bar with the step's title.
+//! The frame of the wizard: rail of steps, top bar with the title of the step.
 
 use leptos::prelude::*;
 use leptos_router::components::Outlet;
 use leptos_router::hooks::use_location;
 
-use super::Step;
+use super::WizardStep;
+use super::draft_status::draft_status_read;
 use super::rail::StepRail;
-use super::standing::standing_read;
 use crate::components::icon;
-use crate::frame::{Help, LiveWord};
+use crate::frame::{LiveStatus, ShortcutHelp};
 use crate::live::{self, Topic};
 use crate::theme::ThemeSwitch;
 
 /// The frame with the page of a step in it.
 #[component]
-pub fn WizardFramed() -> impl IntoView {
+pub fn WizardFrame() -> impl IntoView {
     let path = use_location().pathname;
-    let at = Memo::new(move |_| Step::of_path(&path.get()));
-    let version = live::version(|| Some(Topic::Fleet));
+    let at = Memo::new(move |_| WizardStep::from_path(&path.get()));
+    let version = live::watch_version(|| Some(Topic::Fleet));
     let data = Resource::new(
         move || {
             (
@@ -26,17 +26,17 @@ pub fn WizardFramed() -> impl IntoView {
                 version.get(),
             )
         },
-        |(name, ..)| standing_read(name),
+        |(name, ..)| draft_status_read(name),
     );
-    // The page below says what is wrong with the workload itself; the frame stays quiet.
-    let standing = Signal::derive(move || data.get().and_then(Result::ok).unwrap_or_default());
+    // Errors are shown by the page of the step; the frame ignores them.
+    let status = Signal::derive(move || data.get().and_then(Result::ok).unwrap_or_default());
     view! {
         <a class="skip" href="#content" rel="external">
             "Skip to content"
         </a>
         <div class="frame">
             <Transition>
-                <StepRail at=at standing=standing />
+                <StepRail at=at status=status />
             </Transition>
             <div class="frame-main">
                 <header class="topbar">
@@ -45,7 +45,7 @@ pub fn WizardFramed() -> impl IntoView {
                     </button>
                     {move || title(at.get())}
                     <div class="topbar-end">
-                        <LiveWord />
+                        <LiveStatus />
                         <ThemeSwitch />
                     </div>
                 </header>
@@ -54,18 +54,18 @@ pub fn WizardFramed() -> impl IntoView {
                 </main>
             </div>
         </div>
-        <Help />
+        <ShortcutHelp />
     }
     .into_any()
 }
 
-/// The step as the page's heading; the review has a heading of its own.
-fn title(at: Option<(String, Step)>) -> AnyView {
+/// The heading of the step; the review has a heading of its own.
+fn title(at: Option<(String, WizardStep)>) -> AnyView {
     let Some((name, step)) = at else {
         return view! { <span class="crumbs min-w-0">"New workload"</span> }.into_any();
     };
-    let place = format!("Step {} of {}", step.number(), Step::ALL.len());
-    if step == Step::Review {
+    let place = format!("Step {} of {}", step.number(), WizardStep::ALL.len());
+    if step == WizardStep::Review {
         return view! {
             <p class="wizard-title">
                 <span class="name truncate">{name}</span>
@@ -76,8 +76,8 @@ fn title(at: Option<(String, Step)>) -> AnyView {
     }
     view! {
         <div class="wizard-title">
-            <h1 class="title">{step.word()}</h1>
-            <p class="meta truncate max-sm:hidden">{step.about()}</p>
+            <h1 class="title">{step.label()}</h1>
+            <p class="meta truncate max-sm:hidden">{step.description()}</p>
             <p class="meta sm:hidden">{place}</p>
         </div>
     }

@@ -1,28 +1,30 @@
-//! The step that asks what differs on some clusters.
+//! The step for overrides.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
 
-use super::{Step, WizardFoot, named};
-use crate::components::loaded;
-use crate::workloads::overrides_tab::{OverrideRemove, OverrideSave, OverridesEdit, overrides_read, stored};
+use super::{WizardFooter, WizardStep, workload_name};
+use crate::components::render_resource;
+use crate::workloads::overrides_tab::{
+    OverrideRemove, OverrideSave, OverridesEditor, count_saves, overrides_read,
+};
 
 /// The page.
 #[component]
 pub fn OverridesPage() -> impl IntoView {
-    let name = named();
+    let name = workload_name();
     let (save, remove) = (ServerAction::<OverrideSave>::new(), ServerAction::<OverrideRemove>::new());
-    let stored = stored(save, remove);
+    let stored = count_saves(save, remove);
     let data = Resource::new(move || (name.get(), stored.get()), |(name, _)| overrides_read(name));
     view! {
         {move || view! { <Title text=format!("Overrides of {}", name.get()) /> }}
-        {loaded(data, move |data| {
+        {render_resource(data, move |data| {
             view! {
-                <OverridesEdit
+                <OverridesEditor
                     data=data
                     save=save
                     remove=remove
-                    foot=|findings, busy| view! { <WizardFoot step=Step::Overrides findings=findings busy=busy /> }.into_any()
+                    footer=|findings, busy| view! { <WizardFooter step=WizardStep::Overrides findings=findings busy=busy /> }.into_any()
                 />
             }
                 .into_any()

@@ -1,26 +1,26 @@
-//! The step that asks where a workload belongs.
+//! The step for the placement.
 
 use leptos::prelude::*;
 use leptos_meta::Title;
 
-use super::{Step, WizardFoot, named};
-use crate::components::loaded;
-use crate::workloads::placement_tab::{PlacementEdit, PlacementSave, placement_read};
+use super::{WizardFooter, WizardStep, workload_name};
+use crate::components::render_resource;
+use crate::workloads::placement_tab::{PlacementEditor, PlacementSave, placement_read};
 
 /// The page.
 #[component]
 pub fn PlacementPage() -> impl IntoView {
-    let name = named();
+    let name = workload_name();
     let action = ServerAction::<PlacementSave>::new();
     let data = Resource::new(move || name.get(), placement_read);
     view! {
         {move || view! { <Title text=format!("Placement of {}", name.get()) /> }}
-        {loaded(data, move |data| {
+        {render_resource(data, move |data| {
             view! {
-                <PlacementEdit
+                <PlacementEditor
                     data=data
                     action=action
-                    foot=|findings, busy| view! { <WizardFoot step=Step::Placement findings=findings busy=busy /> }.into_any()
+                    footer=|findings, busy| view! { <WizardFooter step=WizardStep::Placement findings=findings busy=busy /> }.into_any()
                 />
             }
                 .into_any()

@@ -1,62 +1,62 @@
-//! The rail of steps: where one is, what is behind, what the guard rails found in each step.
+//! The rail of steps: current and completed steps, and the findings of each.
 
 use leptos::prelude::*;
 
-use super::standing::Standing;
-use super::{FORM, Step};
-use crate::components::findings::{tally, worst};
+use super::draft_status::DraftStatus;
+use super::{FORM, WizardStep};
+use crate::components::findings::{summarize_findings, worst_style};
 use crate::components::icon;
-use crate::frame::{rail_brand, rail_keys};
+use crate::frame::{rail_brand, rail_shortcuts};
 use crate::paths;
 
 /// The rail. `at` is the workload's name and the step; `None` before the workload has a name.
 #[component]
 pub fn StepRail(
-    /// Where one is.
-    at: Memo<Option<(String, Step)>>,
-    /// How the stored draft stands.
-    standing: Signal<Standing>,
+    /// Name of the workload and current step.
+    at: Memo<Option<(String, WizardStep)>>,
+    /// The status of the stored draft.
+    status: Signal<DraftStatus>,
 ) -> impl IntoView {
     view! {
         <nav class="rail" id="rail" popover="manual" aria-label="Steps">
             {rail_brand()}
-            {move || leave(at.get(), standing.with(|standing| standing.editable))}
+            {move || leave_link(at.get(), status.with(|status| status.editable))}
             <div class="wizard-about rail-word">
                 {move || match at.get() {
                     Some((name, _)) => view! { <p class="name truncate">{name}</p> }.into_any(),
                     None => view! { <p class="strong">"New workload"</p> }.into_any(),
                 }}
-                <p class="meta">{move || standing.with(about)}</p>
+                <p class="meta">{move || status.with(describe_draft)}</p>
             </div>
             <ol class="wizard-steps">
-                {Step::ALL
+                {WizardStep::ALL
                     .map(|step| {
-                        view! { <li>{move || item(step, at.get(), &standing.get())}</li> }
+                        view! { <li>{move || step_item(step, at.get(), &status.get())}</li> }
                     })
                     .collect_view()}
             </ol>
             <div class="rail-foot">
-                {rail_keys()}
+                {rail_shortcuts()}
             </div>
         </nav>
     }
     .into_any()
 }
 
-fn about(standing: &Standing) -> String {
-    match standing.published {
+fn describe_draft(status: &DraftStatus) -> String {
+    match status.published {
         Some(number) => format!("Draft of r{}", number + 1),
-        None if standing.namespace.is_empty() => "Nothing is stored yet".to_owned(),
-        None => format!("New workload in {}", standing.namespace),
+        None if status.namespace.is_empty() => "Not saved yet".to_owned(),
+        None => format!("New workload in {}", status.namespace),
     }
 }
 
-/// Whether the step has a form that its buttons can send.
-fn has_form(at: Option<&(String, Step)>, editable: bool) -> bool {
-    editable && at.is_some_and(|(_, step)| *step != Step::Review)
+/// Whether the step has a form that the buttons of the rail can submit.
+fn has_form(at: Option<&(String, WizardStep)>, editable: bool) -> bool {
+    editable && at.is_some_and(|(_, step)| *step != WizardStep::Review)
 }
 
-fn leave(at: Option<(String, Step)>, editable: bool) -> AnyView {
+fn leave_link(at: Option<(String, WizardStep)>, editable: bool) -> AnyView {
     let inside = || {
         view! {
             {icon("arrow-left")}
@@ -65,7 +65,7 @@ fn leave(at: Option<(String, Step)>, editable: bool) -> AnyView {
     };
     if has_form(at.as_ref(), editable) {
         return view! {
-            // Enter in a field stores and stays: the first submit button of a form is the one that Enter presses.
+            // Enter in a field saves and stays: browsers use the first submit button of the form.
             <button class="sr-only" type="submit" form=FORM name="then" value="stay" tabindex="-1">
                 "Save draft"
             </button>
@@ -88,17 +88,17 @@ fn leave(at: Option<(String, Step)>, editable: bool) -> AnyView {
     .into_any()
 }
 
-fn item(step: Step, at: Option<(String, Step)>, standing: &Standing) -> AnyView {
+fn step_item(step: WizardStep, at: Option<(String, WizardStep)>, status: &DraftStatus) -> AnyView {
     let current = at.as_ref().map(|(_, step)| *step);
     let is_current = current == Some(step);
     let done = current.is_some_and(|current| step.number() < current.number());
     let class = if done { "rail-item step step-done w-full" } else { "rail-item step w-full" };
-    let found = standing.in_step(step);
+    let found = status.findings_of_step(step);
     let marks = (!found.is_empty()).then(|| {
-        let (n, words, look) = (found.len(), tally(&found), worst(&found));
+        let (n, words, look) = (found.len(), summarize_findings(&found), worst_style(&found));
         view! {
             <span class="rail-count flex items-center gap-1" title=words.clone()>
-                {look.mark()}
+                {look.icon_view()}
                 <span aria-hidden="true">{n}</span>
                 <span class="sr-only">{words.clone()}</span>
             </span>
@@ -107,20 +107,20 @@ fn item(step: Step, at: Option<(String, Step)>, standing: &Standing) -> AnyView 
     let number = if done { icon("check").into_any() } else { step.number().into_any() };
     let inside = view! {
         <span class="step-no">{number}</span>
-        <span class="rail-word">{step.word()}</span>
+        <span class="rail-word">{step.label()}</span>
         {marks}
     };
     let aria = is_current.then_some("step");
     match at {
         None => view! { <span class=class aria-disabled="true">{inside}</span> }.into_any(),
-        Some(at) if has_form(Some(&at), standing.editable) && !is_current => view! {
-            <button class=class type="submit" form=FORM name="then" value=step.slug() formnovalidate=true title=step.word()>
+        Some(at) if has_form(Some(&at), status.editable) && !is_current => view! {
+            <button class=class type="submit" form=FORM name="then" value=step.slug() formnovalidate=true title=step.label()>
                 {inside}
             </button>
         }
         .into_any(),
         Some((name, _)) => view! {
-            <a class=class href=step.path(&name) aria-current=aria title=step.word()>
+            <a class=class href=step.path(&name) aria-current=aria title=step.label()>
                 {inside}
             </a>
         }

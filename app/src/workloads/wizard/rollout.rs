@@ -1,4 +1,4 @@
-//! The step that asks in which waves a publish reaches its clusters.
+//! The step for the rollout: the waves in which a publish reaches its clusters.
 
 use std::collections::BTreeSet;
 
@@ -6,28 +6,28 @@ use domain::Finding;
 use domain::cluster::Cluster;
 use domain::finding;
 use domain::placement::{ClusterGroup, decide};
-use domain::rollout::{MAX_WAVES, WaveOutlook, Weekday, check_fleet, outlook};
+use domain::rollout::{MAX_WAVES, WavePreview, Weekday, check_fleet, preview_waves};
 use leptos::prelude::*;
 use leptos_meta::Title;
 
-use super::{FORM, Step, WizardFoot, named};
-use crate::components::{Said, count_of, icon, joined, loaded};
-use crate::errors::Answer;
-use crate::workloads::field::{Input, Wrong, input, message};
+use super::{FORM, WizardFooter, WizardStep, workload_name};
+use crate::components::{ErrorBanner, icon, join_names, pluralize, render_resource};
+use crate::errors::AppResult;
 use crate::workloads::placement_tab::{PlacementData, placement_read};
 use crate::workloads::rollout::WaveList;
-use crate::workloads::rollout_form::{RolloutForm, WaveForm, at_fields, by_field};
+use crate::workloads::rollout_form::{RolloutForm, WaveForm, findings_by_field, map_to_fields};
+use crate::workloads::text_field::{FieldFindings, TextFieldProps, finding_or_help, text_field};
 
-/// Saves the rollout of the draft; `then` says where the wizard goes on. `preset` is `canary` or `at-once`: how the buttons
-/// above the form work without script.
+/// Saves the rollout of the draft. `then` selects where the wizard goes next; `preset` is `canary`, `at-once` or empty and
+/// replaces the form, for the preset buttons without JavaScript. Returns the revision of the draft.
 #[server(prefix = "/api/fn", endpoint = "rollout_save")]
 pub async fn rollout_save(
     name: String,
-    seen: i64,
+    base_revision: i64,
     #[server(default)] rollout: RolloutForm,
     #[server(default)] preset: String,
     #[server(default)] then: String,
-) -> Answer<i64> {
+) -> AppResult<i64> {
     use crate::{errors::AppError, host};
     let (hub, actor) = (host::hub()?, host::actor()?);
     let form = match preset.as_str() {
@@ -35,86 +35,89 @@ pub async fn rollout_save(
         "at-once" => RolloutForm::default(),
         _ => rollout,
     };
-    let (strategy, _) = form.strategy().map_err(|findings| host::refused(AppError::Invalid(findings)))?;
-    let mut spec = host::answer(hub.workload_view(&name).await)?.workload.draft;
+    let (strategy, _) = form.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
+    let mut spec = host::into_app_result(hub.get_workload(&name).await)?.workload.draft;
     spec.rollout = strategy;
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    let revision = host::answer(hub.workload_edit(&actor, &name, edit, Some(seen)).await)?.revision;
-    super::go_on(&name, Step::Rollout, &then);
+    let revision =
+        host::into_app_result(hub.edit_workload(&actor, &name, edit, Some(base_revision)).await)?.revision;
+    super::redirect_after(&name, WizardStep::Rollout, &then);
     Ok(revision)
 }
 
 /// The page.
 #[component]
 pub fn RolloutPage() -> impl IntoView {
-    let name = named();
+    let name = workload_name();
     let action = ServerAction::<RolloutSave>::new();
     let data = Resource::new(move || name.get(), placement_read);
     view! {
         {move || view! { <Title text=format!("Rollout of {}", name.get()) /> }}
-        {loaded(data, move |data| show(data, action))}
+        {render_resource(data, move |data| show_rollout(data, action))}
     }
     .into_any()
 }
 
-/// The clusters it would go to, in the order of the decision.
-struct Chosen {
+/// The selected clusters, in the order of the decision.
+struct SelectedClusters {
     clusters: Vec<Cluster>,
     groups: Vec<ClusterGroup>,
 }
 
-/// What is to be said of the form, and the waves it stands for.
-type Judged = (Vec<Finding>, Vec<WaveOutlook>);
+/// Findings about the form, and its waves.
+type RolloutPreview = (Vec<Finding>, Vec<WavePreview>);
 
-fn judge(form: &RolloutForm, chosen: &Chosen) -> Judged {
+fn preview_rollout(form: &RolloutForm, chosen: &SelectedClusters) -> RolloutPreview {
     let mut findings = form.findings();
-    let Ok((strategy, rows)) = form.strategy() else { return (findings, Vec::new()) };
+    let Ok((strategy, rows)) = form.parse() else { return (findings, Vec::new()) };
     let clusters: Vec<&Cluster> = chosen.clusters.iter().collect();
-    findings.extend(at_fields(check_fleet(&strategy, &clusters, &chosen.groups), &rows));
-    finding::sort(&mut findings);
-    (findings, outlook(&strategy, &clusters, &chosen.groups))
+    findings.extend(map_to_fields(check_fleet(&strategy, &clusters, &chosen.groups), &rows));
+    finding::sort_findings(&mut findings);
+    (findings, preview_waves(&strategy, &clusters, &chosen.groups))
 }
 
-fn show(data: PlacementData, action: ServerAction<RolloutSave>) -> AnyView {
+fn show_rollout(data: PlacementData, action: ServerAction<RolloutSave>) -> AnyView {
     let workload = data.workload;
-    let fleet = data.candidates.fleet();
+    let fleet = data.candidates.into_fleet();
     let decision = decide(&workload.draft.placement, &fleet.clusters, &fleet.groups, &fleet.current);
-    let order: Vec<_> = decision.chosen().map(|verdict| verdict.cluster).collect();
+    let order: Vec<_> = decision.selected().map(|verdict| verdict.cluster).collect();
     let by_id: std::collections::HashMap<_, _> =
         fleet.clusters.into_iter().map(|cluster| (cluster.id, cluster)).collect();
     let clusters = order.iter().filter_map(|id| by_id.get(id).cloned()).collect();
-    let chosen = StoredValue::new(Chosen { clusters, groups: fleet.groups });
-    let form = RwSignal::new(RolloutForm::of(&workload.draft.rollout));
+    let chosen = StoredValue::new(SelectedClusters { clusters, groups: fleet.groups });
+    let form = RwSignal::new(RolloutForm::from_strategy(&workload.draft.rollout));
     let alive = RwSignal::new(false);
     Effect::new(move |_| {
         form.update(|form| form.waves.retain(|row| !row.is_blank()));
         alive.set(true);
     });
-    let judged = Memo::new(move |_| form.with(|form| chosen.with_value(|chosen| judge(form, chosen))));
-    let wrong: Wrong = Memo::new(move |_| judged.with(|(findings, _)| by_field(findings)));
+    let judged =
+        Memo::new(move |_| form.with(|form| chosen.with_value(|chosen| preview_rollout(form, chosen))));
+    let wrong: FieldFindings = Memo::new(move |_| judged.with(|(findings, _)| findings_by_field(findings)));
     let findings = Signal::derive(move || judged.with(|(findings, _)| findings.clone()));
-    let seen = super::seen(workload.revision, move || action.value().get().and_then(Result::ok));
+    let base_revision =
+        super::track_base_revision(workload.revision, move || action.value().get().and_then(Result::ok));
     view! {
         <ActionForm action=action attr:id=FORM attr:class="wizard-step">
             <input type="hidden" name="name" value=workload.name.clone() />
-            <input type="hidden" name="seen" value=move || seen.get().to_string() />
-            {move || action.value().get().and_then(Result::err).map(|error| view! { <Said error=error /> })}
+            <input type="hidden" name="base_revision" value=move || base_revision.get().to_string() />
+            {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             <div class="grid gap-10 lg:grid-cols-[minmax(0,1fr)_344px]">
                 <div class="fields">
-                    {presets(form)}
-                    {waves(form, wrong, alive)}
-                    {rest(form, wrong)}
+                    {preset_buttons(form)}
+                    {wave_list(form, wrong, alive)}
+                    {schedule_fields(form, wrong)}
                 </div>
-                {live(judged, chosen)}
+                {live_preview(judged, chosen)}
             </div>
-            <WizardFoot step=Step::Rollout findings=findings busy=action.pending() />
+            <WizardFooter step=WizardStep::Rollout findings=findings busy=action.pending() />
         </ActionForm>
     }
     .into_any()
 }
 
-/// Two ways to begin. With script they fill the form; without, the server stores them.
-fn presets(form: RwSignal<RolloutForm>) -> AnyView {
+/// The preset buttons. With JavaScript they fill the form; without, the server stores the preset.
+fn preset_buttons(form: RwSignal<RolloutForm>) -> AnyView {
     let preset = |value: &'static str, word: &'static str, make: fn() -> RolloutForm| {
         view! {
             <button
@@ -135,10 +138,10 @@ fn presets(form: RwSignal<RolloutForm>) -> AnyView {
     view! {
         <div class="stack-sm">
             <p class="text-2">
-                "Waves go one after another: the next begins when every cluster of the one before is operational, and stayed so for its soak time. Without waves every cluster gets it at once."
+                "Waves run in order: the next one starts when every cluster of the previous one is operational and has been for its soak time. Without waves, all clusters get it at once."
             </p>
             <div class="flex flex-wrap items-center gap-2">
-                <span class="text-2">"Begin with"</span>
+                <span class="text-2">"Start from"</span>
                 {preset("canary", "Canary first", RolloutForm::canary)}
                 {preset("at-once", "All at once", RolloutForm::default)}
             </div>
@@ -147,11 +150,11 @@ fn presets(form: RwSignal<RolloutForm>) -> AnyView {
     .into_any()
 }
 
-fn waves(form: RwSignal<RolloutForm>, wrong: Wrong, alive: RwSignal<bool>) -> AnyView {
+fn wave_list(form: RwSignal<RolloutForm>, wrong: FieldFindings, alive: RwSignal<bool>) -> AnyView {
     let count = Memo::new(move |_| form.with(|form| form.waves.len()));
     view! {
-        <For each=move || 0..count.get() key=|at| *at children=move |at| wave(Row { form, wrong, count, alive, at }) />
-        <p class="field-help">{message(wrong, "/rollout/waves".to_owned(), "")}</p>
+        <For each=move || 0..count.get() key=|at| *at children=move |at| wave_fields(WaveRow { form, wrong, count, is_hydrated: alive, at }) />
+        <p class="field-help">{finding_or_help(wrong, "/rollout/waves".to_owned(), "")}</p>
         <div>
             <button
                 class="btn btn-sm btn-quiet"
@@ -167,88 +170,94 @@ fn waves(form: RwSignal<RolloutForm>, wrong: Wrong, alive: RwSignal<bool>) -> An
     .into_any()
 }
 
-/// A part of a wave that is typed.
+/// Properties of a text field of a wave.
 #[derive(Clone, Copy)]
-struct Part {
+struct WaveFieldProps {
     key: &'static str,
     label: &'static str,
     placeholder: &'static str,
     help: &'static str,
-    of: fn(&mut WaveForm) -> &mut String,
+    value_mut: fn(&mut WaveForm) -> &mut String,
 }
 
-const WHO: [Part; 4] = [
-    Part {
+const TARGET_FIELDS: [WaveFieldProps; 4] = [
+    WaveFieldProps {
         key: "name",
         label: "Name",
         placeholder: "canary",
-        help: "Small letters, digits, dashes.",
-        of: |row| &mut row.name,
+        help: "Lower-case letters, digits, dashes.",
+        value_mut: |row| &mut row.name,
     },
-    Part {
+    WaveFieldProps {
         key: "clusters",
         label: "Clusters",
-        placeholder: "all that are left",
+        placeholder: "all remaining",
         help: "Names; or in a group, or with labels.",
-        of: |row| &mut row.clusters,
+        value_mut: |row| &mut row.clusters,
     },
-    Part { key: "groups", label: "Groups", placeholder: "eu", help: "", of: |row| &mut row.groups },
-    Part {
+    WaveFieldProps {
+        key: "groups",
+        label: "Groups",
+        placeholder: "eu",
+        help: "",
+        value_mut: |row| &mut row.groups,
+    },
+    WaveFieldProps {
         key: "selector",
         label: "Labels",
         placeholder: "ring=canary",
-        help: "As kubectl -l takes them.",
-        of: |row| &mut row.selector,
+        help: "Syntax of kubectl -l.",
+        value_mut: |row| &mut row.selector,
     },
 ];
 
-const HOW: [Part; 4] = [
-    Part {
-        key: "take",
-        label: "Of these",
+const LIMIT_FIELDS: [WaveFieldProps; 4] = [
+    WaveFieldProps {
+        key: "max_clusters",
+        label: "Max clusters",
         placeholder: "all",
-        help: "1, or 25% of all chosen.",
-        of: |row| &mut row.take,
+        help: "1, or 25% of all selected.",
+        value_mut: |row| &mut row.max_clusters,
     },
-    Part {
+    WaveFieldProps {
         key: "concurrency",
-        label: "At a time",
+        label: "Max concurrent",
         placeholder: "all",
         help: "2, or 25% of the wave.",
-        of: |row| &mut row.concurrency,
+        value_mut: |row| &mut row.concurrency,
     },
-    Part {
+    WaveFieldProps {
         key: "failures",
-        label: "May fail",
+        label: "Max failures",
         placeholder: "0",
-        help: "With more it pauses itself.",
-        of: |row| &mut row.failures,
+        help: "With more, the rollout pauses.",
+        value_mut: |row| &mut row.failures,
     },
-    Part {
+    WaveFieldProps {
         key: "soak",
         label: "Soak time",
         placeholder: "none",
         help: "90s, 10m, 1h30m, 2d.",
-        of: |row| &mut row.soak,
+        value_mut: |row| &mut row.soak,
     },
 ];
 
 /// One wave of the form.
 #[derive(Clone, Copy)]
-struct Row {
+struct WaveRow {
     form: RwSignal<RolloutForm>,
-    wrong: Wrong,
-    /// How many there are.
+    wrong: FieldFindings,
+    /// Number of waves.
     count: Memo<usize>,
-    /// Whether script runs.
-    alive: RwSignal<bool>,
+    /// Whether the page is hydrated.
+    is_hydrated: RwSignal<bool>,
     at: usize,
 }
 
-fn wave(row: Row) -> AnyView {
-    let Row { form, wrong, count, alive, at } = row;
-    let field = move |part: &Part| {
-        let Part { key, label, placeholder, help, of } = *part;
+fn wave_fields(row: WaveRow) -> AnyView {
+    let WaveRow { form, wrong, count, is_hydrated: alive, at } = row;
+    let field = move |part: &WaveFieldProps| {
+        let WaveFieldProps { key, label, placeholder, help, value_mut: of } = *part;
         let read = move || {
             let mut row = form.with(|form| form.waves.get(at).cloned().unwrap_or_default());
             std::mem::take(of(&mut row))
@@ -260,24 +269,25 @@ fn wave(row: Row) -> AnyView {
                 }
             });
         };
-        let of = Input {
-            root: "rollout",
-            key: format!("waves/{at}/{key}"),
+        let of = TextFieldProps {
+            form: "rollout",
+            path: format!("waves/{at}/{key}"),
             label,
             placeholder,
             help,
-            ..Input::default()
+            ..TextFieldProps::default()
         };
-        input(wrong, of, read, write)
+        text_field(wrong, of, read, write)
     };
-    let asks = move || form.with(|form| form.waves.get(at).is_some_and(|row| row.approval == "yes"));
+    let needs_approval =
+        move || form.with(|form| form.waves.get(at).is_some_and(|row| row.approval == "yes"));
     let title = move || {
         let name =
             form.with(|form| form.waves.get(at).map(|row| row.name.trim().to_owned())).unwrap_or_default();
         if name.is_empty() { format!("Wave {}", at + 1) } else { format!("Wave {}: {name}", at + 1) }
     };
     let (id, name) = (format!("wave-{at}"), format!("wave-{at}"));
-    // Nobody with script needs the spare row.
+    // The spare row is only for browsers without JavaScript.
     let spare = move || {
         let blank = form.with(|form| form.waves.get(at).is_some_and(WaveForm::is_blank));
         !alive.get() && blank && at + 1 == count.get()
@@ -288,36 +298,36 @@ fn wave(row: Row) -> AnyView {
                 <h2 class="field-label" id=id>
                     {title}
                 </h2>
-                {tools(form, count, at)}
+                {wave_buttons(form, count, at)}
             </div>
-            <div class="grid gap-x-3 gap-y-2 sm:grid-cols-2 xl:grid-cols-4">{WHO.iter().map(field).collect_view()}</div>
-            <div class="grid grid-cols-2 gap-x-3 gap-y-2 xl:grid-cols-4">{HOW.iter().map(field).collect_view()}</div>
+            <div class="grid gap-x-3 gap-y-2 sm:grid-cols-2 xl:grid-cols-4">{TARGET_FIELDS.iter().map(field).collect_view()}</div>
+            <div class="grid grid-cols-2 gap-x-3 gap-y-2 xl:grid-cols-4">{LIMIT_FIELDS.iter().map(field).collect_view()}</div>
             <label class="choice">
                 <input
                     class="checkbox"
                     type="checkbox"
                     name=format!("rollout[waves][{at}][approval]")
                     value="yes"
-                    checked=untrack(asks)
-                    prop:checked=asks
+                    checked=untrack(needs_approval)
+                    prop:checked=needs_approval
                     on:change=move |ev| {
-                        let said = if event_target_checked(&ev) { "yes" } else { "" };
+                        let value = if event_target_checked(&ev) { "yes" } else { "" };
                         form.update(|form| {
                             if let Some(row) = form.waves.get_mut(at) {
-                                row.approval = said.to_owned();
+                                row.approval = value.to_owned();
                             }
                         });
                     }
                 />
-                "Somebody has to approve it before it begins"
+                "Requires approval before it starts"
             </label>
         </div>
     }
     .into_any()
 }
 
-/// Up, down, away. Without script a wave goes when its fields are emptied.
-fn tools(form: RwSignal<RolloutForm>, count: Memo<usize>, at: usize) -> AnyView {
+/// Buttons that move and remove a wave. Without JavaScript a wave is removed by clearing its fields.
+fn wave_buttons(form: RwSignal<RolloutForm>, count: Memo<usize>, at: usize) -> AnyView {
     let swap = move |other: usize| {
         form.update(|form| {
             if at.max(other) < form.waves.len() {
@@ -358,25 +368,32 @@ fn tools(form: RwSignal<RolloutForm>, count: Memo<usize>, at: usize) -> AnyView 
     .into_any()
 }
 
-fn rest(form: RwSignal<RolloutForm>, wrong: Wrong) -> AnyView {
+fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> AnyView {
     let text = move |key: &'static str, label, placeholder, help, of: fn(&mut RolloutForm) -> &mut String| {
         let read = move || form.with(|form| of(&mut form.clone()).clone());
         let write = move |text: String| form.update(|form| *of(form) = text);
-        let of = Input { root: "rollout", key: key.to_owned(), label, placeholder, help, ..Input::default() };
-        input(wrong, of, read, write)
+        let of = TextFieldProps {
+            form: "rollout",
+            path: key.to_owned(),
+            label,
+            placeholder,
+            help,
+            ..TextFieldProps::default()
+        };
+        text_field(wrong, of, read, write)
     };
     let open = untrack(move || {
         form.with(|form| !form.from.is_empty() || !form.days.is_empty() || !form.fail_after.is_empty())
     });
     let day = move |day: Weekday| {
-        let on = move || form.with(|form| form.days.iter().any(|one| one == day.word()));
+        let on = move || form.with(|form| form.days.iter().any(|one| one == day.as_str()));
         view! {
             <label class="choice">
                 <input
                     class="checkbox"
                     type="checkbox"
                     name="rollout[days][]"
-                    value=day.word()
+                    value=day.as_str()
                     checked=untrack(on)
                     prop:checked=on
                     on:change=move |ev| {
@@ -384,24 +401,24 @@ fn rest(form: RwSignal<RolloutForm>, wrong: Wrong) -> AnyView {
                         form.update(|form| {
                             let mut days: BTreeSet<String> = form.days.drain(..).collect();
                             if ticked {
-                                days.insert(day.word().to_owned());
+                                days.insert(day.as_str().to_owned());
                             } else {
-                                days.remove(day.word());
+                                days.remove(day.as_str());
                             }
                             form.days = days.into_iter().collect();
                         });
                     }
                 />
-                {capital(day.word())}
+                {capitalize(day.as_str())}
             </label>
         }
     };
     view! {
         <details class="fold" open=open>
-            <summary>"When, and what counts as a failure"</summary>
+            <summary>"Schedule and failure timeout"</summary>
             <div class="fields pt-3">
                 <fieldset class="field">
-                    <legend class="field-label mb-1">"Begin on clusters only on these days"</legend>
+                    <legend class="field-label mb-1">"Start clusters only on these days"</legend>
                     <div class="flex flex-wrap gap-x-4 gap-y-1">{Weekday::ALL.map(day).collect_view()}</div>
                     <p class="field-help">"None ticked means every day."</p>
                 </fieldset>
@@ -409,7 +426,7 @@ fn rest(form: RwSignal<RolloutForm>, wrong: Wrong) -> AnyView {
                     {text("from", "From", "22:00", "Empty for any time.", |form| &mut form.from)}
                     {text("to", "To", "04:00", "May be on the next day.", |form| &mut form.to)}
                     {text("offset", "Ahead of UTC", "+00:00", "Such as +01:00.", |form| &mut form.offset)}
-                    {text("fail_after", "Counts as failed after", "1m", "Broken for so long.", |form| &mut form.fail_after)}
+                    {text("fail_after", "Failure timeout", "1m", "How long a cluster may fail.", |form| &mut form.fail_after)}
                 </div>
             </div>
         </details>
@@ -417,20 +434,24 @@ fn rest(form: RwSignal<RolloutForm>, wrong: Wrong) -> AnyView {
     .into_any()
 }
 
-fn capital(word: &str) -> String {
+fn capitalize(word: &str) -> String {
     let (first, rest) = word.split_at(1);
     format!("{}{rest}", first.to_uppercase())
 }
 
-/// What the waves are made of now.
-fn live(judged: Memo<Judged>, chosen: StoredValue<Chosen>) -> AnyView {
+/// The live preview of the waves.
+fn live_preview(judged: Memo<RolloutPreview>, chosen: StoredValue<SelectedClusters>) -> AnyView {
     let all = chosen.with_value(|chosen| u32::try_from(chosen.clusters.len()).unwrap_or(u32::MAX));
     let lead = move || {
         let waves = judged.with(|(_, waves)| waves.len());
         match waves {
-            0 => format!("{} at once", count_of(all, "cluster")),
+            0 => format!("{} at once", pluralize(all, "cluster")),
             n => {
-                format!("{} in {}", count_of(all, "cluster"), count_of(u32::try_from(n).unwrap_or(0), "wave"))
+                format!(
+                    "{} in {}",
+                    pluralize(all, "cluster"),
+                    pluralize(u32::try_from(n).unwrap_or(0), "wave")
+                )
             }
         }
     };
@@ -440,23 +461,23 @@ fn live(judged: Memo<Judged>, chosen: StoredValue<Chosen>) -> AnyView {
                 {lead}
             </h2>
             <WaveList waves=Signal::derive(move || judged.with(|(_, waves)| waves.clone())) />
-            {move || judged.with(|(findings, _)| findings.iter().map(line).collect_view())}
+            {move || judged.with(|(findings, _)| findings.iter().map(finding_line).collect_view())}
         </section>
     }
     .into_any()
 }
 
-fn line(finding: &Finding) -> impl IntoView + use<> {
-    let look = crate::components::findings::worst(std::slice::from_ref(finding));
+fn finding_line(finding: &Finding) -> impl IntoView + use<> {
+    let look = crate::components::findings::worst_style(std::slice::from_ref(finding));
     let on = if finding.clusters.is_empty() {
         String::new()
     } else {
-        format!(" {}", joined(&finding.clusters, finding.clusters.len(), 5))
+        format!(" {}", join_names(&finding.clusters, finding.clusters.len(), 5))
     };
     let text = format!("{} {}{on}", finding.message, finding.hint);
     view! {
         <p class="flex gap-2">
-            {look.mark()} <span><span class="mono">{finding.code.clone()}</span> {format!(" {text}")}</span>
+            {look.icon_view()} <span><span class="mono">{finding.code.clone()}</span> {format!(" {text}")}</span>
         </p>
     }
 }

@@ -6,27 +6,27 @@ use crate::paths;
 
 /// A step of the wizard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum WizardStep {
     /// Containers and files.
     Source,
-    /// Where it belongs.
+    /// The placement.
     Placement,
-    /// What differs per cluster.
+    /// Differences per cluster.
     Overrides,
-    /// In which waves a publish reaches them.
+    /// The waves of a publish.
     Rollout,
-    /// How it is kept.
+    /// The policies.
     Policies,
-    /// What publishing would do.
+    /// The review and the publish.
     Review,
 }
 
-impl Step {
+impl WizardStep {
     /// All of them, in order.
     pub const ALL: [Self; 6] =
         [Self::Source, Self::Placement, Self::Overrides, Self::Rollout, Self::Policies, Self::Review];
 
-    /// The word in the address.
+    /// The URL segment.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Source => "source",
@@ -38,8 +38,8 @@ impl Step {
         }
     }
 
-    /// The word people read.
-    pub const fn word(self) -> &'static str {
+    /// The label.
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Source => "Source",
             Self::Placement => "Placement",
@@ -50,14 +50,14 @@ impl Step {
         }
     }
 
-    /// What it asks, in a few words.
-    pub const fn about(self) -> &'static str {
+    /// A short description.
+    pub const fn description(self) -> &'static str {
         match self {
             Self::Source => "What runs, as a form or as YAML",
             Self::Placement => "On which clusters",
             Self::Overrides => "What differs on some of them",
             Self::Rollout => "In which waves",
-            Self::Policies => "How it is kept",
+            Self::Policies => "Drift, conflicts, pruning, deletion",
             Self::Review => "What publishing would do",
         }
     }
@@ -67,7 +67,7 @@ impl Step {
         self as usize + 1
     }
 
-    /// Its address for the workload of this name.
+    /// Its URL path for a workload.
     pub fn path(self, name: &str) -> String {
         match self {
             Self::Review => paths::publish(name),
@@ -75,23 +75,23 @@ impl Step {
         }
     }
 
-    /// The step before.
+    /// The previous step.
     pub fn previous(self) -> Option<Self> {
         Self::ALL.get((self as usize).checked_sub(1)?).copied()
     }
 
-    /// The step after.
+    /// The next step.
     pub fn next(self) -> Option<Self> {
         Self::ALL.get(self as usize + 1).copied()
     }
 
-    /// The step with this slug.
+    /// Parses a URL segment.
     pub fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|step| step.slug() == slug)
     }
 
-    /// Where a button with this value of `then` leads; `None` to stay.
-    pub fn after(self, name: &str, then: &str) -> Option<String> {
+    /// The URL path that a button with this value of `then` leads to; `None` to stay.
+    pub fn target_path(self, name: &str, then: &str) -> Option<String> {
         match then {
             "back" => Some(self.previous().map_or_else(|| paths::workload(name), |step| step.path(name))),
             "next" => self.next().map(|step| step.path(name)),
@@ -100,8 +100,8 @@ impl Step {
         }
     }
 
-    /// The workload and the step that an address of the console belongs to.
-    pub fn of_path(path: &str) -> Option<(String, Self)> {
+    /// Parses name and step from a URL path of the console.
+    pub fn from_path(path: &str) -> Option<(String, Self)> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         match parts.as_slice() {
             ["workloads", name, "publish"] => Some(((*name).to_owned(), Self::Review)),
@@ -111,9 +111,9 @@ impl Step {
         }
     }
 
-    /// The step in which a finding is mended.
-    pub fn of(finding: &Finding) -> Self {
-        let in_part = |part: &str| finding.place.is_none() && finding.path.starts_with(part);
+    /// The step in which a finding is fixed.
+    pub fn from_finding(finding: &Finding) -> Self {
+        let in_part = |part: &str| finding.location.is_none() && finding.path.starts_with(part);
         if in_part("/placement") {
             Self::Placement
         } else if in_part("/overrides") {
@@ -133,35 +133,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_step_leads_to_the_next_and_back_and_its_address_names_it() {
-        for step in Step::ALL {
-            assert_eq!(Step::of_path(&step.path("web")), Some(("web".to_owned(), step)));
-            assert_eq!(Step::from_slug(step.slug()), Some(step));
-            assert_eq!(step.next().and_then(Step::previous).unwrap_or(step), step);
+    fn every_step_leads_to_the_next_and_back_and_has_its_own_path() {
+        for step in WizardStep::ALL {
+            assert_eq!(WizardStep::from_path(&step.path("web")), Some(("web".to_owned(), step)));
+            assert_eq!(WizardStep::from_slug(step.slug()), Some(step));
+            assert_eq!(step.next().and_then(WizardStep::previous).unwrap_or(step), step);
         }
-        assert_eq!(Step::Source.after("web", "next").unwrap(), "/workloads/web/edit/placement");
-        assert_eq!(Step::Policies.after("web", "next").unwrap(), "/workloads/web/publish");
-        assert_eq!(Step::Source.after("web", "back").unwrap(), "/workloads/web");
-        assert_eq!(Step::Overrides.after("web", "back").unwrap(), "/workloads/web/edit/placement");
-        assert_eq!(Step::Source.after("web", "review").unwrap(), "/workloads/web/publish");
-        assert_eq!(Step::Source.after("web", "leave").unwrap(), "/workloads/web");
+        assert_eq!(WizardStep::Source.target_path("web", "next").unwrap(), "/workloads/web/edit/placement");
+        assert_eq!(WizardStep::Policies.target_path("web", "next").unwrap(), "/workloads/web/publish");
+        assert_eq!(WizardStep::Source.target_path("web", "back").unwrap(), "/workloads/web");
+        assert_eq!(
+            WizardStep::Overrides.target_path("web", "back").unwrap(),
+            "/workloads/web/edit/placement"
+        );
+        assert_eq!(WizardStep::Source.target_path("web", "review").unwrap(), "/workloads/web/publish");
+        assert_eq!(WizardStep::Source.target_path("web", "leave").unwrap(), "/workloads/web");
     }
 
     #[test]
-    fn whoever_stays_or_says_a_word_nobody_knows_is_sent_nowhere() {
+    fn stay_and_unknown_values_do_not_redirect() {
         for then in ["stay", "", "https://evil", "//evil"] {
-            assert_eq!(Step::Source.after("web", then), None, "{then:?}");
+            assert_eq!(WizardStep::Source.target_path("web", then), None, "{then:?}");
         }
     }
 
     #[test]
-    fn a_finding_belongs_to_the_step_in_which_it_is_mended() {
-        let step = |path: &str| Step::of(&Finding::warning("G501", "m", "h").at(path));
-        assert_eq!(step("/placement/predicates"), Step::Placement);
-        assert_eq!(step("/overrides/0/values"), Step::Overrides);
-        assert_eq!(step("/rollout/waves/0/name"), Step::Rollout);
-        assert_eq!(step("/policies/deletion"), Step::Policies);
-        assert_eq!(step("/spec/replicas"), Step::Source);
-        assert_eq!(step(""), Step::Source);
+    fn a_finding_belongs_to_the_step_in_which_it_is_fixed() {
+        let step = |path: &str| WizardStep::from_finding(&Finding::warning("G501", "m", "h").with_path(path));
+        assert_eq!(step("/placement/predicates"), WizardStep::Placement);
+        assert_eq!(step("/overrides/0/values"), WizardStep::Overrides);
+        assert_eq!(step("/rollout/waves/0/name"), WizardStep::Rollout);
+        assert_eq!(step("/policies/deletion"), WizardStep::Policies);
+        assert_eq!(step("/spec/replicas"), WizardStep::Source);
+        assert_eq!(step(""), WizardStep::Source);
     }
 }

@@ -1,81 +1,88 @@
-//! Everything real at once: the server, three API servers with controllers and simulated nodes, an agent in each, and the
-//! command line. They meet only where they meet in earnest: over HTTPS, with the rights of the printed manifest.
+//! End-to-end test with real processes: the server, three control planes with simulated nodes, an agent for each, and the
+//! command line. They communicate as in production: over HTTPS, with the RBAC rules of the printed manifest.
 //!
-//! The clusters are shared by all steps, because starting them is what takes long.
+//! All steps share the clusters, because starting them takes most of the time.
 
-mod away;
-mod house;
-mod member;
-mod rights;
-mod troubles;
-mod way;
+mod failures;
+mod lifecycle;
+mod outages;
+mod permissions;
+mod test_cluster;
+mod test_hub;
 
-use house::{House, until};
-use member::Member;
+use test_cluster::TestCluster;
+use test_hub::{TestHub, wait_until};
 
 /// The hub and its three clusters.
-pub struct World {
+pub struct TestFleet {
     /// The hub.
-    pub house: House,
+    pub hub: TestHub,
     /// An agent that may write in one namespace.
-    pub narrow: Member,
+    pub namespaced: TestCluster,
     /// An agent that may write everywhere.
-    pub wide: Member,
-    /// An agent that acts in the name of another account.
-    pub acting: Member,
+    pub cluster_wide: TestCluster,
+    /// An agent that impersonates another account.
+    pub impersonating: TestCluster,
 }
 
 /// The names of all clusters.
-pub const ALL: [&str; 3] = ["eu-1", "eu-2", "us-1"];
+pub const CLUSTER_NAMES: [&str; 3] = ["eu-1", "eu-2", "us-1"];
 
-impl World {
-    async fn open() -> Self {
-        let (house, mut narrow, mut wide, mut acting) =
-            tokio::join!(House::open(), Member::start(ALL[0]), Member::start(ALL[1]), Member::start(ALL[2]));
-        narrow.plane.namespace("shop").await;
-        narrow.join(&house, &["--namespaces", "shop"]).await;
-        wide.join(&house, &["--cluster-wide"]).await;
+impl TestFleet {
+    async fn start() -> Self {
+        let (hub, mut narrow, mut wide, mut acting) = tokio::join!(
+            TestHub::start(),
+            TestCluster::start(CLUSTER_NAMES[0]),
+            TestCluster::start(CLUSTER_NAMES[1]),
+            TestCluster::start(CLUSTER_NAMES[2])
+        );
+        narrow.plane.create_namespace("shop").await;
+        narrow.join_hub(&hub, &["--namespaces", "shop"]).await;
+        wide.join_hub(&hub, &["--cluster-wide"]).await;
         for namespace in ["shop", "deploy"] {
-            acting.plane.namespace(namespace).await;
+            acting.plane.create_namespace(namespace).await;
         }
         acting.kubectl(&["create", "serviceaccount", "deployer", "-n", "deploy"]).await;
         let edit = ["create", "clusterrolebinding", "deployer", "--clusterrole=edit"];
         acting.kubectl(&[&edit[..], &["--serviceaccount=deploy:deployer"]].concat()).await;
-        acting.join(&house, &["--impersonate", "deploy/deployer"]).await;
-        let world = Self { house, narrow, wide, acting };
-        for member in world.members() {
-            let come = async || {
-                let found = world.house.client.cluster_get(member.name).await;
-                found.is_ok_and(|summary| summary.cluster.facts.nodes == Some(3))
+        acting.join_hub(&hub, &["--impersonate", "deploy/deployer"]).await;
+        let fleet = Self { hub, namespaced: narrow, cluster_wide: wide, impersonating: acting };
+        for member in fleet.clusters() {
+            let has_joined = async || {
+                let response = fleet.hub.client.get_cluster(member.name).await;
+                response.is_ok_and(|summary| summary.cluster.facts.nodes == Some(3))
             };
-            until(|| async { member.last_words() }, come).await;
+            wait_until(|| async { member.log_tail() }, has_joined).await;
         }
-        world
+        fleet
     }
 
-    fn members(&self) -> [&Member; 3] {
-        [&self.narrow, &self.wide, &self.acting]
+    fn clusters(&self) -> [&TestCluster; 3] {
+        [&self.namespaced, &self.cluster_wide, &self.impersonating]
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_real_clusters_join_work_meet_every_trouble_and_are_left_clean() {
-    if !testkit::available("three_real_clusters_join_work_meet_every_trouble_and_are_left_clean") {
+async fn three_real_clusters_join_run_workloads_recover_from_failures_and_are_left_clean() {
+    if !testkit::is_available(
+        "three_real_clusters_join_run_workloads_recover_from_failures_and_are_left_clean",
+    ) {
         return;
     }
-    let world = Box::pin(World::open()).await;
-    let open = world.acting.open_files();
-    way::s0_9_an_applied_and_published_workload_becomes_healthy_on_every_real_cluster(&world).await;
-    way::e_2_after_the_publish_a_plan_has_nothing_left_to_do(&world).await;
-    way::s3_8_kubectl_shows_what_is_applied(&world).await;
-    troubles::p25_a_deleted_deployment_is_made_again_and_named(&world).await;
-    away::p3_p4_an_agent_that_was_away_meets_a_wiped_namespace_and_skips_what_was_in_between(&world).await;
-    away::p7_p8_an_agent_heals_while_hub_and_agent_start_anew(&world).await;
-    away::p1_a_hub_killed_while_it_takes_a_report_takes_it_once(&world).await;
-    troubles::p12_an_api_server_that_hangs_delays_nobody_else(&world).await;
-    troubles::p17_a_finalizer_that_nobody_removes_is_named_and_holds_up_nothing_else(&world).await;
-    way::s3_11_deleted_workloads_leave_nothing_behind(&world).await;
-    troubles::p30_an_agent_that_went_through_all_of_it_has_no_more_open_than_before(&world, open).await;
-    rights::the_printed_rights_were_enough(&world).await;
-    rights::the_printed_rights_are_no_more_than_that(&world).await;
+    let fleet = Box::pin(TestFleet::start()).await;
+    let open_files = fleet.impersonating.open_file_count();
+    lifecycle::s0_9_an_applied_and_published_workload_becomes_healthy_on_every_real_cluster(&fleet).await;
+    lifecycle::e_2_a_plan_after_the_publish_is_a_no_op(&fleet).await;
+    lifecycle::s3_8_kubectl_shows_what_is_applied(&fleet).await;
+    failures::p25_a_deleted_deployment_is_recreated_and_reported(&fleet).await;
+    outages::p3_p4_a_restarted_agent_restores_a_deleted_namespace_and_skips_intermediate_revisions(&fleet)
+        .await;
+    outages::p7_p8_an_agent_restarted_without_its_hub_heals_from_its_cache(&fleet).await;
+    outages::p1_a_report_is_recorded_once_by_a_hub_killed_after_the_commit(&fleet).await;
+    failures::p12_a_hanging_api_server_delays_no_other_cluster(&fleet).await;
+    failures::p17_a_remaining_finalizer_is_reported_and_blocks_no_other_workload(&fleet).await;
+    lifecycle::s3_11_deleted_workloads_leave_nothing_behind(&fleet).await;
+    failures::p30_failures_leak_no_file_descriptors_of_the_agent(&fleet, open_files).await;
+    permissions::the_printed_rbac_rules_are_sufficient(&fleet).await;
+    permissions::the_printed_rbac_rules_are_minimal(&fleet).await;
 }

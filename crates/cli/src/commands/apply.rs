@@ -1,4 +1,4 @@
-//! `flotilla apply`: manifests become a draft, or change one (S0-1, S3-3, R-1). What runs is not touched before a publish.
+//! `run_cli apply`: creates or changes a draft from manifests (S0-1, S3-3, R-1). Clusters change only with a publish.
 
 use std::path::PathBuf;
 
@@ -9,159 +9,163 @@ use domain::rollout::RolloutStrategy;
 use domain::workload::{NewWorkload, Source, Workload, WorkloadSpec, WorkloadView};
 use serde::Serialize;
 use serde_json::Value;
-use wire::{Check, ValidateRequest, WorkloadPut};
+use wire::{ValidateRequest, ValidationResult, WorkloadPut};
 
-use crate::definition::Definition;
-use crate::exit::Exit;
+use crate::connection::ServerConnection;
+use crate::definition::WorkloadDefinition;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::nearest::nearest;
-use crate::output::{Format, Out, Output, summary};
-use crate::placement::Where;
-use crate::remote::Remote;
-use crate::source::{self, Collected};
+use crate::nearest::find_nearest;
+use crate::output::{Format, OutputArgs, Printer, count_findings};
+use crate::placement::PlacementArgs;
+use crate::source::{self, CollectedFiles};
 
-/// Times an edit is made anew because somebody else was faster.
-const TRIES: u32 = 3;
+/// Attempts to store the draft when it is changed concurrently.
+const MAX_ATTEMPTS: u32 = 3;
 
-/// Make a workload of manifests, or change its draft; nothing reaches a cluster before "flotilla publish"
+/// Create a workload from manifests, or change its draft; clusters change only with "flotilla publish"
 #[derive(Args)]
-pub struct Apply {
+pub struct ApplyArgs {
     /// Manifests: a file, a folder (its *.yaml, *.yml, *.json), a workload definition file, or - for stdin
     #[arg(short = 'f', long = "filename", required = true, value_name = "FILE|DIR|-")]
     filename: Vec<PathBuf>,
-    /// Name of the workload [default: made of the file's or folder's name]
+    /// Name of the workload [default: derived from the file or folder name]
     #[arg(long, value_name = "WORKLOAD")]
     name: Option<String>,
-    /// Namespace for objects that name none [default: what the workload has, else default]
+    /// Namespace for objects that name none [default: unchanged; default for a new workload]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
     #[command(flatten)]
-    placement: Where,
-    /// Make it an addon: on every cluster that matches, also on those that join later, by itself [default: what the
-    /// workload has]
+    placement: PlacementArgs,
+    /// Make it an addon: deployed automatically to every cluster that matches, including those that join later [default:
+    /// unchanged]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     addon: Option<bool>,
-    /// How it is kept, as in deletion=orphan or ttlSecondsAfterFinished=60; lists are JSON [default: what the workload has]
-    #[arg(long = "policy", value_name = "NAME=VALUE", value_parser = policy)]
+    /// A policy, such as deletion=orphan or ttlSecondsAfterFinished=60; lists are JSON [default: unchanged]
+    #[arg(long = "policy", value_name = "NAME=VALUE", value_parser = parse_policy)]
     policies: Vec<(String, Value)>,
-    /// How a publish spreads; said in the definition file alone.
+    /// The rollout strategy, which only the definition file can set.
     #[arg(skip)]
     rollout: Option<RolloutStrategy>,
-    /// Only say what would be found and where it would go; store nothing
+    /// Only print findings and placement; store nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 }
 
-/// What was done.
+/// The result of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Action {
+enum ApplyAction {
     Created,
     Changed,
     Unchanged,
     DryRun,
 }
 
-/// What programs read.
+/// The output for programs.
 #[derive(Serialize)]
-struct Applied<'a> {
-    action: Action,
+struct ApplyOutput<'a> {
+    action: ApplyAction,
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     workload: Option<&'a Workload>,
-    check: &'a Check,
+    check: &'a ValidationResult,
 }
 
-impl Apply {
+impl ApplyArgs {
     /// Runs it.
-    pub async fn run(mut self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
-        let collected = self.collect()?;
-        let name = self.name(&collected)?;
+    pub async fn run(mut self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        let collected = self.collect_files()?;
+        let name = self.workload_name(&collected)?;
         let (action, workload, spec) = if self.dry_run {
-            let there = existing(remote, &name).await?;
-            (Action::DryRun, None, self.spec(&collected, there.as_ref())?)
+            let there = find_workload(remote, &name).await?;
+            (ApplyAction::DryRun, None, self.build_spec(&collected, there.as_ref())?)
         } else {
-            let (action, workload) = self.store(remote, &name, &collected).await?;
+            let (action, workload) = self.store_draft(remote, &name, &collected).await?;
             let spec = workload.draft.clone();
             (action, Some(workload), spec)
         };
         let request = ValidateRequest { name: name.clone(), spec };
-        let check = remote.client.workload_validate(&request).await?;
+        let check = remote.client.validate_workload(&request).await?;
         if self.output.format.is_machine() {
-            let applied = Applied { action, name: &name, workload: workload.as_ref(), check: &check };
-            out.value(&applied, self.output.format)?;
+            let applied = ApplyOutput { action, name: &name, workload: workload.as_ref(), check: &check };
+            out.print_value(&applied, self.output.format)?;
         } else {
-            out.line(&format!("workload/{name} {}", words(action)))?;
+            out.print_line(&format!("workload/{name} {}", action_label(action)))?;
         }
-        self.tell(&request, &check, &collected, out);
-        Ok(if check.blocks() { Exit::Refused } else { Exit::Done })
+        self.print_result(&request, &check, &collected, out);
+        Ok(if check.is_blocking() { ExitStatus::Rejected } else { ExitStatus::Success })
     }
 
-    /// The files, and what a definition file says where the flags say nothing.
-    fn collect(&mut self) -> Result<Collected, Failure> {
-        let Some(definition) = Definition::read(&self.filename)? else {
-            return source::collect(&self.filename);
+    /// Collects the files, and takes values from a definition file where no flag is set.
+    fn collect_files(&mut self) -> Result<CollectedFiles, Failure> {
+        let Some(definition) = WorkloadDefinition::read(&self.filename)? else {
+            return source::collect_files(&self.filename);
         };
-        let paths = definition.payload(&self.filename[0]);
-        if !self.placement.is_given() {
-            self.placement = definition.placement();
+        let paths = definition.payload_paths(&self.filename[0]);
+        if !self.placement.is_set() {
+            self.placement = definition.placement_args();
         }
         self.name = self.name.take().or_else(|| definition.name.clone());
         self.namespace = self.namespace.take().or(definition.namespace);
         self.addon = self.addon.or(definition.addon);
         self.rollout = definition.rollout;
-        // Flags win: what comes later replaces.
+        // Flags take precedence: a later entry replaces an earlier one.
         self.policies.splice(0..0, definition.policies);
-        source::collect(&paths)
+        source::collect_files(&paths)
     }
 
-    fn name(&self, collected: &Collected) -> Result<String, Failure> {
-        self.name.clone().or_else(|| collected.suggested.clone()).ok_or_else(|| {
-            Failure::usage("There is no name to take from what -f names.", "Say it: --name WORKLOAD.")
+    fn workload_name(&self, collected: &CollectedFiles) -> Result<String, Failure> {
+        self.name.clone().or_else(|| collected.suggested_name.clone()).ok_or_else(|| {
+            Failure::usage("No workload name can be derived from -f.", "Name it: --name WORKLOAD.")
         })
     }
 
-    /// Makes the draft or changes it. Whoever was faster keeps what this command does not touch.
-    async fn store(
+    /// Creates or changes the draft. Concurrent changes of fields that this command does not set are retained.
+    async fn store_draft(
         &self,
-        remote: &Remote,
+        remote: &ServerConnection,
         name: &str,
-        collected: &Collected,
-    ) -> Result<(Action, Workload), Failure> {
+        collected: &CollectedFiles,
+    ) -> Result<(ApplyAction, Workload), Failure> {
         let mut tried = 0;
         loop {
             tried += 1;
-            let there = existing(remote, name).await?;
-            let spec = self.spec(collected, there.as_ref())?;
+            let there = find_workload(remote, name).await?;
+            let spec = self.build_spec(collected, there.as_ref())?;
             let Some(there) = there else {
                 let new = NewWorkload { name: name.to_owned(), spec, ..NewWorkload::default() };
-                match remote.client.workload_create(&new).await {
-                    Err(error) if error.code() == "Exists" && tried < TRIES => continue,
-                    other => return Ok((Action::Created, other?)),
+                match remote.client.create_workload(&new).await {
+                    Err(error) if error.code() == "Exists" && tried < MAX_ATTEMPTS => continue,
+                    other => return Ok((ApplyAction::Created, other?)),
                 }
             };
             if spec == there.workload.draft {
-                return Ok((Action::Unchanged, there.workload));
+                return Ok((ApplyAction::Unchanged, there.workload));
             }
             let put = WorkloadPut { spec, labels: None };
-            match remote.client.workload_put(name, &put, there.workload.revision).await {
-                Err(error) if error.code() == "Changed" && tried < TRIES => {}
-                other => return Ok((Action::Changed, other?)),
+            match remote.client.put_workload(name, &put, there.workload.revision).await {
+                Err(error) if error.code() == "Changed" && tried < MAX_ATTEMPTS => {}
+                other => return Ok((ApplyAction::Changed, other?)),
             }
         }
     }
 
-    /// The draft: the new files, and what is there of everything else.
-    fn spec(&self, collected: &Collected, there: Option<&WorkloadView>) -> Result<WorkloadSpec, Failure> {
+    /// The new draft: the collected files and flags, and everything else from the stored draft.
+    fn build_spec(
+        &self,
+        collected: &CollectedFiles,
+        there: Option<&WorkloadView>,
+    ) -> Result<WorkloadSpec, Failure> {
         let mut spec = there.map(|view| view.workload.draft.clone()).unwrap_or_default();
         spec.source = Source::Yaml { files: collected.files.clone() };
-        spec.placement = self.placement.on(spec.placement)?;
+        spec.placement = self.placement.apply_to(spec.placement)?;
         spec.addon = self.addon.unwrap_or(spec.addon);
         spec.rollout = self.rollout.clone().unwrap_or(spec.rollout);
         let policies = self.policies.iter().cloned().collect();
-        spec.policies = spec.policies.with(&policies).map_err(|why| {
+        spec.policies = spec.policies.with_values(&policies).map_err(|why| {
             Failure::usage(
                 format!("{why}."),
                 "Write it as in --policy deletion=orphan, or under policies: in the definition file.",
@@ -175,90 +179,98 @@ impl Apply {
         Ok(spec)
     }
 
-    /// Findings, where it would go, and what comes next.
-    fn tell(&self, request: &ValidateRequest, check: &Check, collected: &Collected, out: &Out) {
+    /// Prints findings, placement and the next command on stderr.
+    fn print_result(
+        &self,
+        request: &ValidateRequest,
+        check: &ValidationResult,
+        collected: &CollectedFiles,
+        out: &Printer,
+    ) {
         let (name, spec) = (&request.name, &request.spec);
-        if self.namespace.is_none() && spec.namespace == "default" && leaves_namespace_open(collected) {
-            out.warn("Objects that name no namespace go to \"default\"; choose one with --namespace.");
+        if self.namespace.is_none() && spec.namespace == "default" && has_object_without_namespace(collected)
+        {
+            out.print_warning("Objects without a namespace go to \"default\"; set one with --namespace.");
         }
-        out.note_findings(&check.findings, &|file| collected.shown(file));
+        out.print_findings_note(&check.findings, &|file| collected.display_path(file));
         if !check.findings.is_empty() {
-            out.note(&summary(&check.findings));
+            out.print_note(&count_findings(&check.findings));
         }
-        self.warn_of_unknown(&check.decision, out);
+        self.warn_unknown_clusters(&check.decision, out);
         if spec.placement.predicates.is_empty() {
-            out.note(&format!(
-                "{name} has no placement yet, so it would go nowhere. Say where: flotilla apply --name {name} -f {} \
+            out.print_note(&format!(
+                "{name} has no placement yet, so it would go to no cluster. Select clusters: flotilla apply --name {name} -f {} \
                  --clusters A,B (or --selector KEY=VALUE, or --all-clusters)",
                 self.filename[0].display()
             ));
         } else {
-            out.note(&where_to(name, &check.decision));
+            out.print_note(&describe_placement(name, &check.decision));
         }
-        if check.blocks() && self.dry_run {
-            out.note("Publishing this would be refused until the errors are mended.");
-        } else if check.blocks() {
-            out.note("The draft is stored all the same; it can't be published until the errors are mended.");
+        if check.is_blocking() && self.dry_run {
+            out.print_note("A publish would be rejected until the errors are fixed.");
+        } else if check.is_blocking() {
+            out.print_note("The draft is stored, but it can't be published until the errors are fixed.");
         } else if !self.dry_run
-            && check.decision.chosen().next().is_some()
+            && check.decision.selected().next().is_some()
             && self.output.format == Format::Table
         {
-            out.note(&format!("Next: flotilla publish {name} --wait"));
+            out.print_note(&format!("Next: flotilla publish {name} --wait"));
         }
     }
 
-    fn warn_of_unknown(&self, decision: &Decision, out: &Out) {
-        let known: Vec<&str> = decision.verdicts.iter().map(|verdict| &*verdict.name).collect();
-        for name in self.placement.names().filter(|name| !name.is_empty() && !known.contains(name)) {
-            let near = nearest(name, known.iter().copied()).map(|near| format!(" Did you mean {near:?}?"));
-            out.warn(&format!("There is no cluster {name:?}.{}", near.unwrap_or_default()));
+    fn warn_unknown_clusters(&self, decision: &Decision, out: &Printer) {
+        let known: Vec<&str> = decision.evaluations.iter().map(|evaluation| &*evaluation.name).collect();
+        for name in self.placement.cluster_names().filter(|name| !name.is_empty() && !known.contains(name)) {
+            let near =
+                find_nearest(name, known.iter().copied()).map(|near| format!(" Did you mean {near:?}?"));
+            out.print_warning(&format!("There is no cluster {name:?}.{}", near.unwrap_or_default()));
         }
     }
 }
 
-/// Reads `NAME=VALUE`; a value that is no JSON is text.
-fn policy(text: &str) -> Result<(String, Value), String> {
+/// Parses `NAME=LABEL_VALUE_DETAIL`; a value that is not JSON is text.
+fn parse_policy(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, as in deletion=orphan")?;
     Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
 }
 
-async fn existing(remote: &Remote, name: &str) -> Result<Option<WorkloadView>, Failure> {
-    match remote.client.workload_get(name).await {
+async fn find_workload(remote: &ServerConnection, name: &str) -> Result<Option<WorkloadView>, Failure> {
+    match remote.client.get_workload(name).await {
         Ok(view) => Ok(Some(view)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Whether any object takes the workload's namespace. Cluster-scoped ones are counted too: only clusters know them all.
-fn leaves_namespace_open(collected: &Collected) -> bool {
+/// Whether any object has no namespace. Cluster-scoped objects count too, because only clusters know all their kinds.
+fn has_object_without_namespace(collected: &CollectedFiles) -> bool {
     let open =
         |object: &serde_json::Value| object["metadata"]["namespace"].as_str().is_none_or(str::is_empty);
     manifest::parse(&collected.files).manifests.iter().any(|manifest| open(&manifest.object))
 }
 
-fn where_to(name: &str, decision: &Decision) -> String {
+fn describe_placement(name: &str, decision: &Decision) -> String {
     const SHOWN: usize = 10;
-    let chosen: Vec<&str> = decision.chosen().map(|verdict| &*verdict.name).collect();
-    let all = decision.verdicts.len();
-    if chosen.is_empty() {
+    let selected: Vec<&str> = decision.selected().map(|evaluation| &*evaluation.name).collect();
+    let all = decision.evaluations.len();
+    if selected.is_empty() {
         return format!(
-            "{name} would go to none of the {all} clusters; \"flotilla explain placement {name}\" says why for each."
+            "{name} would go to none of the {all} clusters; \"flotilla explain placement {name}\" explains each."
         );
     }
-    let more = match chosen.len().saturating_sub(SHOWN) {
+    let more = match selected.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let named = chosen.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    format!("{name} would go to {} of {all} clusters: {named}{more}.", chosen.len())
+    let named = selected.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+    format!("{name} would go to {} of {all} clusters: {named}{more}.", selected.len())
 }
 
-const fn words(action: Action) -> &'static str {
+const fn action_label(action: ApplyAction) -> &'static str {
     match action {
-        Action::Created => "created (draft)",
-        Action::Changed => "changed (draft)",
-        Action::Unchanged => "unchanged",
-        Action::DryRun => "checked (dry run, nothing stored)",
+        ApplyAction::Created => "created (draft)",
+        ApplyAction::Changed => "changed (draft)",
+        ApplyAction::Unchanged => "unchanged",
+        ApplyAction::DryRun => "checked (dry run, nothing stored)",
     }
 }

@@ -1,191 +1,216 @@
-//! `flotilla cluster`: what is known of clusters, and what a person may say about them.
+//! `run_cli cluster`: lists clusters and manages them.
 
 use clap::Subcommand;
 use domain::cluster::{Cluster as Registered, ClusterSummary};
-use domain::join::{ClusterCondition, ConditionKind, RegistrationState};
+use domain::join::{ClusterCondition, ClusterConditionType, RegistrationState};
 use domain::page::{ListQuery, MAX_LIMIT};
 
-use super::{Subject, get};
+use super::{CommandTarget, get};
 use crate::clock;
-use crate::exit::Exit;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{Format, Out, Output, Table};
-use crate::remote::Remote;
+use crate::output::{Format, OutputArgs, Printer, Table};
 
 mod cordon;
-mod joining;
+mod join;
 mod label;
 mod token;
 
-/// What to do with clusters.
+/// The subcommands for clusters.
 #[derive(Subcommand)]
-pub enum Cluster {
+pub enum ClusterCommand {
     /// List all clusters
     List {
         #[command(flatten)]
-        output: Output,
+        output: OutputArgs,
     },
     /// Show one cluster
     Get {
         /// Name of the cluster
         cluster: String,
         #[command(flatten)]
-        output: Output,
+        output: OutputArgs,
     },
-    Label(label::Label),
-    /// Join tokens: what a cluster joins with
+    Label(label::LabelArgs),
+    /// Manage join tokens
     #[command(subcommand)]
-    Token(token::Token),
-    InstallManifest(joining::Install),
-    Accept(joining::Accept),
-    /// Refuse an agent that waits to join
+    Token(token::TokenCommand),
+    InstallManifest(join::InstallManifestArgs),
+    Accept(join::AcceptArgs),
+    /// Reject an agent that waits to join
     Reject {
-        /// The name it asks for
+        /// The requested name
         cluster: String,
     },
-    /// Revoke the certificates of a cluster: its agent is cut off at once, what runs there keeps running
+    /// Revoke the certificates of a cluster: its agent is disconnected immediately, its workloads keep running
     Revoke {
         /// Name of the cluster
         cluster: String,
     },
-    Delete(joining::Delete),
-    /// Let a cluster take no new workloads; those it has stay
+    Delete(join::DeleteClusterArgs),
+    /// Mark a cluster as unschedulable: it gets no new workloads, existing ones stay
     Cordon {
         /// Name of the cluster
         cluster: String,
     },
-    /// Let a cluster take new workloads again
+    /// Mark a cluster as schedulable again
     Uncordon {
         /// Name of the cluster
         cluster: String,
     },
 }
 
-impl Cluster {
-    /// What it is about.
-    pub fn subject(&self) -> Subject {
+impl ClusterCommand {
+    /// The cluster that the command names.
+    pub fn target(&self) -> CommandTarget {
         match self {
             Self::List { .. }
             | Self::Token(_)
             | Self::InstallManifest(_)
             | Self::Accept(_)
-            | Self::Reject { .. } => Subject::Nothing,
+            | Self::Reject { .. } => CommandTarget::Unspecified,
             Self::Get { cluster, .. }
             | Self::Cordon { cluster }
             | Self::Uncordon { cluster }
-            | Self::Revoke { cluster } => Subject::Cluster(cluster.clone()),
-            Self::Delete(delete) => Subject::Cluster(delete.cluster.clone()),
-            Self::Label(label) => Subject::Cluster(label.cluster.clone()),
+            | Self::Revoke { cluster } => CommandTarget::Cluster(cluster.clone()),
+            Self::Delete(delete) => CommandTarget::Cluster(delete.cluster.clone()),
+            Self::Label(label) => CommandTarget::Cluster(label.cluster.clone()),
         }
     }
 
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         match self {
-            Self::List { output } => list(remote, output.format, out).await?,
-            Self::Get { cluster, output } => show(remote, &cluster, output.format, out).await?,
+            Self::List { output } => print_list(remote, output.format, out).await?,
+            Self::Get { cluster, output } => print_cluster(remote, &cluster, output.format, out).await?,
             Self::Label(label) => label.run(remote, out).await?,
             Self::Token(token) => token.run(remote, out).await?,
             Self::InstallManifest(install) => install.run(remote, out).await?,
             Self::Accept(accept) => accept.run(remote, out).await?,
-            Self::Reject { cluster } => joining::reject(remote, &cluster, out).await?,
-            Self::Revoke { cluster } => joining::revoke(remote, &cluster, out).await?,
+            Self::Reject { cluster } => join::reject(remote, &cluster, out).await?,
+            Self::Revoke { cluster } => join::revoke(remote, &cluster, out).await?,
             Self::Delete(delete) => delete.run(remote, out).await?,
-            Self::Cordon { cluster } => cordon::set(remote, &cluster, false, out).await?,
-            Self::Uncordon { cluster } => cordon::set(remote, &cluster, true, out).await?,
+            Self::Cordon { cluster } => cordon::set_schedulable(remote, &cluster, false, out).await?,
+            Self::Uncordon { cluster } => cordon::set_schedulable(remote, &cluster, true, out).await?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Success)
     }
 }
 
-/// Prints every cluster.
-pub async fn list(remote: &Remote, format: Format, out: &Out) -> Result<(), Failure> {
-    let clusters = all(remote).await?;
+/// Prints all clusters and pending registrations.
+pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer) -> Result<(), Failure> {
+    let clusters = list_all(remote).await?;
     if format.is_machine() {
-        return out.value(&clusters, format);
+        return out.print_value(&clusters, format);
     }
     let now = clock::now();
     let wide = format == Format::Wide;
-    let mut head =
-        vec!["NAME", "REACH", "LAST SEEN", "REGION", "VERSION", "WORKLOADS", "SCHEDULABLE", "CONDITION"];
+    let mut head = vec![
+        "NAME",
+        "CONNECTIVITY",
+        "LAST SEEN",
+        "REGION",
+        "VERSION",
+        "WORKLOADS",
+        "SCHEDULABLE",
+        "CONDITION",
+    ];
     if wide {
         head.extend(["KIND", "NODES", "LABELS", "TAINTS"]);
     }
     let mut table = Table::new(&head);
     for ClusterSummary { cluster, counts, conditions } in &clusters {
-        let seen = cluster.last_seen.map(|seen| seen.age(now)).unwrap_or_default();
-        let row = table.row().text(&cluster.name).reach(cluster.reach).text(seen).text(cluster.region());
-        let row = row.text(&cluster.facts.kubernetes_version).text(get::states(counts));
+        let seen = cluster.last_seen.map(|seen| seen.format_age(now)).unwrap_or_default();
+        let row = table
+            .add_row()
+            .text(&cluster.name)
+            .connectivity(cluster.connectivity)
+            .text(seen)
+            .text(cluster.region());
+        let row = row.text(&cluster.facts.kubernetes_version).text(get::format_states(counts));
         let row = row.text(if cluster.schedulable { "yes" } else { "no" });
-        let row = row.text(condition(conditions));
+        let row = row.text(describe_join_condition(conditions));
         if wide {
             let nodes = cluster.facts.nodes.map(|nodes| nodes.to_string()).unwrap_or_default();
-            row.text(cluster.kind.word()).text(nodes).text(labels(cluster)).text(taints(cluster));
+            row.text(cluster.kind.as_str())
+                .text(nodes)
+                .text(format_labels(cluster))
+                .text(format_taints(cluster));
         }
     }
-    for waiting in remote.client.registration_list().await? {
-        let row = table.row().text(&waiting.name).text("").text(waiting.since.age(now)).text("");
+    for waiting in remote.client.list_registrations().await? {
+        let row =
+            table.add_row().text(&waiting.name).text("").text(waiting.requested_at.format_age(now)).text("");
         row.text(&waiting.facts.kubernetes_version).text("").text("").text(match waiting.state {
             RegistrationState::Pending => format!("Pending: accept key {}", waiting.fingerprint),
             _ => "Rejected".to_owned(),
         });
     }
-    out.table(&table, "There are no clusters yet: the page Clusters of the console says how to add one.")
+    out.print_table(
+        &table,
+        "There are no clusters yet: the page Clusters of the console shows how to add one.",
+    )
 }
 
-/// The first condition that is not met, or the last word of all that are.
-fn condition(conditions: &[ClusterCondition]) -> String {
+/// The first join condition that is false, otherwise the last one.
+fn describe_join_condition(conditions: &[ClusterCondition]) -> String {
     let of_joining = |condition: &&ClusterCondition| {
-        matches!(condition.kind, ConditionKind::Accepted | ConditionKind::Joined)
+        matches!(condition.kind, ClusterConditionType::Accepted | ClusterConditionType::Joined)
     };
     match conditions.iter().filter(of_joining).find(|condition| !condition.status) {
-        Some(open) => format!("not {}: {}", open.kind.word(), open.reason),
-        None => conditions.iter().rfind(of_joining).map_or("", |last| last.kind.word()).to_owned(),
+        Some(open) => format!("not {}: {}", open.kind.as_str(), open.reason),
+        None => conditions.iter().rfind(of_joining).map_or("", |last| last.kind.as_str()).to_owned(),
     }
 }
 
 /// Prints one cluster.
-pub async fn show(remote: &Remote, name: &str, format: Format, out: &Out) -> Result<(), Failure> {
-    let summary = remote.client.cluster_get(name).await?;
+pub async fn print_cluster(
+    remote: &ServerConnection,
+    name: &str,
+    format: Format,
+    out: &Printer,
+) -> Result<(), Failure> {
+    let summary = remote.client.get_cluster(name).await?;
     if format.is_machine() {
-        return out.value(&summary, format);
+        return out.print_value(&summary, format);
     }
     let ClusterSummary { cluster, counts, conditions } = &summary;
     let mut table = Table::new(&["FIELD", "VALUE"]);
     let mut field = |field: &str, value: String| {
-        table.row().text(field).text(value);
+        table.add_row().text(field).text(value);
     };
     field("name", cluster.name.clone());
-    field("reach", cluster.reach.word().to_owned());
+    field("connectivity", cluster.connectivity.as_str().to_owned());
     field("last seen", cluster.last_seen.map(|seen| seen.to_string()).unwrap_or_default());
-    field("kind", cluster.kind.word().to_owned());
+    field("kind", cluster.kind.as_str().to_owned());
     field("version", cluster.facts.kubernetes_version.clone());
     field("nodes", cluster.facts.nodes.map(|nodes| nodes.to_string()).unwrap_or_default());
     field("schedulable", if cluster.schedulable { "yes" } else { "no" }.to_owned());
     for condition in conditions {
         let word = if condition.status { "yes" } else { "no" };
-        field(condition.kind.word(), format!("{word}: {}", condition.message));
+        field(condition.kind.as_str(), format!("{word}: {}", condition.message));
     }
-    field("labels", labels(cluster));
-    field("taints", taints(cluster));
-    field("workloads", get::states(counts));
+    field("labels", format_labels(cluster));
+    field("taints", format_taints(cluster));
+    field("workloads", get::format_states(counts));
     field("storage classes", cluster.facts.storage_classes.join(", "));
     field("ingress classes", cluster.facts.ingress_classes.join(", "));
     field("registered", cluster.created_at.to_string());
-    out.table(&table, "")
+    out.print_table(&table, "")
 }
 
 /// The names of all clusters.
-pub async fn names(remote: &Remote) -> Result<Vec<String>, Failure> {
-    Ok(all(remote).await?.into_iter().map(|summary| summary.cluster.name).collect())
+pub async fn list_names(remote: &ServerConnection) -> Result<Vec<String>, Failure> {
+    Ok(list_all(remote).await?.into_iter().map(|summary| summary.cluster.name).collect())
 }
 
-/// Every cluster, page by page.
-async fn all(remote: &Remote) -> Result<Vec<ClusterSummary>, Failure> {
+/// Lists all clusters, page by page.
+async fn list_all(remote: &ServerConnection) -> Result<Vec<ClusterSummary>, Failure> {
     let mut query = ListQuery { limit: Some(MAX_LIMIT), ..ListQuery::default() };
     let mut all = Vec::new();
     loop {
-        let page = remote.client.cluster_list(&query).await?;
+        let page = remote.client.list_clusters(&query).await?;
         all.extend(page.items);
         query.cursor = page.next;
         if query.cursor.is_none() {
@@ -194,12 +219,12 @@ async fn all(remote: &Remote) -> Result<Vec<ClusterSummary>, Failure> {
     }
 }
 
-fn labels(cluster: &Registered) -> String {
+fn format_labels(cluster: &Registered) -> String {
     let labels: Vec<String> = cluster.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     labels.join(",")
 }
 
-fn taints(cluster: &Registered) -> String {
+fn format_taints(cluster: &Registered) -> String {
     let taint = |taint: &domain::cluster::Taint| {
         let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
         format!("{}{value}:{:?}", taint.key, taint.effect)

@@ -1,4 +1,4 @@
-//! `flotilla completion`: completion scripts for shells.
+//! `run_cli completion`: completion scripts for shells.
 
 use std::io::Write;
 
@@ -6,23 +6,23 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use crate::args::Cli;
-use crate::exit::Exit;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
 
 /// Print the completion script of a shell, for example: source <(flotilla completion bash)
 #[derive(Args)]
-pub struct Completion {
+pub struct CompletionArgs {
     /// Which shell
     shell: Shell,
 }
 
-impl Completion {
+impl CompletionArgs {
     /// Runs it.
-    pub fn run(self) -> Result<Exit, Failure> {
-        // Into memory first: the generator panics when nobody reads.
+    pub fn run(self) -> Result<ExitStatus, Failure> {
+        // Into memory first: the generator panics if stdout is closed.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "flotilla", &mut script);
         std::io::stdout().lock().write_all(&script)?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Success)
     }
 }

@@ -1,40 +1,40 @@
-//! `flotilla context`: which server is spoken to, and the choice of another one. Tokens are never shown.
+//! `run_cli context`: lists, selects and removes contexts. Tokens are never shown.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::args::Globals;
-use crate::config::{self, Config};
-use crate::exit::Exit;
+use crate::args::GlobalArgs;
+use crate::config::{self, ContextFile};
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{Out, Output, Table};
+use crate::output::{OutputArgs, Printer, Table};
 
-/// List the contexts (servers), choose one, or remove one
+/// List contexts (servers), select one, or remove one
 #[derive(Args)]
 pub struct ContextArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<ContextCommand>,
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 }
 
 #[derive(Subcommand)]
-enum Action {
-    /// List them; the same as without a word
+enum ContextCommand {
+    /// List the contexts (default)
     List {
         #[command(flatten)]
-        output: Output,
+        output: OutputArgs,
     },
-    /// Make one the current one
+    /// Select the current context
     Use { name: String },
-    /// Forget one and its token
+    /// Remove a context and its token
     Remove { name: String },
 }
 
-/// What programs read: everything but the token.
+/// The output for programs: everything except the token.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct ContextOutput<'a> {
     name: &'a str,
     server: &'a str,
     current: bool,
@@ -43,39 +43,39 @@ struct Shown<'a> {
 
 impl ContextArgs {
     /// Runs it.
-    pub fn run(self, globals: &Globals, out: &Out) -> Result<Exit, Failure> {
-        let path = config::path(globals.config())?;
-        let mut config = Config::read(&path)?;
+    pub fn run(self, globals: &GlobalArgs, out: &Printer) -> Result<ExitStatus, Failure> {
+        let path = config::config_path(globals.config())?;
+        let mut config = ContextFile::read(&path)?;
         match self.action {
-            None => list(&config, self.output, out)?,
-            Some(Action::List { output }) => list(&config, output, out)?,
-            Some(Action::Use { name }) => {
-                check_there(&config, &name)?;
+            None => print_list(&config, self.output, out)?,
+            Some(ContextCommand::List { output }) => print_list(&config, output, out)?,
+            Some(ContextCommand::Use { name }) => {
+                check_exists(&config, &name)?;
                 config.current.clone_from(&name);
                 config.write(&path)?;
-                out.note(&format!("The current context is {name}."));
+                out.print_note(&format!("The current context is {name}."));
             }
-            Some(Action::Remove { name }) => {
-                check_there(&config, &name)?;
+            Some(ContextCommand::Remove { name }) => {
+                check_exists(&config, &name)?;
                 config.contexts.remove(&name);
                 if config.current == name {
                     config.current.clear();
                 }
                 config.write(&path)?;
-                out.note(&format!(
-                    "The context {name} is forgotten. Its token still works until it is ended in the console."
+                out.print_note(&format!(
+                    "The context {name} is removed. Its token stays valid until it is revoked in the console."
                 ));
             }
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Success)
     }
 }
 
-fn list(config: &Config, output: Output, out: &Out) -> Result<(), Failure> {
-    let shown: Vec<Shown<'_>> = config
+fn print_list(config: &ContextFile, output: OutputArgs, out: &Printer) -> Result<(), Failure> {
+    let shown: Vec<ContextOutput<'_>> = config
         .contexts
         .iter()
-        .map(|(name, context)| Shown {
+        .map(|(name, context)| ContextOutput {
             name,
             server: &context.server,
             current: *name == config.current,
@@ -83,17 +83,17 @@ fn list(config: &Config, output: Output, out: &Out) -> Result<(), Failure> {
         })
         .collect();
     if output.format.is_machine() {
-        return out.value(&shown, output.format);
+        return out.print_value(&shown, output.format);
     }
     let mut table = Table::new(&["CURRENT", "NAME", "SERVER", "TOKEN"]);
     for context in &shown {
-        let row = table.row().text(if context.current { "*" } else { "" }).text(context.name);
+        let row = table.add_row().text(if context.current { "*" } else { "" }).text(context.name);
         row.text(context.server).text(if context.has_token { "set" } else { "" });
     }
-    out.table(&table, "There are no contexts yet: flotilla login https://flotilla.example.com")
+    out.print_table(&table, "There are no contexts yet: flotilla login https://flotilla.example.com")
 }
 
-fn check_there(config: &Config, name: &str) -> Result<(), Failure> {
+fn check_exists(config: &ContextFile, name: &str) -> Result<(), Failure> {
     if config.contexts.contains_key(name) {
         return Ok(());
     }

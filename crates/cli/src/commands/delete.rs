@@ -1,63 +1,69 @@
-//! `flotilla delete`: takes a workload back and forgets it (S1-22, S1-23). On a terminal it asks for the name.
+//! `run_cli delete`: removes a workload from its clusters and deletes it (S1-22, S1-23). On a terminal the name must be
+//! typed.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use clap::Args;
 
-use super::unpublish::Leaving;
-use crate::exit::Exit;
+use super::unpublish::RemovalArgs;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::follow::Goal;
-use crate::output::{Out, clean};
-use crate::remote::Remote;
+use crate::output::{Printer, sanitize};
+use crate::wait::WaitCondition;
 
-/// Take a workload back from its clusters and forget it, with its draft and history
+/// Remove a workload from its clusters and delete it, with its draft and history
 #[derive(Args)]
-pub struct Delete {
+pub struct DeleteArgs {
     /// Name of the workload
     pub workload: String,
     #[command(flatten)]
-    leaving: Leaving,
-    /// Do not ask
+    removal: RemovalArgs,
+    /// Skip the confirmation
     #[arg(short, long)]
     yes: bool,
 }
 
-impl Delete {
+impl DeleteArgs {
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         if !self.yes && io::stdin().is_terminal() {
-            self.ask(remote, out).await?;
+            self.confirm(remote, out).await?;
         }
-        remote.client.workload_delete(&self.workload, &self.leaving.request()).await?;
-        out.line(&format!("workload/{} deleting", self.workload))?;
-        self.leaving.follow(remote, &self.workload, out, Goal::Forgotten).await
+        remote.client.delete_workload(&self.workload, &self.removal.to_request()).await?;
+        out.print_line(&format!("workload/{} deleting", self.workload))?;
+        self.removal.wait_for_removal(remote, &self.workload, out, WaitCondition::Deleted).await
     }
 
-    /// Says what will happen where, and asks for the name.
-    async fn ask(&self, remote: &Remote, out: &Out) -> Result<(), Failure> {
-        let status = remote.client.workload_status(&self.workload, None).await?;
+    /// Prints the affected clusters, and reads the name as a confirmation.
+    async fn confirm(&self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
+        let status = remote.client.get_workload_status(&self.workload, None).await?;
         let clusters: Vec<&str> = status
             .target_clusters
             .iter()
             .filter(|target| !target.state.is_gone())
             .map(|target| &*target.cluster_name)
             .collect();
-        let objects =
-            if self.leaving.orphan { "Its objects stay there." } else { "Its objects there are deleted." };
+        let objects = if self.removal.orphan {
+            "Its objects are left there."
+        } else {
+            "Its objects there are deleted."
+        };
         match clusters.len() {
-            0 => out.note(&format!("{} runs on no cluster.", self.workload)),
-            count => {
-                out.note(&format!("{} runs on {count}: {}. {objects}", self.workload, clusters.join(", ")))
-            }
+            0 => out.print_note(&format!("{} runs on no cluster.", self.workload)),
+            count => out.print_note(&format!(
+                "{} runs on {count}: {}. {objects}",
+                self.workload,
+                clusters.join(", ")
+            )),
         }
-        let _ = write!(io::stderr(), "Type {} to delete it: ", clean(&self.workload));
+        let _ = write!(io::stderr(), "Type {} to delete it: ", sanitize(&self.workload));
         let _ = io::stderr().flush();
         let mut typed = String::new();
         io::stdin().lock().take(1024).read_line(&mut typed)?;
         if typed.trim() == self.workload {
             return Ok(());
         }
-        Err(Failure::new("That is another name; nothing was deleted.", ""))
+        Err(Failure::new("The name does not match; nothing was deleted.", ""))
     }
 }

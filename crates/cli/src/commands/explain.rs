@@ -1,133 +1,135 @@
-//! `flotilla explain`: why a workload is on a cluster, or is not (E-3).
+//! `run_cli explain`: why the placement selects a cluster, or does not (E-3).
 
 use clap::{Args, Subcommand};
-use domain::placement::{Decision, Step, StepResult, Trigger, Verdict};
+use domain::placement::{ClusterEvaluation, Decision, DecisionTrigger, FilterResult, PlacementFilter};
 
-use crate::exit::Exit;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::nearest::nearest;
-use crate::output::{Format, Out, Output, Paint, clean};
-use crate::remote::Remote;
+use crate::nearest::find_nearest;
+use crate::output::{ColourMode, Format, OutputArgs, Printer, sanitize};
 
 /// What to explain.
 #[derive(Subcommand)]
-pub enum Explain {
-    Placement(Placement),
+pub enum ExplainCommand {
+    Placement(ExplainPlacementArgs),
 }
 
-/// Say for every cluster why the workload goes there or does not
+/// Explain for every cluster why it is selected for the workload or not
 #[derive(Args)]
-pub struct Placement {
+pub struct ExplainPlacementArgs {
     /// Name of the workload
     pub workload: String,
     /// Only this cluster
     #[arg(long, value_name = "CLUSTER")]
     cluster: Option<String>,
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 }
 
-impl Explain {
+impl ExplainCommand {
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let Self::Placement(command) = self;
-        let mut decision = remote.client.placement_decision(&command.workload).await?;
+        let mut decision = remote.client.get_placement_decision(&command.workload).await?;
         if let Some(cluster) = &command.cluster {
-            only(&mut decision, cluster)?;
+            retain_cluster(&mut decision, cluster)?;
         }
         if command.output.format.is_machine() {
-            out.value(&decision, command.output.format)?;
-            return Ok(Exit::Done);
+            out.print_value(&decision, command.output.format)?;
+            return Ok(ExitStatus::Success);
         }
-        out.line(&head(&command.workload, &decision, command.cluster.is_some()))?;
-        let every_step = command.output.format == Format::Wide || command.cluster.is_some();
-        for verdict in &decision.verdicts {
-            out.line(&told(verdict, every_step, out.paint()))?;
-            if let Some(leaving) = decision.leaving.iter().find(|one| one.cluster == verdict.cluster) {
-                out.line(&match (&leaving.kept_by, leaving.at) {
-                    (Some(person), _) => {
-                        format!("  it has it still; {} keeps it there until the next publish", clean(person))
+        out.print_line(&format_header(&command.workload, &decision, command.cluster.is_some()))?;
+        let every_filter = command.output.format == Format::Wide || command.cluster.is_some();
+        for evaluation in &decision.evaluations {
+            out.print_line(&format_evaluation(evaluation, every_filter, out.stdout_colours()))?;
+            if let Some(removal) =
+                decision.pending_removals.iter().find(|one| one.cluster == evaluation.cluster)
+            {
+                out.print_line(&match (&removal.retained_by, removal.remove_after) {
+                    (Some(actor), _) => {
+                        format!("  still deployed; retained by {} until the next publish", sanitize(actor))
                     }
                     (None, at) => format!(
-                        "  it has it still and loses it at {at}, unless it matches again by then; \"flotilla keep {}\" leaves it there",
+                        "  still deployed, will be removed at {at} unless it matches again by then; \"flotilla retain {}\" cancels the removal",
                         command.workload
                     ),
                 })?;
             }
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Success)
     }
 }
 
-fn only(decision: &mut Decision, cluster: &str) -> Result<(), Failure> {
-    let names: Vec<String> = decision.verdicts.iter().map(|verdict| verdict.name.clone()).collect();
-    decision.verdicts.retain(|verdict| verdict.name == cluster);
-    if !decision.verdicts.is_empty() {
+fn retain_cluster(decision: &mut Decision, cluster: &str) -> Result<(), Failure> {
+    let names: Vec<String> = decision.evaluations.iter().map(|evaluation| evaluation.name.clone()).collect();
+    decision.evaluations.retain(|evaluation| evaluation.name == cluster);
+    if !decision.evaluations.is_empty() {
         return Ok(());
     }
     let near =
-        nearest(cluster, names.iter().map(String::as_str)).map(|near| format!("Did you mean {near:?}?"));
+        find_nearest(cluster, names.iter().map(String::as_str)).map(|near| format!("Did you mean {near:?}?"));
     Err(Failure::new(
-        format!("The decision says nothing about a cluster {cluster:?}."),
+        format!("The decision has no cluster {cluster:?}."),
         near.unwrap_or_else(|| "\"flotilla get clusters\" lists them.".to_owned()),
     ))
 }
 
-fn head(workload: &str, decision: &Decision, single: bool) -> String {
-    let when = match (decision.revision, decision.at) {
+fn format_header(workload: &str, decision: &Decision, single: bool) -> String {
+    let when = match (decision.revision, decision.decided_at) {
         (Some(revision), Some(at)) => {
-            format!("decided {at} for revision {revision}{}", cause(decision.trigger))
+            format!("decided {at} for revision {revision}{}", trigger_text(decision.trigger))
         }
-        _ => "a preview of the draft; nothing is published".to_owned(),
+        _ => "a preview of the draft, which is not published".to_owned(),
     };
     if single {
         return format!("{workload}: {when}.");
     }
-    let chosen = decision.chosen().count();
-    format!("{workload} goes to {chosen} of {} clusters ({when}).", decision.verdicts.len())
+    let selected = decision.selected().count();
+    format!("{workload} goes to {selected} of {} clusters ({when}).", decision.evaluations.len())
 }
 
-const fn cause(trigger: Trigger) -> &'static str {
+const fn trigger_text(trigger: DecisionTrigger) -> &'static str {
     match trigger {
-        Trigger::FleetChanged => ", because clusters changed",
-        Trigger::Published => ", because it was published",
-        Trigger::Preview => "",
+        DecisionTrigger::FleetChanged => ", because clusters changed",
+        DecisionTrigger::Published => ", because it was published",
+        DecisionTrigger::Preview => "",
     }
 }
 
-fn told(verdict: &Verdict, every_step: bool, paint: Paint) -> String {
-    let word = if verdict.chosen { paint.bold("chosen") } else { "refused".to_owned() };
-    let mut text = format!("\n{}: {word}", clean(&verdict.name));
-    for step in verdict.steps.iter().filter(|step| every_step || !step.passed) {
+fn format_evaluation(evaluation: &ClusterEvaluation, every_filter: bool, paint: ColourMode) -> String {
+    let word = if evaluation.selected { paint.bold("selected") } else { "not selected".to_owned() };
+    let mut text = format!("\n{}: {word}", sanitize(&evaluation.name));
+    for result in evaluation.filters.iter().filter(|result| every_filter || !result.passed) {
         text.push_str(&format!(
-            "\n  {} {}: asked {}; seen {}",
-            if step.passed { "passed" } else { "failed" },
-            name(step.step),
-            or_nothing(&step.asked),
-            or_nothing(&step.seen)
+            "\n  {} {}: required {}; found {}",
+            if result.passed { "passed" } else { "failed" },
+            filter_label(result.filter),
+            or_none(&result.expected),
+            or_none(&result.actual)
         ));
-        text.push_str(&remedy(step));
+        text.push_str(&format_remedy(result));
     }
     text
 }
 
-fn remedy(step: &StepResult) -> String {
-    if step.remedy.is_empty() { String::new() } else { format!("\n    fix: {}", clean(&step.remedy)) }
+fn format_remedy(result: &FilterResult) -> String {
+    if result.remedy.is_empty() { String::new() } else { format!("\n    fix: {}", sanitize(&result.remedy)) }
 }
 
-fn or_nothing(text: &str) -> String {
-    if text.is_empty() { "nothing".to_owned() } else { clean(text) }
+fn or_none(text: &str) -> String {
+    if text.is_empty() { "nothing".to_owned() } else { sanitize(text) }
 }
 
-const fn name(step: Step) -> &'static str {
-    match step {
-        Step::Predicate => "selection",
-        Step::Exclude => "exclusion",
-        Step::Taint => "taints",
-        Step::Schedulable => "schedulable",
-        Step::Score => "score",
-        Step::Spread => "spread",
-        Step::Number => "number",
-        Step::NewMember => "new member",
+const fn filter_label(filter: PlacementFilter) -> &'static str {
+    match filter {
+        PlacementFilter::Predicate => "selection",
+        PlacementFilter::Exclude => "exclusion",
+        PlacementFilter::Taint => "taints",
+        PlacementFilter::Schedulable => "schedulable",
+        PlacementFilter::Score => "score",
+        PlacementFilter::Spread => "spread",
+        PlacementFilter::Number => "number",
+        PlacementFilter::NewMember => "new member",
     }
 }

@@ -1,79 +1,79 @@
-//! `flotilla get`: workloads and clusters, many or one.
+//! `run_cli get`: lists workloads or clusters, or shows one.
 
 use clap::Args;
 use domain::page::{ListQuery, MAX_LIMIT};
-use domain::rollup::Counts;
+use domain::rollup::ReleaseCounts;
 use domain::workload::{Intent, WorkloadSummary, WorkloadView};
 
-use super::{Subject, cluster};
+use super::{CommandTarget, cluster};
 use crate::clock;
-use crate::exit::Exit;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{Format, Out, Output, Table};
-use crate::remote::Remote;
+use crate::output::{Format, OutputArgs, Printer, Table};
 
 /// List workloads or clusters, or show one
 #[derive(Args)]
-pub struct Get {
+pub struct GetArgs {
     /// workloads, clusters, or the name of a workload
     #[arg(default_value = "workloads", value_name = "WHAT")]
-    what: String,
+    kind_or_name: String,
     /// Only the one with this name, as in: get cluster eu-1
     name: Option<String>,
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 }
 
-/// What is to be shown.
-enum Wanted<'a> {
+/// What to show.
+enum GetTarget<'a> {
     Workloads,
     Clusters,
     Workload(&'a str),
     Cluster(&'a str),
 }
 
-impl Get {
-    fn wanted(&self) -> Result<Wanted<'_>, Failure> {
-        match (&*self.what, self.name.as_deref()) {
-            ("workload" | "workloads", None) => Ok(Wanted::Workloads),
-            ("workload" | "workloads", Some(name)) => Ok(Wanted::Workload(name)),
-            ("cluster" | "clusters", None) => Ok(Wanted::Clusters),
-            ("cluster" | "clusters", Some(name)) => Ok(Wanted::Cluster(name)),
-            (name, None) => Ok(Wanted::Workload(name)),
+impl GetArgs {
+    fn parse_target(&self) -> Result<GetTarget<'_>, Failure> {
+        match (&*self.kind_or_name, self.name.as_deref()) {
+            ("workload" | "workloads", None) => Ok(GetTarget::Workloads),
+            ("workload" | "workloads", Some(name)) => Ok(GetTarget::Workload(name)),
+            ("cluster" | "clusters", None) => Ok(GetTarget::Clusters),
+            ("cluster" | "clusters", Some(name)) => Ok(GetTarget::Cluster(name)),
+            (name, None) => Ok(GetTarget::Workload(name)),
             (what, Some(_)) => Err(Failure::usage(
-                format!("{what:?} is nothing that can be listed."),
-                "There are workloads and clusters: flotilla get cluster eu-1",
+                format!("{what:?} can't be listed."),
+                "Only workloads and clusters can be listed, for example: flotilla get cluster eu-1",
             )),
         }
     }
 
-    /// What it is about.
-    pub fn subject(&self) -> Subject {
-        match self.wanted() {
-            Ok(Wanted::Workload(name)) => Subject::Workload(name.to_owned()),
-            Ok(Wanted::Cluster(name)) => Subject::Cluster(name.to_owned()),
-            _ => Subject::Nothing,
+    /// The resource that the command names.
+    pub fn target(&self) -> CommandTarget {
+        match self.parse_target() {
+            Ok(GetTarget::Workload(name)) => CommandTarget::Workload(name.to_owned()),
+            Ok(GetTarget::Cluster(name)) => CommandTarget::Cluster(name.to_owned()),
+            _ => CommandTarget::Unspecified,
         }
     }
 
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
-        match self.wanted()? {
-            Wanted::Workloads => list(remote, self.output.format, out).await?,
-            Wanted::Clusters => cluster::list(remote, self.output.format, out).await?,
-            Wanted::Workload(name) => one(remote, name, self.output.format, out).await?,
-            Wanted::Cluster(name) => cluster::show(remote, name, self.output.format, out).await?,
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        match self.parse_target()? {
+            GetTarget::Workloads => print_list(remote, self.output.format, out).await?,
+            GetTarget::Clusters => cluster::print_list(remote, self.output.format, out).await?,
+            GetTarget::Workload(name) => print_workload(remote, name, self.output.format, out).await?,
+            GetTarget::Cluster(name) => cluster::print_cluster(remote, name, self.output.format, out).await?,
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Success)
     }
 }
 
-/// Every workload, page by page.
-pub async fn workloads(remote: &Remote) -> Result<Vec<WorkloadSummary>, Failure> {
+/// Lists all workloads, page by page.
+pub async fn list_workloads(remote: &ServerConnection) -> Result<Vec<WorkloadSummary>, Failure> {
     let mut query = ListQuery { limit: Some(MAX_LIMIT), ..ListQuery::default() };
     let mut all = Vec::new();
     loop {
-        let page = remote.client.workload_list(&query).await?;
+        let page = remote.client.list_workloads(&query).await?;
         all.extend(page.items);
         query.cursor = page.next;
         if query.cursor.is_none() {
@@ -83,15 +83,15 @@ pub async fn workloads(remote: &Remote) -> Result<Vec<WorkloadSummary>, Failure>
 }
 
 /// The names of all workloads.
-pub async fn workload_names(remote: &Remote) -> Result<Vec<String>, Failure> {
-    Ok(workloads(remote).await?.into_iter().map(|workload| workload.name).collect())
+pub async fn list_workload_names(remote: &ServerConnection) -> Result<Vec<String>, Failure> {
+    Ok(list_workloads(remote).await?.into_iter().map(|workload| workload.name).collect())
 }
 
-/// Prints every workload.
-pub async fn list(remote: &Remote, format: Format, out: &Out) -> Result<(), Failure> {
-    let workloads = workloads(remote).await?;
+/// Prints all workloads.
+pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer) -> Result<(), Failure> {
+    let workloads = list_workloads(remote).await?;
     if format.is_machine() {
-        return out.value(&workloads, format);
+        return out.print_value(&workloads, format);
     }
     let now = clock::now();
     let wide = format == Format::Wide;
@@ -101,34 +101,40 @@ pub async fn list(remote: &Remote, format: Format, out: &Out) -> Result<(), Fail
     }
     let mut table = Table::new(&head);
     for workload in &workloads {
-        let row = table.row().text(&workload.name).text(workload.phase.word());
-        let row =
-            row.text(revision(workload.published, workload.draft_changed)).text(ready(&workload.counts));
-        let row = row.text(states(&workload.counts)).text(workload.updated_at.age(now));
+        let row = table.add_row().text(&workload.name).text(workload.phase.label());
+        let row = row
+            .text(format_revision(workload.published, workload.draft_changed))
+            .text(format_healthy(&workload.counts));
+        let row = row.text(format_states(&workload.counts)).text(workload.updated_at.format_age(now));
         if wide {
             row.text(&workload.namespace).text(&workload.updated_by);
         }
     }
-    out.table(&table, "There are no workloads yet: flotilla apply -f ./manifests --clusters A,B")
+    out.print_table(&table, "There are no workloads yet: flotilla apply -f ./manifests --clusters A,B")
 }
 
-async fn one(remote: &Remote, name: &str, format: Format, out: &Out) -> Result<(), Failure> {
-    let view = remote.client.workload_get(name).await?;
+async fn print_workload(
+    remote: &ServerConnection,
+    name: &str,
+    format: Format,
+    out: &Printer,
+) -> Result<(), Failure> {
+    let view = remote.client.get_workload(name).await?;
     if format.is_machine() {
-        return out.value(&view, format);
+        return out.print_value(&view, format);
     }
     let mut table = Table::new(&["FIELD", "VALUE"]);
-    for (field, value) in fields(&view) {
-        table.row().text(field).text(value);
+    for (field, value) in workload_fields(&view) {
+        table.add_row().text(field).text(value);
     }
-    out.table(&table, "")?;
+    out.print_table(&table, "")?;
     if view.workload.intent != Intent::Draft && view.workload.draft_changed {
-        out.note(&format!("The draft differs from what is published: flotilla publish {name} --wait"));
+        out.print_note(&format!("The draft differs from what is published: flotilla publish {name} --wait"));
     }
     Ok(())
 }
 
-fn fields(view: &WorkloadView) -> Vec<(&'static str, String)> {
+fn workload_fields(view: &WorkloadView) -> Vec<(&'static str, String)> {
     let workload = &view.workload;
     let spec = &workload.draft;
     let files: Vec<&str> = spec.source.files().iter().map(|file| &*file.name).collect();
@@ -136,25 +142,25 @@ fn fields(view: &WorkloadView) -> Vec<(&'static str, String)> {
     let labels: Vec<String> = workload.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     vec![
         ("name", workload.name.clone()),
-        ("phase", view.phase.word().to_owned()),
-        ("revision", revision(workload.published, workload.draft_changed)),
-        ("healthy", ready(&view.counts)),
-        ("states", states(&view.counts)),
+        ("phase", view.phase.label().to_owned()),
+        ("revision", format_revision(workload.published, workload.draft_changed)),
+        ("healthy", format_healthy(&view.counts)),
+        ("states", format_states(&view.counts)),
         ("namespace", spec.namespace.clone()),
-        ("placement", placement(spec)),
+        ("placement", format_placement(spec)),
         ("overrides", overrides.join(", ")),
         ("files", files.join(", ")),
         ("labels", labels.join(", ")),
-        ("made", format!("{} by {}", workload.created_at, workload.created_by)),
+        ("created", format!("{} by {}", workload.created_at, workload.created_by)),
         ("changed", workload.updated_at.to_string()),
     ]
 }
 
-fn placement(spec: &domain::workload::WorkloadSpec) -> String {
-    let ways: Vec<String> = spec.placement.predicates.iter().map(predicate).collect();
+fn format_placement(spec: &domain::workload::WorkloadSpec) -> String {
+    let ways: Vec<String> = spec.placement.predicates.iter().map(format_predicate).collect();
     let mut text = ways.join(", or ");
     if !spec.placement.exclude.is_empty() {
-        text.push_str(&format!("; never {}", spec.placement.exclude.join(", ")));
+        text.push_str(&format!("; except {}", spec.placement.exclude.join(", ")));
     }
     if let Some(number) = spec.placement.number_of_clusters {
         text.push_str(&format!("; at most {number}"));
@@ -165,7 +171,7 @@ fn placement(spec: &domain::workload::WorkloadSpec) -> String {
     text
 }
 
-fn predicate(predicate: &domain::placement::Predicate) -> String {
+fn format_predicate(predicate: &domain::placement::Predicate) -> String {
     let mut parts = Vec::new();
     if !predicate.names.is_empty() {
         parts.push(format!("clusters {}", predicate.names.join(", ")));
@@ -182,7 +188,7 @@ fn predicate(predicate: &domain::placement::Predicate) -> String {
     if parts.is_empty() { "every cluster".to_owned() } else { parts.join(" and ") }
 }
 
-fn revision(published: Option<u32>, draft_changed: bool) -> String {
+fn format_revision(published: Option<u32>, draft_changed: bool) -> String {
     match published {
         Some(number) if draft_changed => format!("{number}*"),
         Some(number) => number.to_string(),
@@ -190,14 +196,14 @@ fn revision(published: Option<u32>, draft_changed: bool) -> String {
     }
 }
 
-fn ready(counts: &Counts) -> String {
+fn format_healthy(counts: &ReleaseCounts) -> String {
     format!("{}/{}", counts.healthy(), counts.targeted())
 }
 
 /// Counts per state, worst first.
-pub fn states(counts: &Counts) -> String {
+pub fn format_states(counts: &ReleaseCounts) -> String {
     let parts: Vec<String> =
-        counts.worst_first().map(|(state, count)| format!("{count} {}", state.word())).collect();
+        counts.worst_first().map(|(state, count)| format!("{count} {}", state.as_str())).collect();
     parts.join(", ")
 }
 
@@ -206,15 +212,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s3_3_a_workload_is_asked_for_by_its_name_alone_or_with_its_kind() {
-        let get = |what: &str, name: Option<&str>| Get {
-            what: what.into(),
+    fn s3_3_a_workload_is_named_with_or_without_its_kind() {
+        let get = |what: &str, name: Option<&str>| GetArgs {
+            kind_or_name: what.into(),
             name: name.map(Into::into),
-            output: Output::default(),
+            output: OutputArgs::default(),
         };
-        assert!(matches!(get("guestbook", None).wanted(), Ok(Wanted::Workload("guestbook"))));
-        assert!(matches!(get("workload", Some("clusters")).wanted(), Ok(Wanted::Workload("clusters"))));
-        assert!(matches!(get("clusters", None).wanted(), Ok(Wanted::Clusters)));
-        assert!(get("pods", Some("x")).wanted().is_err());
+        assert!(matches!(get("guestbook", None).parse_target(), Ok(GetTarget::Workload("guestbook"))));
+        assert!(matches!(
+            get("workload", Some("clusters")).parse_target(),
+            Ok(GetTarget::Workload("clusters"))
+        ));
+        assert!(matches!(get("clusters", None).parse_target(), Ok(GetTarget::Clusters)));
+        assert!(get("pods", Some("x")).parse_target().is_err());
     }
 }

@@ -1,106 +1,107 @@
-//! `flotilla group`: named sets of clusters that placements and overrides ask for (S1-1, S1-2).
+//! `run_cli group`: named sets of clusters that placements and overrides refer to (S1-1, S1-2).
 
 use clap::{Args, Subcommand};
-use domain::labels::Selector;
-use wire::GroupPut;
+use domain::labels::LabelSelector;
+use wire::ClusterGroupPut;
 
-use crate::exit::Exit;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{Format, Out, Output, Table};
-use crate::remote::Remote;
+use crate::output::{Format, OutputArgs, Printer, Table};
 
-/// What to do with groups.
+/// The subcommands for cluster groups.
 #[derive(Subcommand)]
-pub enum Group {
+pub enum GroupCommand {
     /// List all groups
     List {
         #[command(flatten)]
-        output: Output,
+        output: OutputArgs,
     },
-    Set(Set),
-    /// Forget a group; refused while a workload asks for it
+    Set(SetGroupArgs),
+    /// Delete a group; rejected while a workload refers to it
     Delete {
         /// Name of the group
         group: String,
     },
 }
 
-/// Make a group or replace it; workloads that ask for it are placed anew
+/// Create or replace a group; the placement of workloads that refer to it is evaluated again
 #[derive(Args)]
-#[command(group = clap::ArgGroup::new("who").required(true).multiple(true))]
-pub struct Set {
+#[command(group = clap::ArgGroup::new("selection").required(true).multiple(true))]
+pub struct SetGroupArgs {
     /// Name of the group
     group: String,
     /// These clusters, by name; they may join later
-    #[arg(long, value_delimiter = ',', value_name = "A,B", group = "who")]
+    #[arg(long, value_delimiter = ',', value_name = "A,B", group = "selection")]
     clusters: Vec<String>,
     /// And every cluster with these labels, such as env=prod,region in (eu,us)
-    #[arg(long, value_name = "SELECTOR", group = "who")]
+    #[arg(long, value_name = "SELECTOR", group = "selection")]
     selector: Option<String>,
 }
 
-impl Group {
+impl GroupCommand {
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         match self {
-            Self::List { output } => list(remote, output.format, out).await?,
+            Self::List { output } => print_list(remote, output.format, out).await?,
             Self::Set(set) => set.run(remote, out).await?,
             Self::Delete { group } => {
-                remote.client.group_delete(&group).await?;
-                out.line(&format!("group/{group} deleted"))?;
+                remote.client.delete_group(&group).await?;
+                out.print_line(&format!("group/{group} deleted"))?;
             }
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Success)
     }
 }
 
-impl Set {
-    async fn run(self, remote: &Remote, out: &Out) -> Result<(), Failure> {
-        let put = self.put()?;
-        remote.client.group_put(&self.group, &put).await?;
-        out.line(&format!("group/{} saved", self.group))
+impl SetGroupArgs {
+    async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
+        let put = self.to_request()?;
+        remote.client.put_group(&self.group, &put).await?;
+        out.print_line(&format!("group/{} saved", self.group))
     }
 
-    fn put(&self) -> Result<GroupPut, Failure> {
+    fn to_request(&self) -> Result<ClusterGroupPut, Failure> {
         let members = self.clusters.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
-        let selector = self.selector.as_deref().map(str::parse::<Selector>).transpose().map_err(|error| {
-            Failure::usage(format!("{error}."), "Write it as env=prod,region in (eu,us),!legacy.")
-        })?;
-        // An unset variable in a script must not mean the whole fleet.
-        if selector.as_ref().is_some_and(Selector::is_empty) {
+        let selector =
+            self.selector.as_deref().map(str::parse::<LabelSelector>).transpose().map_err(|error| {
+                Failure::usage(format!("{error}."), "Write it as env=prod,region in (eu,us),!legacy.")
+            })?;
+        // An unset variable in a script must not select every cluster.
+        if selector.as_ref().is_some_and(LabelSelector::is_empty) {
             return Err(Failure::usage("--selector is empty.", "Name a label, or leave it out."));
         }
-        Ok(GroupPut { members: members.collect(), selector })
+        Ok(ClusterGroupPut { members: members.collect(), selector })
     }
 }
 
-async fn list(remote: &Remote, format: Format, out: &Out) -> Result<(), Failure> {
-    let groups = remote.client.group_list().await?;
+async fn print_list(remote: &ServerConnection, format: Format, out: &Printer) -> Result<(), Failure> {
+    let groups = remote.client.list_groups().await?;
     if format.is_machine() {
-        return out.value(&groups, format);
+        return out.print_value(&groups, format);
     }
     let mut table = Table::new(&["NAME", "CLUSTERS", "SELECTOR"]);
     for group in &groups {
-        let selector = group.selector.as_ref().map(Selector::to_string).unwrap_or_default();
-        table.row().text(&group.name).text(group.members.join(",")).text(selector);
+        let selector = group.selector.as_ref().map(LabelSelector::to_string).unwrap_or_default();
+        table.add_row().text(&group.name).text(group.members.join(",")).text(selector);
     }
-    out.table(&table, "There are no cluster groups yet: flotilla group set edge --selector tier=edge")
+    out.print_table(&table, "There are no cluster groups yet: flotilla group set edge --selector tier=edge")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn set(clusters: &[&str], selector: Option<&str>) -> Set {
+    fn set_args(clusters: &[&str], selector: Option<&str>) -> SetGroupArgs {
         let clusters = clusters.iter().map(|name| (*name).to_owned()).collect();
-        Set { group: "edge".into(), clusters, selector: selector.map(str::to_owned) }
+        SetGroupArgs { group: "edge".into(), clusters, selector: selector.map(str::to_owned) }
     }
 
     #[test]
-    fn members_and_labels_make_a_group_and_an_empty_selector_never_means_the_whole_fleet() {
-        let put = set(&["a", " b", ""], Some("tier=edge")).put().unwrap();
+    fn a_group_has_members_and_a_selector_and_an_empty_selector_is_rejected() {
+        let put = set_args(&["a", " b", ""], Some("tier=edge")).to_request().unwrap();
         assert_eq!((put.members.len(), put.selector.unwrap().to_string()), (2, "tier=edge".to_owned()));
-        assert!(set(&[], Some(" ")).put().is_err());
-        assert!(set(&[], Some("a in b")).put().is_err());
+        assert!(set_args(&[], Some(" ")).to_request().is_err());
+        assert!(set_args(&[], Some("a in b")).to_request().is_err());
     }
 }

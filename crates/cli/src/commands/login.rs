@@ -1,142 +1,144 @@
-//! `flotilla login`: tries a token on a server and keeps both in the context file. The token is never shown.
+//! `run_cli login`: verifies a token on a server and stores both in the context file. The token is never shown.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use clap::Args;
 use wire::Client;
 
-use crate::args::Globals;
-use crate::config::{self, Config, Context};
-use crate::exit::Exit;
+use crate::args::GlobalArgs;
+use crate::config::{self, ContextFile, ServerContext};
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::Out;
+use crate::output::Printer;
 
-/// No token of ours is this long.
-const LONGEST: usize = 4096;
+/// Upper limit of a token, in bytes.
+const MAX_TOKEN_BYTES: usize = 4096;
 
-/// Sign in to a server with an API token, and keep both for the next commands
+/// Sign in to a server with an API token, and store both for the next commands
 ///
-/// The token is made in the console, in Settings. It is read from --token, FLOTILLA_TOKEN, or stdin; on a terminal it
-/// is asked for and not shown.
+/// Create the token in the console, in Settings. It is read from --token, FLOTILLA_TOKEN, or stdin; a terminal prompts for
+/// it without showing it.
 #[derive(Args)]
-pub struct Login {
+pub struct LoginArgs {
     /// Address of the server, such as https://flotilla.example.com
     server: Option<String>,
-    /// Name of the context to keep it under [default: made of the server's name]
+    /// Name of the new context [default: the host of the server]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
 
-impl Login {
+impl LoginArgs {
     /// Runs it.
-    pub async fn run(self, globals: &Globals, out: &Out) -> Result<Exit, Failure> {
-        let path = config::path(globals.config())?;
-        let mut config = Config::read(&path)?;
+    pub async fn run(self, globals: &GlobalArgs, out: &Printer) -> Result<ExitStatus, Failure> {
+        let path = config::config_path(globals.config())?;
+        let mut config = ContextFile::read(&path)?;
         let server = match self.server.as_deref().or(globals.server()) {
             Some(server) => server.trim().to_owned(),
-            None => ask("Server: ", "Say which: flotilla login https://flotilla.example.com")?,
+            None => prompt("Server: ", "Name it: flotilla login https://flotilla.example.com")?,
         };
-        // A wrong address is said before anybody types a secret.
+        // An invalid address is reported before a secret is typed.
         Client::new(&server, "")?;
         let token = match globals.token() {
             Some(token) => token.to_owned(),
-            None => secret(&server)?,
+            None => read_token(&server)?,
         };
         let client = Client::new(&server, &token)?;
-        if let Err(error) = client.token_list().await {
-            return Err(refused(error, &client));
+        if let Err(error) = client.list_tokens().await {
+            return Err(sign_in_failure(error, &client));
         }
-        if is_open_road(client.server()) {
-            out.warn("The token goes to this server unencrypted; use https outside of your own machine.");
+        if is_unencrypted_remote(client.server_url()) {
+            out.print_warning(
+                "The token is sent to this server unencrypted; use https for any server but localhost.",
+            );
         }
         let name = self.name.or_else(|| globals.context().map(str::to_owned));
-        let name = name.unwrap_or_else(|| host(client.server()).to_owned());
-        config.contexts.insert(name.clone(), Context { server: client.server().to_owned(), token });
+        let name = name.unwrap_or_else(|| host_of(client.server_url()).to_owned());
+        config.contexts.insert(name.clone(), ServerContext { server: client.server_url().to_owned(), token });
         config.current.clone_from(&name);
         config.write(&path)?;
-        out.note(&format!(
-            "Signed in to {}. It is the context {name} now, kept in {}.",
-            client.server(),
+        out.print_note(&format!(
+            "Signed in to {}. It is now the context {name}, stored in {}.",
+            client.server_url(),
             path.display()
         ));
-        Ok(Exit::Done)
+        Ok(ExitStatus::Success)
     }
 }
 
-fn refused(error: wire::Error, client: &Client) -> Failure {
+fn sign_in_failure(error: wire::Error, client: &Client) -> Failure {
     if error.is_unauthenticated() {
         return Failure::new(
-            format!("{} does not take this token; nothing was kept.", client.server()),
-            format!("Make a new one in the console at {}/settings.", client.server()),
+            format!("{} rejected this token; nothing was stored.", client.server_url()),
+            format!("Create a new one in the console at {}/settings.", client.server_url()),
         );
     }
     error.into()
 }
 
-fn ask(question: &str, instead: &str) -> Result<String, Failure> {
+fn prompt(question: &str, instead: &str) -> Result<String, Failure> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::usage("The server is not given.", instead));
+        return Err(Failure::usage("No server is set.", instead));
     }
     let _ = write!(io::stderr(), "{question}");
     let mut line = String::new();
-    io::stdin().lock().take(LONGEST as u64).read_line(&mut line)?;
+    io::stdin().lock().take(MAX_TOKEN_BYTES as u64).read_line(&mut line)?;
     Ok(line.trim().to_owned())
 }
 
-/// Reads the token: from a pipe as it is, from a terminal without showing it.
-fn secret(server: &str) -> Result<String, Failure> {
+/// Reads the token from a pipe, or from a terminal without showing it.
+fn read_token(server: &str) -> Result<String, Failure> {
     if !io::stdin().is_terminal() {
         let mut text = String::new();
-        io::stdin().lock().take(LONGEST as u64).read_to_string(&mut text)?;
-        return non_empty(&text);
+        io::stdin().lock().take(MAX_TOKEN_BYTES as u64).read_to_string(&mut text)?;
+        return require_token(&text);
     }
     let _ = write!(
         io::stderr(),
-        "Make a token at {}/settings.\nToken (not shown): ",
+        "Create a token at {}/settings.\nToken (not shown): ",
         server.trim_end_matches('/')
     );
     let _ = io::stderr().flush();
     crossterm::terminal::enable_raw_mode()?;
-    let typed = type_blind();
+    let typed = read_hidden();
     let _ = crossterm::terminal::disable_raw_mode();
     let _ = writeln!(io::stderr());
-    non_empty(&typed?)
+    require_token(&typed?)
 }
 
-/// Reads keys until Enter; the terminal is in raw mode and shows nothing.
-fn type_blind() -> Result<String, Failure> {
+/// Reads keys until Enter; the terminal is in raw mode without echo.
+fn read_hidden() -> Result<String, Failure> {
     let mut typed = Vec::new();
     for byte in io::stdin().lock().bytes() {
         match byte? {
             b'\r' | b'\n' => break,
-            // Ctrl-C and Ctrl-D are keys like others in raw mode.
-            3 | 4 => return Err(Failure::new("Nothing was kept.", "")),
+            // Ctrl-C and Ctrl-D are ordinary keys in raw mode.
+            3 | 4 => return Err(Failure::new("Cancelled; nothing was stored.", "")),
             8 | 127 => drop(typed.pop()),
-            byte if typed.len() < LONGEST => typed.push(byte),
+            byte if typed.len() < MAX_TOKEN_BYTES => typed.push(byte),
             _ => {}
         }
     }
-    String::from_utf8(typed).map_err(|_| wire::Error::BadToken.into())
+    String::from_utf8(typed).map_err(|_| wire::Error::InvalidToken.into())
 }
 
-fn non_empty(text: &str) -> Result<String, Failure> {
+fn require_token(text: &str) -> Result<String, Failure> {
     match text.trim() {
-        "" => Err(Failure::usage("The token is empty.", "Give it by --token, FLOTILLA_TOKEN or stdin.")),
+        "" => Err(Failure::usage("The token is empty.", "Set it with --token, FLOTILLA_TOKEN or stdin.")),
         token => Ok(token.to_owned()),
     }
 }
 
-fn host(server: &str) -> &str {
+fn host_of(server: &str) -> &str {
     let rest = server.split_once("://").map_or(server, |(_, rest)| rest);
     rest.split('/').next().unwrap_or(rest)
 }
 
-/// Whether the way to the server can be listened to.
-fn is_open_road(server: &str) -> bool {
-    let host = host(server);
-    let bare = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    let near = matches!(bare, "localhost" | "[::1]") || bare.starts_with("127.");
-    server.starts_with("http://") && !near
+/// Whether the connection is unencrypted and leaves this machine.
+fn is_unencrypted_remote(server: &str) -> bool {
+    let host = host_of(server);
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let is_loopback = matches!(name, "localhost" | "[::1]") || name.starts_with("127.");
+    server.starts_with("http://") && !is_loopback
 }
 
 #[cfg(test)]
@@ -144,17 +146,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_own_machine_may_be_spoken_to_in_the_open() {
-        assert!(is_open_road("http://flotilla.example"));
+    fn only_loopback_addresses_may_be_unencrypted() {
+        assert!(is_unencrypted_remote("http://flotilla.example"));
         for fine in
             ["https://flotilla.example", "http://127.0.0.1:4600", "http://localhost:1", "http://[::1]:4600"]
         {
-            assert!(!is_open_road(fine), "{fine}");
+            assert!(!is_unencrypted_remote(fine), "{fine}");
         }
     }
 
     #[test]
-    fn a_context_is_called_after_its_host() {
-        assert_eq!(host("https://flotilla.example:8443/sub"), "flotilla.example:8443");
+    fn a_context_is_named_after_its_host() {
+        assert_eq!(host_of("https://flotilla.example:8443/sub"), "flotilla.example:8443");
     }
 }

@@ -1,202 +1,209 @@
-//! `flotilla plan` and `flotilla diff`: what publishing the draft would do on every cluster (E-2).
+//! `run_cli plan` and `run_cli diff`: what a publish of the draft would do on every cluster (E-2).
 
 use clap::Args;
 use domain::plan::{
-    Effect, EffectGroup, FieldChange, ObjectEffect, Outcome, Plan as Planned, Tally, TargetChange,
-    TargetState,
+    ChangeCounts, ClusterPlan, ClusterPlanGroup, DryRunState, FieldChange, Plan as Planned, PlannedAction,
+    PlannedChange, TargetChange,
 };
-use domain::rollout::WaveOutlook;
+use domain::rollout::WavePreview;
 use serde_json::Value;
 
-use crate::exit::Exit;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::nearest::nearest;
-use crate::output::{Colour, Out, Output, Paint, clean, few, plural, summary};
-use crate::remote::Remote;
+use crate::nearest::find_nearest;
+use crate::output::{
+    Colour, ColourMode, OutputArgs, Printer, count_findings, join_names, pluralize, sanitize,
+};
 
-/// How long the server waits for its clusters' answers, in seconds.
-const WAIT: u64 = 20;
+/// How long the server waits for the dry runs of the clusters, in seconds.
+const DRY_RUN_WAIT_SECONDS: u64 = 20;
 
-/// Say what publishing the draft would do on every cluster, and what would refuse it
+/// Show what a publish of the draft would do on every cluster, and what would reject it
 ///
-/// The clusters are asked for a dry run. The hash at the end goes to "flotilla publish --plan": that publish is refused
-/// with exit code 6 if what was planned is not what would be published. Ends with 3 if a guard rail or a cluster refuses.
+/// The clusters perform a dry run. Pass the hash at the end to "flotilla publish --plan": that publish is rejected with exit
+/// code 6 if the plan is stale. Exits with 3 if a guard rail or a cluster rejects the plan.
 #[derive(Args)]
-pub struct Plan {
+pub struct PlanArgs {
     /// Name of the workload
     pub workload: String,
     /// Only this cluster
     #[arg(long, value_name = "CLUSTER")]
     cluster: Option<String>,
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 }
 
-/// Show only the fields that publishing the draft would change, cluster by cluster
+/// Show only the fields that a publish of the draft would change, cluster by cluster
 #[derive(Args)]
-pub struct Diff {
+pub struct DiffArgs {
     /// Name of the workload
     pub workload: String,
     /// Only this cluster
     #[arg(long, value_name = "CLUSTER")]
     cluster: Option<String>,
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 }
 
-impl Plan {
+impl PlanArgs {
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
-        let plan = planned(remote, &self.workload, self.cluster.as_deref()).await?;
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        let plan = fetch_plan(remote, &self.workload, self.cluster.as_deref()).await?;
         if self.output.format.is_machine() {
-            out.value(&plan, self.output.format)?;
-            return Ok(ended(&plan));
+            out.print_value(&plan, self.output.format)?;
+            return Ok(plan_exit(&plan));
         }
-        out.note_findings(&plan.findings, &str::to_owned);
-        out.line(&head(&plan))?;
-        tell(&plan, out)?;
-        if plan.blocks() {
-            out.warn(&format!("It can't be published: {}.", summary(&plan.findings)));
+        out.print_findings_note(&plan.findings, &str::to_owned);
+        out.print_line(&format_header(&plan))?;
+        print_groups(&plan, out)?;
+        if plan.is_blocked() {
+            out.print_warning(&format!("It can't be published: {}.", count_findings(&plan.findings)));
         } else {
             let confirm = plan.blast_radius.confirmation();
             let confirm = confirm.map(|number| format!(" --confirm {number}")).unwrap_or_default();
-            out.line(&format!("\nflotilla publish {} --plan {}{confirm}", plan.workload, plan.hash))?;
+            out.print_line(&format!("\nflotilla publish {} --plan {}{confirm}", plan.workload, plan.hash))?;
         }
-        Ok(ended(&plan))
+        Ok(plan_exit(&plan))
     }
 }
 
-impl Diff {
+impl DiffArgs {
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
-        let plan = planned(remote, &self.workload, self.cluster.as_deref()).await?;
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        let plan = fetch_plan(remote, &self.workload, self.cluster.as_deref()).await?;
         if self.output.format.is_machine() {
-            out.value(&plan.effects, self.output.format)?;
-        } else if plan.changes_anything() {
-            tell(&plan, out)?;
+            out.print_value(&plan.cluster_plans, self.output.format)?;
+        } else if plan.has_changes() {
+            print_groups(&plan, out)?;
         } else {
-            out.line("Nothing would change.")?;
+            out.print_line("Nothing would change.")?;
         }
-        Ok(ended(&plan))
+        Ok(plan_exit(&plan))
     }
 }
 
-fn ended(plan: &Planned) -> Exit {
-    if plan.blocks() { Exit::Refused } else { Exit::Done }
+fn plan_exit(plan: &Planned) -> ExitStatus {
+    if plan.is_blocked() { ExitStatus::Rejected } else { ExitStatus::Success }
 }
 
-async fn planned(remote: &Remote, workload: &str, cluster: Option<&str>) -> Result<Planned, Failure> {
-    let mut plan = remote.client.workload_plan(workload, WAIT).await?;
+async fn fetch_plan(
+    remote: &ServerConnection,
+    workload: &str,
+    cluster: Option<&str>,
+) -> Result<Planned, Failure> {
+    let mut plan = remote.client.plan_workload(workload, DRY_RUN_WAIT_SECONDS).await?;
     let Some(cluster) = cluster else { return Ok(plan) };
     let names: Vec<String> = plan.targets.iter().map(|target| target.name.clone()).collect();
     plan.targets.retain(|target| target.name == cluster);
     if plan.targets.is_empty() {
-        let near =
-            nearest(cluster, names.iter().map(String::as_str)).map(|near| format!("Did you mean {near:?}?"));
+        let near = find_nearest(cluster, names.iter().map(String::as_str))
+            .map(|near| format!("Did you mean {near:?}?"));
         let hint = near.unwrap_or_else(|| {
-            format!("\"flotilla explain placement {workload} --cluster {cluster}\" says why not.")
+            format!("\"flotilla explain placement {workload} --cluster {cluster}\" explains why.")
         });
         return Err(Failure::new(
-            format!("Publishing {workload} does nothing on a cluster {cluster:?}."),
+            format!("A publish of {workload} does nothing on a cluster {cluster:?}."),
             hint,
         ));
     }
-    plan.effects.retain(|digest, _| plan.targets.iter().any(|target| target.effect.as_ref() == Some(digest)));
+    plan.cluster_plans
+        .retain(|digest, _| plan.targets.iter().any(|target| target.cluster_plan.as_ref() == Some(digest)));
     Ok(plan)
 }
 
-fn head(plan: &Planned) -> String {
-    let (answered, not_asked, open) = plan.heard();
+fn format_header(plan: &Planned) -> String {
+    let (answered, not_asked, open) = plan.dry_run_counts();
     let mut text = format!(
-        "{} as revision {}: {answered} {} asked",
+        "{} as revision {}: {answered} {} tested",
         plan.workload,
         plan.revision,
-        plural(answered, "cluster")
+        pluralize(answered, "cluster")
     );
     if not_asked + open > 0 {
         text.push_str(&format!(", {} not tested", not_asked + open));
     }
     text.push('.');
-    let wave = |outlook: &WaveOutlook| {
-        let soak = outlook.wave.soak.as_ref().map(|soak| format!(", soaks {soak}")).unwrap_or_default();
-        let asks = if outlook.wave.approval { ", asks for approval" } else { "" };
-        let clusters = plural(outlook.clusters as usize, "cluster");
-        format!("{} ({} {clusters}{soak}{asks})", outlook.wave.name, outlook.clusters)
+    let wave = |outlook: &WavePreview| {
+        let soak = outlook.wave.soak.as_ref().map(|soak| format!(", soak {soak}")).unwrap_or_default();
+        let approval = if outlook.wave.approval { ", requires approval" } else { "" };
+        let clusters = pluralize(outlook.clusters as usize, "cluster");
+        format!("{} ({} {clusters}{soak}{approval})", outlook.wave.name, outlook.clusters)
     };
     let waves: Vec<String> = plan.waves.iter().map(wave).collect();
     if !waves.is_empty() {
-        text.push_str(&format!("\nIn waves: {}.", clean(&waves.join(" → "))));
+        text.push_str(&format!("\nIn waves: {}.", sanitize(&waves.join(" → "))));
     }
     text
 }
 
-fn tell(plan: &Planned, out: &Out) -> Result<(), Failure> {
+fn print_groups(plan: &Planned, out: &Printer) -> Result<(), Failure> {
     for group in plan.groups() {
-        out.line(&format!("\n{}", of_group(&group, out.paint())))?;
-        let effect = group.effect.as_ref().and_then(|digest| plan.effects.get(digest));
+        out.print_line(&format!("\n{}", format_group(&group, out.stdout_colours())))?;
+        let effect = group.cluster_plan.as_ref().and_then(|digest| plan.cluster_plans.get(digest));
         if let Some(effect) = effect {
-            of_objects(effect, out)?;
+            print_changes(effect, out)?;
         }
     }
     Ok(())
 }
 
-/// Every object that changes, with its fields.
-pub(super) fn of_objects(effect: &Effect, out: &Out) -> Result<(), Failure> {
-    for one in effect.objects.iter().filter(|one| one.outcome != Outcome::Unchanged) {
-        out.line(&of_object(one, out.paint()))?;
+/// Prints every object that changes, with its fields.
+pub(super) fn print_changes(effect: &ClusterPlan, out: &Printer) -> Result<(), Failure> {
+    for one in effect.objects.iter().filter(|one| one.action != PlannedAction::Unchanged) {
+        out.print_line(&format_change(one, out.stdout_colours()))?;
     }
-    if effect.left_out > 0 {
-        out.line(&format!("  and {} more objects", effect.left_out))?;
+    if effect.omitted > 0 {
+        out.print_line(&format!("  and {} more objects", effect.omitted))?;
     }
     Ok(())
 }
 
-fn of_group(group: &EffectGroup, paint: Paint) -> String {
+fn format_group(group: &ClusterPlanGroup, paint: ColourMode) -> String {
     let count = group.clusters.len();
     let verb = match group.change {
-        TargetChange::Get => "",
-        TargetChange::Lose => " would lose it",
+        TargetChange::Deploy => "",
+        TargetChange::Remove => " to remove it from",
     };
-    let state = match &group.state {
-        TargetState::Answered if group.tally.refused > 0 => paint.colour(Colour::Red, "refused"),
-        TargetState::Answered => "accepted".to_owned(),
-        TargetState::Asked => "no answer yet".to_owned(),
-        TargetState::NotAsked { why } | TargetState::NotRendered { why } => {
-            paint.colour(Colour::Yellow, &format!("not tested: {}", clean(why)))
+    let state = match &group.dry_run {
+        DryRunState::Answered if group.counts.rejected > 0 => paint.apply(Colour::Red, "rejected"),
+        DryRunState::Answered => "accepted".to_owned(),
+        DryRunState::Requested => "dry run pending".to_owned(),
+        DryRunState::NotRequested { message: why } | DryRunState::NotRendered { message: why } => {
+            paint.apply(Colour::Yellow, &format!("not tested: {}", sanitize(why)))
         }
     };
-    let names = clean(&few(&group.clusters));
-    let title = paint.bold(&format!("{count} {}{verb}", plural(count, "cluster")));
-    format!("{title} ({names}): {}; {state}", counts(group.tally))
+    let names = sanitize(&join_names(&group.clusters));
+    let title = paint.bold(&format!("{count} {}{verb}", pluralize(count, "cluster")));
+    format!("{title} ({names}): {}; {state}", format_counts(group.counts))
 }
 
-pub(super) fn counts(tally: Tally) -> String {
-    let Tally { create, change, delete, let_go, .. } = tally;
-    let kept = if let_go > 0 { format!(" {let_go} left running") } else { String::new() };
+pub(super) fn format_counts(tally: ChangeCounts) -> String {
+    let ChangeCounts { create, change, delete, orphan: let_go, .. } = tally;
+    let kept = if let_go > 0 { format!(" {let_go} orphaned") } else { String::new() };
     format!("+{create} ~{change} -{delete}{kept}")
 }
 
-fn of_object(one: &ObjectEffect, paint: Paint) -> String {
-    let object = clean(&one.object.to_string());
-    let untried = if one.untried.is_empty() {
+fn format_change(one: &PlannedChange, paint: ColourMode) -> String {
+    let object = sanitize(&one.object.to_string());
+    let untried = if one.unverified.is_empty() {
         String::new()
     } else {
-        format!("  (not tried: {})", clean(&one.untried))
+        format!("  (not verified: {})", sanitize(&one.unverified))
     };
-    match &one.outcome {
-        Outcome::Unchanged => format!("  = {object}"),
-        Outcome::Create => format!("  {}{untried}", paint.colour(Colour::Green, &format!("+ {object}"))),
-        Outcome::Delete => format!("  {}{untried}", paint.colour(Colour::Red, &format!("- {object}"))),
-        Outcome::LetGo => format!("  . {object} stays, and is no longer ours{untried}"),
-        Outcome::Refused { finding } => {
-            let message = clean(&finding.message);
-            format!("  {}", paint.colour(Colour::Red, &format!("! {object} {}: {message}", finding.code)))
+    match &one.action {
+        PlannedAction::Unchanged => format!("  = {object}"),
+        PlannedAction::Create => format!("  {}{untried}", paint.apply(Colour::Green, &format!("+ {object}"))),
+        PlannedAction::Delete => format!("  {}{untried}", paint.apply(Colour::Red, &format!("- {object}"))),
+        PlannedAction::Orphan => format!("  . {object} stays as an orphan{untried}"),
+        PlannedAction::Rejected { finding } => {
+            let message = sanitize(&finding.message);
+            format!("  {}", paint.apply(Colour::Red, &format!("! {object} {}: {message}", finding.code)))
         }
-        Outcome::Change { fields, left_out } => {
-            let mut text = format!("  {}{untried}", paint.colour(Colour::Yellow, &format!("~ {object}")));
+        PlannedAction::Change { fields, omitted: left_out } => {
+            let mut text = format!("  {}{untried}", paint.apply(Colour::Yellow, &format!("~ {object}")));
             for field in fields {
-                text.push_str(&of_field(field, paint));
+                text.push_str(&format_field(field, paint));
             }
             if *left_out > 0 {
                 text.push_str(&format!("\n      and {left_out} more fields"));
@@ -206,20 +213,20 @@ fn of_object(one: &ObjectEffect, paint: Paint) -> String {
     }
 }
 
-fn of_field(field: &FieldChange, paint: Paint) -> String {
-    let mut text = format!("\n      {}", clean(&field.path));
+fn format_field(field: &FieldChange, paint: ColourMode) -> String {
+    let mut text = format!("\n      {}", sanitize(&field.path));
     let mut side = |sign: &str, colour, value: &Option<Value>| {
         if let Some(value) = value {
-            let line = format!("{sign} {}", clean(&shown(value)));
-            text.push_str(&format!("\n        {}", paint.colour(colour, &line)));
+            let line = format!("{sign} {}", sanitize(&format_value(value)));
+            text.push_str(&format!("\n        {}", paint.apply(colour, &line)));
         }
     };
     side("-", Colour::Red, &field.live);
-    side("+", Colour::Green, &field.wanted);
+    side("+", Colour::Green, &field.desired);
     text
 }
 
-/// A text without its quotes, anything else as JSON.
-fn shown(value: &Value) -> String {
+/// A string without quotes, any other value as JSON.
+fn format_value(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

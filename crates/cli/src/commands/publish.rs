@@ -1,57 +1,56 @@
-//! `flotilla publish`: freezes the draft and brings it to its clusters (S0-1 … S0-5); with `--wait` it stays until they
-//! have it.
+//! `run_cli publish`: creates a revision from the draft and deploys it (S0-1 … S0-5); `--wait` waits for the clusters.
 
 use clap::Args;
-use domain::workload::Published;
+use domain::workload::PublishResult;
 use domain::{Digest, Severity};
 use serde::Serialize;
-use wire::{PublishRequest, Status};
+use wire::{PublishRequest, WorkloadStatus};
 
-use crate::exit::Exit;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::follow::{Ended, Follow, Goal, Timeout};
-use crate::output::{Out, Output, summary};
-use crate::remote::Remote;
+use crate::output::{OutputArgs, Printer, count_findings};
+use crate::wait::{WaitCondition, WaitOutcome, WaitTimeout, WorkloadWait};
 
-/// Publish the draft of a workload to the clusters its placement chooses
+/// Publish the draft of a workload to the clusters that its placement selects
 ///
-/// With --wait the command ends with 0 when all clusters are Healthy, with 4 when some failed and nothing is on its way
-/// any more, and with 5 when --timeout is over. A server that is restarted meanwhile is waited for.
+/// With --wait the command exits with 0 when all clusters are Healthy, with 4 when some failed and none is in progress, and
+/// with 5 when --timeout expires. The wait continues over a restart of the server.
 #[derive(Args)]
-pub struct Publish {
+pub struct PublishArgs {
     /// Name of the workload
     pub workload: String,
-    /// Why, for the history
+    /// Message for the history
     #[arg(short, long, default_value = "", value_name = "TEXT")]
     message: String,
-    /// Only what this plan showed: its hash, as "flotilla plan" prints it
+    /// Publish only if the plan still has this hash, as "flotilla plan" prints it
     #[arg(long, value_name = "HASH")]
     plan: Option<Digest>,
-    /// How many clusters may lose the workload, when it is more than a fifth of those that have it
+    /// Number of clusters that lose the workload; required if it is more than a fifth of those that have it
     #[arg(long, value_name = "NUMBER")]
     confirm: Option<u32>,
     /// Wait until all clusters are Healthy
     #[arg(short, long)]
     wait: bool,
-    /// With --wait: at most so long, such as 30s, 5m or none
+    /// With --wait: timeout, such as 30s, 5m or none
     #[arg(long, default_value = "none", value_name = "TIME")]
-    timeout: Timeout,
+    timeout: WaitTimeout,
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 }
 
-/// What programs read.
+/// The output for programs.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct PublishOutput<'a> {
     #[serde(flatten)]
-    published: &'a Published,
+    published: &'a PublishResult,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'a Status>,
+    status: Option<&'a WorkloadStatus>,
 }
 
-impl Publish {
-    /// The same with this message, unless it has one.
-    pub fn or_message(mut self, message: &str) -> Self {
+impl PublishArgs {
+    /// Sets the message if none is set.
+    pub fn with_default_message(mut self, message: &str) -> Self {
         if self.message.is_empty() {
             self.message = message.to_owned();
         }
@@ -59,76 +58,93 @@ impl Publish {
     }
 
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let request = PublishRequest {
             message: self.message.clone(),
             plan_hash: self.plan.clone(),
             confirm: self.confirm,
         };
-        let published = remote.client.workload_publish(&self.workload, &request, None).await?;
+        let published = remote.client.publish_workload(&self.workload, &request, None).await?;
         let machine = self.output.format.is_machine();
         if !machine {
-            out.line(&told(&self.workload, &published))?;
+            out.print_line(&format_published(&self.workload, &published))?;
         }
-        // Notes were said by "apply" already.
-        let (weighty, notes): (Vec<_>, Vec<_>) =
+        // "apply" has already printed the notes.
+        let (important, notes): (Vec<_>, Vec<_>) =
             published.findings.iter().cloned().partition(|finding| finding.severity > Severity::Note);
-        out.note_findings(&weighty, &str::to_owned);
+        out.print_findings_note(&important, &str::to_owned);
         if !notes.is_empty() && !machine {
-            out.note(&summary(&notes));
+            out.print_note(&count_findings(&notes));
         }
-        let ended = if self.wait { Some(self.follow(remote, &published, out).await?) } else { None };
+        let ended =
+            if self.wait { Some(self.wait_for_clusters(remote, &published, out).await?) } else { None };
         if machine {
-            let status = ended.as_ref().map(|ended| &ended.last);
-            out.value(&Answer { published: &published, status }, self.output.format)?;
+            let status = ended.as_ref().map(|ended| &ended.last_status);
+            out.print_value(&PublishOutput { published: &published, status }, self.output.format)?;
         }
         match ended {
-            Some(ended) => self.end(&published, &ended, out),
+            Some(ended) => self.print_outcome(&published, &ended, out),
             None if published.clusters.is_empty() => {
-                out.warn(&self.nowhere());
-                Ok(Exit::Done)
+                out.print_warning(&self.no_cluster_message());
+                Ok(ExitStatus::Success)
             }
-            None => Ok(Exit::Done),
+            None => Ok(ExitStatus::Success),
         }
     }
 
-    async fn follow(&self, remote: &Remote, published: &Published, out: &Out) -> Result<Ended, Failure> {
-        let goal = Goal::Runs { revision: published.revision, clusters: published.clusters.clone() };
-        let follow = Follow { client: &remote.client, workload: &self.workload, timeout: self.timeout, goal };
+    async fn wait_for_clusters(
+        &self,
+        remote: &ServerConnection,
+        published: &PublishResult,
+        out: &Printer,
+    ) -> Result<WaitOutcome, Failure> {
+        let goal =
+            WaitCondition::Deployed { revision: published.revision, clusters: published.clusters.clone() };
+        let follow = WorkloadWait {
+            client: &remote.client,
+            workload: &self.workload,
+            timeout: self.timeout,
+            condition: goal,
+        };
         follow.run(out).await
     }
 
-    /// The last words.
-    fn end(&self, published: &Published, ended: &Ended, out: &Out) -> Result<Exit, Failure> {
+    /// Prints the outcome of the wait.
+    fn print_outcome(
+        &self,
+        published: &PublishResult,
+        ended: &WaitOutcome,
+        out: &Printer,
+    ) -> Result<ExitStatus, Failure> {
         let name = &self.workload;
         match ended.exit {
-            Exit::Done if ended.last.counts.targeted() == 0 => Err(Failure::new(
-                self.nowhere(),
-                "Choose clusters with \"flotilla apply\" and publish again.",
+            ExitStatus::Success if ended.last_status.counts.targeted() == 0 => Err(Failure::new(
+                self.no_cluster_message(),
+                "Select clusters with \"flotilla apply\" and publish again.",
             )),
-            Exit::Done => {
-                let running = ended.last.counts.targeted();
+            ExitStatus::Success => {
+                let running = ended.last_status.counts.targeted();
                 let plural = if running == 1 { "" } else { "s" };
-                out.note(&format!(
+                out.print_note(&format!(
                     "{name} revision {} runs on {running} cluster{plural} ({}).",
                     published.revision,
-                    ended.took_words()
+                    ended.elapsed_text()
                 ));
-                Ok(Exit::Done)
+                Ok(ExitStatus::Success)
             }
-            _ => ended.failure(name, "publish", out),
+            _ => ended.to_result(name, "publish", out),
         }
     }
 
-    fn nowhere(&self) -> String {
+    fn no_cluster_message(&self) -> String {
         let name = &self.workload;
         format!(
-            "{name} is published, but runs nowhere: its placement chooses no cluster (flotilla explain placement {name})."
+            "{name} is published, but runs on no cluster: its placement selects none (flotilla explain placement {name})."
         )
     }
 }
 
-fn told(name: &str, published: &Published) -> String {
+fn format_published(name: &str, published: &PublishResult) -> String {
     let count = published.clusters.len();
     let plural = if count == 1 { "" } else { "s" };
     format!("workload/{name} published: revision {}, {count} cluster{plural}", published.revision)

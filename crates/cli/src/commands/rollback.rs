@@ -1,37 +1,40 @@
-//! `flotilla rollback`: publishes an earlier revision again, as a new one.
+//! `run_cli rollback`: publishes an earlier revision again, as a new revision.
 
 use clap::Args;
-use wire::RestoreRequest;
+use wire::RestoreRevisionRequest;
 
-use crate::commands::publish::Publish;
-use crate::exit::Exit;
+use crate::commands::publish::PublishArgs;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::Out;
-use crate::remote::Remote;
+use crate::output::Printer;
 
-/// Publish an earlier revision of a workload again, as a new revision
+/// Roll back to an earlier revision of a workload, as a new revision
 ///
-/// The draft becomes what that revision was, with its placement, overrides and policies, and is published; changes of the
-/// draft that were never published are replaced. "flotilla history" lists the revisions.
+/// The draft is replaced by that revision, with its placement, overrides and policies, and is published; unpublished changes
+/// of the draft are lost. "flotilla history" lists the revisions.
 #[derive(Args)]
-pub struct Rollback {
+pub struct RollbackArgs {
     #[command(flatten)]
-    publish: Publish,
+    publish: PublishArgs,
     /// Number of the revision
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     revision: u32,
 }
 
-impl Rollback {
+impl RollbackArgs {
     /// Name of the workload.
     pub fn workload(&self) -> &str {
         &self.publish.workload
     }
 
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
-        let request = RestoreRequest { revision: self.revision };
-        remote.client.workload_restore(&self.publish.workload, &request).await?;
-        self.publish.or_message(&format!("Back to revision {}", self.revision)).run(remote, out).await
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        let request = RestoreRevisionRequest { revision: self.revision };
+        remote.client.restore_revision(&self.publish.workload, &request).await?;
+        self.publish
+            .with_default_message(&format!("Roll back to revision {}", self.revision))
+            .run(remote, out)
+            .await
     }
 }

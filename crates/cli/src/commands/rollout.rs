@@ -1,51 +1,51 @@
-//! `flotilla rollout`: how a revision goes through its waves, and what may be said to that (`product.md` F.4b).
+//! `run_cli rollout`: shows the waves of a rollout, and controls it (docs/rollouts.md).
 
 use clap::{Args, Subcommand};
-use domain::rollout::{Rollout as Model, RolloutVerb};
+use domain::rollout::{Rollout as Model, RolloutAction};
 
 use crate::clock;
-use crate::exit::Exit;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{Format, Out, Output, Table, clean};
-use crate::remote::Remote;
+use crate::output::{Format, OutputArgs, Printer, Table, sanitize};
 
-/// What to do with a rollout.
+/// The subcommands for rollouts.
 #[derive(Subcommand)]
-pub enum Rollout {
-    Status(Status),
-    /// Let no more clusters through
-    Pause(Named),
-    /// Go on; clusters that fail now are let pass
-    Resume(Named),
-    /// Say yes to the wave that waits for it
-    Approve(Named),
-    /// Go on to the next wave without waiting for the end of the soak time
-    Promote(Named),
-    /// End it: clusters that it has not reached keep what they have
-    Abort(Named),
+pub enum RolloutCommand {
+    Status(RolloutStatusArgs),
+    /// Pause: admit no more clusters
+    Pause(RolloutArgs),
+    /// Resume; clusters that fail now no longer count as failures
+    Resume(RolloutArgs),
+    /// Approve the wave that waits for approval
+    Approve(RolloutArgs),
+    /// Promote to the next wave: skip the rest of the soak time
+    Promote(RolloutArgs),
+    /// Abort the rollout: clusters that were not admitted yet stay at their revision
+    Abort(RolloutArgs),
 }
 
 /// Show the waves of a rollout
 #[derive(Args)]
-pub struct Status {
+pub struct RolloutStatusArgs {
     /// Name of the workload
     workload: String,
-    /// Of this revision; left out, the published one
+    /// The revision [default: the published one]
     #[arg(short, long, value_name = "N")]
     revision: Option<u32>,
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 }
 
 /// A workload by name.
 #[derive(Args)]
-pub struct Named {
+pub struct RolloutArgs {
     /// Name of the workload
     workload: String,
 }
 
-impl Rollout {
-    /// The workload it is about.
+impl RolloutCommand {
+    /// The name of the workload.
     pub fn workload(&self) -> &str {
         match self {
             Self::Status(status) => &status.workload,
@@ -58,40 +58,48 @@ impl Rollout {
     }
 
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let (verb, named) = match self {
             Self::Status(status) => return status.run(remote, out).await,
-            Self::Pause(named) => (RolloutVerb::Pause, named),
-            Self::Resume(named) => (RolloutVerb::Resume, named),
-            Self::Approve(named) => (RolloutVerb::Approve, named),
-            Self::Promote(named) => (RolloutVerb::Promote, named),
-            Self::Abort(named) => (RolloutVerb::Abort, named),
+            Self::Pause(named) => (RolloutAction::Pause, named),
+            Self::Resume(named) => (RolloutAction::Resume, named),
+            Self::Approve(named) => (RolloutAction::Approve, named),
+            Self::Promote(named) => (RolloutAction::Promote, named),
+            Self::Abort(named) => (RolloutAction::Abort, named),
         };
-        let rollout = remote.client.rollout_steer(&named.workload, verb).await?;
-        let Named { workload } = named;
-        out.line(&format!("rollout of {workload} revision {} {}", rollout.revision, verb.done()))?;
-        out.note(&clean(&rollout.sentence(clock::now())));
-        Ok(Exit::Done)
+        let rollout = remote.client.control_rollout(&named.workload, verb).await?;
+        let RolloutArgs { workload } = named;
+        out.print_line(&format!(
+            "rollout of {workload} revision {} {}",
+            rollout.revision,
+            verb.past_participle()
+        ))?;
+        out.print_note(&sanitize(&rollout.message(clock::now())));
+        Ok(ExitStatus::Success)
     }
 }
 
-impl Status {
-    async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
-        let rollout = remote.client.rollout_get(&self.workload, self.revision).await?;
+impl RolloutStatusArgs {
+    async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        let rollout = remote.client.get_rollout(&self.workload, self.revision).await?;
         if self.output.format.is_machine() {
-            out.value(&rollout, self.output.format)?;
-            return Ok(Exit::Done);
+            out.print_value(&rollout, self.output.format)?;
+            return Ok(ExitStatus::Success);
         }
-        out.line(&format!("Revision {}: {}", rollout.revision, clean(&rollout.sentence(clock::now()))))?;
-        out.table(&table(&rollout, self.output.format), "")?;
-        Ok(Exit::Done)
+        out.print_line(&format!(
+            "Revision {}: {}",
+            rollout.revision,
+            sanitize(&rollout.message(clock::now()))
+        ))?;
+        out.print_table(&waves_table(&rollout, self.output.format), "")?;
+        Ok(ExitStatus::Success)
     }
 }
 
-fn table(rollout: &Model, format: Format) -> Table {
+fn waves_table(rollout: &Model, format: Format) -> Table {
     let now = clock::now();
     let mut head =
-        vec!["WAVE", "STATE", "CLUSTERS", "WAITING", "MOVING", "OPERATIONAL", "OFFLINE", "FAILING"];
+        vec!["WAVE", "STATE", "CLUSTERS", "WAITING", "IN PROGRESS", "OPERATIONAL", "OFFLINE", "FAILING"];
     if format == Format::Wide {
         head.extend(["SOAK", "OPENED", "DONE", "APPROVED BY"]);
     }
@@ -99,16 +107,16 @@ fn table(rollout: &Model, format: Format) -> Table {
     for (at, (wave, progress)) in rollout.strategy.waves.iter().zip(&rollout.waves).enumerate() {
         let counts = [
             progress.clusters,
-            progress.held,
-            progress.moving,
+            progress.gated,
+            progress.in_transition,
             progress.operational,
             progress.deferred,
             progress.failing,
         ];
-        let row = table.row().text(&progress.name).text(rollout.wave_word(at));
+        let row = table.add_row().text(&progress.name).text(rollout.wave_label(at));
         let row = counts.into_iter().fold(row, |row, count| row.text(count.to_string()));
         if format == Format::Wide {
-            let age = |at: Option<domain::Timestamp>| at.map(|at| at.age(now)).unwrap_or_default();
+            let age = |at: Option<domain::Timestamp>| at.map(|at| at.format_age(now)).unwrap_or_default();
             row.text(wave.soak.as_ref().map(ToString::to_string).unwrap_or_default())
                 .text(age(progress.opened_at))
                 .text(age(progress.done_at))

@@ -1,16 +1,16 @@
-//! `flotilla sync`: asks clusters to compare now (S1-21). It never adds a cluster.
+//! `run_cli sync`: triggers an immediate reconciliation on the clusters of a workload (S1-21). It never adds a cluster.
 
 use clap::Args;
 use wire::SyncRequest;
 
-use crate::exit::Exit;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::Out;
-use crate::remote::Remote;
+use crate::output::Printer;
 
-/// Ask the clusters of a workload to compare and mend it now
+/// Reconcile a workload on its clusters now
 #[derive(Args)]
-pub struct Sync {
+pub struct SyncArgs {
     /// Name of the workload
     pub workload: String,
     /// Only these clusters
@@ -18,16 +18,16 @@ pub struct Sync {
     clusters: Vec<String>,
 }
 
-impl Sync {
+impl SyncArgs {
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
-        let clusters = super::named(&self.clusters, "Leave the flag out to ask every cluster.")?;
-        let answer = remote.client.workload_sync(&self.workload, &SyncRequest { clusters }).await?;
-        let plural = if answer.asked == 1 { "" } else { "s" };
-        out.line(&format!(
-            "workload/{} synced: {} cluster{plural} asked to compare",
-            self.workload, answer.asked
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        let clusters = super::parse_cluster_names(&self.clusters, "Omit the flag to sync every cluster.")?;
+        let answer = remote.client.sync_workload(&self.workload, &SyncRequest { clusters }).await?;
+        let plural = if answer.requested == 1 { "" } else { "s" };
+        out.print_line(&format!(
+            "workload/{} sync requested on {} cluster{plural}",
+            self.workload, answer.requested
         ))?;
-        Ok(Exit::Done)
+        Ok(ExitStatus::Success)
     }
 }

@@ -1,72 +1,73 @@
-//! `flotilla unpublish`: takes a workload back from its clusters; the draft stays (S0-1, R-7).
+//! `run_cli unpublish`: removes a workload from its clusters; the draft stays (S0-1, R-7).
 
 use clap::Args;
 use domain::workload::DeletionPolicy;
 use wire::UnpublishRequest;
 
-use crate::exit::Exit;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::follow::{Follow, Goal, Timeout};
-use crate::output::Out;
-use crate::remote::Remote;
+use crate::output::Printer;
+use crate::wait::{WaitCondition, WaitTimeout, WorkloadWait};
 
-/// Take a workload back from its clusters; the draft stays
+/// Remove a workload from its clusters; the draft stays
 #[derive(Args)]
-pub struct Unpublish {
+pub struct UnpublishArgs {
     /// Name of the workload
     pub workload: String,
     #[command(flatten)]
-    leaving: Leaving,
+    removal: RemovalArgs,
 }
 
-/// How a workload leaves its clusters.
+/// The flags of a removal.
 #[derive(Args)]
-pub struct Leaving {
-    /// Wait until it runs nowhere
+pub struct RemovalArgs {
+    /// Wait until it runs on no cluster
     #[arg(short, long)]
     pub wait: bool,
-    /// With --wait: at most so long, such as 30s, 5m or none
+    /// With --wait: timeout, such as 30s, 5m or none
     #[arg(long, default_value = "none", value_name = "TIME")]
-    pub timeout: Timeout,
-    /// Leave the objects on the clusters; only the record goes
+    pub timeout: WaitTimeout,
+    /// Orphan the objects: leave them on the clusters, delete only the record
     #[arg(long)]
     pub orphan: bool,
-    /// Give clusters up that are not heard from; their objects stay there
+    /// Abandon unreachable clusters; their objects stay there
     #[arg(long)]
     pub force: bool,
 }
 
-impl Leaving {
-    /// The request it means.
-    pub fn request(&self) -> UnpublishRequest {
+impl RemovalArgs {
+    /// The request with these flags.
+    pub fn to_request(&self) -> UnpublishRequest {
         UnpublishRequest { deletion: self.orphan.then_some(DeletionPolicy::Orphan), force: self.force }
     }
 
-    /// Waits for the goal, if that was asked for.
-    pub async fn follow(
+    /// Waits for the condition, if `--wait` is set.
+    pub async fn wait_for_removal(
         &self,
-        remote: &Remote,
+        remote: &ServerConnection,
         workload: &str,
-        out: &Out,
-        goal: Goal,
-    ) -> Result<Exit, Failure> {
+        out: &Printer,
+        goal: WaitCondition,
+    ) -> Result<ExitStatus, Failure> {
         if !self.wait {
-            return Ok(Exit::Done);
+            return Ok(ExitStatus::Success);
         }
-        let follow = Follow { client: &remote.client, workload, timeout: self.timeout, goal };
+        let follow =
+            WorkloadWait { client: &remote.client, workload, timeout: self.timeout, condition: goal };
         let ended = follow.run(out).await?;
-        if ended.exit == Exit::Done {
-            out.note(&format!("{workload} runs nowhere any more ({}).", ended.took_words()));
+        if ended.exit == ExitStatus::Success {
+            out.print_note(&format!("{workload} is removed from all clusters ({}).", ended.elapsed_text()));
         }
-        ended.failure(workload, "removal", out)
+        ended.to_result(workload, "removal", out)
     }
 }
 
-impl Unpublish {
+impl UnpublishArgs {
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<Exit, Failure> {
-        remote.client.workload_unpublish(&self.workload, &self.leaving.request()).await?;
-        out.line(&format!("workload/{} unpublished", self.workload))?;
-        self.leaving.follow(remote, &self.workload, out, Goal::RunsNowhere).await
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        remote.client.unpublish_workload(&self.workload, &self.removal.to_request()).await?;
+        out.print_line(&format!("workload/{} unpublished", self.workload))?;
+        self.removal.wait_for_removal(remote, &self.workload, out, WaitCondition::Undeployed).await
     }
 }

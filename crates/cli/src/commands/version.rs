@@ -1,58 +1,58 @@
-//! `flotilla version`: which version this is, and which one the server has.
+//! `run_cli version`: the versions of the command line and of the server.
 
 use clap::Args;
 use serde::Serialize;
-use wire::Version;
+use wire::ServerVersion;
 
-use crate::args::Globals;
-use crate::exit::Exit;
+use crate::args::GlobalArgs;
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{Out, Output};
-use crate::remote::Remote;
+use crate::output::{OutputArgs, Printer};
 
 /// Print the version of the command line and of the server
 #[derive(Args)]
 pub struct VersionArgs {
-    /// Only of the command line; ask no server
+    /// Only the version of the command line, without a request
     #[arg(long)]
     client: bool,
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 }
 
-/// What programs read.
+/// The output for programs.
 #[derive(Serialize)]
-struct Versions {
+struct VersionOutput {
     client: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<Version>,
+    server: Option<ServerVersion>,
 }
 
 impl VersionArgs {
-    /// Runs it. A server that does not answer is worth a word, but this command is asked when something is wrong.
-    pub async fn run(self, globals: &Globals, out: &Out) -> Result<Exit, Failure> {
-        let mut versions = Versions { client: env!("CARGO_PKG_VERSION"), server: None };
-        let mut trouble = None;
+    /// Runs it. A server that does not respond is only noted, because this command must work when something is broken.
+    pub async fn run(self, globals: &GlobalArgs, out: &Printer) -> Result<ExitStatus, Failure> {
+        let mut versions = VersionOutput { client: env!("CARGO_PKG_VERSION"), server: None };
+        let mut failure = None;
         if !self.client {
-            match Remote::connect(globals, out) {
-                Ok(remote) => match remote.client.version().await {
+            match ServerConnection::connect(globals, out) {
+                Ok(remote) => match remote.client.get_version().await {
                     Ok(version) => versions.server = Some(version),
-                    Err(error) => trouble = Failure::from(error).told(Some(&remote)),
+                    Err(error) => failure = Failure::from(error).into_report(Some(&remote)),
                 },
-                Err(failure) => trouble = failure.told(None),
+                Err(error) => failure = error.into_report(None),
             }
         }
         if self.output.format.is_machine() {
-            out.value(&versions, self.output.format)?;
+            out.print_value(&versions, self.output.format)?;
         } else {
-            out.line(&format!("client {}", versions.client))?;
+            out.print_line(&format!("client {}", versions.client))?;
             if let Some(server) = &versions.server {
-                out.line(&format!("server {} (API {})", server.version, server.api))?;
+                out.print_line(&format!("server {} (API {})", server.version, server.api))?;
             }
         }
-        if let Some(told) = trouble {
-            out.note(&format!("server: {}", told.message));
+        if let Some(report) = failure {
+            out.print_note(&format!("server: {}", report.message));
         }
-        Ok(Exit::Done)
+        Ok(ExitStatus::Success)
     }
 }

@@ -1,38 +1,39 @@
-//! Findings as compilers print them: place, weight, code, what is wrong, what to do (S0-15).
+//! Findings in the format of compiler messages: location, severity, code, message, hint (S0-15).
 
 use domain::{Finding, Severity};
 
-use super::clean;
-use super::paint::{self, Paint};
+use super::colour::{self, ColourMode};
+use super::sanitize;
 
-/// The findings as text; `shown` gives the path of a source file as the person knows it.
-pub fn render(findings: &[Finding], shown: &dyn Fn(&str) -> String, paint: Paint) -> String {
-    findings.iter().map(|finding| one(finding, shown, paint)).collect()
+/// The findings as text; `shown` returns the path of a source file as the user gave it.
+pub fn render_findings(findings: &[Finding], shown: &dyn Fn(&str) -> String, paint: ColourMode) -> String {
+    findings.iter().map(|finding| render_finding(finding, shown, paint)).collect()
 }
 
-fn one(finding: &Finding, shown: &dyn Fn(&str) -> String, paint: Paint) -> String {
-    let place = match &finding.place {
-        Some(place) => format!("{}:{}:{}: ", clean(&shown(&place.file)), place.line, place.column),
+fn render_finding(finding: &Finding, shown: &dyn Fn(&str) -> String, paint: ColourMode) -> String {
+    let place = match &finding.location {
+        Some(place) => format!("{}:{}:{}: ", sanitize(&shown(&place.file)), place.line, place.column),
         None => String::new(),
     };
-    let weight = paint.colour(paint::of_severity(finding.severity), finding.severity.word());
-    // Many messages name their object themselves.
+    let severity = paint.apply(colour::severity_colour(finding.severity), finding.severity.as_str());
+    // Many messages contain the name of the object.
     let object = match &*finding.object {
         object if finding.message.contains(object) => String::new(),
-        object => format!(" {}:", clean(object)),
+        object => format!(" {}:", sanitize(object)),
     };
-    let mut text = format!("{place}{weight}[{}]{object} {}\n", clean(&finding.code), clean(&finding.message));
+    let mut text =
+        format!("{place}{severity}[{}]{object} {}\n", sanitize(&finding.code), sanitize(&finding.message));
     if !finding.clusters.is_empty() {
-        text.push_str(&format!("    on {}\n", clean(&few(&finding.clusters))));
+        text.push_str(&format!("    on {}\n", sanitize(&join_names(&finding.clusters))));
     }
     if !finding.hint.is_empty() {
-        text.push_str(&format!("    fix: {}\n", clean(&finding.hint)));
+        text.push_str(&format!("    fix: {}\n", sanitize(&finding.hint)));
     }
     text
 }
 
-/// A handful of names, and how many more there are.
-pub fn few(names: &[String]) -> String {
+/// The first names, and the number of the others.
+pub fn join_names(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {
@@ -42,13 +43,13 @@ pub fn few(names: &[String]) -> String {
 }
 
 /// "2 errors, 1 warning", or "no findings".
-pub fn summary(findings: &[Finding]) -> String {
+pub fn count_findings(findings: &[Finding]) -> String {
     let parts: Vec<String> = [Severity::Error, Severity::Warning, Severity::Note]
         .into_iter()
         .filter_map(|severity| {
             let count = findings.iter().filter(|finding| finding.severity == severity).count();
             let plural = if count == 1 { "" } else { "s" };
-            (count > 0).then(|| format!("{count} {}{plural}", severity.word()))
+            (count > 0).then(|| format!("{count} {}{plural}", severity.as_str()))
         })
         .collect();
     if parts.is_empty() { "no findings".to_owned() } else { parts.join(", ") }
@@ -56,18 +57,18 @@ pub fn summary(findings: &[Finding]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::finding::Place;
+    use domain::finding::SourceLocation;
 
     use super::*;
 
     #[test]
-    fn a_finding_says_where_what_and_how_to_mend_it() {
-        let place = Place { file: "web.yaml".into(), line: 12, column: 9 };
+    fn a_finding_shows_location_message_and_hint() {
+        let place = SourceLocation { file: "web.yaml".into(), line: 12, column: 9 };
         let finding = Finding::error("G214", "The selector matches nothing.", "Use app: web.")
-            .about("Deployment web")
-            .placed(Some(place))
-            .on(vec!["eu-1".into()]);
-        let text = render(&[finding], &|file| format!("shop/{file}"), Paint::new(false));
+            .with_object("Deployment web")
+            .with_location(Some(place))
+            .with_clusters(vec!["eu-1".into()]);
+        let text = render_findings(&[finding], &|file| format!("shop/{file}"), ColourMode::new(false));
         assert_eq!(
             text,
             "shop/web.yaml:12:9: error[G214] Deployment web: The selector matches nothing.\n    on eu-1\n    fix: Use app: web.\n"
@@ -75,10 +76,10 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_counted_by_weight() {
+    fn findings_are_counted_by_severity() {
         let findings =
             [Finding::error("a", "", ""), Finding::warning("b", "", ""), Finding::warning("c", "", "")];
-        assert_eq!(summary(&findings), "1 error, 2 warnings");
-        assert_eq!(summary(&[]), "no findings");
+        assert_eq!(count_findings(&findings), "1 error, 2 warnings");
+        assert_eq!(count_findings(&[]), "no findings");
     }
 }

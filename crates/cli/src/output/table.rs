@@ -1,34 +1,34 @@
-//! Tables: plain columns without lines, so that `awk` and eyes read them alike.
+//! Tables: plain columns without lines, readable for people and for `awk`.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, Color, ContentArrangement};
 use domain::Severity;
-use domain::cluster::Reach;
-use domain::release::State;
+use domain::cluster::Connectivity;
+use domain::release::ReleaseState;
 
-use super::clean;
-use super::paint::{self, Colour, Paint};
+use super::colour::{self, Colour, ColourMode};
+use super::sanitize;
 
-/// A table being filled.
+/// A table under construction.
 pub struct Table {
-    head: Vec<&'static str>,
+    header: Vec<&'static str>,
     rows: Vec<Vec<(String, Option<Colour>)>>,
 }
 
-/// A row being filled; every text is cleaned.
-pub struct Row<'t>(&'t mut Vec<(String, Option<Colour>)>);
+/// A row under construction; every text is sanitized.
+pub struct TableRow<'t>(&'t mut Vec<(String, Option<Colour>)>);
 
 impl Table {
-    /// A table with these column heads.
+    /// An empty table with these column headers.
     pub fn new(head: &[&'static str]) -> Self {
-        Self { head: head.to_vec(), rows: Vec::new() }
+        Self { header: head.to_vec(), rows: Vec::new() }
     }
 
-    /// A new row.
-    pub fn row(&mut self) -> Row<'_> {
+    /// Adds a row.
+    pub fn add_row(&mut self) -> TableRow<'_> {
         let at = self.rows.len();
-        self.rows.push(Vec::with_capacity(self.head.len()));
-        Row(&mut self.rows[at])
+        self.rows.push(Vec::with_capacity(self.header.len()));
+        TableRow(&mut self.rows[at])
     }
 
     /// Whether it has no row.
@@ -36,20 +36,20 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The table as text. In a terminal long texts are wrapped inside their column; elsewhere a row is one line.
-    pub fn render(&self, width: Option<u16>, paint: Paint) -> String {
+    /// The table as text. On a terminal (`width`) long texts are wrapped inside their column; otherwise a row is one line.
+    pub fn render(&self, width: Option<u16>, paint: ColourMode) -> String {
         let mut table = comfy_table::Table::new();
         table.load_style(NOTHING).force_no_tty();
-        if paint.is_on() {
+        if paint.is_enabled() {
             table.enforce_styling();
         }
         match width {
             Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
             None => table.set_content_arrangement(ContentArrangement::Disabled),
         };
-        table.set_header(&self.head);
+        table.set_header(&self.header);
         for row in &self.rows {
-            table.add_row(row.iter().map(|(text, colour)| cell(text, *colour)));
+            table.add_row(row.iter().map(|(text, colour)| table_cell(text, *colour)));
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
@@ -58,40 +58,40 @@ impl Table {
     }
 }
 
-impl Row<'_> {
-    /// A cell; an empty one reads `-`, so that columns can be counted.
+impl TableRow<'_> {
+    /// Adds a text; an empty one becomes `-`, so that the number of columns is constant.
     pub fn text(self, text: impl AsRef<str>) -> Self {
-        self.coloured(text.as_ref(), None)
+        self.push_cell(text.as_ref(), None)
     }
 
-    /// A number.
+    /// Adds a number.
     pub fn number(self, number: impl std::fmt::Display) -> Self {
-        self.coloured(&number.to_string(), None)
+        self.push_cell(&number.to_string(), None)
     }
 
-    /// A state.
-    pub fn state(self, state: State) -> Self {
-        self.coloured(state.word(), Some(paint::of_state(state)))
+    /// Adds a state.
+    pub fn state(self, state: ReleaseState) -> Self {
+        self.push_cell(state.as_str(), Some(colour::state_colour(state)))
     }
 
-    /// A reach.
-    pub fn reach(self, reach: Reach) -> Self {
-        self.coloured(reach.word(), Some(paint::of_reach(reach)))
+    /// Adds a connectivity.
+    pub fn connectivity(self, reach: Connectivity) -> Self {
+        self.push_cell(reach.as_str(), Some(colour::connectivity_colour(reach)))
     }
 
-    /// A severity.
+    /// Adds a severity.
     pub fn severity(self, severity: Severity) -> Self {
-        self.coloured(severity.word(), Some(paint::of_severity(severity)))
+        self.push_cell(severity.as_str(), Some(colour::severity_colour(severity)))
     }
 
-    fn coloured(self, text: &str, colour: Option<Colour>) -> Self {
-        let text = clean(text);
+    fn push_cell(self, text: &str, colour: Option<Colour>) -> Self {
+        let text = sanitize(text);
         self.0.push((if text.is_empty() { "-".to_owned() } else { text }, colour));
         self
     }
 }
 
-fn cell(text: &str, colour: Option<Colour>) -> Cell {
+fn table_cell(text: &str, colour: Option<Colour>) -> Cell {
     let cell = Cell::new(text);
     match colour {
         Some(colour) => cell.fg(match colour {
@@ -109,22 +109,22 @@ fn cell(text: &str, colour: Option<Colour>) -> Cell {
 mod tests {
     use super::*;
 
-    fn example() -> Table {
+    fn example_table() -> Table {
         let mut table = Table::new(&["CLUSTER", "STATE", "MESSAGE"]);
-        table.row().text("eu-1").state(State::Failed).text("evil \u{1b}[2J text");
-        table.row().text("us-1").state(State::Healthy).text("");
+        table.add_row().text("eu-1").state(ReleaseState::Failed).text("evil \u{1b}[2J text");
+        table.add_row().text("us-1").state(ReleaseState::Healthy).text("");
         table
     }
 
     #[test]
     fn without_a_terminal_a_row_is_one_line_without_any_escape() {
-        let text = example().render(None, Paint::new(false));
+        let text = example_table().render(None, ColourMode::new(false));
         assert_eq!(text, "CLUSTER  STATE    MESSAGE\neu-1     Failed   evil [2J text\nus-1     Healthy  -\n");
     }
 
     #[test]
-    fn colour_stands_around_the_word_only() {
-        let text = example().render(Some(80), Paint::new(true));
+    fn only_the_coloured_text_has_escapes() {
+        let text = example_table().render(Some(80), ColourMode::new(true));
         assert!(text.contains("\u{1b}["), "{text:?}");
         assert!(!text.contains("\u{1b}[2J"), "{text:?}");
     }

@@ -1,4 +1,4 @@
-//! What an agent found out about the machines and the namespaces of its cluster.
+//! Facts that an agent reports about the nodes and namespaces of its cluster.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::quantity::Quantity;
 
-/// Namespaces that a hub keeps of one cluster; the rest is not looked at by guard rails.
-pub const NAMESPACES_MAX: usize = 2_000;
+/// Most namespaces stored per cluster; guard rails ignore the rest.
+pub const MAX_NAMESPACES: usize = 2_000;
 
-/// Service accounts with pull secrets that are told of one namespace; of a namespace with more, none are.
-pub const PULL_ACCOUNTS_MAX: usize = 100;
+/// Most service accounts with pull secrets reported per namespace; a namespace with more reports none.
+pub const MAX_PULL_ACCOUNTS: usize = 100;
 
-/// Nodes of one architecture and operating system, added up. Only nodes that take pods count: ready and not cordoned.
+/// Nodes of one architecture and operating system. Capacity covers only schedulable nodes: ready and not cordoned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -21,47 +21,47 @@ pub struct NodePool {
     pub architecture: String,
     /// Operating system, such as `linux`.
     pub os: String,
-    /// How many there are.
+    /// Number of nodes.
     pub nodes: u32,
-    /// How many of them take pods.
+    /// Number of schedulable nodes.
     pub ready: u32,
-    /// Cores that pods can have on all that take pods.
+    /// Allocatable cores of all schedulable nodes.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub cpu: Quantity,
-    /// Bytes that pods can have on all that take pods.
+    /// Allocatable bytes of memory of all schedulable nodes.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub memory: Quantity,
-    /// Cores of the largest node: a pod that asks for more fits nowhere.
+    /// Allocatable cores of the largest node: a pod that requests more fits on no node.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub largest_cpu: Quantity,
-    /// Bytes of the largest node.
+    /// Allocatable bytes of memory of the largest node.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub largest_memory: Quantity,
 }
 
-/// A namespace as guard rails see it.
+/// Facts of a namespace that guard rails use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NamespaceFacts {
     /// Its name.
     pub name: String,
-    /// The pod security level that it enforces: `privileged`, `baseline` or `restricted`; empty when it says nothing.
+    /// The pod security level that it enforces: `privileged`, `baseline` or `check_restricted`; empty when none is set.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pod_security: String,
-    /// What may be used in it, and what is.
+    /// Its resource quotas.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<Quota>,
-    /// Its service accounts that bring pull secrets along, by name; `None` when that is not known.
+    /// Names of its service accounts that have pull secrets; `None` when unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_accounts: Option<Vec<String>>,
-    /// What the agent may write here of what it may not write everywhere, as [`kind_name`]; `None` when not known.
+    /// Kinds that the agent may write here without cluster-wide permission, as [`qualified_kind`]; `None` when unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted: Option<Vec<String>>,
 }
 
 /// A kind with its group, as in `ClusterRole.rbac.authorization.k8s.io`.
-pub fn kind_name(group: &str, kind: &str) -> String {
+pub fn qualified_kind(group: &str, kind: &str) -> String {
     if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
 }
 
@@ -72,18 +72,18 @@ pub fn kind_name(group: &str, kind: &str) -> String {
 pub struct Quota {
     /// Its name.
     pub name: String,
-    /// What may be used, by resource, such as `requests.cpu` or `pods`.
+    /// Limits by resource, such as `requests.cpu` or `pods`.
     #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, String>))]
     pub hard: BTreeMap<String, Quantity>,
-    /// What is used.
+    /// Current use by resource.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, String>))]
     pub used: BTreeMap<String, Quantity>,
 }
 
 impl Quota {
-    /// What is left of each resource; less than nothing when the quota was lowered below what is used.
-    pub fn left(&self) -> impl Iterator<Item = (&str, Quantity)> {
+    /// The remainder of each resource; negative when the limit was lowered below the current use.
+    pub fn remaining(&self) -> impl Iterator<Item = (&str, Quantity)> {
         self.hard.iter().map(|(resource, hard)| {
             (resource.as_str(), *hard - self.used.get(resource).copied().unwrap_or_default())
         })
@@ -91,7 +91,7 @@ impl Quota {
 }
 
 /// The minor version in `v1.33.4`, `1.27+` or `v1.30.0-gke.100`; `None` for anything else.
-pub fn minor_version(version: &str) -> Option<u32> {
+pub fn parse_minor_version(version: &str) -> Option<u32> {
     let rest = version.trim().trim_start_matches('v').strip_prefix("1.")?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     rest[..digits].parse().ok()
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_of_clusters_are_read_whatever_their_vendor_adds() {
+    fn cluster_versions_with_vendor_suffixes_are_parsed() {
         for (text, expected) in [
             ("v1.33.4", Some(33)),
             ("1.27+", Some(27)),
@@ -110,18 +110,18 @@ mod tests {
             ("", None),
             ("v2.0", None),
         ] {
-            assert_eq!(minor_version(text), expected, "{text}");
+            assert_eq!(parse_minor_version(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn what_is_left_of_a_quota_is_what_is_not_used() {
+    fn the_remainder_of_a_quota_is_its_limit_minus_its_use() {
         let q = |text| Quantity::parse(text).unwrap();
         let quota = Quota {
             name: "web".into(),
             hard: [("pods".to_owned(), q("10")), ("requests.cpu".to_owned(), q("2"))].into(),
             used: [("requests.cpu".to_owned(), q("800m"))].into(),
         };
-        assert_eq!(quota.left().collect::<Vec<_>>(), [("pods", q("10")), ("requests.cpu", q("1200m"))]);
+        assert_eq!(quota.remaining().collect::<Vec<_>>(), [("pods", q("10")), ("requests.cpu", q("1200m"))]);
     }
 }

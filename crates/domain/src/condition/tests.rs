@@ -1,4 +1,4 @@
-//! Conditions of releases and objects, by example.
+//! Conditions of example releases and objects.
 
 use super::*;
 use crate::digest::Digest;
@@ -7,51 +7,51 @@ use crate::health::Health;
 use crate::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::object::ObjectRef;
 use crate::policy::{DeletionPolicy, Policies};
-use crate::release::stage::Trouble;
-use crate::release::{FINALIZER, ReleaseView, Rendered};
-use crate::report::{ReleaseReport, Since, StageReport};
+use crate::release::stage::StageReason;
+use crate::release::{FINALIZER, ReleaseView, RenderOutcome};
+use crate::report::{ReleaseReport, StageReport, TransitionTimes};
 
 const fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(seconds * 1_000)
 }
 
-fn targeted() -> Release {
+fn targeted_release() -> Release {
     let ids = (ReleaseId::from_parts(1, 1), WorkloadId::from_parts(1, 2), ClusterId::from_parts(1, 3));
     let mut release = Release::new(ids.0, ids.1, ids.2, at(0));
-    release.reached(Reach::Online, at(0));
-    release.target(1, Rendered::Bundle(Digest::of(b"1")), Policies::default(), at(1));
+    release.set_connectivity(Connectivity::Online, at(0));
+    release.set_desired_revision(1, RenderOutcome::Bundle(Digest::compute(b"1")), Policies::default(), at(1));
     release
 }
 
-/// A report in which the stages before `stage` are done and `stage` is as said.
+/// A report in which the stages before `stage` are done and `stage` has this state.
 fn report(release: &Release, stage: StageName, state: StageState) -> ReleaseReport {
-    let before = StageName::ALL.into_iter().filter(|name| name.is_agents() && *name < stage);
+    let before = StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent() && *name < stage);
     let done = before.map(|name| StageReport { name, state: StageState::Done });
     ReleaseReport {
         release: release.id,
         generation: release.generation,
         applied: (stage > StageName::Applied).then(|| release.released.clone()).flatten(),
         stages: done.chain([StageReport { name: stage, state }]).collect(),
-        sync: if stage > StageName::Applied { Sync::Synced } else { Sync::Applying },
+        sync: if stage > StageName::Applied { SyncStatus::Synced } else { SyncStatus::Applying },
         health: Health::healthy(),
         resources: Vec::new(),
         drift: Vec::new(),
-        gone: false,
+        removed: false,
     }
 }
 
-fn operational() -> Release {
-    let mut release = targeted();
-    release.record(&report(&release, StageName::Operational, StageState::Done), at(3)).unwrap();
+fn operational_release() -> Release {
+    let mut release = targeted_release();
+    release.apply_report(&report(&release, StageName::Operational, StageState::Done), at(3)).unwrap();
     release
 }
 
-fn of(release: &Release, kind: ConditionType) -> Condition {
-    of_release(release, &[]).into_iter().find(|condition| condition.kind == kind).unwrap()
+fn find_condition(release: &Release, kind: ConditionType) -> Condition {
+    release_conditions(release, &[]).into_iter().find(|condition| condition.kind == kind).unwrap()
 }
 
-fn trouble(reason: &str, message: &str) -> Trouble {
-    Trouble { reason: reason.into(), message: message.into(), ..Trouble::default() }
+fn stage_reason(reason: &str, message: &str) -> StageReason {
+    StageReason { reason: reason.into(), message: message.into(), ..StageReason::default() }
 }
 
 fn resource(name: &str, available: Option<bool>) -> ResourceStatus {
@@ -65,28 +65,32 @@ fn resource(name: &str, available: Option<bool>) -> ResourceStatus {
         applied: available == Some(true),
         available,
         health: Health::healthy(),
-        since: Since { applied: Some(at(4)), available: Some(at(5)), drifted: None },
+        since: TransitionTimes { applied: Some(at(4)), available: Some(at(5)), drifted: None },
         ..ResourceStatus::default()
     }
 }
 
 #[test]
-fn s3_4_applied_is_true_only_for_the_generation_the_cluster_has_spoken_about() {
-    let mut release = operational();
-    let applied = of(&release, ConditionType::Applied);
+fn s3_4_applied_is_true_only_for_the_generation_that_the_cluster_reported() {
+    let mut release = operational_release();
+    let applied = find_condition(&release, ConditionType::Applied);
     assert_eq!(
         (applied.status, applied.reason.as_str()),
         (ConditionStatus::True, "AppliedManifestWorkComplete")
     );
     assert_eq!((applied.observed_generation, applied.last_transition_time), (Some(1), Some(at(3))));
-    release.target(2, Rendered::Bundle(Digest::of(b"2")), Policies::default(), at(4));
-    let applied = of(&release, ConditionType::Applied);
+    release.set_desired_revision(2, RenderOutcome::Bundle(Digest::compute(b"2")), Policies::default(), at(4));
+    let applied = find_condition(&release, ConditionType::Applied);
     assert_eq!((applied.status, applied.reason.as_str()), (ConditionStatus::False, "OlderApplied"));
-    assert_eq!(applied.observed_generation, None, "nothing was heard about generation 2");
-    assert_eq!(of(&release, ConditionType::Scheduled).observed_generation, Some(2), "the hub's own is");
-    let failed = StageState::Failed(trouble("ApplyConflict", "Secret a: owned by helm."));
-    release.record(&report(&release, StageName::Applied, failed), at(5)).unwrap();
-    let applied = of(&release, ConditionType::Applied);
+    assert_eq!(applied.observed_generation, None, "no report about generation 2");
+    assert_eq!(
+        find_condition(&release, ConditionType::Scheduled).observed_generation,
+        Some(2),
+        "conditions of the hub have it"
+    );
+    let failed = StageState::Failed(stage_reason("ApplyConflict", "Secret a: owned by helm."));
+    release.apply_report(&report(&release, StageName::Applied, failed), at(5)).unwrap();
+    let applied = find_condition(&release, ConditionType::Applied);
     assert_eq!(
         (applied.status, applied.reason.as_str()),
         (ConditionStatus::False, "AppliedManifestWorkFailed")
@@ -96,9 +100,10 @@ fn s3_4_applied_is_true_only_for_the_generation_the_cluster_has_spoken_about() {
 }
 
 #[test]
-fn s3_4_available_says_that_all_objects_exist_and_nothing_of_their_health() {
-    let release = Release { health: Health::new(HealthStatus::Degraded, "Broken", ""), ..operational() };
-    let available = |resources: &[ResourceStatus]| super::available(&release, resources);
+fn s3_4_available_means_that_all_objects_exist_whatever_their_health() {
+    let release =
+        Release { health: Health::new(HealthStatus::Degraded, "Broken", ""), ..operational_release() };
+    let available = |resources: &[ResourceStatus]| super::available_condition(&release, resources);
     let both = available(&[resource("a", Some(true)), resource("b", Some(true))]);
     assert_eq!((both.status, both.reason.as_str()), (ConditionStatus::True, "ResourcesAvailable"));
     assert_eq!(both.last_transition_time, Some(at(5)));
@@ -106,17 +111,23 @@ fn s3_4_available_says_that_all_objects_exist_and_nothing_of_their_health() {
     assert_eq!((one.status, one.reason.as_str()), (ConditionStatus::False, "ResourcesNotAvailable"));
     assert!(one.message.contains("1 of 2") && one.message.contains("Secret b"), "{}", one.message);
     assert_eq!(available(&[resource("a", None)]).status, ConditionStatus::Unknown);
-    let missing =
-        Release { health: Health::new(HealthStatus::Missing, "ResourceMissing", "x"), ..operational() };
-    assert_eq!(of(&missing, ConditionType::Available).status, ConditionStatus::False, "a list knows it too");
+    let missing = Release {
+        health: Health::new(HealthStatus::Missing, "ResourceMissing", "x"),
+        ..operational_release()
+    };
+    assert_eq!(
+        find_condition(&missing, ConditionType::Available).status,
+        ConditionStatus::False,
+        "also without resources"
+    );
 }
 
 #[test]
 fn s3_4_progressing_degraded_complete_and_deleting_follow_the_release() {
-    let is = |release: &Release, kind| of(release, kind).is_true();
-    let fresh = targeted();
+    let is = |release: &Release, kind| find_condition(release, kind).is_true();
+    let fresh = targeted_release();
     assert!(is(&fresh, ConditionType::Progressing));
-    let done = operational();
+    let done = operational_release();
     for kind in [
         ConditionType::Progressing,
         ConditionType::Degraded,
@@ -127,18 +138,18 @@ fn s3_4_progressing_degraded_complete_and_deleting_follow_the_release() {
     }
     let broken =
         Release { health: Health::new(HealthStatus::Degraded, "CrashLoopBackOff", "exits"), ..done.clone() };
-    let degraded = of(&broken, ConditionType::Degraded);
+    let degraded = find_condition(&broken, ConditionType::Degraded);
     assert_eq!((degraded.status, degraded.reason.as_str()), (ConditionStatus::True, "CrashLoopBackOff"));
     let ran = Release { health: Health { reason: COMPLETED.into(), ..Health::healthy() }, ..done.clone() };
     assert!(is(&ran, ConditionType::Complete));
-    let mut leaving = done;
-    leaving.remove(DeletionPolicy::Foreground, "Unpublished by ann.", at(6));
-    let deleting = of(&leaving, ConditionType::Deleting);
+    let mut removing = done;
+    removing.remove(DeletionPolicy::Foreground, "Unpublished by ann.", at(6));
+    let deleting = find_condition(&removing, ConditionType::Deleting);
     assert!(deleting.is_true() && deleting.last_transition_time == Some(at(6)));
-    assert_eq!(of(&leaving, ConditionType::Applied).status, ConditionStatus::Unknown);
-    let held = StageState::Waiting(trouble("FinalizerPending", "finalizer example.com/x holds it."));
-    leaving.record(&report(&leaving, StageName::Pruned, held), at(7)).unwrap();
-    let deleting = of(&leaving, ConditionType::Deleting);
+    assert_eq!(find_condition(&removing, ConditionType::Applied).status, ConditionStatus::Unknown);
+    let waiting = StageState::Waiting(stage_reason("FinalizerPending", "finalizer example.com/x holds it."));
+    removing.apply_report(&report(&removing, StageName::Pruned, waiting), at(7)).unwrap();
+    let deleting = find_condition(&removing, ConditionType::Deleting);
     assert_eq!(
         (deleting.reason.as_str(), deleting.message.contains("example.com/x")),
         ("FinalizerPending", true)
@@ -146,19 +157,19 @@ fn s3_4_progressing_degraded_complete_and_deleting_follow_the_release() {
 }
 
 #[test]
-fn a_dark_cluster_keeps_what_was_known_and_is_only_not_reachable() {
-    let mut release = operational();
-    release.reached(Reach::Offline, at(9));
-    assert!(of(&release, ConditionType::Applied).is_true());
-    assert_eq!(of(&release, ConditionType::Degraded).status, ConditionStatus::False);
-    let reachable = of(&release, ConditionType::Reachable);
+fn an_offline_cluster_keeps_its_last_known_conditions_and_is_not_reachable() {
+    let mut release = operational_release();
+    release.set_connectivity(Connectivity::Offline, at(9));
+    assert!(find_condition(&release, ConditionType::Applied).is_true());
+    assert_eq!(find_condition(&release, ConditionType::Degraded).status, ConditionStatus::False);
+    let reachable = find_condition(&release, ConditionType::Reachable);
     assert_eq!((reachable.status, reachable.reason.as_str()), (ConditionStatus::False, "Offline"));
 }
 
 #[test]
-fn every_type_stands_once_in_a_fixed_order_and_has_a_reason() {
-    for release in [targeted(), operational()] {
-        let all = of_release(&release, &[]);
+fn every_condition_type_occurs_once_in_a_fixed_order_and_has_a_reason() {
+    for release in [targeted_release(), operational_release()] {
+        let all = release_conditions(&release, &[]);
         assert!(all.windows(2).all(|pair| pair[0].kind < pair[1].kind));
         assert!(all.iter().all(|condition| !condition.reason.is_empty()));
         assert_eq!(all.len(), 14);
@@ -166,9 +177,9 @@ fn every_type_stands_once_in_a_fixed_order_and_has_a_reason() {
 }
 
 #[test]
-fn s3_5_an_object_says_applied_and_available_with_their_reasons() {
+fn s3_5_an_object_has_applied_and_available_with_their_reasons() {
     let reasons = |resource: &ResourceStatus| -> Vec<String> {
-        let all = of_resource(resource);
+        let all = resource_conditions(resource);
         assert_eq!(
             all.iter().map(|one| one.kind).collect::<Vec<_>>(),
             [
@@ -182,31 +193,31 @@ fn s3_5_an_object_says_applied_and_available_with_their_reasons() {
     };
     let good = resource("a", Some(true));
     assert_eq!(reasons(&good), ["True AppliedManifestComplete", "True ResourceAvailable"]);
-    assert_eq!(of_resource(&good)[0].last_transition_time, Some(at(4)));
+    assert_eq!(resource_conditions(&good)[0].last_transition_time, Some(at(4)));
     let problem = Some(Finding::error("PermissionDenied", "the agent may not do this.", ""));
     let bad = ResourceStatus { problem, ..resource("a", Some(false)) };
     assert_eq!(reasons(&bad), ["False AppliedManifestFailed", "False ResourceNotAvailable"]);
-    assert!(of_resource(&bad)[0].message.contains("PermissionDenied"));
+    assert!(resource_conditions(&bad)[0].message.contains("PermissionDenied"));
     assert_eq!(reasons(&resource("a", None)), ["False NotAppliedYet", "Unknown ResourceStatusUnknown"]);
     let drifted = ResourceStatus { drifted: vec!["/data/key".into()], ..good };
     assert_eq!(
-        (of_resource(&drifted)[3].status, of_resource(&drifted)[3].message.as_str()),
+        (resource_conditions(&drifted)[3].status, resource_conditions(&drifted)[3].message.as_str()),
         (ConditionStatus::True, "/data/key")
     );
 }
 
 #[test]
-fn s3_10_a_release_is_held_by_a_finalizer_while_its_cluster_may_hold_a_record() {
+fn s3_10_a_release_has_a_finalizer_while_its_cluster_may_have_a_record() {
     let view =
         |release: &Release| ReleaseView::new(release.clone(), "web".into(), "eu-1".into(), "eu".into());
-    let mut release = operational();
+    let mut release = operational_release();
     assert_eq!(view(&release).finalizers, [FINALIZER]);
     release.remove(DeletionPolicy::Foreground, "", at(4));
     assert_eq!(view(&release).finalizers, [FINALIZER]);
-    let mut said = report(&release, StageName::Pruned, StageState::Done);
-    release.record(&said, at(5)).unwrap();
+    let mut pruned = report(&release, StageName::Pruned, StageState::Done);
+    release.apply_report(&pruned, at(5)).unwrap();
     assert_eq!(view(&release).finalizers, [FINALIZER], "the objects are gone, the record is not");
-    said.gone = true;
-    release.record(&said, at(6)).unwrap();
+    pruned.removed = true;
+    release.apply_report(&pruned, at(6)).unwrap();
     assert_eq!(view(&release).finalizers, Vec::<String>::new());
 }

@@ -1,9 +1,9 @@
-//! A fix makes its finding go away, and leaves every other byte alone.
+//! A fix resolves its finding and changes no other byte.
 
 use super::*;
-use crate::cluster::{Cluster, ClusterFacts, ClusterKind, Reach};
+use crate::cluster::{Cluster, ClusterFacts, ClusterKind, Connectivity};
 use crate::id::ClusterId;
-use crate::render::Rendering;
+use crate::render::BundleRenderer;
 use crate::time::Timestamp;
 use crate::workload::{Source, WorkloadSpec};
 use crate::{guard, manifest};
@@ -20,21 +20,21 @@ fn check(files: &[SourceFile]) -> Vec<Finding> {
     guard::check_static("shop", &spec, &parsed)
 }
 
-/// The text after the fix of the only finding with this code, which is gone then.
-fn fixed(code: &str, text: &str) -> String {
+/// The text after the fix of the only finding with this code; the finding must then be resolved.
+fn apply_fix(code: &str, text: &str) -> String {
     let before = files(&[text]);
     let findings = check(&before);
     let found: Vec<&Finding> = findings.iter().filter(|finding| finding.code == code).collect();
     let [finding] = found[..] else { panic!("{findings:#?}") };
     let fix = finding.fix.as_ref().unwrap_or_else(|| panic!("{finding:#?}"));
-    assert!(fix.does.ends_with('.'), "{}", fix.does);
+    assert!(fix.description.ends_with('.'), "{}", fix.description);
     let after = apply(&before, fix).unwrap();
     let left = check(&after);
     assert!(left.iter().all(|finding| finding.code != code), "{left:#?}");
     after.into_iter().next().unwrap().text
 }
 
-fn offers_none(code: &str, text: &str) {
+fn assert_no_fix(code: &str, text: &str) {
     let findings = check(&files(&[text]));
     let found: Vec<&Finding> = findings.iter().filter(|finding| finding.code == code).collect();
     assert!(!found.is_empty() && found.iter().all(|finding| finding.fix.is_none()), "{findings:#?}");
@@ -47,35 +47,35 @@ fn pod(container: &str) -> String {
 }
 
 #[test]
-fn g209_a_unit_as_people_say_it_becomes_the_one_of_kubernetes() {
+fn g209_a_colloquial_unit_becomes_a_unit_of_kubernetes() {
     for (written, meant) in [
         ("memory: 512mb # half", "memory: 512Mi # half"),
         ("memory: \"512 MB\"", "memory: \"512Mi\""),
         ("memory: '1gib'\r", "memory: '1Gi'\r"),
     ] {
         let text = pod(&format!("    image: a:1\n    resources:\n      limits:\n        {written}\n"));
-        assert_eq!(fixed("G209", &text), text.replace(written, meant));
+        assert_eq!(apply_fix("G209", &text), text.replace(written, meant));
     }
     let flow = pod("    {image: a:1, resources: {limits: {memory: 512mb, cpu: 1}}}")
         .replace("name: a\n    {", "{name: a, ");
-    assert_eq!(fixed("G209", &flow), flow.replace("512mb", "512Mi"));
+    assert_eq!(apply_fix("G209", &flow), flow.replace("512mb", "512Mi"));
     let json = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "a:1", "resources": {"limits": {"memory": "512mb"}}}]}}"#;
-    assert_eq!(fixed("G209", json), json.replace("512mb", "512Mi"));
+    assert_eq!(apply_fix("G209", json), json.replace("512mb", "512Mi"));
 }
 
 #[test]
-fn a_fix_finds_its_place_behind_other_documents_and_marks() {
+fn a_fix_applies_behind_other_documents_and_byte_order_marks() {
     let bad = pod("    image: Web:1\n").replace("name: a  ", "name: b  ");
     let text = format!("{}# é\r\n{}\r\n---\r\n{bad}...\n", '\u{feff}', pod("    image: a:1\n"));
-    assert_eq!(fixed("G201", &text), text.replace("Web:1", "web:1"));
+    assert_eq!(apply_fix("G201", &text), text.replace("Web:1", "web:1"));
 }
 
 #[test]
-fn g209_what_could_mean_two_things_is_left_to_the_person() {
+fn g209_an_ambiguous_unit_has_no_fix() {
     for written in
         ["memory: 1g", "memory: lots", "cpu: 1gi", "memory: >-\n          512mb", "memory: !!str 512mb"]
     {
-        offers_none(
+        assert_no_fix(
             "G209",
             &pod(&format!("    image: a:1\n    resources:\n      limits:\n        {written}\n")),
         );
@@ -83,45 +83,51 @@ fn g209_what_could_mean_two_things_is_left_to_the_person() {
     let anchored = pod(
         "    image: a:1\n    resources:\n      limits: {memory: &m 512mb}\n      requests: {memory: *m}\n",
     );
-    offers_none("G209", &anchored);
+    assert_no_fix("G209", &anchored);
 }
 
 #[test]
 fn g201_a_repository_becomes_lower_case_and_a_tag_stays() {
     let text = pod("    image: Reg.example.com/Team/Web:V1.0-RC\n");
-    assert_eq!(fixed("G201", &text), text.replace("Reg.example.com/Team/Web:", "reg.example.com/team/web:"));
-    offers_none("G201", &pod("    image: https://a.b/c\n"));
-    offers_none("G201", &pod("    image: My Web\n"));
+    assert_eq!(
+        apply_fix("G201", &text),
+        text.replace("Reg.example.com/Team/Web:", "reg.example.com/team/web:")
+    );
+    assert_no_fix("G201", &pod("    image: https://a.b/c\n"));
+    assert_no_fix("G201", &pod("    image: My Web\n"));
 }
 
 #[test]
-fn g215_g217_and_g403_numbers_and_truth_values_are_put_in_quotes() {
+fn g215_g217_and_g403_numbers_and_booleans_are_quoted() {
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {version: 1.10, on: b}\n";
-    assert_eq!(fixed("G215", text), text.replace("1.10", "\"1.10\""));
+    assert_eq!(apply_fix("G215", text), text.replace("1.10", "\"1.10\""));
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations:\n    a/b: yes # why\n";
-    assert_eq!(fixed("G215", text), text.replace("yes", "\"yes\""));
+    assert_eq!(apply_fix("G215", text), text.replace("yes", "\"yes\""));
     let text = pod("    image: a:1\n    env:\n    - {name: PORT, value: 8080}\n");
-    assert_eq!(fixed("G217", &text), text.replace("8080", "\"8080\""));
+    assert_eq!(apply_fix("G217", &text), text.replace("8080", "\"8080\""));
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  port: -1\n";
-    assert_eq!(fixed("G403", text), text.replace("-1", "\"-1\""));
-    offers_none("G215", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {version: +1}\n");
-    offers_none("G215", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {version: [1]}\n");
+    assert_eq!(apply_fix("G403", text), text.replace("-1", "\"-1\""));
+    assert_no_fix("G215", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {version: +1}\n");
+    assert_no_fix(
+        "G215",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {version: [1]}\n",
+    );
 }
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a} # one\n";
 
 #[test]
-fn g110_the_second_of_two_that_say_the_same_is_removed() {
+fn g110_the_second_of_two_identical_objects_is_removed() {
     let other = MAP.replace("name: a", "name: b");
     let text =
         format!("# head\n---\n{other}---\n{MAP}---\n{MAP}\n---\n{}", MAP.replace("name: a", "name: c"));
     let left = format!("# head\n---\n{other}---\n{MAP}---\n{}", MAP.replace("name: a", "name: c"));
-    assert_eq!(fixed("G110", &text), left);
-    assert_eq!(fixed("G110", &format!("{MAP}---\r\n{MAP}")), MAP);
-    offers_none("G110", &format!("{MAP}---\n{}", MAP.replace("# one", "# two")));
-    offers_none("G110", &format!("{MAP}---\n# why\n{MAP}"));
+    assert_eq!(apply_fix("G110", &text), left);
+    assert_eq!(apply_fix("G110", &format!("{MAP}---\r\n{MAP}")), MAP);
+    assert_no_fix("G110", &format!("{MAP}---\n{}", MAP.replace("# one", "# two")));
+    assert_no_fix("G110", &format!("{MAP}---\n# why\n{MAP}"));
     let list = "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n";
-    offers_none("G110", list);
+    assert_no_fix("G110", list);
 }
 
 #[test]
@@ -134,32 +140,38 @@ fn g110_a_file_that_held_nothing_else_is_left_empty() {
 }
 
 #[test]
-fn g402_an_api_that_only_changed_its_name_is_written_as_it_is_called_today() {
+fn g402_an_api_version_that_was_only_renamed_is_replaced() {
     let budget = "# b\nkind: PodDisruptionBudget\napiVersion: policy/v1beta1  # old\nmetadata: {name: a}\nspec: {maxUnavailable: 1, selector: {matchLabels: {app: a}}}\n";
-    assert_eq!(fixed("G402", budget), budget.replace("policy/v1beta1", "policy/v1"));
-    offers_none("G402", &budget.replace("{matchLabels: {app: a}}", "{}"));
+    assert_eq!(apply_fix("G402", budget), budget.replace("policy/v1beta1", "policy/v1"));
+    assert_no_fix("G402", &budget.replace("{matchLabels: {app: a}}", "{}"));
     for (old, kind) in [
         ("networking.k8s.io/v1beta1", "Ingress"),
         ("extensions/v1beta1", "Deployment"),
         ("autoscaling/v2beta1", "HorizontalPodAutoscaler"),
     ] {
-        offers_none("G402", &format!("apiVersion: {old}\nkind: {kind}\nmetadata: {{name: a}}\n"));
+        assert_no_fix("G402", &format!("apiVersion: {old}\nkind: {kind}\nmetadata: {{name: a}}\n"));
     }
 }
 
 #[test]
-fn g402_the_fix_is_offered_too_when_a_cluster_refuses() {
+fn g402_the_fix_is_also_offered_when_a_cluster_does_not_serve_the_api() {
     let before = files(&["apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: a}\n"]);
     let cluster = Cluster {
         facts: ClusterFacts { kubernetes_version: "v1.33.0".into(), ..ClusterFacts::default() },
-        reach: Reach::Online,
+        connectivity: Connectivity::Online,
         ..Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0))
     };
     let (spec, parsed) = (WorkloadSpec::default(), manifest::parse(&before));
-    let rendering =
-        Rendering { workload: "shop", revision: 1, spec: &spec, parsed: &parsed, groups: &[], targets: &[] };
+    let rendering = BundleRenderer {
+        workload: "shop",
+        revision: 1,
+        spec: &spec,
+        parsed: &parsed,
+        groups: &[],
+        targets: &[],
+    };
     let findings = guard::check_fleet(&rendering, &[&cluster]);
-    let fix = findings.iter().find(|finding| finding.blocks()).unwrap().fix.clone().unwrap();
+    let fix = findings.iter().find(|finding| finding.is_blocking()).unwrap().fix.clone().unwrap();
     assert!(apply(&before, &fix).unwrap()[0].text.starts_with("apiVersion: batch/v1\n"));
 }
 
@@ -170,18 +182,18 @@ fn a_fix_for_another_text_changes_nothing() {
     for text in
         ["", "apiVersion: v1\n", &before[0].text.replace("Web", "Wob"), &before[0].text.replace("ß", "s")]
     {
-        assert_eq!(apply(&files(&[text]), &fix), Err(Stale));
+        assert_eq!(apply(&files(&[text]), &fix), Err(StaleFix));
     }
-    assert_eq!(apply(&[], &fix), Err(Stale));
+    assert_eq!(apply(&[], &fix), Err(StaleFix));
 }
 
 #[test]
-fn all_fixes_are_applied_in_one_go() {
+fn all_fixes_are_applied_together() {
     let text = pod("    image: Web:1\n    resources: {limits: {memory: 512mb}, requests: {memory: 128MB}}\n");
     let before = files(&[&text, "apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: a}\n"]);
     let found = check(&before);
-    let (after, done) = apply_all(&before, &found);
-    assert_eq!(done.len(), 4);
+    let (after, applied) = apply_all(&before, &found);
+    assert_eq!(applied.len(), 4);
     assert_eq!(
         after[0].text,
         text.replace("Web:1", "web:1").replace("512mb", "512Mi").replace("128MB", "128Mi")
@@ -190,9 +202,9 @@ fn all_fixes_are_applied_in_one_go() {
 }
 
 #[test]
-fn three_that_say_the_same_become_one() {
+fn three_identical_objects_become_one() {
     let before = files(&[&format!("{MAP}---\n{MAP}---\n{MAP}")]);
     let found = check(&before);
-    let (after, done) = apply_all(&before, &found);
-    assert_eq!((done.len(), after[0].text.as_str()), (2, MAP));
+    let (after, applied) = apply_all(&before, &found);
+    assert_eq!((applied.len(), after[0].text.as_str()), (2, MAP));
 }

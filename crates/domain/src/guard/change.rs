@@ -1,39 +1,34 @@
-//! What is remarkable in the step from the published revision to this one (G213, G516).
+//! Differences between the published revision and the draft that need attention (G213, G516).
 
 use super::deletion;
-use super::scene::{Scene, integer};
+use super::rule_context::{RuleContext, integer};
 use crate::finding::Finding;
 
-/// From here on a jump is more likely to be a slip than a wish.
-const MANY: i64 = 100;
-/// How much more is a jump.
-const JUMP: i64 = 10;
+/// Replicas above which a jump is probably a typing error.
+const MANY_REPLICAS: i64 = 100;
+/// Factor from which an increase of replicas is a jump.
+const JUMP_FACTOR: i64 = 10;
 
-/// Everything that is to be said of the step.
-pub(super) fn check<'a>(before: &Scene<'a>, now: &Scene<'a>) -> Vec<Finding> {
-    let mut findings = deletion::pruned(before, now);
-    findings.extend(replicas(before, now));
+/// Compares the draft with the published revision.
+pub(super) fn check<'a>(published: &RuleContext<'a>, draft: &RuleContext<'a>) -> Vec<Finding> {
+    let mut findings = deletion::pruned_data(published, draft);
+    findings.extend(replica_jumps(published, draft));
     findings
 }
 
-/// G213: ten times as many replicas as are published, and more than a hundred.
-fn replicas<'a>(before: &Scene<'a>, now: &Scene<'a>) -> Vec<Finding> {
+/// G213: at least ten times the published replicas, and more than a hundred.
+fn replica_jumps<'a>(published: &RuleContext<'a>, draft: &RuleContext<'a>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let path = "/spec/replicas";
-    for subject in now.pods.iter().map(|pod| pod.owner) {
-        let Some(published) = before.beside(subject, &subject.name.kind, &subject.name.name) else {
+    for object in draft.pods.iter().map(|pod| pod.owner) {
+        let Some(before) = published.find_in_namespace(object, &object.name.kind, &object.name.name) else {
             continue;
         };
-        let was = integer(published.get(path)).unwrap_or(1);
-        let Some(many) = integer(subject.get(path)).filter(|many| *many > MANY) else { continue };
-        if many >= was.max(1).saturating_mul(JUMP) {
-            let message = format!("{} goes from {was} to {many} replicas.", subject.shown);
-            findings.push(subject.warning(
-                "G213",
-                path,
-                message,
-                "Make sure that this is no slip of the keyboard.",
-            ));
+        let old = integer(before.get(path)).unwrap_or(1);
+        let Some(new) = integer(object.get(path)).filter(|new| *new > MANY_REPLICAS) else { continue };
+        if new >= old.max(1).saturating_mul(JUMP_FACTOR) {
+            let message = format!("{} goes from {old} to {new} replicas.", object.display_name);
+            findings.push(object.warning("G213", path, message, "Check that this is not a typing error."));
         }
     }
     findings

@@ -1,102 +1,107 @@
-//! Storage and ingress classes that a cluster does not have (G306).
+//! Storage and ingress classes that do not exist on a cluster (G306).
 
 use serde_json::Value;
 
-use super::scene::{Scene, Subject, items, quoted};
-use super::site::Site;
+use super::cluster_context::ClusterContext;
+use super::rule_context::{RuleContext, RuleObject, items, quote};
 use crate::finding::Finding;
 
-/// What the classes of one kind are called, and what there is of them.
-struct Classes<'a> {
-    word: &'static str,
-    there: &'a [String],
+/// The classes of one kind on a cluster.
+struct ClusterClasses<'a> {
+    kind: &'static str,
+    available: &'a [String],
     default: &'a str,
 }
 
 /// G306: storage classes of claims.
-pub(super) fn storage(site: &Site<'_>) -> Vec<Finding> {
-    let facts = &site.cluster.facts;
-    let classes = Classes {
-        word: "StorageClass",
-        there: &facts.storage_classes,
+pub(super) fn storage(context: &ClusterContext<'_>) -> Vec<Finding> {
+    let facts = &context.cluster.facts;
+    let classes = ClusterClasses {
+        kind: "StorageClass",
+        available: &facts.storage_classes,
         default: &facts.default_storage_class,
     };
     let mut findings = Vec::new();
-    for subject in site.scene.of("", "PersistentVolumeClaim") {
-        findings.extend(claim(&classes, site.scene, subject, (&subject.manifest.object, "")));
+    for object in context.rule_context.objects_of_kind("", "PersistentVolumeClaim") {
+        findings.extend(check_claim(&classes, context.rule_context, object, (&object.manifest.object, "")));
     }
-    for subject in site.scene.of("apps", "StatefulSet") {
-        for (at, template) in items(subject.get("/spec/volumeClaimTemplates")).iter().enumerate() {
+    for object in context.rule_context.objects_of_kind("apps", "StatefulSet") {
+        for (at, template) in items(object.get("/spec/volumeClaimTemplates")).iter().enumerate() {
             let path = format!("/spec/volumeClaimTemplates/{at}");
-            findings.extend(claim(&classes, site.scene, subject, (template, &path)));
+            findings.extend(check_claim(&classes, context.rule_context, object, (template, &path)));
         }
     }
     findings
 }
 
-fn claim(
-    classes: &Classes<'_>,
-    scene: &Scene<'_>,
-    subject: &Subject<'_>,
+fn check_claim(
+    classes: &ClusterClasses<'_>,
+    context: &RuleContext<'_>,
+    object: &RuleObject<'_>,
     (claim, path): (&Value, &str),
 ) -> Option<Finding> {
-    // A claim that names its volume needs no class; an empty name asks for none.
+    // A claim with a volumeName needs no class. An empty class name means no class.
     if claim.pointer("/spec/volumeName").is_some() {
         return None;
     }
     let named = claim.pointer("/spec/storageClassName").and_then(Value::as_str);
-    let brought =
-        |name: &str| scene.of("storage.k8s.io", "StorageClass").any(|class| class.name.name == name);
-    absent(classes, subject, (named, &format!("{path}/spec/storageClassName")), brought)
+    let in_workload = |name: &str| {
+        context.objects_of_kind("storage.k8s.io", "StorageClass").any(|class| class.name.name == name)
+    };
+    missing_class(classes, object, (named, &format!("{path}/spec/storageClassName")), in_workload)
 }
 
 /// G306: ingress classes.
-pub(super) fn ingress(site: &Site<'_>) -> Vec<Finding> {
-    let facts = &site.cluster.facts;
-    let classes = Classes {
-        word: "IngressClass",
-        there: &facts.ingress_classes,
+pub(super) fn ingress(context: &ClusterContext<'_>) -> Vec<Finding> {
+    let facts = &context.cluster.facts;
+    let classes = ClusterClasses {
+        kind: "IngressClass",
+        available: &facts.ingress_classes,
         default: &facts.default_ingress_class,
     };
-    let brought =
-        |name: &str| site.scene.of("networking.k8s.io", "IngressClass").any(|class| class.name.name == name);
-    let one = |subject: &Subject<'_>| {
-        // Older controllers are chosen by this annotation and have no class.
-        let annotated = subject.get("/metadata/annotations/kubernetes.io~1ingress.class").is_some();
-        let named = subject.get("/spec/ingressClassName").and_then(Value::as_str);
+    let in_workload = |name: &str| {
+        context
+            .rule_context
+            .objects_of_kind("networking.k8s.io", "IngressClass")
+            .any(|class| class.name.name == name)
+    };
+    let check = |object: &RuleObject<'_>| {
+        // Older controllers are selected by this annotation instead of a class.
+        let annotated = object.get("/metadata/annotations/kubernetes.io~1ingress.class").is_some();
+        let named = object.get("/spec/ingressClassName").and_then(Value::as_str);
         if annotated && named.is_none() {
             return None;
         }
-        absent(&classes, subject, (named, "/spec/ingressClassName"), brought)
+        missing_class(&classes, object, (named, "/spec/ingressClassName"), in_workload)
     };
-    site.scene.of("networking.k8s.io", "Ingress").filter_map(one).collect()
+    context.rule_context.objects_of_kind("networking.k8s.io", "Ingress").filter_map(check).collect()
 }
 
-fn absent(
-    classes: &Classes<'_>,
-    subject: &Subject<'_>,
+fn missing_class(
+    classes: &ClusterClasses<'_>,
+    object: &RuleObject<'_>,
     (named, path): (Option<&str>, &str),
-    brought: impl Fn(&str) -> bool,
+    in_workload: impl Fn(&str) -> bool,
 ) -> Option<Finding> {
-    // None at all may also mean that the agent may not list them.
-    if classes.there.is_empty() {
+    // An empty list may also mean that the agent has no permission to list them.
+    if classes.available.is_empty() {
         return None;
     }
-    let word = classes.word;
-    let there = classes.there.join(", ");
+    let word = classes.kind;
+    let available = classes.available.join(", ");
     match named {
         Some("") => None,
-        Some(name) if classes.there.iter().any(|one| one == name) || brought(name) => None,
+        Some(name) if classes.available.iter().any(|class| class == name) || in_workload(name) => None,
         Some(name) => {
             let message =
-                format!("{} asks for {word} {}, which does not exist.", subject.shown, quoted(name));
-            let hint = format!("There is {there}. Add an override for these clusters.");
-            Some(subject.warning("G306", path, message, &hint))
+                format!("{} uses {word} {}, which does not exist.", object.display_name, quote(name));
+            let hint = format!("Available are {available}. Add an override for these clusters.");
+            Some(object.warning("G306", path, message, &hint))
         }
         None if classes.default.is_empty() => {
-            let message = format!("{} names no {word}, and there is no default one.", subject.shown);
-            let hint = format!("Name one of {there}, or mark one as the default.");
-            Some(subject.warning("G306", path, message, &hint))
+            let message = format!("{} sets no {word}, and there is no default.", object.display_name);
+            let hint = format!("Set one of {available}, or mark one as the default.");
+            Some(object.warning("G306", path, message, &hint))
         }
         None => None,
     }

@@ -1,93 +1,97 @@
-//! What is lost when a workload leaves a cluster, or an object leaves the workload (G516).
+//! Data that is lost when a workload is removed from a cluster, or an object from the workload (G516).
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::scene::{Scene, Subject, items, quoted};
+use super::rule_context::{RuleContext, RuleObject, items, quote};
 use crate::finding::Finding;
 
-/// G516: claims whose data goes with them, and objects that wait for somebody to let them go.
-pub(super) fn losses(scene: &Scene<'_>) -> Vec<Finding> {
-    let policies = &scene.spec.policies;
-    let deleted = scene.objects.iter().filter(|one| !policies.orphans(policies.deletion, &one.name));
+/// G516: claims whose data is deleted with them, and objects whose deletion waits for a finalizer.
+pub(super) fn losses(context: &RuleContext<'_>) -> Vec<Finding> {
+    let policies = &context.spec.policies;
+    let deleted =
+        context.objects.iter().filter(|object| !policies.should_orphan(policies.deletion, &object.name));
     deleted
-        .flat_map(|subject| claim(subject).into_iter().chain(claims(subject)).chain(finalizers(subject)))
+        .flat_map(|object| {
+            deleted_claim(object).into_iter().chain(deleted_claim_templates(object)).chain(finalizers(object))
+        })
         .collect()
 }
 
-const KEEP: &str = "To keep it, use the deletion policy selectivelyOrphan and name it under orphan.";
+const RETAIN_HINT: &str = "To retain it, set the deletion policy selectivelyOrphan and list it under orphan.";
 
-fn claim(subject: &Subject<'_>) -> Option<Finding> {
-    subject.is("", "PersistentVolumeClaim").then(|| {
+fn deleted_claim(object: &RuleObject<'_>) -> Option<Finding> {
+    object.is_kind("", "PersistentVolumeClaim").then(|| {
         let message = format!(
-            "When this workload leaves a cluster, {}{} is deleted there with all that is in it.",
-            subject.shown,
-            size(subject.get("/spec/resources/requests/storage"))
+            "When this workload is removed from a cluster, {}{} is deleted there with all its data.",
+            object.display_name,
+            format_size(object.get("/spec/resources/requests/storage"))
         );
-        subject.warning("G516", "", message, KEEP)
+        object.warning("G516", "", message, RETAIN_HINT)
     })
 }
 
-/// A StatefulSet leaves the claims that it made behind, unless it says otherwise.
-fn claims(subject: &Subject<'_>) -> Option<Finding> {
+/// By default, a StatefulSet does not delete the claims that it created.
+fn deleted_claim_templates(object: &RuleObject<'_>) -> Option<Finding> {
     let path = "/spec/persistentVolumeClaimRetentionPolicy/whenDeleted";
-    let templates = subject.items("/spec/volumeClaimTemplates");
-    let deletes = subject.is("apps", "StatefulSet") && subject.text(path) == "Delete";
+    let templates = object.items("/spec/volumeClaimTemplates");
+    let deletes = object.is_kind("apps", "StatefulSet") && object.text(path) == "Delete";
     let first = templates.first().filter(|_| deletes)?;
     let message = format!(
-        "When this workload leaves a cluster, {} takes its claims {}{} with it, and all that is in them.",
-        subject.shown,
-        quoted(first.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()),
-        size(first.pointer("/spec/resources/requests/storage"))
+        "When this workload is removed from a cluster, {} deletes its claims {}{} with all their data.",
+        object.display_name,
+        quote(first.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()),
+        format_size(first.pointer("/spec/resources/requests/storage"))
     );
-    Some(subject.warning("G516", path, message, "Write \"whenDeleted: Retain\" to keep them."))
+    Some(object.warning("G516", path, message, "Write \"whenDeleted: Retain\" to retain them."))
 }
 
-fn finalizers(subject: &Subject<'_>) -> Option<Finding> {
+fn finalizers(object: &RuleObject<'_>) -> Option<Finding> {
     let path = "/metadata/finalizers";
-    let names: Vec<&str> = subject.items(path).iter().filter_map(Value::as_str).collect();
+    let names: Vec<&str> = object.items(path).iter().filter_map(Value::as_str).collect();
     let first = names.first()?;
     let message = format!(
-        "{} has the finalizer {}: it can't be removed from a cluster before somebody there takes that away.",
-        subject.shown,
-        quoted(first)
+        "{} has the finalizer {}: it can't be deleted from a cluster until that finalizer is removed there.",
+        object.display_name,
+        quote(first)
     );
     let hint = "Leave finalizers to the controller that handles them.";
-    Some(subject.warning("G516", path, message, hint))
+    Some(object.warning("G516", path, message, hint))
 }
 
-fn size(storage: Option<&Value>) -> String {
-    match storage.and_then(crate::quantity::Quantity::of) {
-        Some(amount) => format!(" ({})", amount.in_bytes()),
+fn format_size(storage: Option<&Value>) -> String {
+    match storage.and_then(crate::quantity::Quantity::from_json) {
+        Some(amount) => format!(" ({})", amount.format_bytes()),
         None => String::new(),
     }
 }
 
-/// G516: what the published revision has and this one has not, and is pruned with its data.
-pub(super) fn pruned(before: &Scene<'_>, now: &Scene<'_>) -> Vec<Finding> {
-    if !now.spec.policies.prune {
+/// G516: objects with data that the published revision contains and the draft does not, and that are pruned.
+pub(super) fn pruned_data(published: &RuleContext<'_>, draft: &RuleContext<'_>) -> Vec<Finding> {
+    if !draft.spec.policies.prune {
         return Vec::new();
     }
-    let policies = &now.spec.policies;
-    let names = |subject: &Subject<'_>| {
-        (subject.name.kind.clone(), subject.name.namespace.clone(), subject.name.name.clone())
+    let policies = &draft.spec.policies;
+    let names = |object: &RuleObject<'_>| {
+        (object.name.kind.clone(), object.name.namespace.clone(), object.name.name.clone())
     };
-    let kept: HashSet<_> = now.objects.iter().map(names).collect();
-    let gone = before.objects.iter().filter(|one| !kept.contains(&names(one)));
-    let gone = gone.filter(|one| !policies.orphans(policies.deletion, &one.name));
-    let lost = gone.filter(|one| {
-        let retention = one.text("/spec/persistentVolumeClaimRetentionPolicy/whenDeleted");
-        let takes = retention == "Delete" && !items(one.get("/spec/volumeClaimTemplates")).is_empty();
-        one.is("", "PersistentVolumeClaim") || one.is("apps", "StatefulSet") && takes
+    let remaining: HashSet<_> = draft.objects.iter().map(names).collect();
+    let removed = published.objects.iter().filter(|object| !remaining.contains(&names(object)));
+    let deleted = removed.filter(|object| !policies.should_orphan(policies.deletion, &object.name));
+    let with_data = deleted.filter(|object| {
+        let retention = object.text("/spec/persistentVolumeClaimRetentionPolicy/whenDeleted");
+        let deletes_claims =
+            retention == "Delete" && !items(object.get("/spec/volumeClaimTemplates")).is_empty();
+        object.is_kind("", "PersistentVolumeClaim") || object.is_kind("apps", "StatefulSet") && deletes_claims
     });
-    let said = |subject: &Subject<'_>| {
+    let finding = |object: &RuleObject<'_>| {
         let message = format!(
-            "{} is in the published revision and no longer in this one: publishing deletes it with all its data.",
-            subject.shown
+            "{} is in the published revision and not in the draft: publishing deletes it with all its data.",
+            object.display_name
         );
-        let hint = format!("Put it back, or turn \"prune\" off. {KEEP}");
-        Finding::warning("G516", message, hint).about(subject.shown.as_str())
+        let hint = format!("Add it again, or turn the policy prune off. {RETAIN_HINT}");
+        Finding::warning("G516", message, hint).with_object(object.display_name.as_str())
     };
-    lost.map(said).collect()
+    with_data.map(finding).collect()
 }

@@ -1,165 +1,176 @@
-//! What a workload exposes against what other workloads expose on the same cluster (G303, G305).
+//! Conflicts between the exposures of a workload and those of other workloads on the same cluster (G303, G305).
 //!
-//! An ingress or Service that Flotilla did not put there is not known here; a dry run finds it (G404).
+//! An Ingress or Service that Flotilla did not apply is not considered here; a dry run finds it (G404).
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::scene::{self, Subject, quoted};
-use super::site::{self, View};
+use super::cluster_context::{self, EffectiveObjects};
+use super::rule_context::{self, RuleObject, quote};
 use crate::cluster::Cluster;
 use crate::digest::Digest;
-use crate::exposure::{EXPOSURES_MAX, Exposure, Point, of_object};
-use crate::finding::{Finding, Place, Severity};
+use crate::exposure::{Exposure, ExposurePoint, MAX_EXPOSURES, object_exposures};
+use crate::finding::{Finding, Severity, SourceLocation};
 use crate::id::ClusterId;
-use crate::render::Rendering;
+use crate::render::BundleRenderer;
 
-/// Clusters named in a message; the finding has all.
-const NAMED: usize = 3;
+/// Clusters named in a message; the finding lists all.
+const MAX_NAMED_CLUSTERS: usize = 3;
 
-/// What a workload would expose on each of some clusters, and where its source says so.
+/// What a workload would expose on each cluster, with the source locations.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Exposures(Vec<Part>);
+pub struct Exposures(Vec<ExposureGroup>);
 
-/// Clusters that get the same objects.
+/// The exposures of clusters that receive the same objects.
 #[derive(Debug, Clone, PartialEq)]
-struct Part {
-    spots: Vec<Spot>,
-    clusters: Vec<Target>,
+struct ExposureGroup {
+    exposures: Vec<DeclaredExposure>,
+    clusters: Vec<ExposedCluster>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Target {
+struct ExposedCluster {
     id: ClusterId,
     name: String,
     default_class: String,
 }
 
-/// One exposure and the field that says so.
+/// One exposure and the field that declares it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Spot {
+struct DeclaredExposure {
     exposure: Exposure,
     key: Digest,
     object: String,
     path: String,
-    place: Place,
+    place: SourceLocation,
 }
 
-/// What another workload exposes on a cluster.
+/// An exposure that another workload has on a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
-    /// Where.
+pub struct ExposureConflict {
+    /// The cluster.
     pub cluster: ClusterId,
-    /// [`Exposure::key`].
+    /// [`Exposure::conflict_key`].
     pub key: Digest,
-    /// The ingress class as that workload writes it; empty where it names none.
+    /// The ingress class as written in that workload; empty if it sets none.
     pub class: String,
     /// Name of the workload.
     pub workload: String,
 }
 
 impl Exposures {
-    /// What a workload would expose on the chosen clusters.
-    pub fn of(rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Self {
-        let exposing = |kind: &str| matches!(kind, "Ingress" | "Service");
+    /// What a workload would expose on the selected clusters.
+    pub fn from_rendering(rendering: &BundleRenderer<'_>, selected: &[&Cluster]) -> Self {
+        let has_exposures = |kind: &str| matches!(kind, "Ingress" | "Service");
         let mut kinds = rendering.parsed.manifests.iter().map(|manifest| manifest.object_ref().kind);
-        if !kinds.any(|kind| exposing(&kind)) {
+        if !kinds.any(|kind| has_exposures(&kind)) {
             return Self::default();
         }
-        let part = |View { parsed, clusters, .. }: View<'_>| {
-            let subjects = scene::subjects(rendering.spec, &parsed);
-            let mut spots: Vec<Spot> = subjects.iter().flat_map(spots).collect();
-            spots.truncate(EXPOSURES_MAX);
-            let target = |cluster: &&Cluster| Target {
+        let group = |EffectiveObjects { parsed, clusters, .. }: EffectiveObjects<'_>| {
+            let objects = rule_context::rule_objects(rendering.spec, &parsed);
+            let mut exposures: Vec<DeclaredExposure> = objects.iter().flat_map(declared_exposures).collect();
+            exposures.truncate(MAX_EXPOSURES);
+            let cluster = |cluster: &&Cluster| ExposedCluster {
                 id: cluster.id,
                 name: cluster.name.clone(),
                 default_class: cluster.facts.default_ingress_class.clone(),
             };
-            Part { spots, clusters: clusters.iter().map(target).collect() }
+            ExposureGroup { exposures, clusters: clusters.iter().map(cluster).collect() }
         };
-        let parts = site::views(rendering, chosen).into_iter().map(part);
-        Self(parts.filter(|part| !part.spots.is_empty()).collect())
+        let groups = cluster_context::effective_objects(rendering, selected).into_iter().map(group);
+        Self(groups.filter(|group| !group.exposures.is_empty()).collect())
     }
 
-    /// Every exposure with its cluster: its key, and the ingress class as written.
-    pub fn each(&self) -> impl Iterator<Item = (ClusterId, (&Digest, &str))> {
-        self.0.iter().flat_map(|part| {
-            part.clusters.iter().flat_map(|cluster| {
-                part.spots.iter().map(|spot| (cluster.id, (&spot.key, &*spot.exposure.class)))
+    /// Iterates over every cluster and exposure: the key, and the ingress class as written.
+    pub fn iter(&self) -> impl Iterator<Item = (ClusterId, (&Digest, &str))> {
+        self.0.iter().flat_map(|group| {
+            group.clusters.iter().flat_map(|cluster| {
+                group.exposures.iter().map(|own| (cluster.id, (&own.key, &*own.exposure.class)))
             })
         })
     }
 
-    /// G303 and G305: what is in the way of what other workloads expose; once for all clusters where the same one is.
-    pub fn clashes(&self, taken: &[Taken]) -> Vec<Finding> {
-        let mut by_key: HashMap<(ClusterId, &Digest), Vec<&Taken>> = HashMap::new();
-        for one in taken {
-            by_key.entry((one.cluster, &one.key)).or_default().push(one);
+    /// G303 and G305: exposures that other workloads already have; one finding for all clusters with the same conflict.
+    pub fn find_conflicts(&self, others: &[ExposureConflict]) -> Vec<Finding> {
+        let mut by_key: HashMap<(ClusterId, &Digest), Vec<&ExposureConflict>> = HashMap::new();
+        for other in others {
+            by_key.entry((other.cluster, &other.key)).or_default().push(other);
         }
-        let mut clashes: BTreeMap<(&Spot, &str), Vec<String>> = BTreeMap::new();
-        for (part, spot) in self.0.iter().flat_map(|part| part.spots.iter().map(move |spot| (part, spot))) {
-            for cluster in &part.clusters {
-                for one in by_key.get(&(cluster.id, &spot.key)).into_iter().flatten() {
-                    if spot.exposure.shares_class(&one.class, &cluster.default_class) {
-                        clashes.entry((spot, &one.workload)).or_default().push(cluster.name.clone());
+        let mut conflicts: BTreeMap<(&DeclaredExposure, &str), Vec<String>> = BTreeMap::new();
+        for (group, own) in
+            self.0.iter().flat_map(|group| group.exposures.iter().map(move |own| (group, own)))
+        {
+            for cluster in &group.clusters {
+                for other in by_key.get(&(cluster.id, &own.key)).into_iter().flatten() {
+                    if own.exposure.shares_class(&other.class, &cluster.default_class) {
+                        conflicts.entry((own, &other.workload)).or_default().push(cluster.name.clone());
                     }
                 }
             }
         }
-        clashes.into_iter().map(|((spot, workload), clusters)| said(spot, workload, clusters)).collect()
+        conflicts
+            .into_iter()
+            .map(|((own, workload), clusters)| conflict_finding(own, workload, clusters))
+            .collect()
     }
 }
 
-fn spots(subject: &Subject<'_>) -> Vec<Spot> {
-    let spot = |(path, exposure): (String, Exposure)| Spot {
-        key: exposure.key(),
+fn declared_exposures(object: &RuleObject<'_>) -> Vec<DeclaredExposure> {
+    let declared = |(path, exposure): (String, Exposure)| DeclaredExposure {
+        key: exposure.conflict_key(),
         exposure,
-        object: subject.shown.clone(),
-        place: subject.manifest.place_of(&path),
+        object: object.display_name.clone(),
+        place: object.manifest.location_of(&path),
         path,
     };
-    of_object(&subject.manifest.object).into_iter().map(spot).collect()
+    object_exposures(&object.manifest.object).into_iter().map(declared).collect()
 }
 
-fn said(spot: &Spot, workload: &str, mut clusters: Vec<String>) -> Finding {
+fn conflict_finding(own: &DeclaredExposure, workload: &str, mut clusters: Vec<String>) -> Finding {
     clusters.sort();
     clusters.dedup();
-    let there = named(&clusters);
-    let workload = quoted(workload);
-    let finding = match &spot.exposure.point {
-        Point::NodePort(number) => Finding::error(
+    let cluster_names = join_cluster_names(&clusters);
+    let workload = quote(workload);
+    let finding = match &own.exposure.point {
+        ExposurePoint::NodePort(number) => Finding::error(
             "G303",
             format!(
-                "nodePort {number} of {} is taken by workload {workload} on {there}; a cluster gives it once.",
-                spot.object
+                "nodePort {number} of {} is already used by workload {workload} on {cluster_names}; a node port can be \
+                 used once per cluster.",
+                own.object
             ),
-            "Choose another one, or leave it out and let the cluster choose.",
+            "Choose another port, or leave nodePort out so that the cluster assigns one.",
         ),
-        // Some controllers give every ingress an address of its own; then only a host can be in two places.
-        Point::Route { host, path, .. } if host.is_empty() => Finding::new(
+        // Some controllers give each Ingress its own address; then paths without a host do not conflict.
+        ExposurePoint::Route { host, path, .. } if host.is_empty() => Finding::new(
             "G305",
             Severity::Warning,
             format!(
-                "{} of any host also leads to workload {workload} on {there}; unless the controller gives every Ingress \
-                 its own address, only it knows which of them is asked.",
-                quoted(path)
+                "Path {} without a host is also routed to workload {workload} on {cluster_names}; unless the ingress \
+                 controller gives each Ingress its own address, it decides which of them receives the requests.",
+                quote(path)
             ),
-            "Name a host, or choose another path.",
+            "Set a host, or choose another path.",
         ),
-        Point::Route { host, path, .. } => Finding::error(
+        ExposurePoint::Route { host, path, .. } => Finding::error(
             "G305",
             format!(
-                "{} already belongs to workload {workload} on {there}; which of them is asked, only the controller knows.",
-                quoted(&format!("{host}{path}"))
+                "{} is already routed to workload {workload} on {cluster_names}; the ingress controller decides which of \
+                 them receives the requests.",
+                quote(&format!("{host}{path}"))
             ),
-            format!("Choose another host or path, take it out of {workload}, or leave these clusters out."),
+            format!("Choose another host or path, remove it from {workload}, or exclude these clusters."),
         ),
     };
-    finding.about(spot.object.as_str()).at(spot.path.as_str()).placed(Some(spot.place.clone())).on(clusters)
+    finding
+        .with_object(own.object.as_str())
+        .with_path(own.path.as_str())
+        .with_location(Some(own.place.clone()))
+        .with_clusters(clusters)
 }
 
-fn named(clusters: &[String]) -> String {
-    let shown = clusters.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    match clusters.len().saturating_sub(NAMED) {
+fn join_cluster_names(clusters: &[String]) -> String {
+    let shown = clusters.iter().take(MAX_NAMED_CLUSTERS).cloned().collect::<Vec<_>>().join(", ");
+    match clusters.len().saturating_sub(MAX_NAMED_CLUSTERS) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }

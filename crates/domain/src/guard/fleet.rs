@@ -1,61 +1,68 @@
-//! What the chosen clusters' facts say (G401, G402, G411, G501).
+//! Checks against the facts of the selected clusters (G401, G402, G411, G501).
 //!
-//! Every kind is asked once per cluster, and what is said names all clusters it is true of.
+//! Each kind is checked once per cluster; a finding lists all clusters that it applies to.
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
-use super::removed;
-use super::scene::items;
-use crate::cluster::facts::minor_version;
-use crate::cluster::{Cluster, Reach};
+use super::api_versions;
+use super::rule_context::items;
+use crate::cluster::facts::parse_minor_version;
+use crate::cluster::{Cluster, Connectivity};
 use crate::finding::{Finding, Severity};
-use crate::manifest::{Manifest, Parsed};
+use crate::manifest::{Manifest, ParsedManifests};
 
 /// Group, version and kind.
-type Kind = (String, String, String);
+type GroupVersionKind = (String, String, String);
 
-/// Everything that the chosen clusters' facts say.
-pub(super) fn check(parsed: &Parsed, chosen: &[&Cluster]) -> Vec<Finding> {
-    if chosen.is_empty() {
-        return vec![nothing_chosen()];
+/// The code of the finding that the placement selects no cluster.
+pub const NO_CLUSTER_SELECTED: &str = "G501";
+
+/// Runs all checks of this module.
+pub(super) fn check(parsed: &ParsedManifests, selected: &[&Cluster]) -> Vec<Finding> {
+    if selected.is_empty() {
+        return vec![no_cluster_selected()];
     }
-    let defined = defined_here(parsed);
+    let defined = kinds_defined_in(parsed);
     let mut findings = Vec::new();
-    for (kind, manifests) in by_kind(parsed) {
+    for (kind, manifests) in manifests_by_kind(parsed) {
         if defined.contains(&kind) {
             continue;
         }
-        for (verdict, clusters) in verdicts(&kind, chosen) {
-            findings
-                .extend(manifests.iter().map(|manifest| said(verdict, &kind, manifest).on(clusters.clone())));
+        for (issue, clusters) in api_issues(&kind, selected) {
+            findings.extend(
+                manifests
+                    .iter()
+                    .map(|manifest| issue_finding(issue, &kind, manifest).with_clusters(clusters.clone())),
+            );
         }
     }
-    findings.extend(unknown(chosen));
-    findings.extend(offline(chosen));
+    findings.extend(unreported_clusters(selected));
+    findings.extend(offline_clusters(selected));
     findings
 }
 
-fn nothing_chosen() -> Finding {
+fn no_cluster_selected() -> Finding {
     Finding::error(
-        "G501",
+        NO_CLUSTER_SELECTED,
         "The placement selects no cluster, so nothing would run anywhere.",
-        "Name a cluster or a group, or loosen the labels; the placement page says for every cluster why it is not chosen.",
+        "Name a cluster or a group, or relax the label selector; the placement page shows for each cluster why it is not selected.",
     )
 }
 
-/// What is said instead while there is no cluster at all: loosening the placement would not help (S3-15).
-pub fn empty_fleet() -> Finding {
+/// The finding that replaces "selects no cluster" while no cluster is registered: a change of the placement would not
+/// help (S3-15).
+pub fn empty_fleet_finding() -> Finding {
     Finding::error(
-        "G501",
+        NO_CLUSTER_SELECTED,
         "No cluster is registered yet, so nothing can run anywhere.",
-        "Register a cluster first; the page Clusters says how. The draft is kept meanwhile.",
+        "Register a cluster first; the Clusters page explains how. The draft stays saved.",
     )
 }
 
-fn by_kind(parsed: &Parsed) -> BTreeMap<Kind, Vec<&Manifest>> {
-    let mut kinds: BTreeMap<Kind, Vec<&Manifest>> = BTreeMap::new();
+fn manifests_by_kind(parsed: &ParsedManifests) -> BTreeMap<GroupVersionKind, Vec<&Manifest>> {
+    let mut kinds: BTreeMap<GroupVersionKind, Vec<&Manifest>> = BTreeMap::new();
     for manifest in &parsed.manifests {
         let name = manifest.object_ref();
         kinds.entry((name.group, name.version, name.kind)).or_default().push(manifest);
@@ -63,8 +70,8 @@ fn by_kind(parsed: &Parsed) -> BTreeMap<Kind, Vec<&Manifest>> {
     kinds
 }
 
-/// The kinds that definitions in this workload bring along; they are applied first (P15).
-fn defined_here(parsed: &Parsed) -> HashSet<Kind> {
+/// The kinds that CustomResourceDefinitions of this workload define; these are applied first (P15).
+fn kinds_defined_in(parsed: &ParsedManifests) -> HashSet<GroupVersionKind> {
     let definitions =
         parsed.manifests.iter().filter(|manifest| manifest.object["kind"] == "CustomResourceDefinition");
     let mut kinds = HashSet::new();
@@ -81,114 +88,125 @@ fn defined_here(parsed: &Parsed) -> HashSet<Kind> {
     kinds
 }
 
-/// What is to be said of one kind on one cluster.
+/// Why a cluster does not serve a kind, or will not after an upgrade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Verdict {
+enum ApiIssue {
     NotServed,
     Removed,
-    /// Served still, and no longer after an upgrade.
-    Going(u32),
-    TooNew(u32),
+    /// Still served; removed in this minor version.
+    RemovedLater(u32),
+    /// Not served before this minor version.
+    AddedLater(u32),
 }
 
-fn verdicts(kind: &Kind, chosen: &[&Cluster]) -> BTreeMap<Verdict, Vec<String>> {
-    let mut verdicts: BTreeMap<Verdict, Vec<String>> = BTreeMap::new();
-    for cluster in chosen {
-        if let Some(verdict) = verdict(kind, cluster) {
-            verdicts.entry(verdict).or_default().push(cluster.name.clone());
+fn api_issues(kind: &GroupVersionKind, selected: &[&Cluster]) -> BTreeMap<ApiIssue, Vec<String>> {
+    let mut issues: BTreeMap<ApiIssue, Vec<String>> = BTreeMap::new();
+    for cluster in selected {
+        if let Some(issue) = api_issue(kind, cluster) {
+            issues.entry(issue).or_default().push(cluster.name.clone());
         }
     }
-    for clusters in verdicts.values_mut() {
+    for clusters in issues.values_mut() {
         clusters.sort();
         clusters.dedup();
     }
-    verdicts
+    issues
 }
 
-fn verdict((group, version, kind): &Kind, cluster: &Cluster) -> Option<Verdict> {
-    let change = removed::removal(group, version, kind);
-    let runs = minor_version(&cluster.facts.kubernetes_version);
-    let too_new = removed::added(group, version, kind).filter(|added| runs.is_some_and(|runs| runs < *added));
-    let going = change.filter(|change| runs.is_some_and(|runs| runs < change.removed));
+fn api_issue((group, version, kind): &GroupVersionKind, cluster: &Cluster) -> Option<ApiIssue> {
+    let removal = api_versions::find_removal(group, version, kind);
+    let minor = parse_minor_version(&cluster.facts.kubernetes_version);
+    let too_new = api_versions::added_in(group, version, kind)
+        .filter(|added| minor.is_some_and(|minor| minor < *added));
+    let later = removal.filter(|removal| minor.is_some_and(|minor| minor < removal.removed));
     match cluster.facts.serves(group, version, kind) {
-        Some(true) => going.map(|change| Verdict::Going(change.removed)),
-        // The kinds decide; the table only tells why.
-        Some(false) if change.is_some_and(|change| runs.is_none_or(|runs| runs >= change.removed)) => {
-            Some(Verdict::Removed)
+        Some(true) => later.map(|removal| ApiIssue::RemovedLater(removal.removed)),
+        // The served kinds decide; the table only provides the reason.
+        Some(false) if removal.is_some_and(|removal| minor.is_none_or(|minor| minor >= removal.removed)) => {
+            Some(ApiIssue::Removed)
         }
-        Some(false) => Some(too_new.map_or(Verdict::NotServed, Verdict::TooNew)),
-        None if change.is_some_and(|change| runs.is_some_and(|runs| runs >= change.removed)) => {
-            Some(Verdict::Removed)
+        Some(false) => Some(too_new.map_or(ApiIssue::NotServed, ApiIssue::AddedLater)),
+        None if removal.is_some_and(|removal| minor.is_some_and(|minor| minor >= removal.removed)) => {
+            Some(ApiIssue::Removed)
         }
-        None => too_new.map(Verdict::TooNew).or(going.map(|change| Verdict::Going(change.removed))),
+        None => {
+            too_new.map(ApiIssue::AddedLater).or(later.map(|removal| ApiIssue::RemovedLater(removal.removed)))
+        }
     }
 }
 
-fn said(verdict: Verdict, (group, version, kind): &Kind, manifest: &Manifest) -> Finding {
+fn issue_finding(issue: ApiIssue, (group, version, kind): &GroupVersionKind, manifest: &Manifest) -> Finding {
     let name = manifest.object_ref();
     let full = format!("{} {kind}", name.api_version());
-    let finding = match (verdict, removed::removal(group, version, kind)) {
-        (Verdict::Removed, Some(change)) => Finding::error(
-            "G402",
+    let finding = match (issue, api_versions::find_removal(group, version, kind)) {
+        (ApiIssue::Removed, Some(removal)) => Finding::error(
+            api_versions::REMOVED_API_VERSION,
             format!(
-                "{full} was removed in Kubernetes 1.{}, and these clusters run that or newer; they would refuse {name}.",
-                change.removed
+                "{full} was removed in Kubernetes 1.{}, and these clusters run that version or a newer one; they would reject {name}.",
+                removal.removed
             ),
-            change.instead,
+            removal.replacement,
         )
-        .mended(removed::renamed(manifest)),
-        (Verdict::Going(removed), Some(change)) => Finding::new(
-            "G402",
+        .with_fix(api_versions::api_version_fix(manifest)),
+        (ApiIssue::RemovedLater(removed), Some(removal)) => Finding::new(
+            api_versions::REMOVED_API_VERSION,
             Severity::Note,
-            format!("{full} is gone with Kubernetes 1.{removed}; these clusters take {name} until they are upgraded."),
-            change.instead,
+            format!("{full} is removed in Kubernetes 1.{removed}; these clusters accept {name} until they are upgraded."),
+            removal.replacement,
         )
-        .mended(removed::renamed(manifest)),
-        (Verdict::TooNew(added), _) => Finding::error(
-            "G402",
+        .with_fix(api_versions::api_version_fix(manifest)),
+        (ApiIssue::AddedLater(added), _) => Finding::error(
+            api_versions::REMOVED_API_VERSION,
             format!(
-                "{full} came with Kubernetes 1.{added}, and these clusters run an older one; they would refuse {name}."
+                "{full} was added in Kubernetes 1.{added}, and these clusters run an older version; they would reject {name}."
             ),
-            "Upgrade these clusters, or leave them out of the placement.",
+            "Upgrade these clusters, or exclude them from the placement.",
         ),
         _ => Finding::error(
             "G401",
-            format!("These clusters do not know {full}, so they would refuse {name}."),
-            "Install what defines this kind there, add its CustomResourceDefinition to this workload, or leave these clusters out.",
+            format!("These clusters do not serve {full}, so they would reject {name}."),
+            "Install the API of this kind on these clusters, add its CustomResourceDefinition to this workload, or exclude these clusters.",
         ),
     };
-    finding.about(name.to_string()).at("/apiVersion").placed(Some(manifest.place_of("/apiVersion")))
+    finding
+        .with_object(name.to_string())
+        .with_path("/apiVersion")
+        .with_location(Some(manifest.location_of("/apiVersion")))
 }
 
-fn names(clusters: impl Iterator<Item = impl AsRef<str>>) -> Vec<String> {
+fn sorted_names(clusters: impl Iterator<Item = impl AsRef<str>>) -> Vec<String> {
     let mut names: Vec<String> = clusters.map(|name| name.as_ref().to_owned()).collect();
     names.sort();
     names
 }
 
-/// Clusters of which not even the version is known.
-fn unknown(chosen: &[&Cluster]) -> Option<Finding> {
-    let silent = chosen.iter().filter(|cluster| {
-        cluster.facts.apis.is_empty() && minor_version(&cluster.facts.kubernetes_version).is_none()
+/// Clusters that have reported neither their version nor their APIs.
+fn unreported_clusters(selected: &[&Cluster]) -> Option<Finding> {
+    let unreported = selected.iter().filter(|cluster| {
+        cluster.facts.apis.is_empty() && parse_minor_version(&cluster.facts.kubernetes_version).is_none()
     });
-    let clusters = names(silent.map(|cluster| &cluster.name));
+    let clusters = sorted_names(unreported.map(|cluster| &cluster.name));
     (!clusters.is_empty()).then(|| {
-        let message = "Nothing is known of these clusters yet, so it could not be checked whether they know every kind.";
-        Finding::warning("G401", message, "Wait for their first report, or publish and watch them.").on(clusters)
+        let message = "These clusters have not reported their APIs yet, so it was not checked whether they serve every kind.";
+        Finding::warning("G401", message, "Wait for their first report, or publish and check their status.").with_clusters(clusters)
     })
 }
 
-/// G411: clusters that cannot be reached now.
-fn offline(chosen: &[&Cluster]) -> Option<Finding> {
-    let clusters =
-        names(chosen.iter().filter(|cluster| cluster.reach == Reach::Offline).map(|cluster| &cluster.name));
+/// G411: clusters that are offline.
+fn offline_clusters(selected: &[&Cluster]) -> Option<Finding> {
+    let clusters = sorted_names(
+        selected
+            .iter()
+            .filter(|cluster| cluster.connectivity == Connectivity::Offline)
+            .map(|cluster| &cluster.name),
+    );
     (!clusters.is_empty()).then(|| {
-        let message = "These clusters are offline. They catch up when they return, and hold nobody else up.";
+        let message = "These clusters are offline. They are updated when they reconnect; the other clusters do not wait for them.";
         Finding::warning(
             "G411",
             message,
-            "Nothing needs to be done; leave them out of the placement if they are gone for good.",
+            "No action is needed; exclude them from the placement if they no longer exist.",
         )
-        .on(clusters)
+        .with_clusters(clusters)
     })
 }

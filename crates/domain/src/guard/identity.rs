@@ -2,20 +2,19 @@
 
 use std::collections::HashMap;
 
-use super::scene::{Scene, Subject, quoted};
+use super::rule_context::{RuleContext, RuleObject, quote};
 use crate::finding::Finding;
 use crate::{manifest, name};
 
-/// G101: names of objects. Those of RBAC may hold nearly anything and are left alone.
-pub(super) fn names(scene: &Scene<'_>) -> Vec<Finding> {
-    let checked = scene.objects.iter().filter(|subject| subject.name.group != "rbac.authorization.k8s.io");
-    checked.filter_map(object_name).collect()
+/// G101: names of objects. RBAC objects are not checked, because their names may contain almost any character.
+pub(super) fn names(context: &RuleContext<'_>) -> Vec<Finding> {
+    let checked = context.objects.iter().filter(|object| object.name.group != "rbac.authorization.k8s.io");
+    checked.filter_map(invalid_name).collect()
 }
 
-fn object_name(subject: &Subject<'_>) -> Option<Finding> {
-    let name = subject.name.name.as_str();
-    let label =
-        matches!(subject.name.kind.as_str(), "Service" | "Namespace") && subject.name.group.is_empty();
+fn invalid_name(object: &RuleObject<'_>) -> Option<Finding> {
+    let name = object.name.name.as_str();
+    let label = matches!(object.name.kind.as_str(), "Service" | "Namespace") && object.name.group.is_empty();
     if if label { name::is_label(name) } else { name::is_subdomain(name) } {
         return None;
     }
@@ -24,42 +23,45 @@ fn object_name(subject: &Subject<'_>) -> Option<Finding> {
     } else {
         "lower-case letters, digits, \"-\" and \".\", at most 253 characters"
     };
-    let hint =
-        name::suggest(name).map_or("Choose a short name.".to_owned(), |better| format!("Try {better:?}."));
+    let hint = name::suggest_label(name)
+        .map_or("Choose a short name.".to_owned(), |better| format!("Try {better:?}."));
     let message = format!(
-        "{} has a name that Kubernetes refuses: {rule}, a letter or digit at both ends.",
-        quoted(&subject.shown)
+        "{} has an invalid name: use {rule}, with a letter or digit at both ends.",
+        quote(&object.display_name)
     );
-    Some(subject.error("G101", "/metadata/name", message, &hint))
+    Some(object.error(name::INVALID_NAME, "/metadata/name", message, &hint))
 }
 
-/// G107: namespaces that objects name themselves, and namespaces that are made.
-pub(super) fn namespaces(scene: &Scene<'_>) -> Vec<Finding> {
+/// G107: namespaces that objects set themselves, and Namespace objects of the workload.
+pub(super) fn namespaces(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for subject in scene.objects {
-        let made = subject.is("", "Namespace");
-        let path = if made { "/metadata/name" } else { "/metadata/namespace" };
-        if !made && (subject.name.namespace.is_empty() || subject.text(path).is_empty()) {
+    for object in context.objects {
+        let is_namespace = object.is_kind("", "Namespace");
+        let path = if is_namespace { "/metadata/name" } else { "/metadata/namespace" };
+        if !is_namespace && (object.name.namespace.is_empty() || object.text(path).is_empty()) {
             continue;
         }
-        let found = name::check_namespace(subject.text(path)).map(|finding| {
-            finding.about(subject.shown.as_str()).at(path).placed(Some(subject.manifest.place_of(path)))
+        let found = name::check_namespace(object.text(path)).map(|finding| {
+            finding
+                .with_object(object.display_name.as_str())
+                .with_path(path)
+                .with_location(Some(object.manifest.location_of(path)))
         });
         findings.extend(found);
     }
     findings
 }
 
-/// G110: objects that become the same once the workload's namespace is filled in. Reading finds those written the same.
-pub(super) fn twice_after_namespacing(scene: &Scene<'_>) -> Vec<Finding> {
-    let mut first_of: HashMap<_, &Subject<'_>> = HashMap::new();
+/// G110: objects that are identical after the workload's namespace is set. The parser finds those that are written
+/// identically.
+pub(super) fn duplicates_after_namespacing(context: &RuleContext<'_>) -> Vec<Finding> {
+    let mut first_of: HashMap<_, &RuleObject<'_>> = HashMap::new();
     let mut findings = Vec::new();
-    for subject in scene.objects {
-        let name = &subject.name;
-        let first =
-            *first_of.entry((&name.group, &name.kind, &name.namespace, &name.name)).or_insert(subject);
-        if first.manifest.object_ref().namespace != subject.manifest.object_ref().namespace {
-            findings.push(manifest::twice(&subject.shown, first.manifest, subject.manifest));
+    for object in context.objects {
+        let name = &object.name;
+        let first = *first_of.entry((&name.group, &name.kind, &name.namespace, &name.name)).or_insert(object);
+        if first.manifest.object_ref().namespace != object.manifest.object_ref().namespace {
+            findings.push(manifest::duplicate_finding(&object.display_name, first.manifest, object.manifest));
         }
     }
     findings

@@ -1,24 +1,26 @@
 //! Images of containers (G201, G202).
 
-use super::scene::{Scene, quoted};
+use super::rule_context::{RuleContext, quote};
 use crate::finding::Finding;
 use crate::fix::Fix;
-use crate::image::Reference;
+use crate::image::ImageReference;
 
-/// G201: every container has an image, and its reference can be read.
-pub(super) fn references(scene: &Scene<'_>) -> Vec<Finding> {
+/// G201: every container has an image with a valid reference.
+pub(super) fn references(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (pod, container) in scene.containers() {
-        let name = quoted(container.name);
+    for (pod, container) in context.containers() {
+        let name = quote(container.name);
         let path = format!("{}/image", container.path);
         match container.value["image"].as_str() {
             Some(image) => {
-                if let Err(why) = Reference::parse(image) {
-                    let message = format!("Image {} of container {name} is not valid: {why}.", quoted(image));
-                    let fix = lower_case(image)
-                        .and_then(|lower| pod.owner.manifest.replaced(&path, image, &lower))
-                        .map(Fix::replace);
-                    findings.push(pod.owner.error("G201", &path, message, &better(image)).mended(fix));
+                if let Err(error) = ImageReference::parse(image) {
+                    let message =
+                        format!("Image {} of container {name} is not valid: {error}.", quote(image));
+                    let fix = lower_case_reference(image)
+                        .and_then(|lower| pod.owner.manifest.replacement_edit(&path, image, &lower))
+                        .map(Fix::replacement);
+                    findings
+                        .push(pod.owner.error("G201", &path, message, &correction_hint(image)).with_fix(fix));
                 }
             }
             None => {
@@ -35,19 +37,19 @@ pub(super) fn references(scene: &Scene<'_>) -> Vec<Finding> {
     findings
 }
 
-/// G202: no tag, or one that moves.
-pub(super) fn mutable_tags(scene: &Scene<'_>) -> Vec<Finding> {
+/// G202: no tag, or the tag `latest`.
+pub(super) fn mutable_tags(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (pod, container) in scene.containers() {
+    for (pod, container) in context.containers() {
         let Some(image) = container.value["image"].as_str() else { continue };
-        let Ok(reference) = Reference::parse(image) else { continue };
+        let Ok(reference) = ImageReference::parse(image) else { continue };
         if reference.digest.is_some() || !matches!(reference.tag, None | Some("latest")) {
             continue;
         }
         let message = format!(
-            "Container {} uses {}, which means whatever is newest: two clusters may run different versions, and going back cannot work.",
-            quoted(container.name),
-            quoted(image)
+            "Container {} uses {}, which always means the newest image: two clusters may run different versions, and a rollback can't restore the old one.",
+            quote(container.name),
+            quote(image)
         );
         let hint = "Pin a version, best with its @sha256 digest.";
         findings.push(pod.owner.warning("G202", &format!("{}/image", container.path), message, hint));
@@ -55,23 +57,23 @@ pub(super) fn mutable_tags(scene: &Scene<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The reference with its repository in lower case, if that is all that is wrong. A tag may have capitals.
-fn lower_case(image: &str) -> Option<String> {
+/// The reference with its repository in lower case, if that makes it valid. A tag may contain upper-case letters.
+fn lower_case_reference(image: &str) -> Option<String> {
     let name = image.split('@').next().unwrap_or(image);
     let end = name.rfind(':').filter(|at| !name[*at..].contains('/')).unwrap_or(name.len());
     let lower = format!("{}{}", image[..end].to_ascii_lowercase(), &image[end..]);
-    (lower != image && Reference::parse(&lower).is_ok()).then_some(lower)
+    (lower != image && ImageReference::parse(&lower).is_ok()).then_some(lower)
 }
 
-/// The reference in lower case if that makes it right, else an example.
-fn better(image: &str) -> String {
-    if let Some(lower) = lower_case(image) {
-        return format!("Try {}.", quoted(&lower));
+/// The hint: a corrected reference if there is one, else an example.
+fn correction_hint(image: &str) -> String {
+    if let Some(lower) = lower_case_reference(image) {
+        return format!("Try {}.", quote(&lower));
     }
     let lower = image.to_ascii_lowercase();
     let trimmed = lower.trim().trim_start_matches("https://").trim_start_matches("http://");
-    if trimmed != image && Reference::parse(trimmed).is_ok() {
-        format!("Try {}.", quoted(trimmed))
+    if trimmed != image && ImageReference::parse(trimmed).is_ok() {
+        format!("Try {}.", quote(trimmed))
     } else {
         "Write it as registry/name:version, such as \"registry.example.com/team/web:1.4.2\".".to_owned()
     }
@@ -82,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn g201_the_better_one_is_in_lower_case() {
-        assert_eq!(better("Nginx:1.25"), "Try \"nginx:1.25\".");
+    fn g201_the_hint_suggests_lower_case() {
+        assert_eq!(correction_hint("Nginx:1.25"), "Try \"nginx:1.25\".");
     }
 }

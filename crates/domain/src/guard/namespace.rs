@@ -1,37 +1,42 @@
-//! Namespaces that a cluster does not have (G108).
+//! Namespaces that do not exist on a cluster (G108).
 
 use std::collections::BTreeSet;
 
-use super::site::Site;
-use crate::cluster::facts::NAMESPACES_MAX;
+use super::cluster_context::ClusterContext;
+use crate::cluster::facts::MAX_NAMESPACES;
 use crate::finding::Finding;
 
-/// G108: a namespace is made if the policy says so, and has to be there if not.
-pub(super) fn missing(site: &Site<'_>) -> Vec<Finding> {
-    let facts = &site.cluster.facts;
-    if facts.namespaces.is_empty() || facts.namespaces.len() >= NAMESPACES_MAX {
+/// G108: a missing namespace is created if the policy `create_namespace` is on; otherwise it must exist.
+pub(super) fn missing(context: &ClusterContext<'_>) -> Vec<Finding> {
+    let facts = &context.cluster.facts;
+    if facts.namespaces.is_empty() || facts.namespaces.len() >= MAX_NAMESPACES {
         return Vec::new();
     }
-    let made: BTreeSet<&str> = site.scene.of("", "Namespace").map(|subject| &*subject.name.name).collect();
-    let mut seen = BTreeSet::new();
+    let created: BTreeSet<&str> =
+        context.rule_context.objects_of_kind("", "Namespace").map(|object| &*object.name.name).collect();
+    let mut checked = BTreeSet::new();
     let mut findings = Vec::new();
-    for subject in site.scene.objects {
-        let name = subject.name.namespace.as_str();
-        if name.is_empty() || made.contains(name) || !seen.insert(name) || facts.namespace(name).is_some() {
+    for object in context.rule_context.objects {
+        let name = object.name.namespace.as_str();
+        if name.is_empty()
+            || created.contains(name)
+            || !checked.insert(name)
+            || facts.namespace(name).is_some()
+        {
             continue;
         }
-        findings.push(if site.spec.policies.create_namespace {
+        findings.push(if context.spec.policies.create_namespace {
             Finding::new(
                 "G108",
                 crate::Severity::Note,
-                format!("Namespace {name:?} is not there yet; it is made."),
-                "Nothing needs to be done.",
+                format!("Namespace {name:?} does not exist yet; it will be created."),
+                "No action is needed.",
             )
         } else {
             Finding::error(
                 "G108",
-                format!("Namespace {name:?} does not exist, and this workload does not make it."),
-                "Turn on \"make the namespace if it is missing\", or create it first.",
+                format!("Namespace {name:?} does not exist, and this workload does not create it."),
+                "Turn on the policy createNamespace, or create the namespace first.",
             )
         });
     }

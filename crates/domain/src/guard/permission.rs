@@ -1,61 +1,61 @@
-//! Kinds that a cluster's agent may not write (G410).
+//! Kinds that a cluster's agent has no permission to write (G410).
 
 use std::collections::BTreeSet;
 
-use super::scene::quoted;
-use super::site::Site;
-use crate::cluster::facts::{NAMESPACES_MAX, kind_name};
+use super::cluster_context::ClusterContext;
+use super::rule_context::quote;
+use crate::cluster::facts::{MAX_NAMESPACES, qualified_kind};
 use crate::cluster::{ApiResource, ClusterFacts};
 use crate::finding::Finding;
 
-/// G410: what the agent was not granted; each kind once in each namespace.
-pub(super) fn denied(site: &Site<'_>) -> Vec<Finding> {
-    let facts = &site.cluster.facts;
-    // Who writes in another's name has that one's rights, which nobody asked for.
-    if !facts.rights_known || site.spec.policies.executor().is_some() {
+/// G410: missing permissions of the agent; one finding per kind and namespace.
+pub(super) fn denied(context: &ClusterContext<'_>) -> Vec<Finding> {
+    let facts = &context.cluster.facts;
+    // The executor (impersonated service account) has its own permissions, which are not known.
+    if !facts.permissions_known || context.spec.policies.executor().is_some() {
         return Vec::new();
     }
     let denied: Vec<&ApiResource> = facts.apis.iter().filter(|api| api.denied).collect();
     if denied.is_empty() {
         return Vec::new();
     }
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let mut findings = Vec::new();
-    for subject in site.scene.objects {
-        let name = &subject.name;
-        let same = |api: &&&ApiResource| (&api.group, &api.kind) == (&name.group, &name.kind);
-        let Some(api) = denied.iter().find(same) else { continue };
-        if may_write(facts, api, &name.namespace) != Some(false)
-            || !told.insert((&name.group, &name.kind, &name.namespace))
+    for object in context.rule_context.objects {
+        let name = &object.name;
+        let same_kind = |api: &&&ApiResource| (&api.group, &api.kind) == (&name.group, &name.kind);
+        let Some(api) = denied.iter().find(same_kind) else { continue };
+        if can_write(facts, api, &name.namespace) != Some(false)
+            || !reported.insert((&name.group, &name.kind, &name.namespace))
         {
             continue;
         }
         let place = match &*name.namespace {
             "" => String::new(),
-            namespace => format!(" in namespace {}", quoted(namespace)),
+            namespace => format!(" in namespace {}", quote(namespace)),
         };
         let message = format!(
-            "The agent may not write objects of the kind {}{place}: {} would be refused.",
-            name.kind, subject.shown
+            "The agent has no permission to write {} objects{place}: {} would be rejected.",
+            name.kind, object.display_name
         );
-        let hint = "Grant it to the agent, let a service account write that may (policy executor), or leave these clusters out.";
-        findings.push(subject.warning("G410", "/kind", message, hint));
+        let hint = "Grant it to the agent, set the policy executor to a service account that has it, or exclude these clusters.";
+        findings.push(object.warning("G410", "/kind", message, hint));
     }
     findings
 }
 
-/// Whether a kind that is denied somewhere may be written there; `None` when that is not known.
-fn may_write(facts: &ClusterFacts, api: &ApiResource, namespace: &str) -> Option<bool> {
+/// Whether a kind that is denied in some namespace may be written in this one; `None` if that is not known.
+fn can_write(facts: &ClusterFacts, api: &ApiResource, namespace: &str) -> Option<bool> {
     if !api.namespaced {
         return Some(false);
     }
     match facts.namespace(namespace) {
         Some(known) => {
-            let wanted = kind_name(&api.group, &api.kind);
-            Some(known.granted.as_ref()?.contains(&wanted))
+            let kind = qualified_kind(&api.group, &api.kind);
+            Some(known.granted.as_ref()?.contains(&kind))
         }
-        // Nothing can be granted in one that is not there.
-        None if !facts.namespaces.is_empty() && facts.namespaces.len() < NAMESPACES_MAX => Some(false),
+        // A namespace that does not exist has no permissions.
+        None if !facts.namespaces.is_empty() && facts.namespaces.len() < MAX_NAMESPACES => Some(false),
         None => None,
     }
 }

@@ -4,40 +4,40 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::scene::{Container, Pod, Scene, integer, items, quoted};
+use super::rule_context::{Container, PodTemplate, RuleContext, integer, items, quote};
 use crate::finding::Finding;
 
-/// G207: ports are in range, named as IANA names services, and stand once.
-pub(super) fn container_ports(scene: &Scene<'_>) -> Vec<Finding> {
+/// G207: ports are in range, have IANA service names and are unique.
+pub(super) fn container_ports(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (pod, container) in scene.containers() {
+    for (pod, container) in context.containers() {
         let (mut ports, mut names) = (HashSet::new(), HashSet::new());
         for (at, port) in items(container.value.get("ports")).iter().enumerate() {
             let path = format!("{}/ports/{at}", container.path);
-            findings.extend(number(pod, container, (port, &path)));
+            findings.extend(invalid_number(pod, container, (port, &path)));
             let protocol = port["protocol"].as_str().unwrap_or("TCP");
             if !ports.insert((integer(port.get("containerPort")), protocol, port["hostIP"].as_str())) {
                 let message = format!(
-                    "Port {} of container {} stands twice.",
+                    "Port {} of container {} is listed twice.",
                     port["containerPort"],
-                    quoted(container.name)
+                    quote(container.name)
                 );
                 findings.push(pod.owner.error("G207", &path, message, "Keep one of them."));
             }
             if let Some(name) = port["name"].as_str() {
-                findings.extend(port_name(pod, (name, &path), !names.insert(name)));
+                findings.extend(invalid_name(pod, (name, &path), !names.insert(name)));
             }
         }
     }
     findings
 }
 
-/// G207: no two containers of a pod listen on one port; they share one address.
-pub(super) fn shared_ports(scene: &Scene<'_>) -> Vec<Finding> {
+/// G207: no two containers of a pod declare the same port, because they share one network namespace.
+pub(super) fn shared_ports(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for pod in &scene.pods {
+    for pod in &context.pods {
         let mut first: HashMap<(i64, &str), &str> = HashMap::new();
-        for container in pod.containers.iter().filter(|container| !container.init) {
+        for container in pod.containers.iter().filter(|container| !container.is_init) {
             for (at, port) in items(container.value.get("ports")).iter().enumerate() {
                 let Some(number) = integer(port.get("containerPort")) else { continue };
                 let protocol = port["protocol"].as_str().unwrap_or("TCP");
@@ -45,11 +45,16 @@ pub(super) fn shared_ports(scene: &Scene<'_>) -> Vec<Finding> {
                 if owner != container.name {
                     let message = format!(
                         "Containers {} and {} of one pod both listen on port {number}; the second can't start.",
-                        quoted(owner),
-                        quoted(container.name)
+                        quote(owner),
+                        quote(container.name)
                     );
                     let path = format!("{}/ports/{at}/containerPort", container.path);
-                    findings.push(pod.owner.warning("G207", &path, message, "Give each a port of its own."));
+                    findings.push(pod.owner.warning(
+                        "G207",
+                        &path,
+                        message,
+                        "Give each container its own port.",
+                    ));
                 }
             }
         }
@@ -57,7 +62,7 @@ pub(super) fn shared_ports(scene: &Scene<'_>) -> Vec<Finding> {
     findings
 }
 
-fn number(pod: &Pod<'_>, container: &Container<'_>, port: (&Value, &str)) -> Option<Finding> {
+fn invalid_number(pod: &PodTemplate<'_>, container: &Container<'_>, port: (&Value, &str)) -> Option<Finding> {
     let (port, path) = port;
     for field in ["containerPort", "hostPort"] {
         let number = &port[field];
@@ -67,7 +72,7 @@ fn number(pod: &Pod<'_>, container: &Container<'_>, port: (&Value, &str)) -> Opt
             continue;
         }
         let message =
-            format!("{field} {number} of container {} is not a port: 1–65535.", quoted(container.name));
+            format!("{field} {number} of container {} is not a port: 1–65535.", quote(container.name));
         let hint = "Write a number from 1 to 65535, without quotes.";
         return Some(pod.owner.error("G207", &format!("{path}/{field}"), message, hint));
     }
@@ -79,22 +84,22 @@ pub(super) fn is_port(number: i64) -> bool {
     (1..=65_535).contains(&number)
 }
 
-fn port_name(pod: &Pod<'_>, name: (&str, &str), again: bool) -> Option<Finding> {
+fn invalid_name(pod: &PodTemplate<'_>, name: (&str, &str), is_duplicate: bool) -> Option<Finding> {
     let (name, path) = name;
     let path = format!("{path}/name");
     if name.len() > 15 {
-        let message = format!("Port name {} is longer than 15 characters.", quoted(name));
+        let message = format!("Port name {} is longer than 15 characters.", quote(name));
         return Some(pod.owner.error("G207", &path, message, "Shorten it, such as \"http-mgmt\"."));
     }
     if !is_port_name(name) {
         let message = format!(
             "Port name {} is not valid: lower-case letters, digits and single \"-\", with at least one letter.",
-            quoted(name)
+            quote(name)
         );
         return Some(pod.owner.error("G207", &path, message, "Rename it, such as \"http\"."));
     }
-    again.then(|| {
-        let message = format!("Two ports are named {}; a service could not tell them apart.", quoted(name));
+    is_duplicate.then(|| {
+        let message = format!("Two ports are named {}; a Service can't distinguish them.", quote(name));
         pod.owner.error("G207", &path, message, "Rename one of them.")
     })
 }
@@ -104,18 +109,18 @@ fn is_port_name(name: &str) -> bool {
     crate::name::is_label(name) && name.bytes().any(|b| b.is_ascii_lowercase()) && !name.contains("--")
 }
 
-/// G208: a host port lets one replica run per node.
-pub(super) fn host_ports(scene: &Scene<'_>) -> Vec<Finding> {
+/// G208: a host port limits a workload to one replica per node.
+pub(super) fn host_ports(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (pod, container) in scene.containers() {
+    for (pod, container) in context.containers() {
         let replicas = integer(pod.owner.get("/spec/replicas")).unwrap_or(1);
         for (at, port) in items(container.value.get("ports")).iter().enumerate() {
             let host = integer(port.get("hostPort")).filter(|host| *host > 0);
-            let Some(host) = host.filter(|_| replicas > 1 && !pod.owner.is("apps", "DaemonSet")) else {
+            let Some(host) = host.filter(|_| replicas > 1 && !pod.owner.is_kind("apps", "DaemonSet")) else {
                 continue;
             };
             let message =
-                format!("hostPort {host} lets only one replica run per node; {replicas} are asked for.");
+                format!("hostPort {host} lets only one replica run per node; {replicas} are requested.");
             let path = format!("{}/ports/{at}/hostPort", container.path);
             findings.push(pod.owner.warning("G208", &path, message, "Use a Service instead of hostPort."));
         }

@@ -1,32 +1,35 @@
-//! What a node pulls, and whether it is the same everywhere (G203).
+//! Image references that may resolve to different images on different nodes (G203).
 
-use super::scene::{Scene, quoted};
-use super::site::Site;
+use super::cluster_context::ClusterContext;
+use super::rule_context::{RuleContext, quote};
 use crate::cluster::Cluster;
 use crate::finding::Finding;
-use crate::image::Reference;
+use crate::image::ImageReference;
 
-/// Tags that people move on to whatever is newest.
-const MOVING: [&str; 9] =
+/// Tags that usually point to the newest image.
+const MUTABLE_TAGS: [&str; 9] =
     ["latest", "main", "master", "edge", "nightly", "dev", "develop", "snapshot", "unstable"];
-/// Labels that say what a cluster is for.
-const STAGE: [&str; 3] = ["env", "environment", "stage"];
+/// Labels with the stage of a cluster.
+const STAGE_LABELS: [&str; 3] = ["env", "environment", "stage"];
 
-/// G203: a tag that moves, and a policy that never looks where it moved to.
-pub(super) fn policies(scene: &Scene<'_>) -> Vec<Finding> {
+/// G203: a mutable tag with a pull policy that never pulls again.
+pub(super) fn policies(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (pod, container) in scene.containers() {
+    for (pod, container) in context.containers() {
         let policy = container.value["imagePullPolicy"].as_str().unwrap_or_default();
         let Some(image) = container.value["image"].as_str() else { continue };
-        let Ok(reference) = Reference::parse(image) else { continue };
-        let kept = matches!(policy, "IfNotPresent" | "Never");
-        if !kept || reference.digest.is_some() || reference.tag.is_some_and(|tag| !MOVING.contains(&tag)) {
+        let Ok(reference) = ImageReference::parse(image) else { continue };
+        let cached = matches!(policy, "IfNotPresent" | "Never");
+        if !cached
+            || reference.digest.is_some()
+            || reference.tag.is_some_and(|tag| !MUTABLE_TAGS.contains(&tag))
+        {
             continue;
         }
         let message = format!(
-            "Container {} uses {} with imagePullPolicy {policy}: every node keeps the one it has, so replicas may run different versions.",
-            quoted(container.name),
-            quoted(image)
+            "Container {} uses {} with imagePullPolicy {policy}: each node uses the image in its cache, so replicas may run different versions.",
+            quote(container.name),
+            quote(image)
         );
         let path = format!("{}/imagePullPolicy", container.path);
         let hint = "Pin a version, best with its @sha256 digest, or write \"imagePullPolicy: Always\".";
@@ -35,20 +38,20 @@ pub(super) fn policies(scene: &Scene<'_>) -> Vec<Finding> {
     findings
 }
 
-/// G203: a version without a digest on a production cluster. Tags that move are told everywhere (G202).
-pub(super) fn digests(site: &Site<'_>) -> Vec<Finding> {
-    let Some(stage) = production(site.cluster) else { return Vec::new() };
+/// G203: a tag without a digest on a production cluster. The tag `latest` is reported on all clusters (G202).
+pub(super) fn digests(context: &ClusterContext<'_>) -> Vec<Finding> {
+    let Some(stage) = production_label(context.cluster) else { return Vec::new() };
     let mut findings = Vec::new();
-    for (pod, container) in site.scene.containers() {
+    for (pod, container) in context.rule_context.containers() {
         let Some(image) = container.value["image"].as_str() else { continue };
-        let Ok(reference) = Reference::parse(image) else { continue };
+        let Ok(reference) = ImageReference::parse(image) else { continue };
         if reference.digest.is_some() || matches!(reference.tag, None | Some("latest")) {
             continue;
         }
         let message = format!(
-            "Container {} uses {} on production clusters ({stage}): whoever may push to the registry can put another image behind that tag.",
-            quoted(container.name),
-            quoted(image)
+            "Container {} uses {} on production clusters ({stage}): anyone with push access to the registry can replace the image of that tag.",
+            quote(container.name),
+            quote(image)
         );
         let hint = format!("Add the digest: {image}@sha256:…");
         findings.push(pod.owner.warning("G203", &format!("{}/image", container.path), message, &hint));
@@ -56,9 +59,9 @@ pub(super) fn digests(site: &Site<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The label that says that a cluster is for production.
-fn production(cluster: &Cluster) -> Option<String> {
-    STAGE.into_iter().find_map(|key| {
+/// The label that marks a cluster as production, as `key=value`.
+fn production_label(cluster: &Cluster) -> Option<String> {
+    STAGE_LABELS.into_iter().find_map(|key| {
         let value = cluster.labels.get(key)?;
         value.to_ascii_lowercase().starts_with("prod").then(|| format!("{key}={value}"))
     })

@@ -1,8 +1,8 @@
-//! The quantity that was probably meant.
+//! Corrections for quantities that Kubernetes can't parse (G209).
 
 use crate::quantity::Quantity;
 
-/// `512mb` is `512Mi`.
+/// The valid quantity that was probably meant: `512Mi` for `512mb`.
 pub(crate) fn suggest(text: &str) -> Option<String> {
     let text = text.trim();
     let digits = text.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
@@ -17,8 +17,9 @@ pub(crate) fn suggest(text: &str) -> Option<String> {
     Quantity::parse(number).map(|_| format!("{number}{unit}"))
 }
 
-/// The same, where nothing else can be meant: `512mb` of memory, but not `1g`, which some read as a thousand millions.
-pub(super) fn certain(resource: &str, text: &str) -> Option<String> {
+/// Like [`suggest`], but only where the meaning is unambiguous: `512mb` of memory, but not `1g`, which may also mean
+/// 10⁹.
+pub(super) fn suggest_unambiguous(resource: &str, text: &str) -> Option<String> {
     let bytes = matches!(resource, "memory" | "storage" | "ephemeral-storage");
     let ends = |unit: &str| text.trim().to_ascii_lowercase().ends_with(unit);
     suggest(text).filter(|_| bytes && (ends("b") || ends("i")))
@@ -26,19 +27,19 @@ pub(super) fn certain(resource: &str, text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{certain, suggest};
+    use super::{suggest, suggest_unambiguous};
 
     #[test]
-    fn g209_a_unit_written_as_people_say_it_is_understood() {
+    fn g209_a_colloquial_unit_has_a_suggestion() {
         assert_eq!(suggest("512mb").as_deref(), Some("512Mi"));
         assert_eq!(suggest("lots"), None);
     }
 
     #[test]
-    fn g209_only_what_can_mean_one_thing_is_certain() {
-        assert_eq!(certain("memory", "512MB").as_deref(), Some("512Mi"));
-        assert_eq!(certain("storage", "1gi").as_deref(), Some("1Gi"));
-        assert_eq!(certain("memory", "1g"), None);
-        assert_eq!(certain("cpu", "1gi"), None);
+    fn g209_only_an_unambiguous_unit_has_a_fix() {
+        assert_eq!(suggest_unambiguous("memory", "512MB").as_deref(), Some("512Mi"));
+        assert_eq!(suggest_unambiguous("storage", "1gi").as_deref(), Some("1Gi"));
+        assert_eq!(suggest_unambiguous("memory", "1g"), None);
+        assert_eq!(suggest_unambiguous("cpu", "1gi"), None);
     }
 }

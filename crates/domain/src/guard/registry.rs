@@ -1,89 +1,93 @@
-//! G204: an image can be pulled, as far as its registry tells the cluster's agent.
+//! G204: images exist in their registry, as far as the cluster's agent can check.
 //!
-//! A warning, never an error: nodes may pull by way of a mirror, or have the image already, and the agent knows of neither.
+//! A warning, never an error: nodes may use a mirror or have the image in their cache, and the agent can see neither.
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::scene::{self, quoted};
+use super::rule_context::{self, quote};
 use crate::bundle::{Bundle, object_ref};
 use crate::cluster::NodePool;
 use crate::finding::Finding;
 
-/// What is known of an image.
+/// Whether an image can be pulled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Availability {
-    /// Its registry says that it is not there.
+pub enum ImageAvailability {
+    /// Its registry reports that it does not exist.
     Missing,
-    /// It is there, for these operating systems and architectures, such as `linux/arm64`.
-    Offered(BTreeSet<String>),
-    /// Nothing: the registry was not reached, wants a password, or did not tell for what the image is.
+    /// It exists, for these operating systems and architectures, such as `linux/arm64`.
+    Available(BTreeSet<String>),
+    /// Not known: the registry was not reachable, requires credentials, or did not report the platforms of the image.
     Unknown,
 }
 
-/// The images that the pods of a bundle run, each once.
-pub fn images(bundle: &Bundle) -> BTreeSet<&str> {
-    uses(bundle).into_iter().map(|used| used.image).collect()
+/// The images of all pods of a bundle, without duplicates.
+pub fn list_images(bundle: &Bundle) -> BTreeSet<&str> {
+    image_uses(bundle).into_iter().map(|image_use| image_use.image).collect()
 }
 
-/// What cannot be pulled, by what is known of the images, on a cluster with these nodes (none if they are not known).
-pub fn unavailable(
+/// G204: images of a bundle that can't be pulled on a cluster with these nodes (empty if they are not known).
+pub fn check_images(
     bundle: &Bundle,
-    known: &HashMap<String, Availability>,
+    availability: &HashMap<String, ImageAvailability>,
     nodes: &[NodePool],
 ) -> Vec<Finding> {
-    let here: BTreeSet<String> =
+    let platforms: BTreeSet<String> =
         nodes.iter().map(|pool| format!("{}/{}", pool.os, pool.architecture)).collect();
-    let finding = |used: Use<'_>| {
-        let (message, hint) = match known.get(used.image)? {
-            Availability::Missing => (
+    let finding = |image_use: ImageUse<'_>| {
+        let (message, hint) = match availability.get(image_use.image)? {
+            ImageAvailability::Missing => (
                 format!(
-                    "Image {} of container {} is not in its registry, so its pods would wait for it for ever.",
-                    quoted(used.image),
-                    quoted(used.container)
+                    "Image {} of container {} does not exist in its registry, so its pods can't start.",
+                    quote(image_use.image),
+                    quote(image_use.container)
                 ),
-                "Push it, or correct its name and its tag.",
+                "Push the image, or correct its name or tag.",
             ),
-            Availability::Offered(offered) if !here.is_empty() && here.is_disjoint(offered) => (
-                format!(
-                    "Image {} of container {} is there for {} alone, and the nodes are {}.",
-                    quoted(used.image),
-                    quoted(used.container),
-                    listed(offered),
-                    listed(&here)
-                ),
-                "Build it for the architecture of the nodes too, or leave such clusters out.",
-            ),
-            Availability::Offered(_) | Availability::Unknown => return None,
+            ImageAvailability::Available(offered)
+                if !platforms.is_empty() && platforms.is_disjoint(offered) =>
+            {
+                (
+                    format!(
+                        "Image {} of container {} exists only for {}, and the nodes are {}.",
+                        quote(image_use.image),
+                        quote(image_use.container),
+                        join_platforms(offered),
+                        join_platforms(&platforms)
+                    ),
+                    "Build the image for the platform of the nodes too, or exclude these clusters.",
+                )
+            }
+            ImageAvailability::Available(_) | ImageAvailability::Unknown => return None,
         };
-        Some(Finding::warning("G204", message, hint).about(used.object).at(used.path))
+        Some(Finding::warning("G204", message, hint).with_object(image_use.object).with_path(image_use.path))
     };
-    uses(bundle).into_iter().filter_map(finding).collect()
+    image_uses(bundle).into_iter().filter_map(finding).collect()
 }
 
-fn listed(all: &BTreeSet<String>) -> String {
-    all.iter().take(6).map(String::as_str).collect::<Vec<_>>().join(", ")
+fn join_platforms(platforms: &BTreeSet<String>) -> String {
+    platforms.iter().take(6).map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// A container that runs an image.
-struct Use<'a> {
+/// An image reference of a container.
+struct ImageUse<'a> {
     image: &'a str,
     container: &'a str,
-    /// The object, as messages name it.
+    /// The object, as `Kind namespace/name`.
     object: String,
     /// JSON pointer of the image.
     path: String,
 }
 
-fn uses(bundle: &Bundle) -> Vec<Use<'_>> {
+fn image_uses(bundle: &Bundle) -> Vec<ImageUse<'_>> {
     let mut all = Vec::new();
     for object in &bundle.objects {
         let name = object_ref(object);
-        let Some(template) = scene::template(&name) else { continue };
+        let Some(template) = rule_context::pod_template_pointer(&name) else { continue };
         let Some(spec) = object.pointer(&format!("{template}/spec")) else { continue };
-        for container in scene::containers(spec, template) {
+        for container in rule_context::list_containers(spec, template) {
             let Some(image) = container.value["image"].as_str() else { continue };
             let path = format!("{}/image", container.path);
-            all.push(Use { image, container: container.name, object: name.to_string(), path });
+            all.push(ImageUse { image, container: container.name, object: name.to_string(), path });
         }
     }
     all
@@ -108,11 +112,11 @@ mod tests {
         NodePool { architecture: architecture.into(), os: "linux".into(), ..NodePool::default() }
     }
 
-    fn said(web: Availability, nodes: &[NodePool]) -> Vec<(String, String)> {
-        let known =
-            [("shop/web:2".to_owned(), web), ("busybox:1.36".to_owned(), Availability::Unknown)].into();
-        let findings = unavailable(&bundle(), &known, nodes);
-        assert!(findings.iter().all(|finding| finding.code == "G204" && !finding.blocks()));
+    fn findings_of(web: ImageAvailability, nodes: &[NodePool]) -> Vec<(String, String)> {
+        let availability =
+            [("shop/web:2".to_owned(), web), ("busybox:1.36".to_owned(), ImageAvailability::Unknown)].into();
+        let findings = check_images(&bundle(), &availability, nodes);
+        assert!(findings.iter().all(|finding| finding.code == "G204" && !finding.is_blocking()));
         findings
             .into_iter()
             .map(|finding| (format!("{}{}", finding.object, finding.path), finding.message))
@@ -120,25 +124,24 @@ mod tests {
     }
 
     #[test]
-    fn g204_an_image_that_its_registry_does_not_have_is_told_at_its_container() {
-        assert_eq!(images(&bundle()), ["busybox:1.36", "shop/web:2"].into());
+    fn g204_an_image_missing_in_its_registry_is_reported_at_its_container() {
+        assert_eq!(list_images(&bundle()), ["busybox:1.36", "shop/web:2"].into());
         let place = "Deployment shop/web/spec/template/spec/containers/0/image".to_owned();
-        let message = "Image \"shop/web:2\" of container \"web\" is not in its registry, so its pods would wait for it for ever.";
-        assert_eq!(said(Availability::Missing, &[]), [(place, message.to_owned())]);
-        assert_eq!(said(Availability::Unknown, &[pool("arm64")]), []);
+        let message = "Image \"shop/web:2\" of container \"web\" does not exist in its registry, so its pods can't start.";
+        assert_eq!(findings_of(ImageAvailability::Missing, &[]), [(place, message.to_owned())]);
+        assert_eq!(findings_of(ImageAvailability::Unknown, &[pool("arm64")]), []);
     }
 
     #[test]
-    fn g204_an_image_for_none_of_the_nodes_is_told_with_what_it_is_for() {
-        let offered = || Availability::Offered(["linux/amd64".to_owned(), "linux/s390x".to_owned()].into());
-        let found = said(offered(), &[pool("arm64")]);
+    fn g204_an_image_for_none_of_the_nodes_is_reported_with_its_platforms() {
+        let offered =
+            || ImageAvailability::Available(["linux/amd64".to_owned(), "linux/s390x".to_owned()].into());
+        let found = findings_of(offered(), &[pool("arm64")]);
         assert!(
-            found[0]
-                .1
-                .ends_with("is there for linux/amd64, linux/s390x alone, and the nodes are linux/arm64."),
+            found[0].1.ends_with("exists only for linux/amd64, linux/s390x, and the nodes are linux/arm64."),
             "{found:?}"
         );
-        assert_eq!(said(offered(), &[pool("arm64"), pool("amd64")]), [], "some node can run it");
-        assert_eq!(said(offered(), &[]), [], "nothing is known of the nodes");
+        assert_eq!(findings_of(offered(), &[pool("arm64"), pool("amd64")]), [], "some node can run it");
+        assert_eq!(findings_of(offered(), &[]), [], "the nodes are not known");
     }
 }

@@ -1,43 +1,37 @@
 //! Replicas, grace periods, and the Service of a StatefulSet (G213, G223).
 
-use super::scene::{Scene, integer, quoted};
+use super::rule_context::{RuleContext, integer, quote};
 use crate::finding::Finding;
 
-/// G213: a whole number of replicas, and not none by accident.
-pub(super) fn replicas(scene: &Scene<'_>) -> Vec<Finding> {
+/// G213: replicas is a whole number; 0 is a warning.
+pub(super) fn replicas(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let path = "/spec/replicas";
-    for subject in scene.pods.iter().map(|pod| pod.owner) {
-        let Some(value) = subject.get(path) else { continue };
+    for object in context.pods.iter().map(|pod| pod.owner) {
+        let Some(value) = object.get(path) else { continue };
         if value.as_i64().is_none_or(|replicas| replicas < 0) {
             let message = format!(
                 "replicas: {} is not allowed; it must be a whole number, 0 or more.",
-                quoted(&value.to_string())
+                quote(&value.to_string())
             );
-            findings.push(subject.error("G213", path, message, "Write a number without quotes, such as 3."));
+            findings.push(object.error("G213", path, message, "Write a number without quotes, such as 3."));
         } else if value == 0 {
             let message = "replicas is 0: it is applied, but nothing runs.".to_owned();
-            findings.push(subject.warning(
-                "G213",
-                path,
-                message,
-                "Set at least 1, unless that is what you want.",
-            ));
+            findings.push(object.warning("G213", path, message, "Set at least 1, unless this is intended."));
         }
     }
     findings
 }
 
 /// G223: a grace period is not negative.
-pub(super) fn grace_period(scene: &Scene<'_>) -> Vec<Finding> {
-    let negative = scene.pods.iter().filter_map(|pod| {
+pub(super) fn grace_period(context: &RuleContext<'_>) -> Vec<Finding> {
+    let negative = context.pods.iter().filter_map(|pod| {
         let seconds =
             integer(pod.spec.get("terminationGracePeriodSeconds")).filter(|seconds| *seconds < 0)?;
-        let message =
-            format!("terminationGracePeriodSeconds: {seconds} is less than nothing; Kubernetes refuses it.");
+        let message = format!("terminationGracePeriodSeconds: {seconds} is negative; Kubernetes rejects it.");
         Some(pod.owner.error(
             "G223",
-            &pod.at("/terminationGracePeriodSeconds"),
+            &pod.spec_pointer("/terminationGracePeriodSeconds"),
             message,
             "Write 0 or more seconds.",
         ))
@@ -45,23 +39,23 @@ pub(super) fn grace_period(scene: &Scene<'_>) -> Vec<Finding> {
     negative.collect()
 }
 
-/// G223: the Service that gives a StatefulSet's pods their names is there, and is headless.
-pub(super) fn headless_service(scene: &Scene<'_>) -> Vec<Finding> {
+/// G223: the Service of a StatefulSet, which provides the DNS names of its pods, exists and is headless.
+pub(super) fn headless_service(context: &RuleContext<'_>) -> Vec<Finding> {
     let path = "/spec/serviceName";
     let mut findings = Vec::new();
-    for set in scene.of("apps", "StatefulSet") {
+    for set in context.objects_of_kind("apps", "StatefulSet") {
         let name = set.text(path);
         if name.is_empty() {
             continue;
         }
-        let why = match scene.beside(set, "Service", name) {
-            None => "is not among these objects; without it the pods get no names in DNS",
+        let problem = match context.find_in_namespace(set, "Service", name) {
+            None => "is not among these objects; without it the pods have no DNS names",
             Some(service) if service.text("/spec/clusterIP") != "None" => {
-                "is not headless, so the pods get no names of their own in DNS"
+                "is not headless, so the pods have no DNS names of their own"
             }
             Some(_) => continue,
         };
-        let message = format!("Service {} of this StatefulSet {why}.", quoted(name));
+        let message = format!("Service {} of this StatefulSet {problem}.", quote(name));
         findings.push(set.warning(
             "G223",
             path,

@@ -1,130 +1,159 @@
-//! Requests and limits (G209, G211, G212), and units that are probably slips (G210).
+//! Requests and limits (G209, G211, G212), and units that are probably wrong (G210).
 
 use serde_json::Value;
 
-use super::quantity::{certain, suggest};
-use super::scene::{Container, Pod, Scene, Subject, items, quoted};
+use super::quantity::{suggest, suggest_unambiguous};
+use super::rule_context::{Container, PodTemplate, RuleContext, RuleObject, items, quote};
 use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
 use crate::quantity::Quantity;
 
-/// G209 and G210: quantities can be read and mean what they say.
-pub(super) fn quantities(scene: &Scene<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (pod, container) in scene.containers() {
+/// A quantity as it is written.
+struct QuantityField<'a> {
+    owner: &'a RuleObject<'a>,
+    /// JSON pointer inside the object.
+    path: String,
+    /// The resource, such as `allocatable_memory`.
+    resource: &'a str,
+    text: String,
+}
+
+impl<'a> QuantityField<'a> {
+    fn new(owner: &'a RuleObject<'a>, path: String, (resource, value): (&'a str, &Value)) -> Option<Self> {
+        Some(Self { owner, path, resource, text: quantity_text(value)? })
+    }
+}
+
+/// Every quantity of the workload: requests, limits, and sizes of claims and emptyDir volumes.
+fn quantity_fields<'a>(context: &RuleContext<'a>) -> Vec<QuantityField<'a>> {
+    let mut fields = Vec::new();
+    for (pod, container) in context.containers() {
         for list in ["requests", "limits"] {
-            for (resource, value) in fields(container, list) {
-                let path = format!("{}/resources/{list}/{}", container.path, resource.replace('/', "~1"));
-                findings.extend(quantity_finding(pod.owner, &path, (resource, value)));
+            for entry in resource_entries(container, list) {
+                let path = format!("{}/resources/{list}/{}", container.path, entry.0.replace('/', "~1"));
+                fields.extend(QuantityField::new(pod.owner, path, entry));
             }
         }
     }
-    findings.extend(scene.pods.iter().flat_map(claims));
-    findings.extend(scene.pods.iter().flat_map(scratch));
+    fields.extend(context.pods.iter().flat_map(claim_templates));
+    fields.extend(context.pods.iter().flat_map(empty_dirs));
     let size = "/spec/resources/requests/storage";
-    findings.extend(
-        scene
-            .of("", "PersistentVolumeClaim")
-            .filter_map(|claim| quantity_finding(claim, size, ("storage", claim.get(size)?))),
+    fields.extend(
+        context
+            .objects_of_kind("", "PersistentVolumeClaim")
+            .filter_map(|claim| QuantityField::new(claim, size.to_owned(), ("storage", claim.get(size)?))),
     );
-    findings
+    fields
 }
 
-/// The sizes of volumes that live as long as their pod.
-fn scratch(pod: &Pod<'_>) -> Vec<Finding> {
+/// The sizes of a StatefulSet's volume claims.
+fn claim_templates<'a>(pod: &PodTemplate<'a>) -> Vec<QuantityField<'a>> {
+    let templates = pod.owner.items("/spec/volumeClaimTemplates").iter().enumerate();
+    let sized =
+        templates.filter_map(|(at, claim)| Some((at, claim.pointer("/spec/resources/requests/storage")?)));
+    let field = |(at, size)| {
+        let path = format!("/spec/volumeClaimTemplates/{at}/spec/resources/requests/storage");
+        QuantityField::new(pod.owner, path, ("storage", size))
+    };
+    sized.filter_map(field).collect()
+}
+
+/// The size limits of emptyDir volumes.
+fn empty_dirs<'a>(pod: &PodTemplate<'a>) -> Vec<QuantityField<'a>> {
     let volumes = items(pod.spec.get("volumes")).iter().enumerate();
     let sized = volumes.filter_map(|(at, volume)| Some((at, volume.pointer("/emptyDir/sizeLimit")?)));
-    sized
-        .filter_map(|(at, size)| {
-            let path = pod.at(&format!("/volumes/{at}/emptyDir/sizeLimit"));
-            quantity_finding(pod.owner, &path, ("storage", size))
-        })
-        .collect()
+    let field = |(at, size)| {
+        let path = pod.spec_pointer(&format!("/volumes/{at}/emptyDir/sizeLimit"));
+        QuantityField::new(pod.owner, path, ("storage", size))
+    };
+    sized.filter_map(field).collect()
 }
 
-fn quantity_finding(owner: &Subject<'_>, path: &str, (resource, value): (&str, &Value)) -> Option<Finding> {
-    let text = as_text(value)?;
-    let shown = quoted(&text);
-    match Quantity::parse(&text) {
+/// G209: quantities are valid and not negative.
+pub(super) fn quantities(context: &RuleContext<'_>) -> Vec<Finding> {
+    quantity_fields(context).iter().filter_map(invalid_quantity).collect()
+}
+
+fn invalid_quantity(field: &QuantityField<'_>) -> Option<Finding> {
+    let QuantityField { owner, path, resource, text } = field;
+    let shown = quote(text);
+    match Quantity::parse(text) {
         None => {
-            let hint = suggest(&text).map_or_else(
+            let hint = suggest(text).map_or_else(
                 || "Write a number and a unit, such as 500m for cpu or 512Mi for memory.".to_owned(),
                 |better| format!("Write {better}."),
             );
-            let message = format!("{resource}: {shown} is not a quantity; Kubernetes refuses it.");
-            let certain = certain(resource, &text);
-            let fix =
-                certain.and_then(|meant| owner.manifest.replaced(path, &text, &meant)).map(Fix::replace);
-            Some(owner.error("G209", path, message, &hint).mended(fix))
+            let message = format!("{resource}: {shown} is not a quantity; Kubernetes rejects it.");
+            let certain = suggest_unambiguous(resource, text);
+            let fix = certain
+                .and_then(|better| owner.manifest.replacement_edit(path, text, &better))
+                .map(Fix::replacement);
+            Some(owner.error("G209", path, message, &hint).with_fix(fix))
         }
-        Some(amount) if amount < Quantity::ZERO => Some(owner.error(
-            "G209",
-            path,
-            format!("{resource}: {shown} is less than nothing."),
-            "Remove the sign.",
-        )),
-        Some(amount) => slip(resource, &text, amount)
-            .map(|(message, hint, severity)| owner.finding(("G210", severity), path, message, &hint)),
+        Some(amount) if amount < Quantity::ZERO => {
+            Some(owner.error("G209", path, format!("{resource}: {shown} is negative."), "Remove the sign."))
+        }
+        Some(_) => None,
     }
 }
 
-/// G210: an amount that can be read, and is hardly what was meant. Message, hint and weight.
-fn slip(resource: &str, text: &str, amount: Quantity) -> Option<(String, String, Severity)> {
+/// G210: valid quantities are plausible.
+pub(super) fn suspicious_quantities(context: &RuleContext<'_>) -> Vec<Finding> {
+    let finding = |QuantityField { owner, path, resource, text }: QuantityField<'_>| {
+        let amount = Quantity::parse(&text).filter(|amount| *amount >= Quantity::ZERO)?;
+        let (message, hint, severity) = suspicious_amount(resource, &text, amount)?;
+        Some(owner.finding(("G210", severity), &path, message, &hint))
+    };
+    quantity_fields(context).into_iter().filter_map(finding).collect()
+}
+
+/// G210: message, hint and severity for a valid quantity that is probably not intended.
+fn suspicious_amount(resource: &str, text: &str, amount: Quantity) -> Option<(String, String, Severity)> {
     let bytes =
         matches!(resource, "memory" | "storage" | "ephemeral-storage") || resource.starts_with("hugepages-");
-    let shown = quoted(text);
+    let shown = quote(text);
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let warning = |message, hint| Some((message, hint, Severity::Warning));
     if resource != "cpu" && text.ends_with('m') {
         let message = format!("{resource}: {shown} means thousandths of a byte.");
         return warning(message, format!("You probably want {number}Mi."));
     }
-    if resource == "cpu" && amount > Quantity::whole(64) {
-        let message = format!("cpu: {shown} asks for {amount} whole processors.");
+    if resource == "cpu" && amount > Quantity::from_units(64) {
+        let message = format!("cpu: {shown} requests {amount} CPU cores.");
         return warning(message, format!("You probably want {number}m."));
     }
-    if bytes && Quantity::ZERO < amount && amount < Quantity::whole(1 << 20) {
-        let message = format!("{resource}: {shown} is {}, too little for any program.", amount.in_bytes());
+    if bytes && Quantity::ZERO < amount && amount < Quantity::from_units(1 << 20) {
+        let message =
+            format!("{resource}: {shown} is {}, too little for any program.", amount.format_bytes());
         return warning(message, format!("You probably want {number}Mi."));
     }
-    // 128, 256, 512 … of something counted in thousands: nothing breaks, it is a little less than it looks.
+    // 128, 256, 512 … with the decimal unit M: valid, but less than the binary unit Mi that was probably intended.
     let power_of_two = |n: u32| n >= 64 && n.is_power_of_two();
     (bytes && text.ends_with('M') && number.parse().is_ok_and(power_of_two)).then(|| {
-        let message = format!("{resource}: {shown} counts in thousands, so it is {}.", amount.in_bytes());
-        (message, format!("Write {number}Mi if that was meant."), Severity::Note)
+        let message = format!("{resource}: {shown} has a decimal unit, so it is {}.", amount.format_bytes());
+        (message, format!("Write {number}Mi if the binary unit is intended."), Severity::Note)
     })
 }
 
-/// The sizes of a StatefulSet's volume claims.
-fn claims(pod: &Pod<'_>) -> Vec<Finding> {
-    let templates = pod.owner.items("/spec/volumeClaimTemplates").iter().enumerate();
-    let sized =
-        templates.filter_map(|(at, claim)| Some((at, claim.pointer("/spec/resources/requests/storage")?)));
-    sized
-        .filter_map(|(at, size)| {
-            let path = format!("/spec/volumeClaimTemplates/{at}/spec/resources/requests/storage");
-            quantity_finding(pod.owner, &path, ("storage", size))
-        })
-        .collect()
-}
-
 /// G211: no request is above its limit.
-pub(super) fn requests_over_limits(scene: &Scene<'_>) -> Vec<Finding> {
+pub(super) fn requests_over_limits(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (pod, container) in scene.containers() {
+    for (pod, container) in context.containers() {
         let limits = &container.value["resources"]["limits"];
-        for (resource, request) in fields(container, "requests") {
+        for (resource, request) in resource_entries(container, "requests") {
             let limit = &limits[resource];
-            let (Some(wanted), Some(most)) = (amount(request), amount(limit)) else { continue };
-            if wanted <= most {
+            let (Some(requested), Some(most)) = (parse_amount(request), parse_amount(limit)) else {
+                continue;
+            };
+            if requested <= most {
                 continue;
             }
             let path = format!("{}/resources/requests/{}", container.path, resource.replace('/', "~1"));
             let message = format!(
-                "Container {}: requests.{resource} {} is more than limits.{resource} {}; Kubernetes refuses the pod.",
-                quoted(container.name),
-                plain(request),
-                plain(limit)
+                "Container {}: requests.{resource} {} is more than limits.{resource} {}; Kubernetes rejects the pod.",
+                quote(container.name),
+                short_text(request),
+                short_text(limit)
             );
             findings.push(pod.owner.error("G211", &path, message, "Raise the limit or lower the request."));
         }
@@ -132,23 +161,26 @@ pub(super) fn requests_over_limits(scene: &Scene<'_>) -> Vec<Finding> {
     findings
 }
 
-/// G211: what can't be shared out twice, such as GPUs and huge pages, has a limit, and requests exactly that.
-pub(super) fn indivisible(scene: &Scene<'_>) -> Vec<Finding> {
+/// G211: resources that can't be overcommitted, such as GPUs and huge pages, have a limit equal to the request.
+pub(super) fn not_overcommittable(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (pod, container) in scene.containers() {
+    for (pod, container) in context.containers() {
         let limits = &container.value["resources"]["limits"];
-        let whole = |resource: &str| resource.contains('/') || resource.starts_with("hugepages-");
-        for (resource, request) in fields(container, "requests").filter(|(resource, _)| whole(resource)) {
+        let is_indivisible = |resource: &str| resource.contains('/') || resource.starts_with("hugepages-");
+        for (resource, request) in
+            resource_entries(container, "requests").filter(|(resource, _)| is_indivisible(resource))
+        {
             let limit = &limits[resource];
-            // More than the limit is told with all other resources.
-            let wrong = limit.is_null() || amount(request).zip(amount(limit)).is_some_and(|(r, l)| r < l);
+            // A request above the limit is reported by `requests_over_limits`.
+            let wrong =
+                limit.is_null() || parse_amount(request).zip(parse_amount(limit)).is_some_and(|(r, l)| r < l);
             if wrong {
                 let path = format!("{}/resources/requests/{}", container.path, resource.replace('/', "~1"));
                 let message = format!(
-                    "Container {}: {resource} must have a limit and request as much; Kubernetes refuses the pod.",
-                    quoted(container.name)
+                    "Container {}: {resource} must have a limit equal to its request; Kubernetes rejects the pod.",
+                    quote(container.name)
                 );
-                let hint = format!("Write {} under limits too.", plain(request));
+                let hint = format!("Write {} under limits too.", short_text(request));
                 findings.push(pod.owner.error("G211", &path, message, &hint));
             }
         }
@@ -156,20 +188,22 @@ pub(super) fn indivisible(scene: &Scene<'_>) -> Vec<Finding> {
     findings
 }
 
-/// G212: no requests, or no memory limit. A note: many published manifests have none, and they run.
-pub(super) fn missing(scene: &Scene<'_>) -> Vec<Finding> {
+/// G212: no CPU request, or no memory limit. A note, because many published manifests have none and run.
+pub(super) fn missing(context: &RuleContext<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (pod, container) in scene.containers().filter(|(_, container)| !container.init) {
+    for (pod, container) in context.containers().filter(|(_, container)| !container.is_init) {
         let has = |list: &str, resource: &str| !container.value["resources"][list][resource].is_null();
-        let name = quoted(container.name);
+        let name = quote(container.name);
         let (message, hint) = if !has("limits", "memory") {
             (
-                format!("Container {name} has no memory limit; it can starve its node."),
+                format!("Container {name} has no memory limit; it can use all the memory of its node."),
                 "Set resources.limits.memory.",
             )
         } else if !has("requests", "cpu") {
             (
-                format!("Container {name} requests no cpu, so its node may be chosen without room for it."),
+                format!(
+                    "Container {name} requests no cpu, so it may be scheduled on a node without enough CPU."
+                ),
                 "Set resources.requests.cpu.",
             )
         } else {
@@ -180,17 +214,17 @@ pub(super) fn missing(scene: &Scene<'_>) -> Vec<Finding> {
     findings
 }
 
-fn fields<'a>(container: &Container<'a>, list: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
+fn resource_entries<'a>(container: &Container<'a>, list: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
     let map = container.value["resources"][list].as_object();
     map.into_iter().flatten().map(|(key, value)| (key.as_str(), value))
 }
 
-fn amount(value: &Value) -> Option<Quantity> {
-    Quantity::parse(&as_text(value)?)
+fn parse_amount(value: &Value) -> Option<Quantity> {
+    Quantity::parse(&quantity_text(value)?)
 }
 
-/// A quantity may be written as text or as a number.
-fn as_text(value: &Value) -> Option<String> {
+/// The text of a quantity, which may be written as text or as a number.
+fn quantity_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
@@ -198,6 +232,6 @@ fn as_text(value: &Value) -> Option<String> {
     }
 }
 
-fn plain(value: &Value) -> String {
-    as_text(value).unwrap_or_default().chars().take(40).collect()
+fn short_text(value: &Value) -> String {
+    quantity_text(value).unwrap_or_default().chars().take(40).collect()
 }

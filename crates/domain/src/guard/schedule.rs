@@ -1,11 +1,11 @@
-//! Cron schedules as Kubernetes takes them: five fields, or a macro.
+//! Cron schedules in the syntax of Kubernetes: five fields, or a macro.
 
 /// Field name, least and greatest value, names of the values.
-type Field = (&'static str, u32, u32, &'static [&'static str]);
+type CronField = (&'static str, u32, u32, &'static [&'static str]);
 
 const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-const FIELDS: [Field; 5] = [
+const FIELDS: [CronField; 5] = [
     ("minute", 0, 59, &[]),
     ("hour", 0, 23, &[]),
     ("day of month", 1, 31, &[]),
@@ -14,15 +14,18 @@ const FIELDS: [Field; 5] = [
 ];
 const MACROS: &[&str] = &["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
-/// What is wrong with a schedule; completes "… : it".
+/// Checks a schedule. The error is a clause that follows the schedule in the message.
+///
+/// # Errors
+/// Kubernetes would reject the schedule.
 pub(super) fn check(schedule: &str) -> Result<(), String> {
     let schedule = schedule.trim();
     if schedule.starts_with('@') {
         let known = MACROS.contains(&schedule) || schedule.starts_with("@every ");
-        return if known { Ok(()) } else { Err("is no known macro, such as @daily".to_owned()) };
+        return if known { Ok(()) } else { Err("is not a known macro, such as @daily".to_owned()) };
     }
     if schedule.starts_with("TZ=") || schedule.starts_with("CRON_TZ=") {
-        return Err("names a time zone, which belongs into spec.timeZone".to_owned());
+        return Err("contains a time zone, which belongs in spec.timeZone".to_owned());
     }
     let parts: Vec<&str> = schedule.split_whitespace().collect();
     if parts.len() != FIELDS.len() {
@@ -34,24 +37,24 @@ pub(super) fn check(schedule: &str) -> Result<(), String> {
         .try_for_each(|(field, part)| part.split(',').try_for_each(|item| check_item(field, item)))
 }
 
-fn check_item(field: &Field, item: &str) -> Result<(), String> {
+fn check_item(field: &CronField, item: &str) -> Result<(), String> {
     let (range, step) = item.split_once('/').map_or((item, None), |(range, step)| (range, Some(step)));
     if step.is_some_and(|step| !step.parse::<u32>().is_ok_and(|step| step > 0)) {
-        return Err(format!("has the step {:?} in its {}", clipped(item), field.0));
+        return Err(format!("has the invalid step {:?} in its {}", truncate(item), field.0));
     }
     if matches!(range, "*" | "?") {
         return Ok(());
     }
     let (from, to) = range.split_once('-').unwrap_or((range, range));
-    let (from, to) = (value(field, from)?, value(field, to)?);
+    let (from, to) = (parse_value(field, from)?, parse_value(field, to)?);
     if from > to {
-        Err(format!("has the range {:?} in its {}, which runs backwards", clipped(range), field.0))
+        Err(format!("has the range {:?} in its {}, which starts after its end", truncate(range), field.0))
     } else {
         Ok(())
     }
 }
 
-fn value(field: &Field, text: &str) -> Result<u32, String> {
+fn parse_value(field: &CronField, text: &str) -> Result<u32, String> {
     let (name, least, most, names) = field;
     let lower = text.to_ascii_lowercase();
     if let Some(at) = names.iter().position(|name| *name == lower) {
@@ -59,11 +62,11 @@ fn value(field: &Field, text: &str) -> Result<u32, String> {
     }
     match text.parse::<u32>() {
         Ok(number) if (*least..=*most).contains(&number) => Ok(number),
-        _ => Err(format!("has {name} {}; it goes from {least} to {most}", clipped(text))),
+        _ => Err(format!("has {name} {}; the range is {least} to {most}", truncate(text))),
     }
 }
 
-fn clipped(text: &str) -> String {
+fn truncate(text: &str) -> String {
     text.chars().take(20).collect()
 }
 
@@ -72,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn g222_schedules_are_read_as_kubernetes_reads_them() {
+    fn g222_schedules_are_parsed_as_kubernetes_parses_them() {
         for good in [
             "*/5 * * * *",
             "0 0 1 jan sun",
@@ -83,15 +86,15 @@ mod tests {
         ] {
             assert_eq!(check(good), Ok(()), "{good}");
         }
-        for (bad, why) in [
-            ("61 * * * *", "has minute 61; it goes from 0 to 59"),
+        for (bad, error) in [
+            ("61 * * * *", "has minute 61; the range is 0 to 59"),
             ("* * * *", "has 4 fields instead of 5 (minute, hour, day, month, weekday)"),
-            ("* * * * 7", "has day of week 7; it goes from 0 to 6"),
-            ("*/0 * * * *", "has the step \"*/0\" in its minute"),
-            ("* 9-8 * * *", "has the range \"9-8\" in its hour, which runs backwards"),
-            ("@often", "is no known macro, such as @daily"),
+            ("* * * * 7", "has day of week 7; the range is 0 to 6"),
+            ("*/0 * * * *", "has the invalid step \"*/0\" in its minute"),
+            ("* 9-8 * * *", "has the range \"9-8\" in its hour, which starts after its end"),
+            ("@often", "is not a known macro, such as @daily"),
         ] {
-            assert_eq!(check(bad).unwrap_err(), why, "{bad}");
+            assert_eq!(check(bad).unwrap_err(), error, "{bad}");
         }
         assert!(check("TZ=UTC * * * * *").is_err());
     }

@@ -1,184 +1,212 @@
-//! G403: an object has the structure that its kind asks for.
+//! G403: the structure of an object matches the schema of its kind.
 //!
-//! An unknown field is an error and not a warning: objects are applied on the server's side, and there a field that the
-//! kind does not have is refused whatever `fieldValidation` says. Where a cluster has told its own schema, that one
-//! judges for it. For the others there is the schema of one version of Kubernetes, which within an API version only ever
-//! adds fields and words; so what it does not know may be known to a newer cluster, and where one is chosen that is only a
-//! warning. A field that an older cluster does not have yet passes here and is found by the dry run there.
+//! An unknown field is an error and not a warning, because server-side apply rejects unknown fields whatever
+//! `fieldValidation` is. If a cluster has reported its own schema, that schema applies to it. All other clusters are
+//! checked against the built-in schema of one Kubernetes version. Within an API version, Kubernetes only adds fields
+//! and enum values, so a newer cluster may have what the built-in schema lacks; if such a cluster is selected, the
+//! finding is a warning. A field that an older cluster lacks passes here; the dry run on that cluster finds it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::scene::{self, Subject, quoted};
-use super::site::{self, View};
+use super::cluster_context::{self, EffectiveObjects};
+use super::rule_context::{self, RuleObject, quote};
 use crate::cluster::Cluster;
-use crate::cluster::facts::minor_version;
+use crate::cluster::facts::parse_minor_version;
 use crate::finding::Finding;
 use crate::id::ClusterId;
-use crate::manifest::Parsed;
-use crate::render::Rendering;
-use crate::schema::{Fault, KindName, Schema, Type, defined};
+use crate::manifest::ParsedManifests;
+use crate::render::BundleRenderer;
+use crate::schema::{KindKey, Schema, SchemaViolation, ValueType, parse_definition};
 use crate::workload::WorkloadSpec;
 
-/// What is known of kinds, on which clusters.
+/// The schemas of kinds, by cluster.
 #[derive(Debug, Clone)]
-pub struct Known<'a>(Vec<Judge<'a>>);
+pub struct ClusterSchemas<'a>(Vec<ClusterSchema<'a>>);
 
-/// One schema, and for whom it speaks.
+/// One schema and the clusters that it applies to.
 #[derive(Debug, Clone)]
-struct Judge<'a> {
+struct ClusterSchema<'a> {
     schema: &'a Schema,
-    /// Whether one of the clusters runs a newer Kubernetes than that of the schema.
+    /// Whether one of the clusters runs a newer Kubernetes version than that of the schema.
     outdated: bool,
+    /// Names of the clusters; empty if it applies to all.
     clusters: Vec<&'a str>,
 }
 
-impl<'a> Known<'a> {
-    /// What a schema knows, on clusters that are no newer than it.
-    pub fn of(schema: &'a Schema) -> Self {
-        Self(vec![Judge { schema, outdated: false, clusters: Vec::new() }])
+impl<'a> ClusterSchemas<'a> {
+    /// One schema for all clusters; assumes that none runs a newer Kubernetes version.
+    pub fn from_schema(schema: &'a Schema) -> Self {
+        Self(vec![ClusterSchema { schema, outdated: false, clusters: Vec::new() }])
     }
 
-    /// What is known on these clusters: their own schemas where they have told them, and for the others this one.
-    pub fn on(
-        schema: &'a Schema,
+    /// The reported schema of each cluster, and `default` for the clusters that have reported none.
+    pub fn for_clusters(
+        default: &'a Schema,
         clusters: &'a [Cluster],
-        told: &'a HashMap<ClusterId, Arc<Schema>>,
+        reported: &'a HashMap<ClusterId, Arc<Schema>>,
     ) -> Self {
-        let mut judges: Vec<Judge<'a>> = Vec::new();
+        let mut schemas: Vec<ClusterSchema<'a>> = Vec::new();
         for cluster in clusters {
-            let own = told.get(&cluster.id);
-            let speaks = own.map_or(schema, |own| &**own);
-            let newer = |schema: &Schema| {
-                minor_version(&cluster.facts.kubernetes_version).is_some_and(|minor| minor > schema.minor())
+            let own = reported.get(&cluster.id);
+            let schema = own.map_or(default, |own| &**own);
+            let is_newer = |schema: &Schema| {
+                parse_minor_version(&cluster.facts.kubernetes_version)
+                    .is_some_and(|minor| minor > schema.minor())
             };
-            let outdated = own.is_none() && newer(schema);
-            match judges.iter_mut().find(|judge| std::ptr::eq(judge.schema, speaks)) {
-                Some(judge) => {
-                    judge.outdated |= outdated;
-                    judge.clusters.push(&cluster.name);
+            let outdated = own.is_none() && is_newer(default);
+            match schemas.iter_mut().find(|entry| std::ptr::eq(entry.schema, schema)) {
+                Some(entry) => {
+                    entry.outdated |= outdated;
+                    entry.clusters.push(&cluster.name);
                 }
-                None => judges.push(Judge { schema: speaks, outdated, clusters: vec![&cluster.name] }),
+                None => schemas.push(ClusterSchema { schema, outdated, clusters: vec![&cluster.name] }),
             }
         }
-        if judges.is_empty() { Self::of(schema) } else { Self(judges) }
+        if schemas.is_empty() { Self::from_schema(default) } else { Self(schemas) }
     }
 
-    /// The same, for some of the clusters alone.
-    fn only(&self, clusters: &[&Cluster]) -> Self {
-        let meant: HashSet<&str> = clusters.iter().map(|cluster| &*cluster.name).collect();
-        let of = |judge: &Judge<'a>| {
-            let clusters = judge.clusters.iter().filter(|name| meant.contains(*name)).copied().collect();
-            Judge { clusters, ..judge.clone() }
+    /// The schemas of some of the clusters.
+    fn restrict_to(&self, clusters: &[&Cluster]) -> Self {
+        let names: HashSet<&str> = clusters.iter().map(|cluster| &*cluster.name).collect();
+        let restrict = |entry: &ClusterSchema<'a>| {
+            let clusters = entry.clusters.iter().filter(|name| names.contains(*name)).copied().collect();
+            ClusterSchema { clusters, ..entry.clone() }
         };
-        // Who speaks for nobody by name speaks for all.
-        let all = self.0.iter().filter(|judge| judge.clusters.is_empty()).cloned();
-        Self(all.chain(self.0.iter().map(of).filter(|judge| !judge.clusters.is_empty())).collect())
+        // A schema without cluster names applies to all clusters.
+        let for_all = self.0.iter().filter(|entry| entry.clusters.is_empty()).cloned();
+        let for_some = self.0.iter().map(restrict).filter(|entry| !entry.clusters.is_empty());
+        Self(for_all.chain(for_some).collect())
     }
 }
 
-/// What does not fit, in the objects as they are written: a template is not judged before it is filled in. What only
-/// some clusters refuse is said of those.
-pub(super) fn check(spec: &WorkloadSpec, parsed: &Parsed, known: &Known<'_>) -> Vec<Finding> {
-    let subjects = scene::subjects(spec, parsed);
+/// Checks the objects as they are written; values with a template are skipped. A violation for only some of the
+/// clusters names those clusters.
+pub(super) fn check(
+    spec: &WorkloadSpec,
+    parsed: &ParsedManifests,
+    schemas: &ClusterSchemas<'_>,
+) -> Vec<Finding> {
+    let objects = rule_context::rule_objects(spec, parsed);
     let mut findings: Vec<(Finding, Vec<&str>)> = Vec::new();
-    for judge in &known.0 {
-        for finding in judged(&subjects, parsed, judge) {
+    for schema in &schemas.0 {
+        for finding in check_objects(&objects, parsed, schema) {
             match findings.iter_mut().find(|(other, _)| *other == finding) {
-                Some((_, clusters)) => clusters.extend(&judge.clusters),
-                None => findings.push((finding, judge.clusters.clone())),
+                Some((_, clusters)) => clusters.extend(&schema.clusters),
+                None => findings.push((finding, schema.clusters.clone())),
             }
         }
     }
-    let everywhere: usize = known.0.iter().map(|judge| judge.clusters.len()).sum();
-    let told = findings.into_iter().map(|(finding, clusters)| {
-        if clusters.len() == everywhere {
+    let all_clusters: usize = schemas.0.iter().map(|schema| schema.clusters.len()).sum();
+    let located = findings.into_iter().map(|(finding, clusters)| {
+        if clusters.len() == all_clusters {
             return finding;
         }
-        finding.on(clusters.into_iter().map(str::to_owned).collect())
+        finding.with_clusters(clusters.into_iter().map(str::to_owned).collect())
     });
-    told.collect()
+    located.collect()
 }
 
-fn judged(subjects: &[Subject<'_>], parsed: &Parsed, judge: &Judge<'_>) -> Vec<Finding> {
-    let schema = judge.schema;
-    let metadata = schema.metadata();
-    let definitions = parsed.manifests.iter().flat_map(|manifest| defined(&manifest.object, &metadata));
-    let custom: HashMap<KindName, Type> = definitions.collect();
+fn check_objects(
+    objects: &[RuleObject<'_>],
+    parsed: &ParsedManifests,
+    cluster_schema: &ClusterSchema<'_>,
+) -> Vec<Finding> {
+    let schema = cluster_schema.schema;
+    let metadata = schema.metadata_type();
+    let definitions =
+        parsed.manifests.iter().flat_map(|manifest| parse_definition(&manifest.object, &metadata));
+    let custom: HashMap<KindKey, ValueType> = definitions.collect();
     let mut findings = Vec::new();
-    for subject in subjects {
-        let name = &subject.name;
+    for object in objects {
+        let name = &object.name;
         let kind = (name.group.clone(), name.version.clone(), name.kind.clone());
-        let object = &subject.manifest.object;
-        let faults = match custom.get(&kind) {
-            Some(of) => schema.check_as(of, object),
-            None => schema.check(&kind, object),
+        let value = &object.manifest.object;
+        let violations = match custom.get(&kind) {
+            Some(of) => schema.check_value(of, value),
+            None => schema.check(&kind, value),
         };
-        findings.extend(faults.into_iter().map(|fault| said(subject, &fault, judge)));
+        findings.extend(
+            violations.into_iter().map(|violation| violation_finding(object, &violation, cluster_schema)),
+        );
     }
     findings
 }
 
-fn said(subject: &Subject<'_>, fault: &Fault, judge: &Judge<'_>) -> Finding {
-    let (kind, name) = (&subject.name.kind, quoted(&subject.name.name));
-    if judge.outdated && fault.may_be_newer {
+fn violation_finding(
+    object: &RuleObject<'_>,
+    violation: &SchemaViolation,
+    cluster_schema: &ClusterSchema<'_>,
+) -> Finding {
+    let (kind, name) = (&object.name.kind, quote(&object.name.name));
+    if cluster_schema.outdated && violation.may_be_newer {
         let message = format!(
-            "{kind} {name}: {}, as far as Kubernetes 1.{} goes; one of these clusters runs a newer one.",
-            fault.what,
-            judge.schema.minor()
+            "{kind} {name}: {} in Kubernetes 1.{}; one of these clusters runs a newer version.",
+            violation.message,
+            cluster_schema.schema.minor()
         );
-        return subject.warning("G403", &fault.pointer, message, &fault.hint);
+        return object.warning("G403", &violation.pointer, message, &violation.hint);
     }
-    subject.error("G403", &fault.pointer, format!("{kind} {name}: {}.", fault.what), &fault.hint)
+    let message = format!("{kind} {name}: {}.", violation.message);
+    object.error("G403", &violation.pointer, message, &violation.hint)
 }
 
-/// What does not fit in the objects as clusters with overrides get them, and fits as it is written.
+/// Violations in the objects with overrides applied that are not in the objects as written.
 ///
-/// A workload with templates is left out: every cluster has objects of its own then, and its dry run tells.
-pub(super) fn overridden(known: &Known<'_>, rendering: &Rendering<'_>, chosen: &[&Cluster]) -> Vec<Finding> {
-    if rendering.spec.overrides.is_empty() || super::template::any(rendering) {
+/// A workload with templates is skipped, because each cluster then has its own objects; the dry run checks them.
+pub(super) fn check_overridden(
+    schemas: &ClusterSchemas<'_>,
+    rendering: &BundleRenderer<'_>,
+    selected: &[&Cluster],
+) -> Vec<Finding> {
+    if rendering.spec.overrides.is_empty() || super::template::has_templates(rendering) {
         return Vec::new();
     }
-    let written = check(rendering.spec, rendering.parsed, known);
+    let written = check(rendering.spec, rendering.parsed, schemas);
     let mut findings = Vec::new();
     let is_written = |finding: &Finding| {
         written
             .iter()
             .any(|other| Finding { clusters: finding.clusters.clone(), ..other.clone() } == *finding)
     };
-    for View { parsed, clusters, .. } in site::views(rendering, chosen) {
+    for EffectiveObjects { parsed, clusters, .. } in cluster_context::effective_objects(rendering, selected) {
         let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
-        for mut finding in check(rendering.spec, &parsed, &known.only(&clusters)) {
+        for mut finding in check(rendering.spec, &parsed, &schemas.restrict_to(&clusters)) {
             if is_written(&finding) {
                 continue;
             }
             finding.message = format!("With the overrides for these clusters, {}", finding.message);
-            findings.push(if finding.clusters.is_empty() { finding.on(names.clone()) } else { finding });
+            findings.push(if finding.clusters.is_empty() {
+                finding.with_clusters(names.clone())
+            } else {
+                finding
+            });
         }
     }
     findings
 }
 
-/// Adds what no other rule has said of the same field: a rule that knows what the field is for tells more.
-pub(super) fn add(findings: &mut Vec<Finding>, about_structure: Vec<Finding>) {
-    let mut told: HashMap<(&str, &str), Vec<&str>> = HashMap::new();
-    for finding in findings.iter().filter(|finding| finding.blocks()) {
-        told.entry((&finding.object, &finding.path)).or_default().push(&finding.message);
+/// Adds the structural findings, except those about a field for which another rule has an error: the message of that
+/// rule is more specific.
+pub(super) fn add_unreported(findings: &mut Vec<Finding>, structural: Vec<Finding>) {
+    let mut reported: HashMap<(&str, &str), Vec<&str>> = HashMap::new();
+    for finding in findings.iter().filter(|finding| finding.is_blocking()) {
+        reported.entry((&finding.object, &finding.path)).or_default().push(&finding.message);
     }
-    let is_told = |finding: &Finding| {
-        let said = |path| told.get(&(finding.object.as_str(), path)).map_or(&[][..], Vec::as_slice);
-        // Of what is missing or of another type, some rules speak at the object around it.
-        let (around, field) = finding.path.rsplit_once('/').unwrap_or_default();
+    let is_reported = |finding: &Finding| {
+        let messages = |path| reported.get(&(finding.object.as_str(), path)).map_or(&[][..], Vec::as_slice);
+        // Some rules report a field that is missing or has a wrong type at its parent.
+        let (parent, field) = finding.path.rsplit_once('/').unwrap_or_default();
         let known = !finding.message.contains(": unknown field ");
-        // Of an item that is there twice, some speak at the field that is the same.
+        // Some rules report a duplicate item at the field that is equal.
         let inside = |path: &str| path.strip_prefix(&*finding.path).is_some_and(|rest| rest.starts_with('/'));
-        // The backend of an Ingress as v1beta1 wrote it is told as a whole.
-        let old = !known && matches!(field, "serviceName" | "servicePort") && !said(around).is_empty();
-        let twice = finding.message.contains(" has the same ");
-        old || !said(&finding.path).is_empty()
-            || known && said(around).iter().any(|said| said.contains(field))
-            || twice && told.keys().any(|(object, path)| *object == finding.object && inside(path))
+        // The v1beta1 backend of an Ingress is reported as a whole.
+        let old = !known && matches!(field, "serviceName" | "servicePort") && !messages(parent).is_empty();
+        let duplicate = finding.message.contains(" has the same ");
+        old || !messages(&finding.path).is_empty()
+            || known && messages(parent).iter().any(|message| message.contains(field))
+            || duplicate && reported.keys().any(|(object, path)| *object == finding.object && inside(path))
     };
-    let fresh: Vec<Finding> = about_structure.into_iter().filter(|finding| !is_told(finding)).collect();
-    findings.extend(fresh);
+    let new: Vec<Finding> = structural.into_iter().filter(|finding| !is_reported(finding)).collect();
+    findings.extend(new);
 }

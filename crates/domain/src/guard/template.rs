@@ -1,4 +1,4 @@
-//! Templates (G115): what will never be one, and what a chosen cluster does not have.
+//! Templates (G115): invalid expressions, and values that a selected cluster does not have.
 
 use std::borrow::Cow;
 
@@ -6,42 +6,46 @@ use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::finding::Finding;
-use crate::manifest::{Manifest, Parsed};
+use crate::manifest::{Manifest, ParsedManifests};
 use crate::overrides::{self, PatchOp};
-use crate::render::Rendering;
-use crate::template::{self, Problem, Sample};
+use crate::render::BundleRenderer;
+use crate::template::{self, SampleValues, TemplateError};
 use crate::workload::WorkloadSpec;
 
-/// The manifests as the other rules look at them, with samples in place of values, and what is wrong with templates.
-pub(super) fn sampled<'a>(spec: &WorkloadSpec, parsed: &'a Parsed) -> (Cow<'a, Parsed>, Vec<Finding>) {
-    let mut findings: Vec<Finding> = spec.overrides.iter().flat_map(of_override).collect();
+/// The manifests with sample values in place of template expressions, as input of the other rules, and the findings
+/// about templates.
+pub(super) fn fill_with_samples<'a>(
+    spec: &WorkloadSpec,
+    parsed: &'a ParsedManifests,
+) -> (Cow<'a, ParsedManifests>, Vec<Finding>) {
+    let mut findings: Vec<Finding> = spec.overrides.iter().flat_map(check_override).collect();
     if !parsed.manifests.iter().any(|manifest| template::is_templated(&manifest.object)) {
         return (Cow::Borrowed(parsed), findings);
     }
     let mut sampled = parsed.clone();
     for manifest in &mut sampled.manifests {
         let name = manifest.object_ref();
-        for problem in template::fill(&mut manifest.object, &Sample) {
-            let found = template::static_finding(&problem, &name);
-            findings.extend(found.map(|finding| {
-                let place = manifest.place_of(&finding.path);
-                finding.placed(Some(place))
+        for problem in template::fill(&mut manifest.object, &SampleValues) {
+            let finding = template::static_finding(&problem, &name);
+            findings.extend(finding.map(|finding| {
+                let place = manifest.location_of(&finding.path);
+                finding.with_location(Some(place))
             }));
         }
     }
     (Cow::Owned(sampled), findings)
 }
 
-fn of_override(one: &overrides::Override) -> Vec<Finding> {
-    let values = one.patches.iter().filter_map(|patch| match &patch.op {
+fn check_override(patched: &overrides::Override) -> Vec<Finding> {
+    let values = patched.patches.iter().filter_map(|patch| match &patch.op {
         PatchOp::Merge { value } | PatchOp::Set { value, .. } => Some(value),
         PatchOp::Remove { .. } => None,
     });
     let mut findings = Vec::new();
     for value in values.filter(|value| template::is_templated(value)) {
-        for problem in template::fill(&mut value.clone(), &Sample) {
-            if let Problem::Bad { why, .. } = problem {
-                let message = format!("Override {:?}: {}", one.name, why.message);
+        for problem in template::fill(&mut value.clone(), &SampleValues) {
+            if let TemplateError::Invalid { error: why, .. } = problem {
+                let message = format!("Override {:?}: {}", patched.name, why.message);
                 findings.push(Finding::error("G115", message, why.hint));
             }
         }
@@ -49,32 +53,33 @@ fn of_override(one: &overrides::Override) -> Vec<Finding> {
     findings
 }
 
-/// Whether there is anything to fill in, in manifests or in overrides.
-pub(super) fn any(rendering: &Rendering<'_>) -> bool {
+/// Whether manifests or overrides contain template expressions.
+pub(super) fn has_templates(rendering: &BundleRenderer<'_>) -> bool {
     let in_patch = |op: &PatchOp| match op {
         PatchOp::Merge { value } | PatchOp::Set { value, .. } => template::is_templated(value),
         PatchOp::Remove { .. } => false,
     };
-    let mut patches = rendering.spec.overrides.iter().flat_map(|one| &one.patches);
+    let mut patches = rendering.spec.overrides.iter().flat_map(|item| &item.patches);
     let mut objects = rendering.parsed.manifests.iter().map(|manifest| &manifest.object);
     patches.any(|patch| in_patch(&patch.op)) || objects.any(template::is_templated)
 }
 
-/// Fills an object in for a cluster, and says what the cluster does not have. That stays as written.
-pub(super) fn fill(
-    rendering: &Rendering<'_>,
+/// Replaces the template expressions of an object with the values of a cluster. Expressions without a value on the
+/// cluster stay as written and are returned as findings.
+pub(super) fn fill_object(
+    rendering: &BundleRenderer<'_>,
     cluster: &Cluster,
     manifest: &Manifest,
     object: &mut Value,
 ) -> Vec<Finding> {
     let name = crate::bundle::object_ref(object);
-    let problems = template::fill(object, &rendering.values(cluster));
+    let problems = template::fill(object, &rendering.template_values(cluster));
     let missing = problems.iter().filter_map(|problem| {
-        template::missing_finding(problem, &name, cluster, rendering.waits_on(cluster))
+        template::missing_finding(problem, &name, cluster, rendering.should_wait_on(cluster))
     });
     let placed = missing.map(|finding| {
-        let place = manifest.place_of(&finding.path);
-        finding.placed(Some(place))
+        let place = manifest.location_of(&finding.path);
+        finding.with_location(Some(place))
     });
     placed.collect()
 }

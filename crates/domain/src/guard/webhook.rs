@@ -1,63 +1,63 @@
-//! Admission webhooks that would lock out the pods that answer them (G311).
+//! Admission webhooks that block the pods that serve them (G311).
 
 use serde_json::Value;
 
-use super::scene::{Pod, Scene, Subject, items, quoted};
-use super::selector::{self, selector};
+use super::rule_context::{PodTemplate, RuleContext, RuleObject, items, quote};
+use super::selector::{self, parse_selector};
 use crate::finding::Finding;
-use crate::labels::{Labels, Selector};
+use crate::labels::{LabelSelector, Labels};
 
 const GROUP: &str = "admissionregistration.k8s.io";
-/// Every namespace has its name as this label.
-const NAME: &str = "kubernetes.io/metadata.name";
+/// The label that has the name of the namespace as its value; Kubernetes sets it on every namespace.
+const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// G311: a webhook that must answer before its own pods can be made.
-pub(super) fn lock_outs(scene: &Scene<'_>) -> Vec<Finding> {
+/// G311: a webhook whose own pods can only be created while it is available.
+pub(super) fn deadlocks(context: &RuleContext<'_>) -> Vec<Finding> {
     let kinds = ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"];
     let mut findings = Vec::new();
-    for configuration in kinds.into_iter().flat_map(|kind| scene.of(GROUP, kind)) {
+    for configuration in kinds.into_iter().flat_map(|kind| context.objects_of_kind(GROUP, kind)) {
         for (at, webhook) in configuration.items("/webhooks").iter().enumerate() {
-            findings.extend(lock_out(scene, configuration, (at, webhook)));
+            findings.extend(deadlock(context, configuration, (at, webhook)));
         }
     }
     findings
 }
 
-fn lock_out<'a>(
-    scene: &Scene<'a>,
-    configuration: &'a Subject<'a>,
+fn deadlock<'a>(
+    context: &RuleContext<'a>,
+    configuration: &'a RuleObject<'a>,
     (at, webhook): (usize, &'a Value),
 ) -> Option<Finding> {
-    // In v1 a webhook without a policy fails closed.
+    // In v1 the default of failurePolicy is Fail.
     let fails = webhook["failurePolicy"].as_str().unwrap_or("Fail") == "Fail";
-    let (namespace, name) = (text(webhook, "namespace"), text(webhook, "name"));
-    let service = scene
-        .of("", "Service")
+    let (namespace, name) = (service_field(webhook, "namespace"), service_field(webhook, "name"));
+    let service = context
+        .objects_of_kind("", "Service")
         .find(|service| service.name.name == name && service.name.namespace == namespace)?;
-    if !fails || !is_asked_about_pods(webhook) || !covers(scene, webhook, namespace) {
+    if !fails || !has_pod_rule(webhook) || !is_namespace_selected(context, webhook, namespace) {
         return None;
     }
-    let answers = scene.selected(service, service.get("/spec/selector")?);
-    let locked = answers.into_iter().find(|pod| is_meant(webhook, pod))?;
+    let pods = context.select_pods(service, service.get("/spec/selector")?);
+    let blocked = pods.into_iter().find(|pod| is_pod_selected(webhook, pod))?;
     let message = format!(
-        "Webhook {} of {} must answer before a pod of {} can start, and those are the pods that answer it: once they are all gone, none comes back.",
-        quoted(webhook["name"].as_str().unwrap_or_default()),
-        configuration.shown,
-        locked.owner.shown
+        "Webhook {} of {} is called before a pod of {} can be created, and these pods serve the webhook: if none of them runs, none can be created.",
+        quote(webhook["name"].as_str().unwrap_or_default()),
+        configuration.display_name,
+        blocked.owner.display_name
     );
     let hint = format!(
-        "Leave namespace {namespace:?} out with namespaceSelector ({NAME} NotIn [{namespace}]), or write \"failurePolicy: Ignore\"."
+        "Exclude namespace {namespace:?} with namespaceSelector ({NAMESPACE_NAME_LABEL} NotIn [{namespace}]), or write \"failurePolicy: Ignore\"."
     );
     Some(configuration.warning("G311", &format!("/webhooks/{at}"), message, &hint))
 }
 
-fn text<'a>(webhook: &'a Value, field: &str) -> &'a str {
+fn service_field<'a>(webhook: &'a Value, field: &str) -> &'a str {
     webhook["clientConfig"]["service"][field].as_str().unwrap_or_default()
 }
 
-fn is_asked_about_pods(webhook: &Value) -> bool {
-    let has = |rule: &Value, field: &str, known: &[&str]| {
-        items(rule.get(field)).iter().filter_map(Value::as_str).any(|one| known.contains(&one))
+fn has_pod_rule(webhook: &Value) -> bool {
+    let has = |rule: &Value, field: &str, values: &[&str]| {
+        items(rule.get(field)).iter().filter_map(Value::as_str).any(|value| values.contains(&value))
     };
     items(webhook.get("rules")).iter().any(|rule| {
         has(rule, "operations", &["CREATE", "*"])
@@ -66,26 +66,26 @@ fn is_asked_about_pods(webhook: &Value) -> bool {
     })
 }
 
-/// Whether the webhook is asked about objects of this namespace. Labels that nobody here knows leave it open, and then
-/// nothing is said.
-fn covers(scene: &Scene<'_>, webhook: &Value, namespace: &str) -> bool {
-    let Some(selector) = selector(webhook.get("namespaceSelector")).filter(|wanted| !wanted.is_empty())
+/// Whether the webhook is called for objects of this namespace. `false` if that depends on labels that are not known.
+fn is_namespace_selected(context: &RuleContext<'_>, webhook: &Value, namespace: &str) -> bool {
+    let Some(selector) =
+        parse_selector(webhook.get("namespaceSelector")).filter(|selector| !selector.is_empty())
     else {
         return true;
     };
-    let made = scene.of("", "Namespace").find(|one| one.name.name == namespace);
-    if made.is_none() && selector.terms.iter().any(|term| term.key() != NAME) {
+    let declared = context.objects_of_kind("", "Namespace").find(|object| object.name.name == namespace);
+    if declared.is_none() && selector.terms.iter().any(|term| term.key() != NAMESPACE_NAME_LABEL) {
         return false;
     }
-    let own = made.and_then(|made| made.get("/metadata/labels")).and_then(Value::as_object);
+    let own = declared.and_then(|object| object.get("/metadata/labels")).and_then(Value::as_object);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut labels: Labels =
         own.into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect();
-    labels.insert(NAME.to_owned(), namespace.to_owned());
+    labels.insert(NAMESPACE_NAME_LABEL.to_owned(), namespace.to_owned());
     selector.matches(&labels)
 }
 
-fn is_meant(webhook: &Value, pod: &Pod<'_>) -> bool {
-    let wanted: Option<Selector> = selector(webhook.get("objectSelector"));
-    wanted.is_none_or(|wanted| wanted.matches(&selector::labels(pod)))
+fn is_pod_selected(webhook: &Value, pod: &PodTemplate<'_>) -> bool {
+    let object_selector: Option<LabelSelector> = parse_selector(webhook.get("objectSelector"));
+    object_selector.is_none_or(|selector| selector.matches(&selector::pod_labels(pod)))
 }

@@ -1,26 +1,26 @@
-//! What a person reads when a document cannot be read: what is wrong, why, and what to do (G109, G111).
+//! Findings about documents that cannot be parsed: what is wrong, why, and what to do (G109, G111).
 
 use serde_json::Value;
 use serde_saphyr::Error;
 use serde_saphyr::budget::BudgetBreach;
 
-use super::located::{Duplicate, NO_KEY};
+use super::location::{DuplicateKey, INVALID_KEY};
 use super::{MAX_DOCUMENT_NODES, foreign};
 use crate::finding::Finding;
 
-/// A key that stands twice: the second would silently win.
-pub(super) fn duplicate(duplicate: &Duplicate, file: &str) -> Finding {
+/// A duplicate key: one of its two values would be lost.
+pub(super) fn duplicate_key(duplicate: &DuplicateKey, file: &str) -> Finding {
     let message = format!(
         "Key {:?} appears twice in the same map, at line {} and at line {}; one of the two values would silently be lost.",
-        clipped(&duplicate.key),
+        truncate_text(&duplicate.key),
         duplicate.first.line,
         duplicate.second.line
     );
-    Finding::error("G109", message, "Keep one of them.").placed(Some(duplicate.second.in_file(file)))
+    Finding::error("G109", message, "Keep one of them.").with_location(Some(duplicate.second.in_file(file)))
 }
 
-/// A document that is YAML, but no object.
-pub(super) fn no_object(value: &Value) -> Finding {
+/// A document that is valid YAML but not an object.
+pub(super) fn not_an_object(value: &Value) -> Finding {
     let what = match value {
         Value::Array(_) => "a list",
         Value::String(_) => "plain text",
@@ -33,20 +33,20 @@ pub(super) fn no_object(value: &Value) -> Finding {
     )
 }
 
-/// A document that the parser refused.
-pub(super) fn unreadable(error: &Error, text: &str) -> Finding {
-    let error = root_of(error);
+/// A document that the parser rejected.
+pub(super) fn invalid_yaml(error: &Error, text: &str) -> Finding {
+    let error = innermost_error(error);
     if let Some(finding) = too_large(error) {
         return finding;
     }
-    let (why, hint) = reason(error, text);
+    let (why, hint) = explain_error(error, text);
     Finding::error("G109", format!("This is not valid YAML: {why}."), hint)
 }
 
-/// The error below the notes about aliases and source lines.
-fn root_of(error: &Error) -> &Error {
+/// The innermost error, without the context of aliases and source lines.
+fn innermost_error(error: &Error) -> &Error {
     match error.without_snippet() {
-        Error::AliasError { error, .. } => root_of(error),
+        Error::AliasError { error, .. } => innermost_error(error),
         other => other,
     }
 }
@@ -73,14 +73,14 @@ fn too_large(error: &Error) -> Option<Finding> {
     ))
 }
 
-fn reason(error: &Error, text: &str) -> (String, String) {
+fn explain_error(error: &Error, text: &str) -> (String, String) {
     let (why, hint) = match error {
         Error::UnknownAnchor { .. } => (
-            "a value begins with \"*\", which refers to an anchor that is not there",
+            "a value begins with \"*\", which refers to an anchor that does not exist",
             "Put the value in quotes, such as \"*.example.com\", or define the anchor.",
         ),
         Error::NonFiniteFloat { .. } => (
-            "infinity and \"not a number\" do not exist in JSON, which Kubernetes speaks",
+            "infinity and \"not a number\" do not exist in JSON, which Kubernetes uses",
             "Put the value in quotes if it is text.",
         ),
         Error::RecursiveReferencesRequireWeakTypes { .. } => {
@@ -90,40 +90,40 @@ fn reason(error: &Error, text: &str) -> (String, String) {
             "something follows after the end of the document",
             "Separate objects by a line with only \"---\".",
         ),
-        _ => return syntax(&first_line(error), text),
+        _ => return explain_syntax_error(&first_line(error), text),
     };
     (why.to_owned(), hint.to_owned())
 }
 
-/// Syntax errors in the parser's words, with the usual cause as the hint.
-fn syntax(said: &str, text: &str) -> (String, String) {
+/// Syntax errors with the message of the parser, and the usual cause as the hint.
+fn explain_syntax_error(message: &str, text: &str) -> (String, String) {
     let hint = if foreign::has_template(text) {
         foreign::TEMPLATE_HINT
-    } else if said.contains("tab") {
-        "Indent with spaces; YAML does not take tabs."
-    } else if said.contains("mapping values are not allowed") {
+    } else if message.contains("tab") {
+        "Indent with spaces; YAML does not allow tabs."
+    } else if message.contains("mapping values are not allowed") {
         "Put a value that contains \": \" in quotes, and check that the line is indented as the one above."
-    } else if said.contains("document start") {
+    } else if message.contains("document start") {
         "Separate objects by a line with only \"---\"."
-    } else if said.contains(NO_KEY) {
+    } else if message.contains(INVALID_KEY) {
         "Put the key in quotes; a value that begins with \"{\" needs quotes too."
-    } else if said.contains("unexpected character") {
+    } else if message.contains("unexpected character") {
         "Remove the character, or write the text in double quotes with an escape such as \"\\u0007\"."
     } else {
         "Check the indentation, the quotes and the brackets at this line and just above it."
     };
-    (said.to_owned(), hint.to_owned())
+    (message.to_owned(), hint.to_owned())
 }
 
-/// The parser's message without its own note of the place.
+/// The first line of the parser's message, without the location.
 fn first_line(error: &Error) -> String {
-    let said = error.to_string();
-    let line = said.lines().next().unwrap_or_default();
+    let message = error.to_string();
+    let line = message.lines().next().unwrap_or_default();
     let line = line.split(" at line ").next().unwrap_or(line);
-    clipped(line.trim_end_matches('.'))
+    truncate_text(line.trim_end_matches('.'))
 }
 
-/// Text of unknown length, short enough for a message.
-pub(super) fn clipped(text: &str) -> String {
+/// At most 160 characters of a text, for a message.
+pub(super) fn truncate_text(text: &str) -> String {
     text.chars().take(160).collect()
 }

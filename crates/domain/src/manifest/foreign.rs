@@ -1,36 +1,36 @@
-//! Files that belong to something else: scripts, pages, binaries, kustomize, Helm. Each has its own advice.
+//! Files of other formats and tools: scripts, web pages, binaries, kustomize, Helm. Each has its own hint.
 
 use serde_json::Value;
 
-use crate::finding::{Finding, Place};
+use crate::finding::{Finding, SourceLocation};
 use crate::workload::SourceFile;
 
-/// What to do with a template.
+/// The hint for Helm templates.
 pub(super) const TEMPLATE_HINT: &str =
-    "Render the chart first (helm template …) and use its output, or leave the template's file out.";
+    "Render the chart first (helm template …) and use its output, or remove the template file.";
 
 /// A file that is not YAML at all.
-pub(super) fn check(file: &SourceFile) -> Option<Finding> {
+pub(super) fn check_file(file: &SourceFile) -> Option<Finding> {
     let head = file.text.trim_start_matches('\u{feff}').trim_start();
     let (what, hint) = if is_binary(&file.text) {
-        ("binary data", "Add text files with Kubernetes objects; an archive has to be unpacked first.")
+        ("binary data", "Add text files with Kubernetes objects; unpack an archive first.")
     } else if head.starts_with("#!") {
-        ("a script", "Leave the script out; run it yourself if it writes manifests, and add what it writes.")
-    } else if head.starts_with("<?xml") || starts_with_page(head) {
+        ("a script", "Remove the script; if it generates manifests, run it and add its output.")
+    } else if head.starts_with("<?xml") || is_web_page(head) {
         (
             "a web page or XML",
             "Download the raw file: a web page is often saved in place of the file it shows.",
         )
     } else if head.starts_with("-----BEGIN ") {
-        ("a certificate or key", "Put it into a Secret, and leave the file out.")
+        ("a certificate or key", "Put it into a Secret, and remove the file.")
     } else if has_template(&file.text) {
         ("a Helm template", TEMPLATE_HINT)
     } else {
         return None;
     };
     let message = format!("{:?} is {what}, not a Kubernetes manifest.", file.name);
-    let place = Place { file: file.name.clone(), line: 1, column: 1 };
-    Some(Finding::error("G109", message, hint).placed(Some(place)))
+    let place = SourceLocation { file: file.name.clone(), line: 1, column: 1 };
+    Some(Finding::error("G109", message, hint).with_location(Some(place)))
 }
 
 /// A map that another tool reads: `kustomization.yaml`, `Chart.yaml`, `values.yaml`.
@@ -50,11 +50,11 @@ pub(super) fn check_map(value: &Value, file: &SourceFile) -> Option<Finding> {
     } else {
         return None;
     };
-    let message = format!("{:?} is {what}, not a Kubernetes object; no cluster would take it.", file.name);
+    let message = format!("{:?} is {what}, not a Kubernetes object; no cluster would accept it.", file.name);
     Some(Finding::error("G109", message, hint))
 }
 
-/// Whether the text has expressions that only Helm fills in. Other tools' expressions live in values, and are YAML.
+/// Whether the text has expressions that only Helm renders. Expressions of other tools are values in valid YAML.
 pub(super) fn has_template(text: &str) -> bool {
     let marks = [".Values", ".Release.", ".Chart.", "include \"", "define \"", "template \""];
     let mut expressions = text.split("{{").skip(1).map(|rest| rest.split("}}").next().unwrap_or(rest));
@@ -71,12 +71,12 @@ fn is_chart(value: &Value) -> bool {
         && value["version"].is_string()
 }
 
-fn starts_with_page(head: &str) -> bool {
+fn is_web_page(head: &str) -> bool {
     let start: String = head.chars().take(9).flat_map(char::to_lowercase).collect();
     start.starts_with("<!doctype") || start.starts_with("<html") || start.starts_with("<head")
 }
 
-/// Control characters and replaced bytes at the beginning, as archives and images have them.
+/// Whether a text begins like an archive or an image, with control characters or replaced bytes.
 fn is_binary(text: &str) -> bool {
     let odd = |c: &char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t' | '\u{85}')) || *c == '\u{fffd}';
     text.chars().take(512).filter(odd).count() > 4 || text.chars().take(512).any(|c| c == '\0')

@@ -1,51 +1,54 @@
-//! What every object must have: `apiVersion`, `kind` and `metadata.name` (G109).
+//! The required fields of every object: `apiVersion`, `kind` and `metadata.name` (G109).
 
 use serde_json::Value;
 
-use super::explain::clipped;
+use super::explain::truncate_text;
 use super::foreign;
-use super::located::Located;
+use super::location::LocatedValue;
 use crate::finding::Finding;
 use crate::workload::SourceFile;
 
-/// Why a map is no object that can be applied; `None` when it is one.
-pub(super) fn check(located: &Located, file: &SourceFile) -> Option<Finding> {
-    let (finding, pointer) = problem(&located.value, file)?;
-    let spot = located.tree.spot_of(pointer).unwrap_or(located.tree.spot);
-    Some(finding.at(pointer).placed(Some(spot.in_file(&file.name))))
+/// Why a map is not an object that can be applied; `None` when it is one.
+pub(super) fn check(located: &LocatedValue, file: &SourceFile) -> Option<Finding> {
+    let (finding, pointer) = find_problem(&located.value, file)?;
+    let position = located.tree.position_of(pointer).unwrap_or(located.tree.position);
+    Some(finding.with_path(pointer).with_location(Some(position.in_file(&file.name))))
 }
 
-fn problem(value: &Value, file: &SourceFile) -> Option<(Finding, &'static str)> {
+fn find_problem(value: &Value, file: &SourceFile) -> Option<(Finding, &'static str)> {
     foreign::check_map(value, file)
         .map(|finding| (finding, ""))
-        .or_else(|| missing(value))
-        .or_else(|| no_text(value))
-        .or_else(|| template(value))
+        .or_else(|| missing_fields(value))
+        .or_else(|| non_text_field(value))
+        .or_else(|| templated_field(value))
 }
 
-/// One finding for all that is missing.
-fn missing(value: &Value) -> Option<(Finding, &'static str)> {
+/// One finding for all missing fields.
+fn missing_fields(value: &Value) -> Option<(Finding, &'static str)> {
     let absent = |pointer: &str| {
         matches!(value.pointer(pointer), None | Some(Value::Null))
             || value.pointer(pointer) == Some(&"".into())
     };
-    let mut gone: Vec<&str> = Vec::new();
+    let mut fields: Vec<&str> = Vec::new();
     for (pointer, field) in
         [("/apiVersion", "apiVersion"), ("/kind", "kind"), ("/metadata/name", "metadata.name")]
     {
         if absent(pointer) {
-            gone.push(field);
+            fields.push(field);
         }
     }
-    if gone == ["metadata.name"] && value.pointer("/metadata/generateName").is_some() {
-        return Some((generated(value), "/metadata/generateName"));
+    if fields == ["metadata.name"] && value.pointer("/metadata/generateName").is_some() {
+        return Some((generate_name_finding(value), "/metadata/generateName"));
     }
-    if gone.is_empty() {
+    if fields.is_empty() {
         return None;
     }
-    let message =
-        format!("{} has no {}, so no cluster can tell what it is.", shown(value), gone.join(" and no "));
-    let hint = match gone[0] {
+    let message = format!(
+        "{} has no {}, so a cluster cannot identify it.",
+        describe_object(value),
+        fields.join(" and no ")
+    );
+    let hint = match fields[0] {
         "apiVersion" => {
             "Add it, such as \"apiVersion: apps/v1\" for a Deployment or \"apiVersion: v1\" for a Service."
         }
@@ -55,36 +58,36 @@ fn missing(value: &Value) -> Option<(Finding, &'static str)> {
     Some((Finding::error("G109", message, hint), ""))
 }
 
-fn generated(value: &Value) -> Finding {
+fn generate_name_finding(value: &Value) -> Finding {
     Finding::error(
         "G109",
         format!(
-            "{} has metadata.generateName instead of a name: every apply would make another object, and none could be found again.",
-            shown(value)
+            "{} has metadata.generateName instead of a name: every apply would create another object, and none could be found again.",
+            describe_object(value)
         ),
         "Write metadata.name.",
     )
 }
 
-/// `name: 123` is a number to YAML.
-fn no_text(value: &Value) -> Option<(Finding, &'static str)> {
+/// A field that YAML does not parse as text, such as `name: 123`.
+fn non_text_field(value: &Value) -> Option<(Finding, &'static str)> {
     let fields = ["/apiVersion", "/kind", "/metadata/name", "/metadata/namespace"];
     let wrong =
         |pointer: &&str| value.pointer(pointer).is_some_and(|found| !found.is_string() && !found.is_null());
     let pointer = fields.into_iter().find(wrong)?;
-    let found = clipped(&value.pointer(pointer).map(Value::to_string).unwrap_or_default());
+    let found = truncate_text(&value.pointer(pointer).map(Value::to_string).unwrap_or_default());
     let message =
         format!("{} must be text; YAML reads {found} as something else.", pointer[1..].replace('/', "."));
     Some((Finding::error("G109", message, "Put the value in quotes."), pointer))
 }
 
-fn template(value: &Value) -> Option<(Finding, &'static str)> {
+fn templated_field(value: &Value) -> Option<(Finding, &'static str)> {
     let pointer =
         ["/apiVersion", "/kind", "/metadata/name", "/metadata/namespace"].into_iter().find(|pointer| {
             let text = value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-            // Ours begin with a "$", and are no secret to who fills them in; a kind is never one.
-            let ours = pointer.starts_with("/metadata");
-            text.match_indices("{{").any(|(at, _)| !(ours && text[..at].ends_with('$')))
+            // Flotilla's own expressions begin with "$" and are allowed in metadata only.
+            let own_allowed = pointer.starts_with("/metadata");
+            text.match_indices("{{").any(|(at, _)| !(own_allowed && text[..at].ends_with('$')))
         })?;
     let message = format!(
         "{} holds a template expression; this is a Helm template, not an object.",
@@ -93,12 +96,12 @@ fn template(value: &Value) -> Option<(Finding, &'static str)> {
     Some((Finding::error("G109", message, foreign::TEMPLATE_HINT), pointer))
 }
 
-/// What little is known of the object.
-fn shown(value: &Value) -> String {
+/// The object in a message, by the fields that it has.
+fn describe_object(value: &Value) -> String {
     match (value["kind"].as_str(), value.pointer("/metadata/name").and_then(Value::as_str)) {
-        (Some(kind), Some(name)) => clipped(&format!("{kind} {name}")),
-        (Some(kind), None) => clipped(&format!("This {kind}")),
-        (None, Some(name)) => format!("The object {:?}", clipped(name)),
+        (Some(kind), Some(name)) => truncate_text(&format!("{kind} {name}")),
+        (Some(kind), None) => truncate_text(&format!("This {kind}")),
+        (None, Some(name)) => format!("The object {:?}", truncate_text(name)),
         (None, None) => "This document".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Reading of manifests, seen from outside.
+//! Parsing of manifests, through its public functions.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -9,22 +9,22 @@ fn file(name: &str, text: &str) -> SourceFile {
     SourceFile { name: name.into(), text: text.into() }
 }
 
-fn read(text: &str) -> Parsed {
+fn read(text: &str) -> ParsedManifests {
     parse(&[file("a.yaml", text)])
 }
 
-fn only(text: &str) -> Finding {
+fn single_finding(text: &str) -> Finding {
     let findings = read(text).findings;
     assert_eq!(findings.len(), 1, "{findings:#?}");
     findings.into_iter().next().unwrap()
 }
 
-fn line_of(finding: &Finding) -> (u32, u32) {
-    let place = finding.place.as_ref().unwrap();
+fn position_of(finding: &Finding) -> (u32, u32) {
+    let place = finding.location.as_ref().unwrap();
     (place.line, place.column)
 }
 
-fn config(body: &str) -> Value {
+fn parse_config_map(body: &str) -> Value {
     let parsed = read(&format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\n{body}\n"));
     assert_eq!(parsed.findings, []);
     parsed.manifests[0].object.clone()
@@ -32,8 +32,9 @@ fn config(body: &str) -> Value {
 
 #[test]
 fn scalars_are_read_as_kubectl_reads_them() {
-    let object =
-        config("a: 0644\nb: 12e3\nc: 08\nd: yes\ne: '0644'\nf: 12:30:45\ng: 9007199254740993\nh: 1.5\n1: on");
+    let object = parse_config_map(
+        "a: 0644\nb: 12e3\nc: 08\nd: yes\ne: '0644'\nf: 12:30:45\ng: 9007199254740993\nh: 1.5\n1: on",
+    );
     let expected = json!({"a": 420, "b": 12000, "c": 8, "d": true, "e": "0644", "f": "12:30:45",
         "g": 9_007_199_254_740_993_u64, "h": 1.5, "1": true});
     for (key, value) in expected.as_object().unwrap() {
@@ -42,18 +43,18 @@ fn scalars_are_read_as_kubectl_reads_them() {
 }
 
 #[test]
-fn every_field_has_its_place() {
+fn every_field_has_its_location() {
     let parsed = read(
         "# head\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: b\n    image: c\n",
     );
     let pod = &parsed.manifests[0];
-    let at = |pointer: &str| (pod.place_of(pointer).line, pod.place_of(pointer).column);
+    let at = |pointer: &str| (pod.location_of(pointer).line, pod.location_of(pointer).column);
     assert_eq!(at(""), (3, 1));
     assert_eq!(at("/metadata/name"), (6, 3));
     assert_eq!(at("/spec/containers/0/image"), (10, 5));
     assert_eq!(at("/spec/containers/0"), (9, 5));
     assert_eq!(at("/spec/containers/0/ports/3"), (9, 5), "the nearest parent");
-    assert_eq!(pod.place_of("/spec").file, "a.yaml");
+    assert_eq!(pod.location_of("/spec").file, "a.yaml");
 }
 
 #[test]
@@ -61,17 +62,17 @@ fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
     let parsed =
         read("\u{feff}apiVersion: v1\r\nkind: Pod\r\nmetadata:\r\n  name: a\r\n---\r\n# nothing\r\n");
     assert_eq!(parsed.findings, []);
-    assert_eq!(parsed.manifests[0].place_of("/metadata/name").line, 4);
+    assert_eq!(parsed.manifests[0].location_of("/metadata/name").line, 4);
 }
 
 #[test]
 fn empty_documents_and_comments_are_no_objects() {
-    assert_eq!(read(""), Parsed::default());
-    assert_eq!(read("---\n# a\n---\n\n--- # b\nnull\n...\n"), Parsed::default());
+    assert_eq!(read(""), ParsedManifests::default());
+    assert_eq!(read("---\n# a\n---\n\n--- # b\nnull\n...\n"), ParsedManifests::default());
 }
 
 #[test]
-fn json_files_and_lists_are_read_too() {
+fn json_files_and_lists_are_also_parsed() {
     let text = r#"{"apiVersion":"v1","kind":"List","items":[
 	{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"smile":"\ud83d\ude00\u007f\/"}},
 	{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}]}"#;
@@ -79,42 +80,43 @@ fn json_files_and_lists_are_read_too() {
     assert_eq!(parsed.findings, []);
     assert_eq!(parsed.manifests[0].object["data"]["smile"], "😀\u{7f}/");
     assert_eq!(parsed.manifests[1].object_ref().name, "b");
-    assert_eq!(parsed.manifests[1].place_of("/metadata/name").line, 3);
+    assert_eq!(parsed.manifests[1].location_of("/metadata/name").line, 3);
 }
 
 #[test]
-fn anchors_and_merge_keys_are_written_out() {
-    let object = config("base: &b {x: 1, z: 2}\ndata:\n  <<: *b\n  x: 3");
+fn anchors_and_merge_keys_are_expanded() {
+    let object = parse_config_map("base: &b {x: 1, z: 2}\ndata:\n  <<: *b\n  x: 3");
     assert_eq!(object["data"], json!({"x": 3, "z": 2}));
 }
 
 #[test]
-fn g109_a_key_that_stands_twice_is_refused_with_both_places() {
-    let finding = only("apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  x: 1\n  y2: 2\n  x: 3\n");
-    assert_eq!((finding.code.as_str(), line_of(&finding)), ("G109", (8, 3)));
+fn g109_a_duplicate_key_is_rejected_with_both_locations() {
+    let finding =
+        single_finding("apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  x: 1\n  y2: 2\n  x: 3\n");
+    assert_eq!((finding.code.as_str(), position_of(&finding)), ("G109", (8, 3)));
     assert!(finding.message.contains("at line 6 and at line 8"), "{}", finding.message);
 }
 
 #[test]
-fn g109_what_is_missing_is_named() {
-    let finding = only("kind: Pod\nmetadata: {}\n");
+fn g109_missing_fields_are_named() {
+    let finding = single_finding("kind: Pod\nmetadata: {}\n");
     assert_eq!(
         finding.message,
-        "This Pod has no apiVersion and no metadata.name, so no cluster can tell what it is."
+        "This Pod has no apiVersion and no metadata.name, so a cluster cannot identify it."
     );
     assert_eq!(
-        only("apiVersion: v1\nmetadata: {name: a}\n").message,
-        "The object \"a\" has no kind, so no cluster can tell what it is."
+        single_finding("apiVersion: v1\nmetadata: {name: a}\n").message,
+        "The object \"a\" has no kind, so a cluster cannot identify it."
     );
-    let generated = only("apiVersion: batch/v1\nkind: Job\nmetadata:\n  generateName: a-\n");
+    let generated = single_finding("apiVersion: batch/v1\nkind: Job\nmetadata:\n  generateName: a-\n");
     assert!(generated.message.contains("generateName"));
-    assert_eq!(line_of(&generated), (4, 3));
-    let number = only("apiVersion: v1\nkind: Pod\nmetadata:\n  name: 123\n");
-    assert_eq!((number.hint.as_str(), line_of(&number)), ("Put the value in quotes.", (4, 3)));
+    assert_eq!(position_of(&generated), (4, 3));
+    let number = single_finding("apiVersion: v1\nkind: Pod\nmetadata:\n  name: 123\n");
+    assert_eq!((number.hint.as_str(), position_of(&number)), ("Put the value in quotes.", (4, 3)));
 }
 
 #[test]
-fn g109_a_mistake_in_one_document_hides_nothing_in_the_others() {
+fn g109_an_error_in_one_document_hides_nothing_in_the_others() {
     let good = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\n";
     let text = format!(
         "{}---\na: b: c\n---\n{}---\n- x\n---\nspec:\n\tx: 1\n",
@@ -123,14 +125,14 @@ fn g109_a_mistake_in_one_document_hides_nothing_in_the_others() {
     );
     let parsed = read(&text);
     assert_eq!(parsed.manifests.len(), 2);
-    let lines: Vec<u32> = parsed.findings.iter().map(|finding| line_of(finding).0).collect();
+    let lines: Vec<u32> = parsed.findings.iter().map(|finding| position_of(finding).0).collect();
     assert_eq!(lines, [5, 11, 14]);
     assert!(parsed.findings[2].hint.contains("tabs"), "{:?}", parsed.findings[2]);
     assert!(parsed.findings[1].message.contains("a list"));
 }
 
 #[test]
-fn g109_what_is_no_yaml_is_named() {
+fn g109_files_that_are_not_yaml_are_named() {
     let page = parse(&[file("x.yaml", "<!DOCTYPE html>\n<html>a: b</html>\n")]).findings;
     assert!(page[0].message.contains("web page"), "{page:?}");
     let script = parse(&[file("x.sh", "#!/bin/sh\nset -e\nkubectl apply -f .\n")]).findings;
@@ -142,12 +144,12 @@ fn g109_what_is_no_yaml_is_named() {
 
 #[test]
 fn g109_files_of_kustomize_and_helm_are_named() {
-    let told = |name: &str, text: &str| {
+    let finding = |name: &str, text: &str| {
         let findings = parse(&[file(name, text)]).findings;
         assert_eq!(findings.len(), 1, "{findings:#?}");
         (findings[0].code.clone(), findings[0].message.clone())
     };
-    let kustomize = told(
+    let kustomize = finding(
         "kustomization.yaml",
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n",
     );
@@ -155,16 +157,18 @@ fn g109_files_of_kustomize_and_helm_are_named() {
         kustomize,
         (
             "G109".into(),
-            "\"kustomization.yaml\" is a kustomize file, not a Kubernetes object; no cluster would take it."
+            "\"kustomization.yaml\" is a kustomize file, not a Kubernetes object; no cluster would accept it."
                 .into()
         )
     );
-    assert!(told("kustomization.yml", "resources: [a.yaml]\n").1.contains("kustomize"));
-    assert!(told("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n").1.contains("Helm chart"));
-    assert!(told("values.yaml", "replicaCount: 1\n").1.contains("Helm values"));
-    assert!(told("t.yaml", "{{- if .Values.on }}\napiVersion: v1\n{{- end }}\n").1.contains("Helm template"));
+    assert!(finding("kustomization.yml", "resources: [a.yaml]\n").1.contains("kustomize"));
+    assert!(finding("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n").1.contains("Helm chart"));
+    assert!(finding("values.yaml", "replicaCount: 1\n").1.contains("Helm values"));
     assert!(
-        told("t.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: x-{{ .Release.Name }}\n")
+        finding("t.yaml", "{{- if .Values.on }}\napiVersion: v1\n{{- end }}\n").1.contains("Helm template")
+    );
+    assert!(
+        finding("t.yaml", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: x-{{ .Release.Name }}\n")
             .1
             .contains("template")
     );
@@ -173,15 +177,15 @@ fn g109_files_of_kustomize_and_helm_are_named() {
 }
 
 #[test]
-fn g109_expressions_of_other_tools_are_left_alone() {
+fn g109_expressions_of_other_tools_are_ignored() {
     let alert = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  rule: |\n    {{- if $value }}{{ .Labels.pod }}{{ end }}\n";
     assert_eq!(read(alert).findings, []);
-    let finding = only(&format!("{alert}---\na: b: c\n"));
+    let finding = single_finding(&format!("{alert}---\na: b: c\n"));
     assert!(!finding.message.contains("Helm"), "{finding:?}");
 }
 
 #[test]
-fn g110_an_object_that_is_defined_twice_is_refused_with_both_places() {
+fn g110_an_object_that_is_defined_twice_is_rejected_with_both_locations() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: web}\n";
     let findings = parse(&[file("a.yaml", pod), file("b.yaml", &format!("---\n{pod}"))]).findings;
     assert_eq!(
@@ -193,31 +197,31 @@ fn g110_an_object_that_is_defined_twice_is_refused_with_both_places() {
 }
 
 #[test]
-fn g111_objects_that_etcd_would_not_take_are_refused() {
+fn g111_objects_over_the_limit_of_etcd_are_rejected() {
     let config = |name: &str, size: usize| {
         format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: {}}}\n---\n",
             "x".repeat(size)
         )
     };
-    let finding = only(&config("a", 1 << 20));
+    let finding = single_finding(&config("a", 1 << 20));
     assert_eq!(finding.code, "G111");
     assert!(finding.message.starts_with("ConfigMap a has 1.0 MiB"));
     let many: String = (0..5).map(|n| config(&format!("c{n}"), 900 << 10)).collect();
-    assert!(only(&many).message.starts_with("All objects together have 4.4 MiB"));
+    assert!(single_finding(&many).message.starts_with("All objects together have 4.4 MiB"));
 }
 
 #[test]
-fn g111_bombs_and_floods_are_bounded_and_named() {
+fn g111_yaml_bombs_and_large_sources_are_limited_and_named() {
     let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x]\n");
     for n in 1..9 {
         bomb += &format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(","));
     }
-    assert_eq!(only(&bomb).code, "G111");
+    assert_eq!(single_finding(&bomb).code, "G111");
     let text_bomb = format!("a: &a {}\nb:\n{}", "x".repeat(1 << 20), "- *a\n".repeat(5000));
-    assert_eq!(only(&text_bomb).code, "G111");
-    assert_eq!(only(&"[".repeat(10_000)).code, "G111");
-    assert!(only(&"a: 1\n".repeat((10 << 20) / 5 + 1)).message.contains("10 MiB"));
+    assert_eq!(single_finding(&text_bomb).code, "G111");
+    assert_eq!(single_finding(&"[".repeat(10_000)).code, "G111");
+    assert!(single_finding(&"a: 1\n".repeat((10 << 20) / 5 + 1)).message.contains("10 MiB"));
     let many = read(&"---\n- 1\n".repeat(501)).findings;
     assert!(many[500].message.contains("more than 500 documents"), "{:?}", many[500]);
     let bombs = read(&format!("---\n{bomb}").repeat(100)).findings;
@@ -225,10 +229,10 @@ fn g111_bombs_and_floods_are_bounded_and_named() {
 }
 
 #[test]
-fn the_deepest_objects_that_are_read_fit_a_small_stack() {
+fn the_deepest_objects_that_are_parsed_fit_a_small_stack() {
     let list = format!("{}1{}", "[".repeat(62), "]".repeat(62));
     let map = format!("{}1{}", "{a: ".repeat(62), "}".repeat(62));
-    let read = move || [list, map].map(|deep| config(&format!("a: {deep}")));
+    let read = move || [list, map].map(|deep| parse_config_map(&format!("a: {deep}")));
     std::thread::Builder::new().stack_size(3 << 19).spawn(read).unwrap().join().unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! No object twice (G110).
+//! Objects that are defined twice (G110).
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub(super) fn check(manifests: &[Manifest]) -> Vec<Finding> {
         let name = manifest.object_ref();
         let key = (name.group.clone(), name.kind.clone(), name.namespace.clone(), name.name.clone());
         match first_of.get(&key) {
-            Some(first) => findings.push(twice(&name.to_string(), first, manifest)),
+            Some(first) => findings.push(duplicate_finding(&name.to_string(), first, manifest)),
             None => {
                 first_of.insert(key, manifest);
             }
@@ -23,15 +23,16 @@ pub(super) fn check(manifests: &[Manifest]) -> Vec<Finding> {
     findings
 }
 
-/// The finding about two definitions of one object; it stands at the second.
-pub(crate) fn twice(name: &str, first: &Manifest, second: &Manifest) -> Finding {
-    let at = |manifest: &Manifest| format!("{}:{}", manifest.place.file, manifest.place.line);
+/// The finding about two definitions of one object, located at the second.
+pub(crate) fn duplicate_finding(name: &str, first: &Manifest, second: &Manifest) -> Finding {
+    let at = |manifest: &Manifest| format!("{}:{}", manifest.location.file, manifest.location.line);
     let message =
         format!("{name} is defined twice ({}, {}); one would overwrite the other.", at(first), at(second));
-    let removed = if second.says_the_same_as(first) { second.removed() } else { None };
-    let fix = removed.map(|edit| Fix::one(format!("Remove the second {name}, which says the same."), edit));
+    let removed = if second.has_same_text(first) { second.removal_edit() } else { None };
+    let fix =
+        removed.map(|edit| Fix::from_edit(format!("Remove the second {name}, which is identical."), edit));
     Finding::error("G110", message, "Keep one of them.")
-        .about(name)
-        .placed(Some(second.place.clone()))
-        .mended(fix)
+        .with_object(name)
+        .with_location(Some(second.location.clone()))
+        .with_fix(fix)
 }

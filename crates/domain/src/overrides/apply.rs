@@ -1,22 +1,22 @@
-//! Overrides applied to the objects of a bundle.
+//! Applies overrides to the objects of a bundle.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::provenance::{History, Provenance, Touch, short};
-use super::target::{Applying, applying};
-use super::touched::touched;
+use super::provenance::{LayerChange, ObjectHistory, Provenance, format_short};
+use super::target::{ApplicableOverride, list_applicable};
+use super::touched_paths::find_touched_paths;
 use super::{ObjectSelector, Override, Patch, PatchOp, identity, patch};
 use crate::bundle::object_ref;
 use crate::cluster::Cluster;
+use crate::field_path::FieldPath;
 use crate::finding::Finding;
-use crate::path::Path;
 use crate::placement::ClusterGroup;
 
-/// The objects of one cluster with their overrides, and who set what.
+/// The objects of one cluster after its overrides, with provenance.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Effective {
+pub struct OverrideResult {
     /// The objects, in the order given.
     pub objects: Vec<Value>,
     /// Leaves that an override set, by object and path. Every other leaf comes from the source.
@@ -25,145 +25,148 @@ pub struct Effective {
     pub findings: Vec<Finding>,
 }
 
-/// Applies the overrides that are for `cluster` to `objects`: groups before selectors before named clusters, then by
-/// priority, then by name; the last one wins. A patch that can't be done is left out and told (G507).
-pub fn effective(
+/// Applies the overrides for `cluster` to `objects`: groups before selectors before named clusters, then by priority,
+/// then by name; the last one wins. A patch that can't be applied is skipped and reported (G507).
+pub fn apply_overrides(
     objects: &[Value],
     overrides: &[Override],
     cluster: &Cluster,
     groups: &[ClusterGroup],
-) -> Effective {
-    let layers = applying(overrides, cluster, groups);
-    let mut histories: Vec<History<'_>> =
-        (0..).zip(objects).map(|(position, base)| History { position, base, steps: Vec::new() }).collect();
-    let mut result = Effective::default();
+) -> OverrideResult {
+    let layers = list_applicable(overrides, cluster, groups);
+    let mut histories: Vec<ObjectHistory<'_>> = (0..)
+        .zip(objects)
+        .map(|(position, base)| ObjectHistory { position, base, changes: Vec::new() })
+        .collect();
+    let mut result = OverrideResult::default();
     for (at, layer) in layers.iter().enumerate() {
         apply_layer(at, layer, &mut histories, &cluster.name, &mut result.findings);
     }
     for history in histories {
-        let (provenance, findings) = history.tell(&layers, &cluster.name);
+        let (provenance, findings) = history.collect_provenance(&layers, &cluster.name);
         result.provenance.extend(provenance);
         result.findings.extend(findings);
-        result.objects.push(history.now().clone());
+        result.objects.push(history.current().clone());
     }
     result
 }
 
 fn apply_layer(
     at: usize,
-    layer: &Applying<'_>,
-    histories: &mut [History<'_>],
+    layer: &ApplicableOverride<'_>,
+    histories: &mut [ObjectHistory<'_>],
     cluster: &str,
     findings: &mut Vec<Finding>,
 ) {
     let name = &layer.over.name;
-    // What the layer has done to each object so far.
-    let mut done: Vec<Option<Touch>> = histories.iter().map(|_| None).collect();
+    // The changes of the layer so far, per object.
+    let mut touches: Vec<Option<LayerChange>> = histories.iter().map(|_| None).collect();
     for patch in &layer.over.patches {
-        // A path that can't be read is told by `check`, which needs no cluster.
-        let Ok(path) = path_of(&patch.op) else { continue };
-        let tried = apply_patch(at, (patch, &path), histories, &mut done);
-        findings.extend(tried.into_finding(name, cluster, patch, histories));
+        // A path that can't be parsed is reported by `check`, which needs no cluster.
+        let Ok(path) = parse_path(&patch.op) else { continue };
+        let result = apply_patch(at, (patch, &path), histories, &mut touches);
+        findings.extend(result.into_finding(name, cluster, patch, histories));
     }
-    for (history, touch) in histories.iter_mut().zip(done) {
+    for (history, touch) in histories.iter_mut().zip(touches) {
         if let Some(touch) = touch {
-            findings.extend(identity::broken(name, cluster, history.now(), &touch.after));
-            history.steps.push(touch);
+            findings.extend(identity::check_identity(name, cluster, history.current(), &touch.after));
+            history.changes.push(touch);
         }
     }
 }
 
-/// What became of one patch over all objects.
+/// The result of one patch on all objects.
 #[derive(Default)]
-struct Tried {
-    /// Positions of the objects it is for.
+struct PatchResult {
+    /// Number of objects that it matches.
     matched: usize,
     changed: bool,
-    /// Position of the first object on which it can't be done, and why.
-    miss: Option<(usize, patch::Miss)>,
-    /// What it found there already: position and value.
-    already: Option<(usize, Option<Value>)>,
+    /// Position of the first object on which it can't be applied, and why.
+    error: Option<(usize, patch::PatchError)>,
+    /// Position and value of the first object that had the value already.
+    already_set: Option<(usize, Option<Value>)>,
 }
 
 fn apply_patch(
     layer: usize,
-    (patch, path): (&Patch, &Path),
-    histories: &[History<'_>],
-    done: &mut [Option<Touch>],
-) -> Tried {
-    let mut tried = Tried::default();
-    for (position, (history, touch)) in histories.iter().zip(done).enumerate() {
-        let before = touch.as_ref().map_or_else(|| history.now(), |touch| &touch.after);
+    (patch, path): (&Patch, &FieldPath),
+    histories: &[ObjectHistory<'_>],
+    touches: &mut [Option<LayerChange>],
+) -> PatchResult {
+    let mut result = PatchResult::default();
+    for (position, (history, touch)) in histories.iter().zip(touches).enumerate() {
+        let before = touch.as_ref().map_or_else(|| history.current(), |touch| &touch.after);
         if !patch.object.matches(before) {
             continue;
         }
-        tried.matched += 1;
+        result.matched += 1;
         let after = match patch::apply(before, &patch.op, path) {
             Ok(after) => after,
-            Err(miss) => {
-                tried.miss.get_or_insert((position, miss));
+            Err(error) => {
+                result.error.get_or_insert((position, error));
                 continue;
             }
         };
         if after == *before {
-            tried.already.get_or_insert_with(|| (position, path.get(&after).cloned()));
+            result.already_set.get_or_insert_with(|| (position, path.get(&after).cloned()));
         } else {
-            tried.changed = true;
+            result.changed = true;
         }
-        let paths = touched(&patch.op, path, before, &after);
-        let touch = touch.get_or_insert_with(|| Touch { layer, paths: BTreeSet::new(), after: Value::Null });
+        let paths = find_touched_paths(&patch.op, path, before, &after);
+        let touch =
+            touch.get_or_insert_with(|| LayerChange { layer, paths: BTreeSet::new(), after: Value::Null });
         touch.paths.extend(paths);
         touch.after = after;
     }
-    tried
+    result
 }
 
-impl Tried {
+impl PatchResult {
     fn into_finding(
         self,
         name: &str,
         cluster: &str,
         patch: &Patch,
-        histories: &[History<'_>],
+        histories: &[ObjectHistory<'_>],
     ) -> Option<Finding> {
         let path = raw_path(&patch.op);
         let about = |position: usize| object_ref(histories[position].base);
         let finding = match self {
-            Self { miss: Some((at, miss)), .. } => {
-                let message = format!("Override {name:?}: {path} of {}: {}.", about(at), miss.why);
-                Finding::error("G507", message, miss.hint).about(about(at).to_string())
+            Self { error: Some((at, error)), .. } => {
+                let message = format!("Override {name:?}: {path} of {}: {}.", about(at), error.message);
+                Finding::error("G507", message, error.hint).with_object(about(at).to_string())
             }
             Self { matched: 0, .. } if !histories.is_empty() => Finding::error(
                 "G507",
-                format!("Override {name:?} is for {}, and the source has no such object.", patch.object),
+                format!("Override {name:?} changes {}, but the source has no such object.", patch.object),
                 "Check kind, name and namespace against the objects of the source.",
             ),
-            Self { changed: false, already: Some((at, value)), .. } => {
+            Self { changed: false, already_set: Some((at, value)), .. } => {
                 let object = about(at);
                 let already = match (&patch.op, object.kind.as_str()) {
                     (PatchOp::Set { .. }, kind) if kind != "Secret" => {
-                        format!("{path} of {object} is {} already", short(value.as_ref()))
+                        format!("{path} of {object} is already {}", format_short(value.as_ref()))
                     }
-                    _ => format!("{object} is like that already"),
+                    _ => format!("{object} already has these values"),
                 };
                 Finding::warning(
                     "G509",
                     format!("Override {name:?} changes nothing: {already}."),
                     "Remove the patch, or set another value.",
                 )
-                .about(object.to_string())
+                .with_object(object.to_string())
             }
             _ => return None,
         };
-        Some(finding.at(path).on(vec![cluster.to_owned()]))
+        Some(finding.with_path(path).with_clusters(vec![cluster.to_owned()]))
     }
 }
 
 impl ObjectSelector {
     /// Whether the object is one of those selected.
     pub fn matches(&self, object: &Value) -> bool {
-        let is = |wanted: &str, pointer: &str| {
-            wanted.is_empty() || object.pointer(pointer).and_then(Value::as_str) == Some(wanted)
+        let is = |expected: &str, pointer: &str| {
+            expected.is_empty() || object.pointer(pointer).and_then(Value::as_str) == Some(expected)
         };
         is(&self.kind, "/kind")
             && is(&self.name, "/metadata/name")
@@ -191,7 +194,7 @@ pub(super) fn raw_path(op: &PatchOp) -> &str {
     }
 }
 
-/// The path of a patch.
-pub(super) fn path_of(op: &PatchOp) -> Result<Path, crate::path::BadPath> {
+/// Parses the path of a patch.
+pub(super) fn parse_path(op: &PatchOp) -> Result<FieldPath, crate::field_path::InvalidFieldPath> {
     raw_path(op).parse()
 }

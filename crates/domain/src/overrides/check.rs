@@ -1,56 +1,58 @@
-//! What can be said of overrides without their objects: their grammar, and whether anybody gets them (G506).
+//! Checks of overrides that need no objects: their fields, and whether they apply to any cluster (G506).
 
 use std::collections::BTreeSet;
 
-use super::apply::{path_of, raw_path};
+use super::apply::{parse_path, raw_path};
 use super::{MAX_PRIORITY, Override, PatchOp};
 use crate::cluster::Cluster;
 use crate::finding::Finding;
 use crate::id::ClusterId;
 use crate::name;
-use crate::nearest::nearest;
+use crate::nearest::find_nearest;
 use crate::placement::ClusterGroup;
 
-/// Checks overrides without knowing any cluster. Paths are relative to the workload's spec.
+/// Checks the overrides themselves, without clusters. Paths are relative to the workload's spec.
 pub fn check(overrides: &[Override]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut names = BTreeSet::new();
     for (at, over) in overrides.iter().enumerate() {
-        let place = format!("/overrides/{at}");
+        let path = format!("/overrides/{at}");
         if !names.insert(&over.name) {
             findings.push(
                 Finding::error(
-                    "G101",
-                    format!("Two overrides are called {:?}.", over.name),
-                    "Give each override of a workload its own name.",
+                    name::INVALID_NAME,
+                    format!("Two overrides are named {:?}.", over.name),
+                    "Use a unique name for each override of a workload.",
                 )
-                .at(format!("{place}/name")),
+                .with_path(format!("{path}/name")),
             );
         }
-        findings
-            .extend(name::check_label("Override name", &over.name).map(|f| f.at(format!("{place}/name"))));
         findings.extend(
-            check_strength(over).into_iter().map(|(field, finding)| finding.at(place.clone() + field)),
+            name::check_label("Override name", &over.name).map(|f| f.with_path(format!("{path}/name"))),
+        );
+        findings.extend(
+            check_fields(over).into_iter().map(|(field, finding)| finding.with_path(path.clone() + field)),
         );
         for (n, patch) in over.patches.iter().enumerate() {
-            findings
-                .extend(check_op(over, &patch.op).map(|finding| finding.at(format!("{place}/patches/{n}"))));
+            findings.extend(
+                check_op(over, &patch.op).map(|finding| finding.with_path(format!("{path}/patches/{n}"))),
+            );
         }
     }
     findings
 }
 
-fn check_strength(over: &Override) -> Vec<(&'static str, Finding)> {
+fn check_fields(over: &Override) -> Vec<(&'static str, Finding)> {
     let name = &over.name;
     let mut findings = Vec::new();
     if over.priority > MAX_PRIORITY {
         let message =
-            format!("Override {name:?} has the priority {}; the strongest is {MAX_PRIORITY}.", over.priority);
+            format!("Override {name:?} has the priority {}; the highest is {MAX_PRIORITY}.", over.priority);
         findings.push(("/priority", Finding::error("G508", message, format!("Use 0 to {MAX_PRIORITY}."))));
     }
     if over.target.is_empty() {
-        let message = format!("Override {name:?} is for no cluster.");
-        findings.push(("/target", Finding::warning("G506", message, "Name clusters, groups or a selector.")));
+        let message = format!("Override {name:?} selects no cluster.");
+        findings.push(("/target", Finding::warning("G506", message, "Add clusters, groups or a selector.")));
     }
     if over.patches.is_empty() {
         let message = format!("Override {name:?} changes nothing: it has no patches.");
@@ -62,7 +64,7 @@ fn check_strength(over: &Override) -> Vec<(&'static str, Finding)> {
 
 fn check_op(over: &Override, op: &PatchOp) -> Option<Finding> {
     let name = &over.name;
-    match (op, path_of(op)) {
+    match (op, parse_path(op)) {
         (_, Err(bad)) => Some(Finding::error(
             "G507",
             format!("Override {name:?}: {bad}."),
@@ -84,32 +86,31 @@ fn check_op(over: &Override, op: &PatchOp) -> Option<Finding> {
     }
 }
 
-/// Checks that every override reaches somebody (G506): `fleet` is every cluster, `chosen` are those that the placement
-/// chose. A name that is not in the fleet is a slip, and the nearest name is proposed.
+/// Checks that every override applies to a cluster (G506): `fleet` is every cluster, `selected` are those that the
+/// placement selects. For a name that is not in the fleet, the nearest name is proposed.
 pub fn check_targets(
     overrides: &[Override],
     fleet: &[Cluster],
-    chosen: &[ClusterId],
+    selected: &[ClusterId],
     groups: &[ClusterGroup],
 ) -> Vec<Finding> {
-    let chosen: BTreeSet<ClusterId> = chosen.iter().copied().collect();
+    let selected: BTreeSet<ClusterId> = selected.iter().copied().collect();
     let mut findings = Vec::new();
     for (at, over) in overrides.iter().enumerate().filter(|(_, over)| !over.target.is_empty()) {
-        let place = format!("/overrides/{at}/target");
-        let of_names = over.target.clusters.iter().filter_map(|name| check_name(over, name, fleet, &chosen));
-        findings.extend(of_names.map(|finding| finding.at(format!("{place}/clusters"))));
+        let path = format!("/overrides/{at}/target");
+        let of_names =
+            over.target.clusters.iter().filter_map(|name| check_name(over, name, fleet, &selected));
+        findings.extend(of_names.map(|finding| finding.with_path(format!("{path}/clusters"))));
         let of_groups = over.target.groups.iter().filter_map(|group| check_group(over, group, groups));
-        findings.extend(of_groups.map(|finding| finding.at(format!("{place}/groups"))));
-        let reached = |cluster: &&Cluster| {
-            chosen.contains(&cluster.id) && over.target.specificity(cluster, groups).is_some()
+        findings.extend(of_groups.map(|finding| finding.with_path(format!("{path}/groups"))));
+        let applies = |cluster: &&Cluster| {
+            selected.contains(&cluster.id) && over.target.specificity(cluster, groups).is_some()
         };
-        if over.target.clusters.is_empty() && !fleet.iter().any(|cluster| reached(&cluster)) {
-            let message = format!(
-                "Override {:?} applies to nothing: it is for none of the chosen clusters.",
-                over.name
-            );
+        if over.target.clusters.is_empty() && !fleet.iter().any(|cluster| applies(&cluster)) {
+            let message =
+                format!("Override {:?} has no effect: it matches none of the selected clusters.", over.name);
             let hint = "Check its groups and selector against the placement, or remove it.";
-            findings.push(Finding::warning("G506", message, hint).at(place));
+            findings.push(Finding::warning("G506", message, hint).with_path(path));
         }
     }
     findings
@@ -119,29 +120,26 @@ fn check_name(
     over: &Override,
     name: &str,
     fleet: &[Cluster],
-    chosen: &BTreeSet<ClusterId>,
+    selected: &BTreeSet<ClusterId>,
 ) -> Option<Finding> {
     match fleet.iter().find(|cluster| cluster.name == name) {
-        Some(cluster) if chosen.contains(&cluster.id) => None,
+        Some(cluster) if selected.contains(&cluster.id) => None,
         Some(_) => Some(Finding::warning(
             "G506",
             format!(
-                "Override {:?} for {name:?} applies to nothing: the placement does not choose that cluster.",
+                "Override {:?} for {name:?} has no effect: the placement does not select that cluster.",
                 over.name
             ),
-            format!("Choose {name:?} in the placement, or take it from the override."),
+            format!("Select {name:?} in the placement, or remove it from the override."),
         )),
         None => {
-            let near = nearest(name, fleet.iter().map(|cluster| cluster.name.as_str()));
+            let near = find_nearest(name, fleet.iter().map(|cluster| cluster.name.as_str()));
             Some(Finding::warning(
                 "G506",
-                format!(
-                    "Override {:?} for {name:?} applies to nothing: there is no such cluster.",
-                    over.name
-                ),
+                format!("Override {:?} for {name:?} has no effect: there is no such cluster.", over.name),
                 match near {
                     Some(near) => format!("Did you mean {near:?}?"),
-                    None => "Take it from the override, or register the cluster.".to_owned(),
+                    None => "Remove it from the override, or register the cluster.".to_owned(),
                 },
             ))
         }
@@ -154,12 +152,12 @@ fn check_group(over: &Override, group: &str, groups: &[ClusterGroup]) -> Option<
         Finding::warning(
             "G506",
             format!(
-                "Override {:?} for the group {group:?} applies to nothing: there is no such group.",
+                "Override {:?} for the group {group:?} has no effect: there is no such group.",
                 over.name
             ),
-            match nearest(group, known()) {
+            match find_nearest(group, known()) {
                 Some(near) => format!("Did you mean {near:?}?"),
-                None => "Make the group, or take it from the override.".to_owned(),
+                None => "Create the group, or remove it from the override.".to_owned(),
             },
         )
     })

@@ -1,15 +1,15 @@
-//! What an override must leave alone: which object it is, and which pods belong to it (G510).
+//! Fields that an override must not change: the identity of an object, and the selection of its pods (G510).
 
 use serde_json::Value;
 
 use crate::bundle::object_ref;
 use crate::finding::Finding;
 
-/// Kinds whose selector can't be changed once they exist, and whose pods must carry the labels it asks for.
-const SELECTS_FOR_EVER: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"];
+/// Kinds whose selector is immutable, and whose pods must have the labels that it requires.
+const IMMUTABLE_SELECTOR_KINDS: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"];
 
-/// What of the identity an override broke, given the object before and after it.
-pub(super) fn broken(name: &str, cluster: &str, before: &Value, after: &Value) -> Vec<Finding> {
+/// Findings on the identity fields that an override changes, given the object before and after it.
+pub(super) fn check_identity(name: &str, cluster: &str, before: &Value, after: &Value) -> Vec<Finding> {
     let (old, new) = (object_ref(before), object_ref(after));
     let fields = [
         ("/kind", &old.kind, &new.kind),
@@ -21,47 +21,54 @@ pub(super) fn broken(name: &str, cluster: &str, before: &Value, after: &Value) -
         .into_iter()
         .filter(|(_, old, new)| old != new)
         .map(|(path, from, to)| {
-            let what = path.rsplit('/').next().unwrap_or(path);
-            finding(
+            let field = path.rsplit('/').next().unwrap_or(path);
+            identity_finding(
                 path,
-                format!("Override {name:?} changes the {what} of {old} from {from:?} to {to:?}: that would be another object."),
+                format!("Override {name:?} changes the {field} of {old} from {from:?} to {to:?}: that would be a different object."),
                 "Leave kind, name and namespace as they are; add a second object to the source instead.",
             )
         })
         .collect();
-    if SELECTS_FOR_EVER.contains(&old.kind.as_str()) && findings.is_empty() {
-        findings.extend(selector(name, before, after));
+    if IMMUTABLE_SELECTOR_KINDS.contains(&old.kind.as_str()) && findings.is_empty() {
+        findings.extend(check_selector(name, before, after));
     }
-    findings.into_iter().map(|finding| finding.about(old.to_string()).on(vec![cluster.to_owned()])).collect()
+    findings
+        .into_iter()
+        .map(|finding| finding.with_object(old.to_string()).with_clusters(vec![cluster.to_owned()]))
+        .collect()
 }
 
-fn selector(name: &str, before: &Value, after: &Value) -> Option<Finding> {
+fn check_selector(name: &str, before: &Value, after: &Value) -> Option<Finding> {
     let object = object_ref(before);
     if before.pointer("/spec/selector") != after.pointer("/spec/selector") {
-        return Some(finding(
+        return Some(identity_finding(
             "/spec/selector",
             format!(
-                "Override {name:?} changes the selector of {object}: it can't be changed once the object exists."
+                "Override {name:?} changes the selector of {object}, which is immutable once the object exists."
             ),
             "Leave the selector as it is; labels that should differ belong in the pod template.",
         ));
     }
-    (selects_its_pods(before) && !selects_its_pods(after)).then(|| {
-        finding(
+    (has_selected_labels(before) && !has_selected_labels(after)).then(|| {
+        identity_finding(
             "/spec/template/metadata/labels",
-            format!("Override {name:?} takes a label from the pods of {object} that its selector asks for."),
+            format!(
+                "Override {name:?} removes a label from the pods of {object} that its selector requires."
+            ),
             "Keep the labels that spec.selector.matchLabels names.",
         )
     })
 }
 
-fn selects_its_pods(object: &Value) -> bool {
-    let Some(wanted) = object.pointer("/spec/selector/matchLabels").and_then(Value::as_object) else {
+fn has_selected_labels(object: &Value) -> bool {
+    let Some(required) = object.pointer("/spec/selector/matchLabels").and_then(Value::as_object) else {
         return true;
     };
-    wanted.iter().all(|(key, value)| object["spec"]["template"]["metadata"]["labels"].get(key) == Some(value))
+    required
+        .iter()
+        .all(|(key, value)| object["spec"]["template"]["metadata"]["labels"].get(key) == Some(value))
 }
 
-fn finding(path: &str, message: String, hint: &str) -> Finding {
-    Finding::error("G510", message, hint).at(path)
+fn identity_finding(path: &str, message: String, hint: &str) -> Finding {
+    Finding::error("G510", message, hint).with_path(path)
 }

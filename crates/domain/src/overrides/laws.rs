@@ -1,12 +1,12 @@
-//! Laws of provenance, on objects and overrides made at random (E-8).
+//! Property tests of provenance, on random objects and overrides (E-8).
 
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::tests::{cluster, over, remove, set};
-use super::touched::leaves;
+use super::tests::{cluster, override_everywhere, remove, set};
+use super::touched_paths::find_leaves;
 use super::*;
-use crate::path::Path;
+use crate::field_path::FieldPath;
 
 fn item(name: usize) -> impl Strategy<Value = Value> {
     (0..3_i64, prop::option::of(0..3_i64))
@@ -53,7 +53,7 @@ fn any_path() -> impl Strategy<Value = String> {
 
 fn any_op() -> impl Strategy<Value = PatchOp> {
     let with_null = any_object().prop_map(|value| {
-        // A merge may delete what it names.
+        // A merge may delete keys.
         let Value::Object(mut map) = value else { return value };
         map.insert("b".into(), Value::Null);
         Value::Object(map)
@@ -71,9 +71,9 @@ fn any_overrides() -> impl Strategy<Value = Vec<Override>> {
     let any = (prop::collection::vec(any_op(), 1..4), 0..2_u32, any::<bool>());
     prop::collection::vec(any, 1..4).prop_map(|all| {
         let build = |(n, (ops, priority, by_name)): (usize, (Vec<PatchOp>, u32, bool))| {
-            let mut over = Override { priority, ..over(&format!("o-{n}"), ops) };
+            let mut over = Override { priority, ..override_everywhere(&format!("o-{n}"), ops) };
             if by_name {
-                over.target = Target { clusters: vec!["c".into()], ..Target::default() };
+                over.target = ClusterSelector { clusters: vec!["c".into()], ..ClusterSelector::default() };
             }
             over
         };
@@ -88,13 +88,13 @@ proptest! {
     fn e_8_the_effective_value_of_each_leaf_is_what_the_winning_layer_set(
         base in any_object(), overrides in any_overrides(),
     ) {
-        let result = effective(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[]);
+        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[]);
         for leaf in &result.provenance {
-            let path: Path = leaf.path.parse().unwrap();
+            let path: FieldPath = leaf.path.parse().unwrap();
             prop_assert_eq!(path.get(&result.objects[0]), leaf.values[0].as_ref(), "{:?}", leaf);
             prop_assert_eq!(leaf.layers.len(), leaf.values.len());
-            prop_assert!(leaf.layers[0] != Layer::Base);
-            let of_base = leaf.layers.iter().position(|layer| *layer == Layer::Base);
+            prop_assert!(leaf.layers[0] != ProvenanceLayer::Base);
+            let of_base = leaf.layers.iter().position(|layer| *layer == ProvenanceLayer::Base);
             prop_assert!(of_base.is_none_or(|at| at == leaf.layers.len() - 1));
             prop_assert_eq!(of_base.is_some(), path.get(&base).is_some());
             if of_base.is_some() {
@@ -107,35 +107,35 @@ proptest! {
     fn e_8_every_leaf_without_provenance_comes_from_the_source(
         base in any_object(), overrides in any_overrides(),
     ) {
-        let result = effective(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[]);
-        let told: Vec<Path> = result.provenance.iter().map(|leaf| leaf.path.parse().unwrap()).collect();
-        let untold = |leaf: &Path| !told.iter().any(|path| path.holds(leaf) || leaf.holds(path));
-        for leaf in leaves(&result.objects[0], &Path::default()).into_iter().filter(untold) {
+        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[]);
+        let recorded: Vec<FieldPath> = result.provenance.iter().map(|leaf| leaf.path.parse().unwrap()).collect();
+        let is_unrecorded = |leaf: &FieldPath| !recorded.iter().any(|path| path.is_prefix_of(leaf) || leaf.is_prefix_of(path));
+        for leaf in find_leaves(&result.objects[0], &FieldPath::default()).into_iter().filter(is_unrecorded) {
             prop_assert_eq!(leaf.get(&base), leaf.get(&result.objects[0]), "{}", leaf);
         }
-        for leaf in leaves(&base, &Path::default()).into_iter().filter(untold) {
+        for leaf in find_leaves(&base, &FieldPath::default()).into_iter().filter(is_unrecorded) {
             prop_assert_eq!(leaf.get(&base), leaf.get(&result.objects[0]), "{} was lost", leaf);
         }
     }
 
     #[test]
     fn e_8_the_order_in_which_overrides_are_stored_does_not_matter(
-        base in any_object(), overrides in any_overrides(), turn in 0..4_usize,
+        base in any_object(), overrides in any_overrides(), rotation in 0..4_usize,
     ) {
-        let here = cluster("c", &[]);
-        let result = effective(std::slice::from_ref(&base), &overrides, &here, &[]);
-        let mut turned = overrides.clone();
-        turned.rotate_left(turn % overrides.len());
-        prop_assert_eq!(effective(&[base], &turned, &here, &[]), result);
+        let cluster = cluster("c", &[]);
+        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster, &[]);
+        let mut reordered = overrides.clone();
+        reordered.rotate_left(rotation % overrides.len());
+        prop_assert_eq!(apply_overrides(&[base], &reordered, &cluster, &[]), result);
     }
 
     #[test]
     fn overrides_for_other_clusters_change_nothing(base in any_object(), overrides in any_overrides()) {
         let mut overrides = overrides;
         for over in &mut overrides {
-            over.target = Target { clusters: vec!["elsewhere".into()], ..Target::default() };
+            over.target = ClusterSelector { clusters: vec!["elsewhere".into()], ..ClusterSelector::default() };
         }
-        let result = effective(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[]);
-        prop_assert_eq!(result, Effective { objects: vec![base], ..Effective::default() });
+        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[]);
+        prop_assert_eq!(result, OverrideResult { objects: vec![base], ..OverrideResult::default() });
     }
 }

@@ -16,7 +16,7 @@ pub fn merge(base: &mut Value, over: &Value) {
     let Value::Object(base) = base else { return };
     for (key, value) in over {
         if value.is_null() {
-            // Keeps the order of the other keys, so that what people read does not jump about.
+            // Preserves the order of the other keys, so that displayed text is stable.
             base.shift_remove(key);
         } else {
             merge(base.entry(key.as_str()).or_insert(Value::Null), value);
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_the_keys_that_stay_is_kept() {
+    fn the_order_of_the_remaining_keys_is_preserved() {
         let out = merged(&json!({"c": 1, "a": 2, "b": 3}), &json!({"c": null, "d": 4}));
         assert_eq!(out.to_string(), r#"{"a":2,"b":3,"d":4}"#);
     }
@@ -74,7 +74,7 @@ mod tests {
             .prop_map(|map| Value::Object(map.into_iter().collect()))
     }
 
-    /// Maps under capitals and leaves under small letters, so that no two values disagree on what is a map.
+    /// Maps under upper-case keys and leaves under lower-case keys, so that a key has a map in all values or in none.
     fn typed_map() -> impl Strategy<Value = Value> {
         let leaves =
             || prop::collection::btree_map("[a-c]", prop::sample::select(vec![json!(1), json!([2])]), 0..3);

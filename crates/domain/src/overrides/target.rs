@@ -1,6 +1,6 @@
-//! The clusters an override is for, and how strongly it is for one.
+//! The clusters that an override applies to, and its precedence there.
 
-use super::{Override, Target};
+use super::{ClusterSelector, Override};
 use crate::cluster::Cluster;
 use crate::id::OverrideId;
 use crate::placement::ClusterGroup;
@@ -8,7 +8,7 @@ use crate::placement::ClusterGroup;
 /// How specific an override is for a cluster. Ordered: the greater is applied later and wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Specificity {
-    /// The cluster is in a group it is for.
+    /// The cluster is in one of its groups.
     Group,
     /// Its selector matches the cluster's labels.
     Selector,
@@ -16,8 +16,8 @@ pub enum Specificity {
     Cluster,
 }
 
-impl Target {
-    /// How specific this target is for a cluster, by the most specific of its parts; `None` if it is not for it.
+impl ClusterSelector {
+    /// How specific this target is for a cluster, by the most specific of its parts; `None` if it does not select it.
     pub fn specificity(&self, cluster: &Cluster, groups: &[ClusterGroup]) -> Option<Specificity> {
         if self.clusters.contains(&cluster.name) {
             return Some(Specificity::Cluster);
@@ -29,38 +29,43 @@ impl Target {
         groups.iter().find(member).map(|_| Specificity::Group)
     }
 
-    /// Whether it is for no cluster whatever the fleet looks like.
+    /// Whether it selects no cluster of any fleet.
     pub fn is_empty(&self) -> bool {
         self.clusters.is_empty() && self.groups.is_empty() && self.selector.is_none()
     }
 }
 
-/// An override that is for a cluster, with the strength it has there.
+/// An override that applies to a cluster, with its precedence there.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Applying<'a> {
+pub(super) struct ApplicableOverride<'a> {
     pub over: &'a Override,
-    /// Compared before the name; two overrides of one strength are only told apart by their names.
-    pub strength: (Specificity, u32),
+    /// Compared before the name; overrides of equal precedence are ordered only by their names.
+    pub precedence: (Specificity, u32),
 }
 
-/// The overrides for a cluster, weakest first.
-pub(super) fn applying<'a>(
+/// The overrides for a cluster, lowest precedence first.
+pub(super) fn list_applicable<'a>(
     overrides: &'a [Override],
     cluster: &Cluster,
     groups: &[ClusterGroup],
-) -> Vec<Applying<'a>> {
-    let mut all: Vec<Applying<'a>> = overrides
+) -> Vec<ApplicableOverride<'a>> {
+    let mut all: Vec<ApplicableOverride<'a>> = overrides
         .iter()
         .filter_map(|over| {
             let specificity = over.target.specificity(cluster, groups)?;
-            Some(Applying { over, strength: (specificity, over.priority) })
+            Some(ApplicableOverride { over, precedence: (specificity, over.priority) })
         })
         .collect();
-    all.sort_by(|a, b| (a.strength, &a.over.name, a.over.id).cmp(&(b.strength, &b.over.name, b.over.id)));
+    all.sort_by(|a, b| (a.precedence, &a.over.name, a.over.id).cmp(&(b.precedence, &b.over.name, b.over.id)));
     all
 }
 
-/// Which overrides are for a cluster, weakest first. Clusters with the same get the same objects, before templates.
-pub(crate) fn order(overrides: &[Override], cluster: &Cluster, groups: &[ClusterGroup]) -> Vec<OverrideId> {
-    applying(overrides, cluster, groups).iter().map(|one| one.over.id).collect()
+/// The ids of the overrides for a cluster, lowest precedence first. Clusters with equal ids get equal objects, before
+/// templates.
+pub(crate) fn list_applicable_ids(
+    overrides: &[Override],
+    cluster: &Cluster,
+    groups: &[ClusterGroup],
+) -> Vec<OverrideId> {
+    list_applicable(overrides, cluster, groups).iter().map(|applying| applying.over.id).collect()
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::cluster::{Cluster, ClusterKind, Reach};
+use crate::cluster::{Cluster, ClusterKind, Connectivity};
 use crate::finding::{Finding, Severity};
 use crate::id::ClusterId;
 use crate::placement::ClusterGroup;
@@ -13,7 +13,7 @@ pub(super) fn cluster(name: &str, labels: &[(&str, &str)]) -> Cluster {
     let random = name.bytes().fold(7_u128, |sum, byte| (sum * 257 + u128::from(byte)) % (1 << 79));
     Cluster {
         labels: labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
-        reach: Reach::Online,
+        connectivity: Connectivity::Online,
         ..Cluster::new(ClusterId::from_parts(1, random), name, ClusterKind::Agent, Timestamp::default())
     }
 }
@@ -27,19 +27,22 @@ pub(super) fn remove(path: &str) -> PatchOp {
 }
 
 /// An override for every cluster, with patches for every object.
-pub(super) fn over(name: &str, ops: Vec<PatchOp>) -> Override {
+pub(super) fn override_everywhere(name: &str, ops: Vec<PatchOp>) -> Override {
     let patch = |op| Patch { object: ObjectSelector::default(), op };
     Override {
         id: OverrideId::from_parts(1, u128::from(name.len() as u64)),
         name: name.to_owned(),
-        target: Target { selector: Some(Selector::default()), ..Target::default() },
+        target: ClusterSelector { selector: Some(LabelSelector::default()), ..ClusterSelector::default() },
         priority: DEFAULT_PRIORITY,
         patches: ops.into_iter().map(patch).collect(),
     }
 }
 
-fn named(name: &str, cluster: &str, ops: Vec<PatchOp>) -> Override {
-    Override { target: Target { clusters: vec![cluster.into()], ..Target::default() }, ..over(name, ops) }
+fn override_on(name: &str, cluster: &str, ops: Vec<PatchOp>) -> Override {
+    Override {
+        target: ClusterSelector { clusters: vec![cluster.into()], ..ClusterSelector::default() },
+        ..override_everywhere(name, ops)
+    }
 }
 
 fn deployment() -> Value {
@@ -58,34 +61,38 @@ fn deployment() -> Value {
     })
 }
 
-fn on_prod(overrides: &[Override]) -> Effective {
+fn apply_on_prod(overrides: &[Override]) -> OverrideResult {
     let groups =
         [ClusterGroup { name: "eu".into(), members: vec!["prod-eu".into()], ..ClusterGroup::default() }];
-    effective(&[deployment()], overrides, &cluster("prod-eu", &[("env", "prod")]), &groups)
+    apply_overrides(&[deployment()], overrides, &cluster("prod-eu", &[("env", "prod")]), &groups)
 }
 
-fn at(effective: &Effective, path: &str) -> Value {
-    path.parse::<crate::path::Path>().unwrap().get(&effective.objects[0]).cloned().unwrap_or(Value::Null)
+fn value_at(effective: &OverrideResult, path: &str) -> Value {
+    path.parse::<crate::field_path::FieldPath>()
+        .unwrap()
+        .get(&effective.objects[0])
+        .cloned()
+        .unwrap_or(Value::Null)
 }
 
-fn told(findings: &[Finding]) -> Vec<String> {
+fn format_findings(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(|f| format!("{} {} {}", f.code, f.message, f.hint)).collect()
 }
 
 #[test]
 fn s1_11_a_patch_names_the_container_and_not_its_position() {
-    let result = on_prod(&[over(
+    let result = apply_on_prod(&[override_everywhere(
         "img",
         vec![set("/spec/template/spec/containers[name=web]/image", json!("nginx:2"))],
     )]);
-    assert_eq!(at(&result, "/spec/template/spec/containers/0/image"), "nginx:2");
+    assert_eq!(value_at(&result, "/spec/template/spec/containers/0/image"), "nginx:2");
     assert_eq!(result.findings, []);
 }
 
 #[test]
-fn items_are_chosen_by_any_scalar_key_and_lists_can_be_appended_to() {
+fn items_are_selected_by_any_scalar_key_and_lists_can_be_appended_to() {
     let containers = "/spec/template/spec/containers";
-    let result = on_prod(&[over(
+    let result = apply_on_prod(&[override_everywhere(
         "x",
         vec![
             set(&format!("{containers}[name=web]/ports[containerPort=80]/name"), json!("http")),
@@ -96,28 +103,28 @@ fn items_are_chosen_by_any_scalar_key_and_lists_can_be_appended_to() {
         ],
     )]);
     assert_eq!(result.findings, []);
-    assert_eq!(at(&result, &format!("{containers}[name=web]/ports/0/name")), "http");
-    assert_eq!(at(&result, &format!("{containers}[name=side]/image")), "envoy");
-    assert_eq!(at(&result, &format!("{containers}/0/args")), json!(["-a", "-b", "-c"]));
-    assert_eq!(at(&result, "/spec/template/spec/tolerations"), json!([{"operator": "Exists"}]));
+    assert_eq!(value_at(&result, &format!("{containers}[name=web]/ports/0/name")), "http");
+    assert_eq!(value_at(&result, &format!("{containers}[name=side]/image")), "envoy");
+    assert_eq!(value_at(&result, &format!("{containers}/0/args")), json!(["-a", "-b", "-c"]));
+    assert_eq!(value_at(&result, "/spec/template/spec/tolerations"), json!([{"operator": "Exists"}]));
     assert_eq!(result.objects[0]["metadata"]["annotations"]["a.io/b"], "yes");
 }
 
 #[test]
 fn e_8_group_before_selector_before_cluster_then_priority_then_name() {
     let replicas = |n: u32| vec![set("/spec/replicas", json!(n))];
-    let group = Target { groups: vec!["eu".into()], ..Target::default() };
-    let selector = Target { selector: "env=prod".parse().ok(), ..Target::default() };
+    let group = ClusterSelector { groups: vec!["eu".into()], ..ClusterSelector::default() };
+    let selector = ClusterSelector { selector: "env=prod".parse().ok(), ..ClusterSelector::default() };
     let all = [
-        named("a-cluster", "prod-eu", replicas(6)),
-        Override { priority: 900, ..named("strong-cluster", "prod-eu", replicas(7)) },
-        Override { target: selector.clone(), ..over("z-selector", replicas(5)) },
-        Override { target: selector, ..over("a-selector", replicas(4)) },
-        Override { priority: 1_000, target: group, ..over("group", replicas(3)) },
-        named("elsewhere", "prod-us", replicas(9)),
+        override_on("a-cluster", "prod-eu", replicas(6)),
+        Override { priority: 900, ..override_on("strong-cluster", "prod-eu", replicas(7)) },
+        Override { target: selector.clone(), ..override_everywhere("z-selector", replicas(5)) },
+        Override { target: selector, ..override_everywhere("a-selector", replicas(4)) },
+        Override { priority: 1_000, target: group, ..override_everywhere("group", replicas(3)) },
+        override_on("elsewhere", "prod-us", replicas(9)),
     ];
-    let result = on_prod(&all);
-    assert_eq!(at(&result, "/spec/replicas"), 7);
+    let result = apply_on_prod(&all);
+    assert_eq!(value_at(&result, "/spec/replicas"), 7);
     let [chain] = &result.provenance[..] else { panic!("{:?}", result.provenance) };
     assert_eq!(chain.path, "/spec/replicas");
     let names: Vec<String> = chain.layers.iter().map(|layer| format!("{layer:?}")).collect();
@@ -128,23 +135,23 @@ fn e_8_group_before_selector_before_cluster_then_priority_then_name() {
 }
 
 #[test]
-fn e_8_the_most_specific_part_of_a_target_counts() {
-    let target = Target {
+fn e_8_the_most_specific_part_of_a_target_determines_its_specificity() {
+    let target = ClusterSelector {
         clusters: vec!["prod-eu".into()],
         groups: vec!["eu".into()],
-        selector: Some(Selector::default()),
+        selector: Some(LabelSelector::default()),
     };
     let groups = [ClusterGroup { name: "eu".into(), members: vec!["b".into()], ..ClusterGroup::default() }];
     assert_eq!(target.specificity(&cluster("prod-eu", &[]), &groups), Some(Specificity::Cluster));
     assert_eq!(target.specificity(&cluster("b", &[]), &groups), Some(Specificity::Selector));
-    let group_only = Target { groups: vec!["eu".into()], ..Target::default() };
+    let group_only = ClusterSelector { groups: vec!["eu".into()], ..ClusterSelector::default() };
     assert_eq!(group_only.specificity(&cluster("b", &[]), &groups), Some(Specificity::Group));
-    assert_eq!(Target::default().specificity(&cluster("b", &[]), &groups), None);
+    assert_eq!(ClusterSelector::default().specificity(&cluster("b", &[]), &groups), None);
 }
 
 #[test]
-fn e_8_removed_fields_and_replaced_lists_have_a_provenance_too() {
-    let result = on_prod(&[over(
+fn e_8_removed_fields_and_merged_labels_have_provenance() {
+    let result = apply_on_prod(&[override_everywhere(
         "x",
         vec![
             remove("/spec/template/spec/containers[name=web]/ports"),
@@ -165,13 +172,16 @@ fn e_8_removed_fields_and_replaced_lists_have_a_provenance_too() {
 }
 
 #[test]
-fn g507_a_position_that_is_not_there_proposes_the_name() {
-    let result = on_prod(&[over("edge", vec![set("/spec/template/spec/containers/1/image", json!("x"))])]);
+fn g507_for_a_missing_position_the_hint_proposes_the_name() {
+    let result = apply_on_prod(&[override_everywhere(
+        "edge",
+        vec![set("/spec/template/spec/containers/1/image", json!("x"))],
+    )]);
     assert_eq!(
-        told(&result.findings),
+        format_findings(&result.findings),
         [
             "G507 Override \"edge\": /spec/template/spec/containers/1/image of Deployment shop/web: there is only item \
-          0 (\"web\"). Use containers[name=web] to choose the item by its name."
+          0 (\"web\"). Use containers[name=web] to select the item by its name."
         ]
     );
     assert_eq!(result.findings[0].severity, Severity::Error);
@@ -179,7 +189,7 @@ fn g507_a_position_that_is_not_there_proposes_the_name() {
 }
 
 #[test]
-fn g507_every_way_to_miss_is_told_with_a_way_out() {
+fn g507_every_patch_error_has_a_reason_and_a_hint() {
     let cases = [
         (remove("/spec/replica"), "there is no field \"replica\"", "Did you mean \"replicas\"?"),
         (
@@ -197,13 +207,13 @@ fn g507_every_way_to_miss_is_told_with_a_way_out() {
             "not the position",
             "containers[name=web]",
         ),
-        (set("/spec[name=web]/x", json!(1)), "no list to choose", "behind a list"),
+        (set("/spec[name=web]/x", json!(1)), "no list to select", "in a list"),
         (set("/spec/replicas/x", json!(1)), "neither a map nor a list", "Check the path"),
         (remove("/spec/template/spec/containers/-"), "not the position", "containers[name=web]"),
         (PatchOp::Merge { value: json!([1]) }, "only a map", "as a map"),
     ];
     for (op, why, hint) in cases {
-        let result = on_prod(&[over("x", vec![op.clone()])]);
+        let result = apply_on_prod(&[override_everywhere("x", vec![op.clone()])]);
         let [finding] = &result.findings[..] else { panic!("{op:?}: {:?}", result.findings) };
         assert_eq!(finding.code, "G507", "{op:?}");
         assert!(finding.message.contains(why), "{op:?}: {}", finding.message);
@@ -213,69 +223,75 @@ fn g507_every_way_to_miss_is_told_with_a_way_out() {
 }
 
 #[test]
-fn g507_a_patch_for_an_object_that_is_not_in_the_source_is_told() {
-    let mut missing = over("x", vec![set("/spec/replicas", json!(3))]);
+fn g507_a_patch_for_an_object_that_is_not_in_the_source_is_reported() {
+    let mut missing = override_everywhere("x", vec![set("/spec/replicas", json!(3))]);
     missing.patches[0].object =
         ObjectSelector { kind: "StatefulSet".into(), name: "db".into(), ..Default::default() };
-    let result = on_prod(&[missing]);
+    let result = apply_on_prod(&[missing]);
     assert!(
-        told(&result.findings)[0]
-            .starts_with("G507 Override \"x\" is for StatefulSet db, and the source has no")
+        format_findings(&result.findings)[0]
+            .starts_with("G507 Override \"x\" changes StatefulSet db, but the source has no")
     );
-    assert_eq!(effective(&[], &[over("x", vec![remove("/a")])], &cluster("c", &[]), &[]).findings, []);
+    assert_eq!(
+        apply_overrides(&[], &[override_everywhere("x", vec![remove("/a")])], &cluster("c", &[]), &[])
+            .findings,
+        []
+    );
 }
 
 #[test]
-fn g508_two_of_one_strength_that_disagree_are_told_with_the_winner() {
-    let result = on_prod(&[
-        over("prod", vec![set("/spec/replicas", json!(5))]),
-        over("eu", vec![set("/spec/replicas", json!(3))]),
+fn g508_conflicting_overrides_of_equal_precedence_are_reported_with_the_effective_one() {
+    let result = apply_on_prod(&[
+        override_everywhere("prod", vec![set("/spec/replicas", json!(5))]),
+        override_everywhere("eu", vec![set("/spec/replicas", json!(3))]),
     ]);
     assert_eq!(
-        told(&result.findings),
-        ["G508 \"eu\" and \"prod\" both set /spec/replicas (3 and 5). \"prod\" wins by order of names. \
-          Set priorities to make plain which one is meant."]
+        format_findings(&result.findings),
+        [
+            "G508 Overrides \"eu\" and \"prod\" both set /spec/replicas (3 and 5). \"prod\" takes precedence by order of names. \
+          Set different priorities to make the precedence explicit."
+        ]
     );
-    assert_eq!(at(&result, "/spec/replicas"), 5);
-    let agreed = on_prod(&[
-        over("prod", vec![set("/spec/replicas", json!(5))]),
-        Override { priority: 501, ..over("eu", vec![set("/spec/replicas", json!(3))]) },
+    assert_eq!(value_at(&result, "/spec/replicas"), 5);
+    let agreed = apply_on_prod(&[
+        override_everywhere("prod", vec![set("/spec/replicas", json!(5))]),
+        Override { priority: 501, ..override_everywhere("eu", vec![set("/spec/replicas", json!(3))]) },
     ]);
     assert_eq!(agreed.findings, []);
 }
 
 #[test]
-fn g508_and_g509_never_show_what_a_secret_holds() {
+fn g508_and_g509_never_show_the_values_of_a_secret() {
     let secret =
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"p": "old"}});
-    let put = |name: &str, value: &str| over(name, vec![set("/stringData/p", json!(value))]);
+    let put = |name: &str, value: &str| override_everywhere(name, vec![set("/stringData/p", json!(value))]);
     let all = [put("a", "old"), put("b", "hunter2"), put("c", "swordfish")];
-    let result = effective(&[secret], &all, &cluster("c", &[]), &[]);
+    let result = apply_overrides(&[secret], &all, &cluster("c", &[]), &[]);
     let codes: Vec<&str> = result.findings.iter().map(|f| f.code.as_str()).collect();
     assert_eq!(codes, ["G509", "G508"]);
-    let text = told(&result.findings).concat();
+    let text = format_findings(&result.findings).concat();
     assert!(!text.contains("old") && !text.contains("hunter2") && !text.contains("swordfish"), "{text}");
 }
 
 #[test]
-fn g509_a_patch_that_changes_nothing_is_told_with_what_is_there() {
-    let result = on_prod(&[over(
+fn g509_a_patch_that_changes_nothing_is_reported_with_the_current_value() {
+    let result = apply_on_prod(&[override_everywhere(
         "same",
         vec![set("/spec/replicas", json!(2)), PatchOp::Merge { value: json!({"spec": {"replicas": 2}}) }],
     )]);
     assert_eq!(
-        told(&result.findings),
+        format_findings(&result.findings),
         [
-            "G509 Override \"same\" changes nothing: /spec/replicas of Deployment shop/web is 2 already. \
+            "G509 Override \"same\" changes nothing: /spec/replicas of Deployment shop/web is already 2. \
              Remove the patch, or set another value.",
-            "G509 Override \"same\" changes nothing: Deployment shop/web is like that already. Remove the \
+            "G509 Override \"same\" changes nothing: Deployment shop/web already has these values. Remove the \
              patch, or set another value.",
         ]
     );
 }
 
 #[test]
-fn g510_what_object_it_is_and_which_pods_it_has_cannot_be_overridden() {
+fn g510_the_identity_and_the_pod_selection_of_an_object_cannot_be_overridden() {
     let cases = [
         (set("/kind", json!("StatefulSet")), "/kind"),
         (set("/apiVersion", json!("extensions/v1beta1")), "/apiVersion"),
@@ -286,24 +302,25 @@ fn g510_what_object_it_is_and_which_pods_it_has_cannot_be_overridden() {
         (remove("/spec/template/metadata/labels/app"), "/spec/template/metadata/labels"),
     ];
     for (op, path) in cases {
-        let result = on_prod(&[over("x", vec![op.clone()])]);
+        let result = apply_on_prod(&[override_everywhere("x", vec![op.clone()])]);
         let [finding] = &result.findings[..] else { panic!("{op:?}: {:?}", result.findings) };
         assert_eq!((finding.code.as_str(), finding.path.as_str()), ("G510", path), "{op:?}");
-        assert!(finding.blocks());
+        assert!(finding.is_blocking());
     }
     let fine = [set("/apiVersion", json!("apps/v2")), set("/spec/template/metadata/labels/x", json!("y"))];
-    assert_eq!(on_prod(&[over("x", fine.into())]).findings, []);
+    assert_eq!(apply_on_prod(&[override_everywhere("x", fine.into())]).findings, []);
 }
 
 #[test]
 fn overrides_are_checked_without_a_cluster() {
-    let mut wrong = over("Bad Name", vec![set("replicas", json!(1)), set("", json!({}))]);
+    let mut wrong = override_everywhere("Bad Name", vec![set("replicas", json!(1)), set("", json!({}))]);
     wrong.priority = 1_001;
-    wrong.target = Target::default();
-    let findings = check(&[over("a", vec![remove("/x")]), over("a", vec![]), wrong]);
-    let places: Vec<(&str, &str)> = findings.iter().map(|f| (f.code.as_str(), f.path.as_str())).collect();
+    wrong.target = ClusterSelector::default();
+    let findings =
+        check(&[override_everywhere("a", vec![remove("/x")]), override_everywhere("a", vec![]), wrong]);
+    let paths: Vec<(&str, &str)> = findings.iter().map(|f| (f.code.as_str(), f.path.as_str())).collect();
     assert_eq!(
-        places,
+        paths,
         [
             ("G101", "/overrides/1/name"),
             ("G509", "/overrides/1/patches"),
@@ -317,27 +334,27 @@ fn overrides_are_checked_without_a_cluster() {
 }
 
 #[test]
-fn g506_an_override_for_nobody_is_told_with_the_name_that_was_meant() {
+fn g506_an_override_without_clusters_is_reported_with_the_nearest_name() {
     let fleet = [cluster("gke-demo", &[("env", "dev")]), cluster("prod-eu", &[("env", "prod")])];
     let groups =
         [ClusterGroup { name: "europe".into(), members: vec!["prod-eu".into()], ..ClusterGroup::default() }];
-    let chosen = [fleet[1].id];
-    let of = |target: Target| {
-        let over = Override { target, ..over("x", vec![remove("/a")]) };
-        told(&check_targets(&[over], &fleet, &chosen, &groups))
+    let selected = [fleet[1].id];
+    let check_target = |target: ClusterSelector| {
+        let over = Override { target, ..override_everywhere("x", vec![remove("/a")]) };
+        format_findings(&check_targets(&[over], &fleet, &selected, &groups))
     };
-    let clusters = |name: &str| Target { clusters: vec![name.into()], ..Target::default() };
-    let group = |name: &str| Target { groups: vec![name.into()], ..Target::default() };
+    let clusters = |name: &str| ClusterSelector { clusters: vec![name.into()], ..ClusterSelector::default() };
+    let group = |name: &str| ClusterSelector { groups: vec![name.into()], ..ClusterSelector::default() };
     assert_eq!(
-        of(clusters("gke-dmo")),
+        check_target(clusters("gke-dmo")),
         [
-            "G506 Override \"x\" for \"gke-dmo\" applies to nothing: there is no such cluster. Did you mean \"gke-demo\"?"
+            "G506 Override \"x\" for \"gke-dmo\" has no effect: there is no such cluster. Did you mean \"gke-demo\"?"
         ]
     );
-    assert!(of(clusters("gke-demo"))[0].contains("the placement does not choose that cluster"));
-    assert!(of(clusters("prod-eu")).is_empty());
-    assert!(of(group("europe")).is_empty());
-    assert!(of(group("erope"))[0].contains("Did you mean \"europe\"?"));
-    let dev = Target { selector: "env=dev".parse().ok(), ..Target::default() };
-    assert!(of(dev)[0].contains("it is for none of the chosen clusters"));
+    assert!(check_target(clusters("gke-demo"))[0].contains("the placement does not select that cluster"));
+    assert!(check_target(clusters("prod-eu")).is_empty());
+    assert!(check_target(group("europe")).is_empty());
+    assert!(check_target(group("erope"))[0].contains("Did you mean \"europe\"?"));
+    let dev = ClusterSelector { selector: "env=dev".parse().ok(), ..ClusterSelector::default() };
+    assert!(check_target(dev)[0].contains("it matches none of the selected clusters"));
 }

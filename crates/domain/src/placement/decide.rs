@@ -1,32 +1,35 @@
-//! The decision.
+//! The decision: evaluates the filters for every cluster and ranks the result.
 
 use std::collections::BTreeSet;
 
-use super::predicate::Asked;
-use super::{ClusterGroup, Decision, Placement, Step, StepResult, Verdict, number, score, spread, taint};
+use super::predicate::PreparedPlacement;
+use super::{
+    ClusterEvaluation, ClusterGroup, Decision, FilterResult, Placement, PlacementFilter, number, score,
+    spread, taint,
+};
 use crate::cluster::Cluster;
 use crate::id::ClusterId;
 
-/// A cluster on its way through the steps.
+/// A cluster during evaluation.
 pub(super) struct Candidate<'a> {
     pub cluster: &'a Cluster,
-    /// Whether it has the workload now.
+    /// Whether it runs the workload now.
     pub is_current: bool,
-    /// The steps it went through so far.
-    pub steps: Vec<StepResult>,
-    /// Number of things that would have to change for it to be chosen; 0 while every step passed.
-    pub away: u32,
-    /// Taints that make it the last choice.
-    pub last_choice: Vec<String>,
-    /// What the scores gave it, weighted; 0 without any.
+    /// Results of the filters evaluated so far.
+    pub filters: Vec<FilterResult>,
+    /// Number of changes needed for it to be selected; 0 while every filter passed.
+    pub needed_changes: u32,
+    /// Untolerated `PreferNoSelect` taints.
+    pub prefer_no_select_taints: Vec<String>,
+    /// Weighted sum of its scores; 0 without scores.
     pub score: i64,
 }
 
-/// Decides for every cluster. `current` are the clusters that have the workload now: unless the policy is not sticky,
-/// they come before all others and a spread does not send them away; `NoSelectIfNew` and a cordon let them stay.
+/// Evaluates the policy for every cluster. `current` are the clusters that run the workload now: if the policy is sticky,
+/// they rank before all others and a spread does not remove them; `NoSelectIfNew` and a cordon do not reject them.
 ///
-/// The result does not depend on the order of `clusters`, `groups` or `current`: the chosen come first by name, then
-/// the refused, those first that need the fewest changes. The caller adds revision, time and trigger.
+/// The result does not depend on the order of `clusters`, `groups` or `current`: selected clusters come first, by name,
+/// then rejected ones, those that need the fewest changes first. The caller sets revision, time and trigger.
 pub fn decide(
     placement: &Placement,
     clusters: &[Cluster],
@@ -34,47 +37,61 @@ pub fn decide(
     current: &[ClusterId],
 ) -> Decision {
     let current: BTreeSet<ClusterId> = current.iter().copied().collect();
-    let asked = Asked::new(placement, groups);
-    let mut candidates: Vec<Candidate<'_>> =
-        clusters.iter().map(|cluster| judge(&asked, cluster, current.contains(&cluster.id))).collect();
-    let mut ranked: Vec<&mut Candidate<'_>> = candidates.iter_mut().filter(|c| c.away == 0).collect();
-    score::rate(&mut ranked, &placement.score);
-    number::rank(&mut ranked, placement.sticky);
-    let taken = spread::take(ranked, placement);
-    number::pick(taken, placement);
-    // Among equally near clusters the one that got further is nearer.
+    let prepared = PreparedPlacement::new(placement, groups);
+    let mut candidates: Vec<Candidate<'_>> = clusters
+        .iter()
+        .map(|cluster| evaluate_cluster(&prepared, cluster, current.contains(&cluster.id)))
+        .collect();
+    let mut ranked: Vec<&mut Candidate<'_>> =
+        candidates.iter_mut().filter(|c| c.needed_changes == 0).collect();
+    score::score_candidates(&mut ranked, &placement.score);
+    number::rank_candidates(&mut ranked, placement.sticky);
+    let ordered = spread::apply_spreads(ranked, placement);
+    number::limit_number(ordered, placement);
+    // With an equal number of changes, the cluster that passed more filters comes first.
     candidates.sort_by(|a, b| {
-        let key = |c: &Candidate<'_>| (c.away, std::cmp::Reverse(c.steps.len()));
+        let key = |c: &Candidate<'_>| (c.needed_changes, std::cmp::Reverse(c.filters.len()));
         key(a)
             .cmp(&key(b))
             .then_with(|| (&a.cluster.name, a.cluster.id).cmp(&(&b.cluster.name, b.cluster.id)))
     });
-    Decision { verdicts: candidates.into_iter().map(verdict).collect(), ..Decision::default() }
+    Decision { evaluations: candidates.into_iter().map(into_evaluation).collect(), ..Decision::default() }
 }
 
-/// Every step but the last, which needs all clusters. The record ends at the first refusal, the count of what would
-/// have to change does not: a cluster with the wrong label *and* a taint is farther away than one with a taint.
-fn judge<'a>(asked: &Asked<'_>, cluster: &'a Cluster, is_current: bool) -> Candidate<'a> {
-    let (predicate, missing) = asked.step(cluster);
-    let exclude = exclude(asked, cluster);
-    let tainted = taint::step(&asked.placement.tolerations, cluster, is_current);
-    let schedulable = schedulable(cluster, is_current);
-    let away = missing + u32::from(!exclude.passed) + tainted.refusing + u32::from(!schedulable.passed);
+/// Evaluates the filters on the single cluster. The recorded results end at the first rejection, the count of needed
+/// changes does not: a cluster with the wrong label *and* a taint needs more than one with a taint.
+fn evaluate_cluster<'a>(
+    prepared: &PreparedPlacement<'_>,
+    cluster: &'a Cluster,
+    is_current: bool,
+) -> Candidate<'a> {
+    let (predicate, missing) = prepared.evaluate_predicates(cluster);
+    let exclude = filter_excluded(prepared, cluster);
+    let tainted = taint::filter_taints(&prepared.placement.tolerations, cluster, is_current);
+    let schedulable = filter_schedulable(cluster, is_current);
+    let away = missing + u32::from(!exclude.passed) + tainted.rejecting + u32::from(!schedulable.passed);
 
     let mut steps = vec![predicate, exclude, tainted.result, schedulable];
-    if let Some(refusal) = steps.iter().position(|step| !step.passed) {
-        steps.truncate(refusal + 1);
+    if let Some(rejection) = steps.iter().position(|step| !step.passed) {
+        steps.truncate(rejection + 1);
     }
-    Candidate { cluster, is_current, steps, away, last_choice: tainted.last_choice, score: 0 }
+    Candidate {
+        cluster,
+        is_current,
+        filters: steps,
+        needed_changes: away,
+        prefer_no_select_taints: tainted.prefer_no_select_taints,
+        score: 0,
+    }
 }
 
-fn exclude(asked: &Asked<'_>, cluster: &Cluster) -> StepResult {
-    let passed = !asked.excluded.contains(cluster.name.as_str());
-    StepResult {
-        step: Step::Exclude,
+fn filter_excluded(prepared: &PreparedPlacement<'_>, cluster: &Cluster) -> FilterResult {
+    let passed = !prepared.excluded.contains(cluster.name.as_str());
+    FilterResult {
+        filter: PlacementFilter::Exclude,
         passed,
-        asked: "not excluded by name".to_owned(),
-        seen: if passed { "not excluded" } else { "excluded" }.to_owned(),
+        expected: "not excluded by name".to_owned(),
+        actual: if passed { "not excluded" } else { "excluded" }.to_owned(),
         remedy: match passed {
             true => String::new(),
             false => format!("remove {} from the excluded clusters", cluster.name),
@@ -82,30 +99,30 @@ fn exclude(asked: &Asked<'_>, cluster: &Cluster) -> StepResult {
     }
 }
 
-fn schedulable(cluster: &Cluster, is_current: bool) -> StepResult {
+fn filter_schedulable(cluster: &Cluster, is_current: bool) -> FilterResult {
     let passed = cluster.schedulable || is_current;
-    let seen = match (cluster.schedulable, is_current) {
-        (true, _) => "takes new workloads",
-        (false, true) => "takes no new workloads, but has this one already",
-        (false, false) => "takes no new workloads",
+    let actual = match (cluster.schedulable, is_current) {
+        (true, _) => "schedulable",
+        (false, true) => "cordoned, but already deployed",
+        (false, false) => "cordoned",
     };
-    StepResult {
-        step: Step::Schedulable,
+    FilterResult {
+        filter: PlacementFilter::Schedulable,
         passed,
-        asked: "takes new workloads".to_owned(),
-        seen: seen.to_owned(),
+        expected: "schedulable".to_owned(),
+        actual: actual.to_owned(),
         remedy: match passed {
             true => String::new(),
-            false => format!("let {} take new workloads again (uncordon it)", cluster.name),
+            false => format!("uncordon {}", cluster.name),
         },
     }
 }
 
-fn verdict(candidate: Candidate<'_>) -> Verdict {
-    Verdict {
+fn into_evaluation(candidate: Candidate<'_>) -> ClusterEvaluation {
+    ClusterEvaluation {
         cluster: candidate.cluster.id,
         name: candidate.cluster.name.clone(),
-        chosen: candidate.away == 0,
-        steps: candidate.steps,
+        selected: candidate.needed_changes == 0,
+        filters: candidate.filters,
     }
 }

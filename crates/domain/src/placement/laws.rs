@@ -1,12 +1,12 @@
-//! Laws of placement, on fleets made at random.
+//! Property tests of placement, on random fleets.
 
 use proptest::prelude::*;
 
-use super::predicate::Asked;
-use super::remedy::Change;
-use super::tests::{cluster, labelled};
+use super::predicate::PreparedPlacement;
+use super::remedy::RequiredChange;
+use super::tests::{cluster, label_predicate};
 use super::*;
-use crate::cluster::{ClusterFacts, NodePool, Reach, Taint};
+use crate::cluster::{ClusterFacts, Connectivity, NodePool, Taint};
 use crate::quantity::Quantity;
 
 const KEYS: [&str; 3] = ["env", "region", "zone"];
@@ -24,20 +24,20 @@ fn any_taint() -> impl Strategy<Value = Taint> {
 
 fn any_cluster(n: usize) -> impl Strategy<Value = Cluster> {
     let labels = prop::collection::btree_map(0..3_usize, 0..3_usize, 0..3);
-    let reach = prop::sample::select(vec![Reach::Online, Reach::Late, Reach::Offline]);
+    let reach = prop::sample::select(vec![Connectivity::Online, Connectivity::Late, Connectivity::Offline]);
     let facts = (0..3_usize, 0..4_usize, prop::collection::btree_set(0..3_usize, 0..2), 0..9_u32).prop_map(
         |(provider, version, zones, cores)| ClusterFacts {
             provider: ["", "aws", "gce"][provider].into(),
             kubernetes_version: ["", "v1.32.1", "v1.33.4+k3s1", "v1.34.0"][version].into(),
             zones: zones.into_iter().map(|zone| VALUES[zone].to_owned()).collect(),
-            node_pools: vec![NodePool { cpu: Quantity::whole(cores), ..NodePool::default() }],
+            node_pools: vec![NodePool { cpu: Quantity::from_units(cores), ..NodePool::default() }],
             ..ClusterFacts::default()
         },
     );
     (labels, prop::collection::vec(any_taint(), 0..2), prop::bool::weighted(0.8), reach, facts).prop_map(
         move |(labels, taints, schedulable, reach, facts)| {
             let labels: Vec<(&str, &str)> = labels.iter().map(|(k, v)| (KEYS[*k], VALUES[*v])).collect();
-            Cluster { taints, schedulable, reach, facts, ..cluster(&format!("c-{n}"), &labels) }
+            Cluster { taints, schedulable, connectivity: reach, facts, ..cluster(&format!("c-{n}"), &labels) }
         },
     )
 }
@@ -69,7 +69,7 @@ fn any_predicate() -> impl Strategy<Value = Predicate> {
             names,
             groups,
             field_selector: facts.join(",").parse().unwrap(),
-            ..labelled(&terms.join(","))
+            ..label_predicate(&terms.join(","))
         },
     )
 }
@@ -130,7 +130,7 @@ fn any_score() -> impl Strategy<Value = Score> {
     })
 }
 
-/// A policy that chooses among what matches: scores, spreads, a number.
+/// A policy that selects among the matching clusters: scores, spreads, a number.
 fn any_choice() -> impl Strategy<Value = Placement> {
     let spread = prop::collection::vec(any_spread(), 0..3);
     let score = prop::collection::vec(any_score(), 0..3);
@@ -138,18 +138,21 @@ fn any_choice() -> impl Strategy<Value = Placement> {
         .prop_map(|(placement, spread, score, sticky)| Placement { spread, score, sticky, ..placement })
 }
 
-/// By how much the value with most clusters is above the value with fewest, over the values that candidates have.
+/// The skew of the selected clusters, over the values that candidates have.
 fn skew(spread: &Spread, decision: &Decision, fleet: &[Cluster]) -> u32 {
-    let of = |verdict: &Verdict| fleet.iter().find(|cluster| cluster.id == verdict.cluster).unwrap();
-    let tried = |verdict: &&Verdict| verdict.steps.iter().any(|step| step.step == Step::Spread);
+    let cluster =
+        |verdict: &ClusterEvaluation| fleet.iter().find(|cluster| cluster.id == verdict.cluster).unwrap();
+    let is_candidate = |verdict: &&ClusterEvaluation| {
+        verdict.filters.iter().any(|step| step.filter == PlacementFilter::Spread)
+    };
     let mut counts: std::collections::BTreeMap<String, u32> = decision
-        .verdicts
+        .evaluations
         .iter()
-        .filter(tried)
-        .filter_map(|verdict| Some((spread.value(of(verdict))?, 0)))
+        .filter(is_candidate)
+        .filter_map(|verdict| Some((spread.value(cluster(verdict))?, 0)))
         .collect();
-    for verdict in decision.chosen() {
-        if let Some(count) = spread.value(of(verdict)).and_then(|value| counts.get_mut(&value)) {
+    for verdict in decision.selected() {
+        if let Some(count) = spread.value(cluster(verdict)).and_then(|value| counts.get_mut(&value)) {
             *count += 1;
         }
     }
@@ -172,13 +175,13 @@ fn groups() -> Vec<ClusterGroup> {
     ]
 }
 
-fn ids<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Vec<ClusterId> {
+fn ids<'a>(verdicts: impl Iterator<Item = &'a ClusterEvaluation>) -> Vec<ClusterId> {
     verdicts.map(|verdict| verdict.cluster).collect()
 }
 
-/// Does to the cluster, the groups or the predicate what a remedy says.
-fn carry_out(
-    change: &Change,
+/// Applies a remedy to the cluster, the groups or the predicate.
+fn apply_remedy(
+    change: &RequiredChange,
     cluster: &mut Cluster,
     groups: &mut Vec<ClusterGroup>,
     predicate: &mut Predicate,
@@ -187,96 +190,98 @@ fn carry_out(
         cluster.labels.insert(key.to_owned(), value.to_owned());
     };
     match change {
-        Change::SetLabel { key, value, .. } => set(cluster, key, value),
-        Change::SetOther { key, but } => {
+        RequiredChange::SetLabel { key, value, .. } => set(cluster, key, value),
+        RequiredChange::SetOtherValue { key, except: but } => {
             assert!(!but.contains(&"other".to_owned()));
             set(cluster, key, "other");
         }
-        Change::Avoid { key, .. } => set(cluster, key, "other"),
-        Change::RemoveLabel { key } => {
+        RequiredChange::ChangeOrRemoveLabel { key, .. } => set(cluster, key, "other"),
+        RequiredChange::RemoveLabel { key } => {
             cluster.labels.remove(key);
         }
-        Change::JoinGroup { group } => {
+        RequiredChange::JoinGroup { group } => {
             let group = groups.iter_mut().find(|known| known.name == *group).unwrap();
             group.members.push(cluster.name.clone());
         }
-        Change::MakeGroup { group } => groups.push(ClusterGroup {
+        RequiredChange::CreateGroup { group } => groups.push(ClusterGroup {
             name: group.clone(),
             members: vec![cluster.name.clone()],
             ..ClusterGroup::default()
         }),
-        Change::AddName { cluster } => predicate.names.push(cluster.clone()),
-        Change::DropFact { terms } => predicate.field_selector.terms.retain(|term| !terms.contains(term)),
-        Change::Upgrade { version } => cluster.facts.kubernetes_version = format!("v{version}.0"),
+        RequiredChange::AddName { cluster } => predicate.names.push(cluster.clone()),
+        RequiredChange::RemoveFactTerms { terms } => {
+            predicate.field_selector.terms.retain(|term| !terms.contains(term))
+        }
+        RequiredChange::Upgrade { version } => cluster.facts.kubernetes_version = format!("v{version}.0"),
     }
 }
 
 proptest! {
     #[test]
     fn e_3_a_decision_does_not_depend_on_the_order_of_its_input(
-        placement in any_choice(), fleet in any_fleet(), turn in 0..8_usize, current in 0..256_u32,
+        placement in any_choice(), fleet in any_fleet(), rotation in 0..8_usize, current in 0..256_u32,
     ) {
         let current: Vec<ClusterId> =
             fleet.iter().enumerate().filter(|(n, _)| current >> n & 1 == 1).map(|(_, c)| c.id).collect();
         let decision = decide(&placement, &fleet, &groups(), &current);
-        let mut turned = fleet.clone();
-        turned.rotate_left(turn % fleet.len());
-        turned.reverse();
+        let mut reordered = fleet.clone();
+        reordered.rotate_left(rotation % fleet.len());
+        reordered.reverse();
         let mut groups = groups();
         groups.reverse();
         let current: Vec<ClusterId> = current.into_iter().rev().collect();
-        prop_assert_eq!(decide(&placement, &turned, &groups, &current), decision);
+        prop_assert_eq!(decide(&placement, &reordered, &groups, &current), decision);
     }
 
     #[test]
-    fn every_cluster_has_one_verdict_that_its_steps_explain(
+    fn every_cluster_has_one_evaluation_that_its_filter_results_explain(
         placement in any_choice(), fleet in any_fleet(),
     ) {
         let decision = decide(&placement, &fleet, &groups(), &[]);
-        let mut all = ids(decision.verdicts.iter());
+        let mut all = ids(decision.evaluations.iter());
         let mut expected: Vec<ClusterId> = fleet.iter().map(|c| c.id).collect();
         all.sort();
         expected.sort();
         prop_assert_eq!(all, expected);
-        for verdict in &decision.verdicts {
-            prop_assert_eq!(verdict.chosen, verdict.refusal().is_none());
-            let (last, before) = verdict.steps.split_last().unwrap();
+        for verdict in &decision.evaluations {
+            prop_assert_eq!(verdict.selected, verdict.failed_filter().is_none());
+            let (last, before) = verdict.filters.split_last().unwrap();
             prop_assert!(before.iter().all(|step| step.passed));
             prop_assert_eq!(last.passed, last.remedy.is_empty());
-            prop_assert!(verdict.steps.iter().all(|step| !step.asked.is_empty() && !step.seen.is_empty()));
+            prop_assert!(verdict.filters.iter().all(|step| !step.expected.is_empty() && !step.actual.is_empty()));
         }
         if let Some(number) = placement.number_of_clusters {
-            prop_assert!(decision.chosen().count() <= number as usize);
+            prop_assert!(decision.selected().count() <= number as usize);
         }
-        let chosen_first = decision.verdicts.iter().map(|verdict| !verdict.chosen);
-        prop_assert!(chosen_first.is_sorted());
+        let rejected = decision.evaluations.iter().map(|verdict| !verdict.selected);
+        prop_assert!(rejected.is_sorted());
     }
 
     #[test]
-    fn deciding_again_with_what_was_chosen_changes_nothing_even_if_a_cluster_joins(
-        placement in any_choice(), fleet in any_fleet(), joins in any_cluster(9),
+    fn a_repeated_decision_removes_no_selected_cluster_even_if_a_cluster_joins(
+        placement in any_choice(), fleet in any_fleet(), joining in any_cluster(9),
     ) {
         let placement = Placement { sticky: true, ..placement };
-        let before = ids(decide(&placement, &fleet, &groups(), &[]).chosen());
-        let again = ids(decide(&placement, &fleet, &groups(), &before).chosen());
+        let before = ids(decide(&placement, &fleet, &groups(), &[]).selected());
+        let again = ids(decide(&placement, &fleet, &groups(), &before).selected());
         prop_assert_eq!(&again, &before);
         let mut fleet = fleet;
-        fleet.insert(0, joins);
-        let after = ids(decide(&placement, &fleet, &groups(), &before).chosen());
+        fleet.insert(0, joining);
+        let after = ids(decide(&placement, &fleet, &groups(), &before).selected());
         prop_assert!(before.iter().all(|id| after.contains(id)), "{:?} lost some of {:?}", after, before);
     }
 
     #[test]
-    fn e_3_the_remedy_of_a_predicate_is_true(predicate in any_predicate(), cluster in any_cluster(5)) {
+    fn e_3_applying_the_remedy_of_a_predicate_makes_it_match(predicate in any_predicate(), cluster in any_cluster(5)) {
         let (mut groups, mut predicate, mut cluster) = (groups(), predicate, cluster);
         let policy = Placement { predicates: vec![predicate.clone()], ..Placement::default() };
-        if let Some(changes) = Asked::new(&policy, &groups.clone()).missing(0, &cluster) {
+        if let Some(changes) = PreparedPlacement::new(&policy, &groups.clone()).needed_changes(0, &cluster) {
             for change in &changes {
-                carry_out(change, &mut cluster, &mut groups, &mut predicate);
+                apply_remedy(change, &mut cluster, &mut groups, &mut predicate);
             }
             let placement = Placement { predicates: vec![predicate], ..Placement::default() };
             let decision = decide(&placement, std::slice::from_ref(&cluster), &groups, &[]);
-            prop_assert!(decision.verdicts[0].steps[0].passed, "{:?} after {:?}", decision, changes);
+            prop_assert!(decision.evaluations[0].filters[0].passed, "{:?} after {:?}", decision, changes);
         }
     }
 
@@ -284,48 +289,48 @@ proptest! {
     fn e_3_a_predicate_without_a_remedy_matches_no_labels_at_all(
         terms in prop::collection::vec(any_term(), 1..4),
     ) {
-        let predicate = labelled(&terms.join(","));
+        let predicate = label_predicate(&terms.join(","));
         let policy = Placement { predicates: vec![predicate.clone()], ..Placement::default() };
-        let hopeless = Asked::new(&policy, &[]).missing(0, &cluster("c-1", &[])).is_none();
+        let is_unsatisfiable = PreparedPlacement::new(&policy, &[]).needed_changes(0, &cluster("c-1", &[])).is_none();
         let mut any_match = false;
         for combination in 0..5_u32.pow(3) {
-            let pick = |key: usize| combination / 5_u32.pow(key as u32) % 5;
+            let value = |key: usize| combination / 5_u32.pow(key as u32) % 5;
             let labels: Vec<(&str, &str)> = (0..3)
-                .filter(|key| pick(*key) < 4)
-                .map(|key| (KEYS[key], ["a", "b", "c", "other"][pick(key) as usize]))
+                .filter(|key| value(*key) < 4)
+                .map(|key| (KEYS[key], ["a", "b", "c", "other"][value(key) as usize]))
                 .collect();
             any_match |= predicate.label_selector.matches(&cluster("x", &labels).labels);
         }
-        prop_assert_eq!(hopeless, !any_match);
+        prop_assert_eq!(is_unsatisfiable, !any_match);
     }
 
     #[test]
-    fn e_3_the_remedy_of_the_number_is_true(fleet in any_fleet(), number in 0..5_u32) {
+    fn e_3_applying_the_remedy_of_the_number_selects_the_cluster(fleet in any_fleet(), number in 0..5_u32) {
         let mut placement = Placement {
             predicates: vec![Predicate::default()],
             number_of_clusters: Some(number),
             ..Placement::default()
         };
         let decision = decide(&placement, &fleet, &[], &[]);
-        for verdict in decision.refused() {
-            let refusal = verdict.refusal().unwrap();
-            if refusal.step == Step::Number {
-                placement.number_of_clusters = refusal.remedy.split(' ').find_map(|word| word.parse().ok());
+        for verdict in decision.rejected() {
+            let rejection = verdict.failed_filter().unwrap();
+            if rejection.filter == PlacementFilter::Number {
+                placement.number_of_clusters = rejection.remedy.split(' ').find_map(|word| word.parse().ok());
                 let again = decide(&placement, &fleet, &[], &[]);
-                prop_assert!(again.chosen().any(|chosen| chosen.cluster == verdict.cluster));
+                prop_assert!(again.selected().any(|selected| selected.cluster == verdict.cluster));
             }
         }
     }
 
     #[test]
-    fn g503_a_strict_spread_is_never_broken_where_nothing_is_there_yet(
+    fn g503_a_first_decision_never_exceeds_a_strict_spread(
         placement in any_choice(), fleet in any_fleet(),
     ) {
         let decision = decide(&placement, &fleet, &groups(), &[]);
         for spread in placement.spread.iter().filter(|spread| spread.is_strict()) {
             prop_assert!(skew(spread, &decision, &fleet) <= spread.max_skew, "{:?}", decision);
         }
-        for verdict in decision.chosen() {
+        for verdict in decision.selected() {
             let cluster = fleet.iter().find(|cluster| cluster.id == verdict.cluster).unwrap();
             for spread in placement.spread.iter().filter(|spread| spread.is_strict()) {
                 prop_assert!(spread.value(cluster).is_some());
@@ -334,27 +339,27 @@ proptest! {
     }
 
     #[test]
-    fn who_is_chosen_with_a_spread_and_scores_is_chosen_without_them_and_without_a_number(
+    fn clusters_selected_with_spreads_and_scores_are_selected_without_them_and_without_a_number(
         placement in any_choice(), fleet in any_fleet(),
     ) {
         let plain = Placement {
             spread: Vec::new(), score: Vec::new(), number_of_clusters: None, ..placement.clone()
         };
-        let matching = ids(decide(&plain, &fleet, &groups(), &[]).chosen());
-        let chosen = ids(decide(&placement, &fleet, &groups(), &[]).chosen());
-        prop_assert!(chosen.iter().all(|id| matching.contains(id)));
-        // A spread that does not refuse and a score only change the order: as many are chosen as without them.
+        let matching = ids(decide(&plain, &fleet, &groups(), &[]).selected());
+        let selected = ids(decide(&placement, &fleet, &groups(), &[]).selected());
+        prop_assert!(selected.iter().all(|id| matching.contains(id)));
+        // Spreads that do not reject and scores only change the order, not the number of selected clusters.
         if placement.spread.iter().all(|spread| !spread.is_strict()) {
             let number = placement.number_of_clusters.map_or(usize::MAX, |number| number as usize);
-            prop_assert_eq!(chosen.len(), matching.len().min(number));
+            prop_assert_eq!(selected.len(), matching.len().min(number));
         }
     }
 
     #[test]
-    fn asking_for_one_more_adds_one_and_takes_none(placement in any_choice(), fleet in any_fleet(), n in 0..6_u32) {
+    fn requesting_one_more_cluster_adds_at_most_one_and_removes_none(placement in any_choice(), fleet in any_fleet(), n in 0..6_u32) {
         let with = |n| {
             let policy = Placement { number_of_clusters: Some(n), ..placement.clone() };
-            ids(decide(&policy, &fleet, &groups(), &[]).chosen())
+            ids(decide(&policy, &fleet, &groups(), &[]).selected())
         };
         let (fewer, more) = (with(n), with(n + 1));
         prop_assert!(fewer.iter().all(|id| more.contains(id)));
@@ -362,28 +367,28 @@ proptest! {
     }
 
     #[test]
-    fn e_3_the_remedy_of_a_spread_is_true(fleet in any_fleet(), spread in any_spread()) {
+    fn e_3_applying_the_remedy_of_a_spread_selects_the_cluster(fleet in any_fleet(), spread in any_spread()) {
         let mut placement =
             Placement { predicates: vec![Predicate::default()], spread: vec![spread], ..Placement::default() };
         let decision = decide(&placement, &fleet, &[], &[]);
-        for verdict in decision.refused() {
-            let refusal = verdict.refusal().unwrap();
-            if refusal.step == Step::Spread && refusal.remedy.starts_with("allow a skew of ") {
-                placement.spread[0].max_skew = refusal.remedy.split(' ').find_map(|word| word.parse().ok()).unwrap();
+        for verdict in decision.rejected() {
+            let rejection = verdict.failed_filter().unwrap();
+            if rejection.filter == PlacementFilter::Spread && rejection.remedy.starts_with("allow a skew of ") {
+                placement.spread[0].max_skew = rejection.remedy.split(' ').find_map(|word| word.parse().ok()).unwrap();
                 let again = decide(&placement, &fleet, &[], &[]);
-                prop_assert!(again.chosen().any(|chosen| chosen.cluster == verdict.cluster), "{:?}", decision);
+                prop_assert!(again.selected().any(|selected| selected.cluster == verdict.cluster), "{:?}", decision);
             }
         }
     }
 
     #[test]
-    fn a_selector_on_facts_reads_back_as_it_was_written(terms in prop::collection::vec(any_fact_term(), 0..4)) {
+    fn a_fact_selector_is_unchanged_after_display_and_parse(terms in prop::collection::vec(any_fact_term(), 0..4)) {
         let selector: FactSelector = terms.join(",").parse().unwrap();
         prop_assert_eq!(selector.to_string().parse::<FactSelector>().unwrap(), selector);
     }
 
     #[test]
-    fn g502_a_selector_on_facts_that_some_cluster_matches_is_no_contradiction(
+    fn g502_a_fact_selector_that_some_cluster_matches_is_not_contradictory(
         terms in prop::collection::vec(any_fact_term(), 0..4), cluster in any_cluster(1),
     ) {
         let selector: FactSelector = terms.join(",").parse().unwrap();

@@ -1,129 +1,141 @@
-//! The first step: does any predicate hold?
+//! The first filter: any predicate matches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::fact::{Fact, FactTerm};
-use super::remedy::{Change, listed, other_facts, relabel, sentence};
-use super::{ClusterGroup, Placement, Predicate, Step, StepResult};
+use super::fact::{FactKey, FactTerm};
+use super::remedy::{RequiredChange, describe_changes, find_fact_changes, find_label_changes, format_list};
+use super::{ClusterGroup, FilterResult, Placement, PlacementFilter, Predicate};
 use crate::cluster::Cluster;
-use crate::labels::{Selector, Term};
+use crate::labels::{LabelSelector, LabelTerm};
 
-/// What a cluster is away from a predicate that no change of the cluster can satisfy; farther than any other.
-const HOPELESS: u32 = 1_000;
+/// Number of changes for a predicate that no change of the cluster can satisfy; larger than any other.
+const UNSATISFIABLE: u32 = 1_000;
 
-/// The policy, prepared to be asked of ten thousand clusters: what names are in is looked up and not searched.
-pub(super) struct Asked<'a> {
+/// The policy with indexed names and groups, for the evaluation of ten thousand clusters.
+pub(super) struct PreparedPlacement<'a> {
     pub placement: &'a Placement,
     pub excluded: BTreeSet<&'a str>,
     names: Vec<BTreeSet<&'a str>>,
-    groups: BTreeMap<&'a str, Vec<Group<'a>>>,
+    groups: BTreeMap<&'a str, Vec<PreparedGroup<'a>>>,
 }
 
-struct Group<'a> {
+struct PreparedGroup<'a> {
     members: BTreeSet<&'a str>,
-    selector: Option<&'a Selector>,
+    selector: Option<&'a LabelSelector>,
 }
 
-impl Group<'_> {
+impl PreparedGroup<'_> {
     fn contains(&self, cluster: &Cluster) -> bool {
         self.members.contains(cluster.name.as_str())
             || self.selector.is_some_and(|selector| selector.matches(&cluster.labels))
     }
 }
 
-fn set(names: &[String]) -> BTreeSet<&str> {
+fn name_set(names: &[String]) -> BTreeSet<&str> {
     names.iter().map(String::as_str).collect()
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PreparedPlacement<'a> {
     pub fn new(placement: &'a Placement, groups: &'a [ClusterGroup]) -> Self {
-        let mut known: BTreeMap<&str, Vec<Group<'_>>> = BTreeMap::new();
+        let mut known: BTreeMap<&str, Vec<PreparedGroup<'_>>> = BTreeMap::new();
         for group in groups {
-            let prepared = Group { members: set(&group.members), selector: group.selector.as_ref() };
+            let prepared =
+                PreparedGroup { members: name_set(&group.members), selector: group.selector.as_ref() };
             known.entry(&group.name).or_default().push(prepared);
         }
         Self {
             placement,
-            excluded: set(&placement.exclude),
-            names: placement.predicates.iter().map(|predicate| set(&predicate.names)).collect(),
+            excluded: name_set(&placement.exclude),
+            names: placement.predicates.iter().map(|predicate| name_set(&predicate.names)).collect(),
             groups: known,
         }
     }
 
-    /// The first predicate that holds, or the nearest miss; and the number of things that would have to change.
-    pub fn step(&self, cluster: &Cluster) -> (StepResult, u32) {
+    /// The result for the first predicate that matches, else for the one that needs the fewest changes; and their number.
+    pub fn evaluate_predicates(&self, cluster: &Cluster) -> (FilterResult, u32) {
         let predicates = &self.placement.predicates;
-        let misses = (0..predicates.len()).map(|at| self.missing(at, cluster));
-        let distance = |changes: &Option<Vec<Change>>| {
-            changes.as_ref().map_or(HOPELESS, |changes| u32::try_from(changes.len()).unwrap_or(HOPELESS))
+        let alternatives = (0..predicates.len()).map(|index| self.needed_changes(index, cluster));
+        let distance = |changes: &Option<Vec<RequiredChange>>| {
+            changes
+                .as_ref()
+                .map_or(UNSATISFIABLE, |changes| u32::try_from(changes.len()).unwrap_or(UNSATISFIABLE))
         };
-        // `min_by_key` keeps the first of equals: the order written decides.
-        let nearest = misses.enumerate().min_by_key(|(_, changes)| distance(changes));
-        let Some((at, changes)) = nearest else {
-            return (nothing_asked(), 1);
+        // `min_by_key` returns the first of equals: the written order decides.
+        let nearest = alternatives.enumerate().min_by_key(|(_, changes)| distance(changes));
+        let Some((index, changes)) = nearest else {
+            return (no_predicates_result(), 1);
         };
-        let predicate = &predicates[at];
+        let predicate = &predicates[index];
         let away = distance(&changes);
-        let mut asked = asked(predicate);
+        let mut expected = describe_expected(predicate);
         if predicates.len() > 1 {
-            asked = format!("{asked} (predicate {} of {})", at + 1, predicates.len());
+            expected = format!("{expected} (predicate {} of {})", index + 1, predicates.len());
         }
         let remedy = match &changes {
-            Some(changes) => sentence(changes),
+            Some(changes) => describe_changes(changes),
             None => "change the placement: no labels can satisfy this selector".to_owned(),
         };
-        let seen = self.seen(predicate, cluster);
-        (StepResult { step: Step::Predicate, passed: away == 0, asked, seen, remedy }, away)
+        let actual = self.describe_actual(predicate, cluster);
+        (
+            FilterResult { filter: PlacementFilter::Predicate, passed: away == 0, expected, actual, remedy },
+            away,
+        )
     }
 
-    /// What would have to change for the predicate at this position to hold; `None` if nothing would help.
-    pub fn missing(&self, at: usize, cluster: &Cluster) -> Option<Vec<Change>> {
-        let predicate = &self.placement.predicates[at];
+    /// The changes needed for the predicate at this position to match; `None` if no change of the cluster suffices.
+    pub fn needed_changes(&self, index: usize, cluster: &Cluster) -> Option<Vec<RequiredChange>> {
+        let predicate = &self.placement.predicates[index];
         let mut changes = Vec::new();
-        if !predicate.names.is_empty() && !self.names[at].contains(cluster.name.as_str()) {
-            changes.push(Change::AddName { cluster: cluster.name.clone() });
+        if !predicate.names.is_empty() && !self.names[index].contains(cluster.name.as_str()) {
+            changes.push(RequiredChange::AddName { cluster: cluster.name.clone() });
         }
-        let terms: Vec<&Term> = predicate.label_selector.terms.iter().collect();
+        let terms: Vec<&LabelTerm> = predicate.label_selector.terms.iter().collect();
         if predicate.groups.is_empty() {
-            changes.extend(relabel(&terms, &cluster.labels)?);
+            changes.extend(find_label_changes(&terms, &cluster.labels)?);
         } else {
-            let ways = predicate.groups.iter().flat_map(|group| self.ways_in(group, &terms, cluster));
-            changes.extend(ways.min_by_key(Vec::len)?);
+            let alternatives =
+                predicate.groups.iter().flat_map(|group| self.membership_changes(group, &terms, cluster));
+            changes.extend(alternatives.min_by_key(Vec::len)?);
         }
         if !predicate.field_selector.is_empty() {
-            // A region can be told by a label, and that may be the very one that is to change.
-            let facts = other_facts(&predicate.field_selector, &relabelled(cluster, &changes));
+            // The region can come from a label, possibly one that is changed here.
+            let facts = find_fact_changes(&predicate.field_selector, &with_label_changes(cluster, &changes));
             changes.extend(facts);
         }
         Some(changes)
     }
 
-    /// The ways to be a member of a group and satisfy the terms too. Membership of a dynamic group hangs on labels, and
-    /// those may be the very ones that the terms want changed.
-    fn ways_in(&self, group: &str, terms: &[&Term], cluster: &Cluster) -> Vec<Vec<Change>> {
-        let join = |change: Change| {
-            let labels = relabel(terms, &cluster.labels)?;
+    /// Alternative changes that make the cluster a member of a group and satisfy the terms. A dynamic group selects by
+    /// labels, possibly the same ones that the terms require to change.
+    fn membership_changes(
+        &self,
+        group: &str,
+        terms: &[&LabelTerm],
+        cluster: &Cluster,
+    ) -> Vec<Vec<RequiredChange>> {
+        let join = |change: RequiredChange| {
+            let labels = find_label_changes(terms, &cluster.labels)?;
             Some(std::iter::once(change).chain(labels).collect())
         };
         let Some(known) = self.groups.get(group) else {
-            return join(Change::MakeGroup { group: group.to_owned() }).into_iter().collect();
+            return join(RequiredChange::CreateGroup { group: group.to_owned() }).into_iter().collect();
         };
-        let way = |known: &Group<'_>| match known.selector {
-            _ if known.members.contains(cluster.name.as_str()) => relabel(terms, &cluster.labels),
+        let changes = |known: &PreparedGroup<'_>| match known.selector {
+            _ if known.members.contains(cluster.name.as_str()) => find_label_changes(terms, &cluster.labels),
             Some(selector) => {
-                let all: Vec<&Term> = selector.terms.iter().chain(terms.iter().copied()).collect();
-                relabel(&all, &cluster.labels)
+                let all: Vec<&LabelTerm> = selector.terms.iter().chain(terms.iter().copied()).collect();
+                find_label_changes(&all, &cluster.labels)
             }
-            None => join(Change::JoinGroup { group: group.to_owned() }),
+            None => join(RequiredChange::JoinGroup { group: group.to_owned() }),
         };
-        known.iter().filter_map(way).collect()
+        known.iter().filter_map(changes).collect()
     }
 
     fn is_member(&self, group: &str, cluster: &Cluster) -> bool {
         self.groups.get(group).is_some_and(|known| known.iter().any(|known| known.contains(cluster)))
     }
 
-    fn seen(&self, predicate: &Predicate, cluster: &Cluster) -> String {
+    fn describe_actual(&self, predicate: &Predicate, cluster: &Cluster) -> String {
         let mut parts = Vec::new();
         if !predicate.names.is_empty() || predicate.is_everything() {
             parts.push(cluster.name.clone());
@@ -132,73 +144,75 @@ impl<'a> Asked<'a> {
             let member = predicate.groups.iter().find(|group| self.is_member(group, cluster));
             parts.push(match member {
                 Some(group) => format!("in {group}"),
-                None if predicate.groups.len() == 1 => "not in it".to_owned(),
-                None => "in none of them".to_owned(),
+                None if predicate.groups.len() == 1 => "not a member".to_owned(),
+                None => "not a member of any".to_owned(),
             });
         }
-        let keys: Vec<&str> = predicate.label_selector.terms.iter().map(Term::key).collect();
-        parts.extend(once_each(keys).into_iter().map(|key| match cluster.labels.get(key) {
+        let keys: Vec<&str> = predicate.label_selector.terms.iter().map(LabelTerm::key).collect();
+        parts.extend(unique_in_order(keys).into_iter().map(|key| match cluster.labels.get(key) {
             Some(value) => format!("{key}={value}"),
             None => format!("no label {key}"),
         }));
-        let facts: Vec<Fact> = predicate.field_selector.terms.iter().map(FactTerm::fact).collect();
-        parts.extend(once_each(facts).into_iter().map(|fact| match &fact.values(cluster)[..] {
-            [] => format!("{} not known", fact.name()),
-            known => format!("{}={}", fact.name(), listed(known, "and")),
+        let facts: Vec<FactKey> = predicate.field_selector.terms.iter().map(FactTerm::fact).collect();
+        parts.extend(unique_in_order(facts).into_iter().map(|fact| match &fact.values(cluster)[..] {
+            [] => format!("{} unknown", fact.as_str()),
+            known => format!("{}={}", fact.as_str(), format_list(known, "and")),
         }));
         parts.join(", ")
     }
 }
 
-/// The cluster after the changes of its labels.
-fn relabelled(cluster: &Cluster, changes: &[Change]) -> Cluster {
+/// The cluster after its label changes.
+fn with_label_changes(cluster: &Cluster, changes: &[RequiredChange]) -> Cluster {
     let mut after = cluster.clone();
     for change in changes {
         match change {
-            Change::SetLabel { key, value, .. } => drop(after.labels.insert(key.clone(), value.clone())),
-            Change::SetOther { key, .. } | Change::Avoid { key, .. } => {
+            RequiredChange::SetLabel { key, value, .. } => {
+                drop(after.labels.insert(key.clone(), value.clone()))
+            }
+            RequiredChange::SetOtherValue { key, .. } | RequiredChange::ChangeOrRemoveLabel { key, .. } => {
                 after.labels.insert(key.clone(), "other".to_owned());
             }
-            Change::RemoveLabel { key } => drop(after.labels.remove(key)),
+            RequiredChange::RemoveLabel { key } => drop(after.labels.remove(key)),
             _ => {}
         }
     }
     after
 }
 
-fn once_each<T: PartialEq>(all: Vec<T>) -> Vec<T> {
-    let mut once = Vec::new();
-    for one in all {
-        if !once.contains(&one) {
-            once.push(one);
+fn unique_in_order<T: PartialEq>(items: Vec<T>) -> Vec<T> {
+    let mut unique = Vec::new();
+    for item in items {
+        if !unique.contains(&item) {
+            unique.push(item);
         }
     }
-    once
+    unique
 }
 
-fn nothing_asked() -> StepResult {
-    StepResult {
-        step: Step::Predicate,
+fn no_predicates_result() -> FilterResult {
+    FilterResult {
+        filter: PlacementFilter::Predicate,
         passed: false,
-        asked: "some choice of clusters".to_owned(),
-        seen: "none made yet".to_owned(),
-        remedy: "choose clusters by name, group or label".to_owned(),
+        expected: "a cluster selection".to_owned(),
+        actual: "no selection yet".to_owned(),
+        remedy: "select clusters by name, group or label".to_owned(),
     }
 }
 
-fn asked(predicate: &Predicate) -> String {
+fn describe_expected(predicate: &Predicate) -> String {
     let mut parts = Vec::new();
     match &predicate.names[..] {
         [] => {}
         [name] => parts.push(format!("the cluster {name}")),
-        names => parts.push(format!("one of the clusters {}", listed(names, "or"))),
+        names => parts.push(format!("one of the clusters {}", format_list(names, "or"))),
     }
     match &predicate.groups[..] {
         [] => {}
         [group] => parts.push(format!("in the group {group}")),
-        groups => parts.push(format!("in one of the groups {}", listed(groups, "or"))),
+        groups => parts.push(format!("in one of the groups {}", format_list(groups, "or"))),
     }
-    parts.extend(predicate.label_selector.terms.iter().map(Term::to_string));
+    parts.extend(predicate.label_selector.terms.iter().map(LabelTerm::to_string));
     parts.extend(predicate.field_selector.terms.iter().map(FactTerm::to_string));
     if parts.is_empty() { "any cluster".to_owned() } else { parts.join(", ") }
 }

@@ -1,16 +1,16 @@
-//! Scores: what makes one cluster better than another where not all are taken.
+//! Scores: rank the candidates where not all are selected.
 //!
-//! Every score gives 0 to 100 points; the weighted sum ranks the candidates. Whole numbers only, so that browser and
-//! server agree to the last digit.
+//! Every score gives 0 to 100 points; the weighted sum ranks the candidates. Integers only, so that browser and server
+//! compute equal results.
 
 use serde::{Deserialize, Serialize};
 
 use super::decide::Candidate;
-use super::{Step, StepResult};
-use crate::labels::Selector;
+use super::{FilterResult, PlacementFilter};
+use crate::labels::LabelSelector;
 use crate::quantity::Quantity;
 
-/// The heaviest weight; −10 is the lightest.
+/// The largest weight; −10 is the smallest.
 pub const MAX_WEIGHT: i32 = 10;
 
 /// What is scored.
@@ -18,23 +18,23 @@ pub const MAX_WEIGHT: i32 = 10;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ScoreName {
-    /// 100 points for a cluster that has the workload.
+    /// 100 points for a cluster that runs the workload.
     #[default]
     Steady,
-    /// Cores that its pods can have, against the candidate that has most.
+    /// Cores allocatable to pods, relative to the candidate with most.
     AllocatableCpu,
-    /// Memory that its pods can have, against the candidate that has most.
+    /// Memory allocatable to pods, relative to the candidate with most.
     AllocatableMemory,
     /// 100 points for a cluster whose labels match the selector.
     Label,
 }
 
 impl ScoreName {
-    /// All of them, in the order shown.
+    /// All scores, in display order.
     pub const ALL: [Self; 4] = [Self::Steady, Self::AllocatableCpu, Self::AllocatableMemory, Self::Label];
 
     /// Its name in the policy.
-    pub const fn name(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Steady => "steady",
             Self::AllocatableCpu => "allocatableCpu",
@@ -51,61 +51,62 @@ impl ScoreName {
 pub struct Score {
     /// What is scored.
     pub name: ScoreName,
-    /// The labels that score, with `label`.
-    #[serde(skip_serializing_if = "Selector::is_empty")]
-    pub selector: Selector,
-    /// How much it counts, −10 to 10; below 0 the points count against.
+    /// The labels that score; only for `label`.
+    #[serde(skip_serializing_if = "LabelSelector::is_empty")]
+    pub selector: LabelSelector,
+    /// Weight of the points, −10 to 10; a negative weight subtracts them.
     pub weight: i32,
 }
 
 impl Score {
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         match self.name {
             ScoreName::Label => format!("label {}", self.selector),
-            name => name.name().to_owned(),
+            name => name.as_str().to_owned(),
         }
     }
 }
 
-/// Gives every candidate its score, and records its parts.
-pub(super) fn rate(candidates: &mut [&mut Candidate<'_>], scores: &[Score]) {
+/// Computes the score of every candidate, and records its parts.
+pub(super) fn score_candidates(candidates: &mut [&mut Candidate<'_>], scores: &[Score]) {
     if scores.is_empty() {
         return;
     }
     let most = |amount: fn(&Candidate<'_>) -> Quantity| {
         candidates.iter().map(|candidate| amount(candidate)).max().unwrap_or_default()
     };
-    let (most_cpu, most_memory) = (most(cpu), most(memory));
-    let asked = scores.iter().map(|score| format!("{} × {}", score.told(), score.weight));
-    let asked: String = asked.collect::<Vec<_>>().join(", ");
-    let heaviest: i64 = scores.iter().map(|score| i64::from(score.weight).abs()).sum();
+    let (most_cpu, most_memory) = (most(allocatable_cpu), most(allocatable_memory));
+    let expected = scores.iter().map(|score| format!("{} × {}", score.describe(), score.weight));
+    let expected: String = expected.collect::<Vec<_>>().join(", ");
+    let total_weight: i64 = scores.iter().map(|score| i64::from(score.weight).abs()).sum();
     for candidate in candidates {
         let points = |score: &Score| match score.name {
             ScoreName::Steady => 100 * u32::from(candidate.is_current),
-            ScoreName::AllocatableCpu => cpu(candidate).percent_of(most_cpu),
-            ScoreName::AllocatableMemory => memory(candidate).percent_of(most_memory),
+            ScoreName::AllocatableCpu => allocatable_cpu(candidate).percent_of(most_cpu),
+            ScoreName::AllocatableMemory => allocatable_memory(candidate).percent_of(most_memory),
             ScoreName::Label => 100 * u32::from(score.selector.matches(&candidate.cluster.labels)),
         };
         let parts: Vec<u32> = scores.iter().map(points).collect();
         let weighted = scores.iter().zip(&parts);
         let sum = weighted.map(|(score, points)| i64::from(score.weight) * i64::from(*points)).sum();
-        let told = scores.iter().zip(&parts).map(|(score, points)| format!("{} {points}", score.told()));
-        let told: Vec<String> = told.collect();
+        let points =
+            scores.iter().zip(&parts).map(|(score, points)| format!("{} {points}", score.describe()));
+        let points: Vec<String> = points.collect();
         candidate.score = sum;
-        candidate.steps.push(StepResult {
-            step: Step::Score,
+        candidate.filters.push(FilterResult {
+            filter: PlacementFilter::Score,
             passed: true,
-            asked: asked.clone(),
-            seen: format!("{} of 100: {}", sum / heaviest.max(1), told.join(", ")),
+            expected: expected.clone(),
+            actual: format!("{} of 100: {}", sum / total_weight.max(1), points.join(", ")),
             remedy: String::new(),
         });
     }
 }
 
-fn cpu(candidate: &Candidate<'_>) -> Quantity {
+fn allocatable_cpu(candidate: &Candidate<'_>) -> Quantity {
     candidate.cluster.facts.node_pools.iter().map(|pool| pool.cpu).sum()
 }
 
-fn memory(candidate: &Candidate<'_>) -> Quantity {
+fn allocatable_memory(candidate: &Candidate<'_>) -> Quantity {
     candidate.cluster.facts.node_pools.iter().map(|pool| pool.memory).sum()
 }

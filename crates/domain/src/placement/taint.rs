@@ -1,11 +1,11 @@
-//! Taints and tolerations, with the semantics Kubernetes has for nodes.
+//! Taints and tolerations, with Kubernetes' semantics for nodes.
 
-use super::remedy::listed;
-use super::{Step, StepResult, Toleration, TolerationOperator};
+use super::remedy::format_list;
+use super::{FilterResult, PlacementFilter, Toleration, TolerationOperator};
 use crate::cluster::{Cluster, Taint, TaintEffect};
 
 impl Toleration {
-    /// Whether it makes the taint count for nothing. `Equal` without a key is no toleration at all (G502).
+    /// Whether it tolerates the taint. `Equal` without a key tolerates nothing (G502).
     pub fn tolerates(&self, taint: &Taint) -> bool {
         let effect = self.effect.is_none_or(|effect| effect == taint.effect);
         let matched = match self.operator {
@@ -18,57 +18,65 @@ impl Toleration {
     }
 }
 
-/// What the taints of one cluster say.
-pub(super) struct Tainted {
-    /// The step's result.
-    pub result: StepResult,
-    /// Number of taints that keep the workload away.
-    pub refusing: u32,
-    /// Taints that make the cluster the last choice.
-    pub last_choice: Vec<String>,
+/// The result of the taint filter for one cluster.
+pub(super) struct TaintResult {
+    /// The filter result.
+    pub result: FilterResult,
+    /// Number of taints that reject the cluster.
+    pub rejecting: u32,
+    /// Untolerated `PreferNoSelect` taints.
+    pub prefer_no_select_taints: Vec<String>,
 }
 
-/// The third step: is every taint tolerated, or harmless for a cluster that has the workload already?
-pub(super) fn step(tolerations: &[Toleration], cluster: &Cluster, is_current: bool) -> Tainted {
-    let mut seen = Vec::new();
-    let mut refusing = Vec::new();
+/// The third filter: every taint is tolerated, or has no effect on a cluster that runs the workload.
+pub(super) fn filter_taints(tolerations: &[Toleration], cluster: &Cluster, is_current: bool) -> TaintResult {
+    let mut accepted = Vec::new();
+    let mut rejecting = Vec::new();
     let mut last_choice = Vec::new();
     for taint in &cluster.taints {
-        let text = text(taint);
+        let text = format_taint(taint);
         let tolerated = tolerations.iter().any(|toleration| toleration.tolerates(taint));
         match (tolerated, taint.effect) {
-            (true, _) => seen.push(format!("{text}, tolerated")),
+            (true, _) => accepted.push(format!("{text}, tolerated")),
             (false, TaintEffect::PreferNoSelect) => {
-                seen.push(format!("{text}, last choice"));
+                accepted.push(format!("{text}, not preferred"));
                 last_choice.push(text);
             }
             (false, TaintEffect::NoSelectIfNew) if is_current => {
-                seen.push(format!("{text}, but it has the workload already"));
+                accepted.push(format!("{text}, but already deployed"));
             }
-            (false, TaintEffect::NoSelectIfNew | TaintEffect::NoSelect) => refusing.push(text),
+            (false, TaintEffect::NoSelectIfNew | TaintEffect::NoSelect) => rejecting.push(text),
         }
     }
-    let remedy = match refusing.len() {
+    let remedy = match rejecting.len() {
         0 => String::new(),
-        1 => format!("tolerate {}, or remove the taint from {}", refusing[0], cluster.name),
-        _ => format!("tolerate {}, or remove these taints from {}", listed(&refusing, "and"), cluster.name),
+        1 => format!("tolerate {}, or remove the taint from {}", rejecting[0], cluster.name),
+        _ => format!(
+            "tolerate {}, or remove these taints from {}",
+            format_list(&rejecting, "and"),
+            cluster.name
+        ),
     };
-    let result = StepResult {
-        step: Step::Taint,
-        passed: refusing.is_empty(),
-        asked: "no taint that is not tolerated".to_owned(),
-        seen: match (&refusing[..], &seen[..]) {
+    let result = FilterResult {
+        filter: PlacementFilter::Taint,
+        passed: rejecting.is_empty(),
+        expected: "no untolerated taint".to_owned(),
+        actual: match (&rejecting[..], &accepted[..]) {
             ([], []) => "no taints".to_owned(),
-            ([], _) => listed(&seen, "and"),
-            _ => listed(&refusing, "and"),
+            ([], _) => format_list(&accepted, "and"),
+            _ => format_list(&rejecting, "and"),
         },
         remedy,
     };
-    Tainted { result, refusing: u32::try_from(refusing.len()).unwrap_or(u32::MAX), last_choice }
+    TaintResult {
+        result,
+        rejecting: u32::try_from(rejecting.len()).unwrap_or(u32::MAX),
+        prefer_no_select_taints: last_choice,
+    }
 }
 
-/// `key=value:Effect`, as `kubectl` writes taints.
-fn text(taint: &Taint) -> String {
+/// `key=value:ClusterPlan`, the notation of `kubectl`.
+fn format_taint(taint: &Taint) -> String {
     let effect = match taint.effect {
         TaintEffect::NoSelect => "NoSelect",
         TaintEffect::PreferNoSelect => "PreferNoSelect",

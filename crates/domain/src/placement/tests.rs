@@ -1,27 +1,27 @@
-//! Placement by example: every step with what it asks, sees and advises.
+//! Placement by example: every filter with its requirement, the value found and the remedy.
 
 use super::*;
-use crate::cluster::{ClusterKind, Reach, Taint};
+use crate::cluster::{ClusterKind, Connectivity, Taint};
 use crate::finding::Severity;
 
-mod choice;
+mod selection;
 
-/// A cluster `name` with these labels; its id follows from its name.
+/// A cluster `name` with these labels; its id is derived from its name.
 pub(super) fn cluster(name: &str, labels: &[(&str, &str)]) -> Cluster {
     let random = name.bytes().fold(7_u128, |sum, byte| (sum * 257 + u128::from(byte)) % (1 << 79));
     Cluster {
         labels: labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
-        reach: Reach::Online,
+        connectivity: Connectivity::Online,
         ..Cluster::new(ClusterId::from_parts(1, random), name, ClusterKind::Agent, Timestamp::default())
     }
 }
 
-fn tainted(name: &str, key: &str, effect: TaintEffect) -> Cluster {
+fn tainted_cluster(name: &str, key: &str, effect: TaintEffect) -> Cluster {
     let taint = Taint { key: key.to_owned(), value: String::new(), effect };
     Cluster { taints: vec![taint], ..cluster(name, &[]) }
 }
 
-pub(super) fn labelled(selector: &str) -> Predicate {
+pub(super) fn label_predicate(selector: &str) -> Predicate {
     Predicate { label_selector: selector.parse().unwrap(), ..Predicate::default() }
 }
 
@@ -29,54 +29,64 @@ fn placement(predicates: Vec<Predicate>) -> Placement {
     Placement { predicates, ..Placement::default() }
 }
 
-fn everywhere() -> Placement {
+fn placement_everywhere() -> Placement {
     placement(vec![Predicate::default()])
 }
 
-fn names<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Vec<&'a str> {
+fn names<'a>(verdicts: impl Iterator<Item = &'a ClusterEvaluation>) -> Vec<&'a str> {
     verdicts.map(|verdict| verdict.name.as_str()).collect()
 }
 
-fn chosen(decision: &Decision) -> Vec<&str> {
-    names(decision.chosen())
+fn selected_names(decision: &Decision) -> Vec<&str> {
+    names(decision.selected())
 }
 
-fn refusal<'a>(decision: &'a Decision, name: &str) -> &'a StepResult {
-    let verdict = decision.verdicts.iter().find(|verdict| verdict.name == name).unwrap();
-    verdict.refusal().unwrap()
+fn failed_filter<'a>(decision: &'a Decision, name: &str) -> &'a FilterResult {
+    let verdict = decision.evaluations.iter().find(|verdict| verdict.name == name).unwrap();
+    verdict.failed_filter().unwrap()
 }
 
-/// `asked | seen | remedy` of the refusing step.
-fn told(decision: &Decision, name: &str) -> String {
-    let step = refusal(decision, name);
-    format!("{} | {} | {}", step.asked, step.seen, step.remedy)
+/// `expected | actual | remedy` of the filter that rejected the cluster.
+fn describe_failed_filter(decision: &Decision, name: &str) -> String {
+    let step = failed_filter(decision, name);
+    format!("{} | {} | {}", step.expected, step.actual, step.remedy)
 }
 
 #[test]
-fn s0_2_the_clusters_whose_labels_match_are_chosen_by_name() {
+fn s0_2_clusters_whose_labels_match_are_selected_in_order_of_names() {
     let clusters = [
         cluster("us-1", &[("env", "prod")]),
         cluster("eu-1", &[("env", "prod")]),
         cluster("dev-1", &[("env", "dev")]),
     ];
-    let decision = decide(&placement(vec![labelled("env=prod")]), &clusters, &[], &[]);
-    assert_eq!(chosen(&decision), ["eu-1", "us-1"]);
-    let steps: Vec<Step> = decision.verdicts[0].steps.iter().map(|step| step.step).collect();
-    assert_eq!(steps, [Step::Predicate, Step::Exclude, Step::Taint, Step::Schedulable, Step::Number]);
-}
-
-#[test]
-fn a_policy_without_predicates_chooses_nothing_and_says_why() {
-    let decision = decide(&Placement::default(), &[cluster("eu-1", &[])], &[], &[]);
-    assert_eq!(chosen(&decision), [""; 0]);
+    let decision = decide(&placement(vec![label_predicate("env=prod")]), &clusters, &[], &[]);
+    assert_eq!(selected_names(&decision), ["eu-1", "us-1"]);
+    let steps: Vec<PlacementFilter> =
+        decision.evaluations[0].filters.iter().map(|step| step.filter).collect();
     assert_eq!(
-        told(&decision, "eu-1"),
-        "some choice of clusters | none made yet | choose clusters by name, group or label"
+        steps,
+        [
+            PlacementFilter::Predicate,
+            PlacementFilter::Exclude,
+            PlacementFilter::Taint,
+            PlacementFilter::Schedulable,
+            PlacementFilter::Number
+        ]
     );
 }
 
 #[test]
-fn e_3_a_wrong_label_is_told_with_what_was_asked_seen_and_what_to_do() {
+fn a_policy_without_predicates_selects_nothing_and_reports_why() {
+    let decision = decide(&Placement::default(), &[cluster("eu-1", &[])], &[], &[]);
+    assert_eq!(selected_names(&decision), [""; 0]);
+    assert_eq!(
+        describe_failed_filter(&decision, "eu-1"),
+        "a cluster selection | no selection yet | select clusters by name, group or label"
+    );
+}
+
+#[test]
+fn e_3_a_label_mismatch_is_reported_with_expected_value_actual_value_and_remedy() {
     let dev = [cluster("dev-1", &[("env", "dev")])];
     let cases = [
         ("env=prod", "env=prod | env=dev | set the label env=prod"),
@@ -92,34 +102,34 @@ fn e_3_a_wrong_label_is_told_with_what_was_asked_seen_and_what_to_do() {
         ("env=a,env=b", "env=a, env=b | env=dev | change the placement: no labels can satisfy this selector"),
     ];
     for (selector, expected) in cases {
-        let decision = decide(&placement(vec![labelled(selector)]), &dev, &[], &[]);
-        assert_eq!(told(&decision, "dev-1"), expected, "{selector}");
+        let decision = decide(&placement(vec![label_predicate(selector)]), &dev, &[], &[]);
+        assert_eq!(describe_failed_filter(&decision, "dev-1"), expected, "{selector}");
     }
 }
 
 #[test]
-fn r_2_clusters_can_be_named_and_a_refused_one_is_told_to_be_named_too() {
+fn r_2_clusters_can_be_named_and_the_remedy_for_a_rejected_one_is_to_name_it() {
     let clusters = [cluster("edge-1", &[]), cluster("edge-2", &[]), cluster("edge-3", &[])];
     let names = Predicate { names: vec!["edge-1".into(), "edge-2".into()], ..Predicate::default() };
     let decision = decide(&placement(vec![names]), &clusters, &[], &[]);
-    assert_eq!(chosen(&decision), ["edge-1", "edge-2"]);
+    assert_eq!(selected_names(&decision), ["edge-1", "edge-2"]);
     assert_eq!(
-        told(&decision, "edge-3"),
+        describe_failed_filter(&decision, "edge-3"),
         "one of the clusters edge-1 or edge-2 | edge-3 | add edge-3 to the names in the placement"
     );
 }
 
 #[test]
-fn long_lists_of_names_are_cut_in_what_people_read() {
+fn long_lists_of_names_are_truncated_in_messages() {
     let names = (0..1_000).map(|n| format!("c-{n}")).collect();
     let policy = placement(vec![Predicate { names, ..Predicate::default() }]);
     let decision = decide(&policy, &[cluster("other", &[])], &[], &[]);
-    let asked = &refusal(&decision, "other").asked;
-    assert_eq!(asked, "one of the clusters c-0, c-1, c-2, c-3, c-4 or 995 more");
+    let expected = &failed_filter(&decision, "other").expected;
+    assert_eq!(expected, "one of the clusters c-0, c-1, c-2, c-3, c-4 or 995 more");
 }
 
 #[test]
-fn groups_are_joined_by_name_by_label_or_have_to_be_made() {
+fn the_remedy_for_a_group_is_a_member_a_label_or_the_creation_of_the_group() {
     let static_group =
         ClusterGroup { name: "eu".into(), members: vec!["a".into()], ..ClusterGroup::default() };
     let dynamic = ClusterGroup {
@@ -130,72 +140,86 @@ fn groups_are_joined_by_name_by_label_or_have_to_be_made() {
     };
     let groups = [static_group, dynamic];
     let clusters = [cluster("a", &[]), cluster("b", &[("gpu", "yes")]), cluster("c", &[])];
-    let of = |group: &str| {
+    let decide_for = |group: &str| {
         let predicate = Predicate { groups: vec![group.into()], ..Predicate::default() };
         decide(&placement(vec![predicate]), &clusters, &groups, &[])
     };
-    assert_eq!(chosen(&of("eu")), ["a"]);
-    assert_eq!(chosen(&of("gpu")), ["b"]);
-    assert_eq!(told(&of("eu"), "c"), "in the group eu | not in it | add it to the group eu");
-    assert_eq!(told(&of("gpu"), "c"), "in the group gpu | not in it | set the label gpu=yes");
-    assert_eq!(refusal(&of("nope"), "c").remedy, "make the group nope, which does not exist, and add it");
+    assert_eq!(selected_names(&decide_for("eu")), ["a"]);
+    assert_eq!(selected_names(&decide_for("gpu")), ["b"]);
+    assert_eq!(
+        describe_failed_filter(&decide_for("eu"), "c"),
+        "in the group eu | not a member | add the cluster to the group eu"
+    );
+    assert_eq!(
+        describe_failed_filter(&decide_for("gpu"), "c"),
+        "in the group gpu | not a member | set the label gpu=yes"
+    );
+    assert_eq!(
+        failed_filter(&decide_for("nope"), "c").remedy,
+        "create the group nope, which does not exist, and add the cluster"
+    );
 }
 
 #[test]
-fn e_3_of_several_predicates_the_one_that_matched_or_the_nearest_miss_is_told() {
-    let policy = placement(vec![labelled("env=prod,region=eu,zone"), labelled("tier=edge")]);
+fn e_3_of_several_predicates_the_matching_one_or_the_nearest_one_is_reported() {
+    let policy = placement(vec![label_predicate("env=prod,region=eu,zone"), label_predicate("tier=edge")]);
     let clusters = [cluster("edge", &[("tier", "edge")]), cluster("far", &[])];
     let decision = decide(&policy, &clusters, &[], &[]);
-    assert_eq!(decision.verdicts[0].steps[0].asked, "tier=edge (predicate 2 of 2)");
+    assert_eq!(decision.evaluations[0].filters[0].expected, "tier=edge (predicate 2 of 2)");
     assert_eq!(
-        told(&decision, "far"),
+        describe_failed_filter(&decision, "far"),
         "tier=edge (predicate 2 of 2) | no label tier | set the label tier=edge"
     );
 }
 
 #[test]
-fn an_excluded_cluster_is_refused_by_name() {
-    let policy = Placement { exclude: vec!["b".into()], ..everywhere() };
+fn an_excluded_cluster_is_rejected_by_name() {
+    let policy = Placement { exclude: vec!["b".into()], ..placement_everywhere() };
     let decision = decide(&policy, &[cluster("a", &[]), cluster("b", &[])], &[], &[]);
-    assert_eq!(chosen(&decision), ["a"]);
-    assert_eq!(told(&decision, "b"), "not excluded by name | excluded | remove b from the excluded clusters");
-}
-
-#[test]
-fn no_select_keeps_out_even_a_cluster_that_has_the_workload() {
-    let clusters = [tainted("a", "maintenance", TaintEffect::NoSelect)];
-    let decision = decide(&everywhere(), &clusters, &[], &[clusters[0].id]);
+    assert_eq!(selected_names(&decision), ["a"]);
     assert_eq!(
-        told(&decision, "a"),
-        "no taint that is not tolerated | maintenance:NoSelect | tolerate maintenance:NoSelect, or remove the taint from a"
+        describe_failed_filter(&decision, "b"),
+        "not excluded by name | excluded | remove b from the excluded clusters"
     );
 }
 
 #[test]
-fn no_select_if_new_keeps_those_that_have_the_workload_and_lets_no_other_in() {
+fn no_select_rejects_even_a_cluster_that_runs_the_workload() {
+    let clusters = [tainted_cluster("a", "maintenance", TaintEffect::NoSelect)];
+    let decision = decide(&placement_everywhere(), &clusters, &[], &[clusters[0].id]);
+    assert_eq!(
+        describe_failed_filter(&decision, "a"),
+        "no untolerated taint | maintenance:NoSelect | tolerate maintenance:NoSelect, or remove the taint from a"
+    );
+}
+
+#[test]
+fn no_select_if_new_rejects_only_clusters_that_do_not_run_the_workload() {
     let effect = TaintEffect::NoSelectIfNew;
-    let clusters = [tainted("old", "full", effect), tainted("new", "full", effect)];
-    let decision = decide(&everywhere(), &clusters, &[], &[clusters[0].id]);
-    assert_eq!(chosen(&decision), ["old"]);
-    assert_eq!(refusal(&decision, "new").step, Step::Taint);
-    assert_eq!(decision.verdicts[0].steps[2].seen, "full:NoSelectIfNew, but it has the workload already");
+    let clusters = [tainted_cluster("old", "full", effect), tainted_cluster("new", "full", effect)];
+    let decision = decide(&placement_everywhere(), &clusters, &[], &[clusters[0].id]);
+    assert_eq!(selected_names(&decision), ["old"]);
+    assert_eq!(failed_filter(&decision, "new").filter, PlacementFilter::Taint);
+    assert_eq!(decision.evaluations[0].filters[2].actual, "full:NoSelectIfNew, but already deployed");
 }
 
 #[test]
-fn prefer_no_select_is_the_last_choice_and_matters_only_with_a_number() {
-    let clusters = [tainted("a", "spot", TaintEffect::PreferNoSelect), cluster("b", &[]), cluster("c", &[])];
-    assert_eq!(chosen(&decide(&everywhere(), &clusters, &[], &[])), ["a", "b", "c"]);
-    let two = Placement { number_of_clusters: Some(2), ..everywhere() };
+fn prefer_no_select_ranks_last_and_matters_only_with_a_number() {
+    let clusters =
+        [tainted_cluster("a", "spot", TaintEffect::PreferNoSelect), cluster("b", &[]), cluster("c", &[])];
+    assert_eq!(selected_names(&decide(&placement_everywhere(), &clusters, &[], &[])), ["a", "b", "c"]);
+    let two = Placement { number_of_clusters: Some(2), ..placement_everywhere() };
     let decision = decide(&two, &clusters, &[], &[]);
-    assert_eq!(chosen(&decision), ["b", "c"]);
+    assert_eq!(selected_names(&decision), ["b", "c"]);
     assert_eq!(
-        told(&decision, "a"),
-        "2 clusters | place 3 of 3: new, last choice by spot:PreferNoSelect, online | ask for 3 clusters"
+        describe_failed_filter(&decision, "a"),
+        "best 2 of the matching clusters | place 3 of 3: new, not preferred because of spot:PreferNoSelect, online | \
+         raise the number of clusters to 3"
     );
 }
 
 #[test]
-fn tolerations_compare_as_kubernetes_does() {
+fn tolerations_match_taints_as_in_kubernetes() {
     let taint = Taint { key: "gpu".into(), value: "a100".into(), effect: TaintEffect::NoSelect };
     let toleration = |key: &str, operator, value: &str, effect| Toleration {
         key: key.into(),
@@ -222,30 +246,27 @@ fn tolerations_compare_as_kubernetes_does() {
 }
 
 #[test]
-fn a_cordoned_cluster_keeps_what_it_has_and_takes_nothing_new() {
+fn a_cordoned_cluster_is_selected_only_if_it_runs_the_workload() {
     let cordoned = |name| Cluster { schedulable: false, ..cluster(name, &[]) };
     let clusters = [cordoned("old"), cordoned("new")];
-    let decision = decide(&everywhere(), &clusters, &[], &[clusters[0].id]);
-    assert_eq!(chosen(&decision), ["old"]);
-    assert_eq!(
-        told(&decision, "new"),
-        "takes new workloads | takes no new workloads | let new take new workloads again (uncordon it)"
-    );
+    let decision = decide(&placement_everywhere(), &clusters, &[], &[clusters[0].id]);
+    assert_eq!(selected_names(&decision), ["old"]);
+    assert_eq!(describe_failed_filter(&decision, "new"), "schedulable | cordoned | uncordon new");
 }
 
 #[test]
 fn a_number_prefers_current_then_untainted_then_online_then_name() {
     let mut offline = cluster("a-offline", &[]);
-    offline.reach = Reach::Offline;
-    let spot = tainted("b-spot", "spot", TaintEffect::PreferNoSelect);
+    offline.connectivity = Connectivity::Offline;
+    let spot = tainted_cluster("b-spot", "spot", TaintEffect::PreferNoSelect);
     let mut current = cluster("z-current", &[]);
-    current.reach = Reach::Offline;
+    current.connectivity = Connectivity::Offline;
     let clusters = [spot, offline, current.clone(), cluster("d", &[]), cluster("c", &[])];
     let ranked: Vec<Vec<String>> = (1..=5)
         .map(|n| {
-            let policy = Placement { number_of_clusters: Some(n), ..everywhere() };
+            let policy = Placement { number_of_clusters: Some(n), ..placement_everywhere() };
             let decision = decide(&policy, &clusters, &[], &[current.id]);
-            decision.chosen().map(|verdict| verdict.name.clone()).collect()
+            decision.selected().map(|verdict| verdict.name.clone()).collect()
         })
         .collect();
     assert_eq!(ranked[0], ["z-current"]);
@@ -256,25 +277,25 @@ fn a_number_prefers_current_then_untainted_then_online_then_name() {
 }
 
 #[test]
-fn e_3_refused_clusters_are_listed_nearest_first() {
-    let mut two_away = tainted("b", "maintenance", TaintEffect::NoSelect);
+fn e_3_rejected_clusters_are_listed_by_fewest_changes() {
+    let mut two_away = tainted_cluster("b", "maintenance", TaintEffect::NoSelect);
     two_away.labels.insert("env".into(), "dev".into());
-    let mut one_away = tainted("c", "maintenance", TaintEffect::NoSelect);
+    let mut one_away = tainted_cluster("c", "maintenance", TaintEffect::NoSelect);
     one_away.labels.insert("env".into(), "prod".into());
     let clusters = [
         two_away,
         one_away,
         cluster("a", &[("env", "dev")]),
         cluster("d", &[("env", "prod")]),
-        Cluster { schedulable: false, ..tainted("e", "maintenance", TaintEffect::NoSelect) },
+        Cluster { schedulable: false, ..tainted_cluster("e", "maintenance", TaintEffect::NoSelect) },
     ];
-    let decision = decide(&placement(vec![labelled("env=prod")]), &clusters, &[], &[]);
-    // c and a are both one change away; c got further.
-    assert_eq!(names(decision.verdicts.iter()), ["d", "c", "a", "b", "e"]);
+    let decision = decide(&placement(vec![label_predicate("env=prod")]), &clusters, &[], &[]);
+    // c and a both need one change; c passed more filters.
+    assert_eq!(names(decision.evaluations.iter()), ["d", "c", "a", "b", "e"]);
 }
 
 #[test]
-fn g502_tolerations_and_numbers_that_cannot_be_meant_are_refused() {
+fn g502_tolerations_and_numbers_without_a_meaning_are_reported() {
     let bad = Placement {
         tolerations: vec![
             Toleration::default(),
@@ -287,7 +308,7 @@ fn g502_tolerations_and_numbers_that_cannot_be_meant_are_refused() {
             Toleration { operator: TolerationOperator::Exists, ..Toleration::default() },
         ],
         number_of_clusters: Some(0),
-        predicates: vec![labelled("env=a,env=b")],
+        predicates: vec![label_predicate("env=a,env=b")],
         ..Placement::default()
     };
     let findings = check(&bad);

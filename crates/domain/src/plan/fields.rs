@@ -1,31 +1,31 @@
-//! What is known of fields by their names: how lists merge, which values are quantities, what the server drops.
+//! Properties of fields by their names: merge keys of lists, quantities, values that the server drops.
 //!
-//! These are the merge keys of the published API types. An object of an unknown kind is judged by the same names,
-//! because kinds that hold pods spell them the same way.
+//! The merge keys are those of the published API types. The same names apply to unknown kinds, because kinds with pod
+//! templates use the same field names.
 
 use serde_json::Value;
 
-use crate::path::Segment;
+use crate::field_path::PathSegment;
 
-/// A field that tells a list's items apart, and what a missing one stands for.
-type Key = (&'static str, Option<&'static str>);
+/// A field that identifies a list's items, and its default.
+type MergeKey = (&'static str, Option<&'static str>);
 
-/// Where a value stands, as far as its meaning hangs on that.
+/// The position of a value, as far as it determines the meaning.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spot<'a> {
+pub(super) struct FieldContext<'a> {
     /// Kind of the object.
     pub kind: &'a str,
-    /// The field that holds it; of a list's item, the list's field.
+    /// The field that contains it; for a list item, the field of the list.
     pub field: &'a str,
-    /// The field that holds that one; empty at the top.
+    /// The parent of that field; empty at the top.
     pub parent: &'a str,
     /// Number of fields above it; 1 for `spec`.
     pub depth: usize,
 }
 
-impl<'a> Spot<'a> {
+impl<'a> FieldContext<'a> {
     /// The object itself.
-    pub fn top(kind: &'a str) -> Self {
+    pub fn root(kind: &'a str) -> Self {
         Self { kind, field: "", parent: "", depth: 0 }
     }
 
@@ -34,8 +34,8 @@ impl<'a> Spot<'a> {
         Self { kind: self.kind, field, parent: self.field, depth: self.depth + 1 }
     }
 
-    /// Whether the cluster keeps this field for itself: never wanted, never compared.
-    pub fn is_the_clusters(self) -> bool {
+    /// Whether the API server owns this field: never desired, never compared.
+    pub fn is_server_owned(self) -> bool {
         match (self.depth, self.parent) {
             (1, _) => self.field == "status",
             (2, "metadata") => matches!(
@@ -46,13 +46,13 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// Whether this is a map of texts that mean nothing here: no rule looks inside.
-    pub fn is_texts(self) -> bool {
+    /// Whether this is a map of opaque strings: no rule applies inside.
+    pub fn is_string_map(self) -> bool {
         (self.depth == 1 && matches!(self.field, "data" | "stringData" | "binaryData" | "parameters"))
             || matches!(self.field, "labels" | "annotations" | "matchLabels" | "nodeSelector")
     }
 
-    /// Whether a map here is applied as a whole, so that a key somebody added would go.
+    /// Whether a map here is applied as a whole, so that a key of another manager is removed.
     pub fn is_atomic_map(self) -> bool {
         matches!(self.field, "matchLabels" | "nodeSelector")
             || (self.field == "selector"
@@ -70,8 +70,8 @@ impl<'a> Spot<'a> {
             || (self.kind == "HorizontalPodAutoscaler" && self.parent == "target" && self.field == "value")
     }
 
-    /// Whether the API server forgets this scalar when it is zero, false or empty. Fields that the server keeps (most
-    /// are, as `allowPrivilegeEscalation: false`) are not here: that one is missing is a difference.
+    /// Whether the API server drops this scalar when it is zero, false or empty. Fields that the server stores (most, such
+    /// as `allowPrivilegeEscalation: false`) are not listed: their absence is a difference.
     pub fn is_dropped_when_zero(self, value: &Value) -> bool {
         match value {
             Value::String(text) if text.is_empty() && self.field == "value" => {
@@ -111,8 +111,8 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// Whether this wanted scalar leaves the choice to the server.
-    pub fn is_left_to_the_server(self, value: &Value) -> bool {
+    /// Whether the server assigns a value in place of this desired scalar.
+    pub fn is_server_assigned(self, value: &Value) -> bool {
         match self.field {
             "nodePort" => value.as_i64() == Some(0),
             "clusterIP" => value.as_str() == Some(""),
@@ -120,18 +120,18 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// Whether an empty map here says something, so that one that is missing is a difference.
-    pub fn means_something_empty(self) -> bool {
+    /// Whether an empty map here has a meaning, so that its absence is a difference.
+    pub fn is_significant_when_empty(self) -> bool {
         matches!(self.field, "emptyDir" | "podSelector" | "namespaceSelector")
     }
 
-    /// Whether a list here is a set: what others added stays.
+    /// Whether a list here is a set: items of other managers stay.
     pub fn is_set(self) -> bool {
         self.parent == "metadata" && self.field == "finalizers"
     }
 
-    /// The fields that tell the items of a list here apart; none if the list is applied as a whole.
-    pub fn keys(self, items: &[Value]) -> &'static [Key] {
+    /// The fields that identify the items of a list here; none if the list is applied as a whole.
+    pub fn merge_keys(self, items: &[Value]) -> &'static [MergeKey] {
         let has = |key: &str| items.iter().all(|item| item.get(key).is_some());
         match self.field {
             "containers"
@@ -158,8 +158,11 @@ impl<'a> Spot<'a> {
     }
 }
 
-/// Items of a list with what tells them apart; `None` if the list has no keys, or an item lacks one, or two share one.
-pub(super) fn by_key<'v>(items: &'v [Value], keys: &[Key]) -> Option<Vec<(Vec<String>, &'v Value)>> {
+/// Items of a list with their keys; `None` if the list has no keys, an item lacks one, or two items share one.
+pub(super) fn index_by_merge_keys<'v>(
+    items: &'v [Value],
+    keys: &[MergeKey],
+) -> Option<Vec<(Vec<String>, &'v Value)>> {
     if keys.is_empty() {
         return None;
     }
@@ -167,7 +170,7 @@ pub(super) fn by_key<'v>(items: &'v [Value], keys: &[Key]) -> Option<Vec<(Vec<St
     for item in items {
         let parts: Option<Vec<String>> = keys
             .iter()
-            .map(|(key, default)| match item.get(key).and_then(crate::path::scalar) {
+            .map(|(key, default)| match item.get(key).and_then(crate::field_path::scalar_text) {
                 Some(text) => Some(text.into_owned()),
                 None => default.map(str::to_owned),
             })
@@ -180,11 +183,11 @@ pub(super) fn by_key<'v>(items: &'v [Value], keys: &[Key]) -> Option<Vec<(Vec<St
     (unique.len() == found.len()).then_some(found)
 }
 
-/// The segment that names an item by the key fields it has.
-pub(super) fn segment(item: &Value, keys: &[Key]) -> Segment {
+/// The path segment that names an item by the key fields it has.
+pub(super) fn item_segment(item: &Value, keys: &[MergeKey]) -> PathSegment {
     let has = keys.iter().filter_map(|(key, _)| {
-        let text = item.get(key).and_then(crate::path::scalar)?;
+        let text = item.get(key).and_then(crate::field_path::scalar_text)?;
         Some(((*key).to_owned(), text.into_owned()))
     });
-    Segment::Item(has.collect())
+    PathSegment::Item(has.collect())
 }

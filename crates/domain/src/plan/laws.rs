@@ -1,10 +1,10 @@
-//! Laws of the comparison, against a small model of server-side apply.
+//! Property tests of the comparison, against a small model of server-side apply.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::path::Path;
+use crate::field_path::FieldPath;
 
 fn map(entries: impl IntoIterator<Item = (String, Value)>) -> Value {
     Value::Object(entries.into_iter().collect())
@@ -58,57 +58,57 @@ fn any_object() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Server-side apply in a nutshell: maps are merged, containers by name, other lists replaced, null says nothing.
-fn applied(live: &Value, wanted: &Value, field: &str) -> Value {
-    match (live, wanted) {
+/// A model of server-side apply: maps are merged, containers by name, other lists replaced, null is ignored.
+fn apply_by_model(live: &Value, desired: &Value, field: &str) -> Value {
+    match (live, desired) {
         (live, Value::Null) => live.clone(),
-        (Value::Object(live), Value::Object(wanted)) => {
+        (Value::Object(live), Value::Object(desired)) => {
             let mut out = live.clone();
-            for (key, value) in wanted {
-                let value = applied(live.get(key).unwrap_or(&Value::Null), value, key);
+            for (key, value) in desired {
+                let value = apply_by_model(live.get(key).unwrap_or(&Value::Null), value, key);
                 out.insert(key.clone(), value);
             }
             Value::Object(out)
         }
-        (Value::Array(live), Value::Array(wanted)) if field == "containers" => {
+        (Value::Array(live), Value::Array(desired)) if field == "containers" => {
             let mut out = live.clone();
-            for item in wanted {
+            for item in desired {
                 match out.iter().position(|there| there["name"] == item["name"]) {
-                    Some(at) => out[at] = applied(&out[at], item, ""),
-                    None => out.push(applied(&Value::Null, item, "")),
+                    Some(at) => out[at] = apply_by_model(&out[at], item, ""),
+                    None => out.push(apply_by_model(&Value::Null, item, "")),
                 }
             }
             Value::Array(out)
         }
-        (_, Value::Object(_)) => applied(&Value::Object(Map::new()), wanted, field),
-        (_, wanted) => wanted.clone(),
+        (_, Value::Object(_)) => apply_by_model(&Value::Object(Map::new()), desired, field),
+        (_, desired) => desired.clone(),
     }
 }
 
-/// The object without what is null or empty.
-fn bare(value: &Value) -> Value {
+/// The object without null and empty values.
+fn without_empty_values(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let kept = fields.iter().map(|(key, value)| (key.clone(), bare(value)));
-            map(kept.filter(|(_, value)| {
+            let fields = fields.iter().map(|(key, value)| (key.clone(), without_empty_values(value)));
+            map(fields.filter(|(_, value)| {
                 !matches!(value, Value::Null) && *value != json!({}) && *value != json!([])
             }))
         }
-        Value::Array(items) => Value::Array(items.iter().map(bare).collect()),
+        Value::Array(items) => Value::Array(items.iter().map(without_empty_values).collect()),
         other => other.clone(),
     }
 }
 
-/// The object with fields that nobody wants, and items of others.
-fn with_strangers(value: &Value) -> Value {
+/// The object with fields and items of other managers.
+fn with_other_managers(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
-            let known = fields.iter().map(|(key, value)| (key.clone(), with_strangers(value)));
-            map(known.chain([("stranger".to_owned(), json!({"deep": 1}))]))
+            let fields = fields.iter().map(|(key, value)| (key.clone(), with_other_managers(value)));
+            map(fields.chain([("stranger".to_owned(), json!({"deep": 1}))]))
         }
         Value::Array(items) if items.iter().any(|item| item.get("name").is_some()) => {
-            let strange = json!({"name": "stranger"});
-            Value::Array([strange].into_iter().chain(items.iter().map(with_strangers)).collect())
+            let other = json!({"name": "stranger"});
+            Value::Array([other].into_iter().chain(items.iter().map(with_other_managers)).collect())
         }
         other => other.clone(),
     }
@@ -118,65 +118,65 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn nothing_differs_from_itself(object in any_object()) {
+    fn an_object_does_not_differ_from_itself(object in any_object()) {
         prop_assert_eq!(diff(&object, &object), vec![]);
-        prop_assert_eq!(removed_since(&object, &object, &object), vec![]);
+        prop_assert_eq!(find_removed_fields(&object, &object, &object), vec![]);
     }
 
     #[test]
-    fn nothing_is_left_to_do_after_applying(wanted in any_object(), live in any_object()) {
-        prop_assert_eq!(diff(&wanted, &applied(&live, &wanted, "")), vec![]);
+    fn no_difference_is_left_after_applying(desired in any_object(), live in any_object()) {
+        prop_assert_eq!(diff(&desired, &apply_by_model(&live, &desired, "")), vec![]);
     }
 
     #[test]
-    fn where_nothing_is_told_applying_changes_nothing(wanted in any_object(), live in any_object()) {
-        // Quantities are compared by amount; the model knows only texts.
+    fn without_differences_applying_changes_nothing(desired in any_object(), live in any_object()) {
+        // Quantities are compared by amount; the model compares only text.
         let text = |object: &Value| object.to_string().replace("1000m", "1").replace("0.5", "500m");
-        if diff(&wanted, &live).is_empty() {
+        if diff(&desired, &live).is_empty() {
             prop_assert_eq!(
-                bare(&serde_json::from_str(&text(&applied(&live, &wanted, ""))).unwrap()),
-                bare(&serde_json::from_str(&text(&live)).unwrap())
+                without_empty_values(&serde_json::from_str(&text(&apply_by_model(&live, &desired, ""))).unwrap()),
+                without_empty_values(&serde_json::from_str(&text(&live)).unwrap())
             );
         }
     }
 
     #[test]
-    fn what_others_add_is_no_difference(wanted in any_object()) {
-        prop_assert_eq!(diff(&wanted, &with_strangers(&wanted)), vec![]);
+    fn what_other_managers_add_is_no_difference(desired in any_object()) {
+        prop_assert_eq!(diff(&desired, &with_other_managers(&desired)), vec![]);
     }
 
     #[test]
-    fn every_change_tells_what_stands_at_its_path(wanted in any_object(), live in any_object()) {
-        for change in diff(&wanted, &live) {
-            let path: Path = change.path.parse().unwrap();
-            prop_assert_eq!(path.get(&wanted), change.wanted.as_ref(), "{}", path);
-            let there = path.get(&live).filter(|value| !value.is_null());
-            prop_assert_eq!(there, change.live.as_ref(), "{}", path);
+    fn every_change_has_the_values_at_its_path(desired in any_object(), live in any_object()) {
+        for change in diff(&desired, &live) {
+            let path: FieldPath = change.path.parse().unwrap();
+            prop_assert_eq!(path.get(&desired), change.desired.as_ref(), "{}", path);
+            let at_path = path.get(&live).filter(|value| !value.is_null());
+            prop_assert_eq!(at_path, change.live.as_ref(), "{}", path);
         }
     }
 
     #[test]
-    fn what_is_removed_was_set_before_is_not_wanted_and_is_there(
-        previous in any_object(), wanted in any_object(), others in any_object(),
+    fn a_removed_field_was_set_before_is_not_desired_and_is_live(
+        previous in any_object(), desired in any_object(), others in any_object(),
     ) {
-        let live = applied(&others, &previous, "");
-        for change in removed_since(&previous, &wanted, &live) {
-            let path: Path = change.path.parse().unwrap();
+        let live = apply_by_model(&others, &previous, "");
+        for change in find_removed_fields(&previous, &desired, &live) {
+            let path: FieldPath = change.path.parse().unwrap();
             prop_assert!(path.get(&previous).is_some(), "{}", path);
-            prop_assert!(path.get(&wanted).is_none_or(Value::is_null), "{}", path);
+            prop_assert!(path.get(&desired).is_none_or(Value::is_null), "{}", path);
             prop_assert_eq!(path.get(&live), change.live.as_ref(), "{}", path);
-            prop_assert_eq!(&change.wanted, &None);
+            prop_assert_eq!(&change.desired, &None);
         }
     }
 
     #[test]
-    fn a_field_nobody_else_has_is_gone_from_the_list_once_it_is_removed(previous in any_object()) {
+    fn a_field_without_other_managers_is_returned_as_removed(previous in any_object()) {
         let empty = json!({"apiVersion": "v1", "kind": "Pod"});
-        let live = bare(&previous);
-        let gone = removed_since(&previous, &empty, &live);
+        let live = without_empty_values(&previous);
+        let removed = find_removed_fields(&previous, &empty, &live);
         for field in ["metadata", "spec"] {
-            let told = gone.iter().any(|change| change.path.starts_with(&format!("/{field}")));
-            prop_assert_eq!(told, live.get(field).is_some(), "{:?}", gone);
+            let is_removed = removed.iter().any(|change| change.path.starts_with(&format!("/{field}")));
+            prop_assert_eq!(is_removed, live.get(field).is_some(), "{:?}", removed);
         }
     }
 }

@@ -1,42 +1,46 @@
-//! A revision against the one before it: what its author changed, before any cluster or override had a say.
+//! Comparison of a revision with the previous one: what its author changed, before overrides and templates.
 
 use serde::{Deserialize, Serialize};
 
-use super::Effect;
+use super::ClusterPlan;
 use crate::bundle::Bundle;
-use crate::manifest::Parsed;
+use crate::manifest::ParsedManifests;
 use crate::workload::{Policies, Revision};
 
-/// A revision with what it changed.
+/// A revision with its changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RevisionView {
     /// The revision.
     pub revision: Revision,
-    /// Number of the one before it; `None` for the first.
+    /// Number of the previous revision; `None` for the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<u32>,
-    /// What its manifests change, as they are written: without overrides, templates not filled in.
-    pub effect: Effect,
-    /// What else differs from the one before: `placement`, `overrides`, `rollout`, `policies`, `namespace`.
+    pub previous: Option<u32>,
+    /// Changes of its manifests as they are written: without overrides, templates not filled in.
+    pub changes: ClusterPlan,
+    /// Other parts that differ from the previous revision: `placement`, `overrides`, `rollout`, `policies`, `namespace`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<String>,
+    pub changed_parts: Vec<String>,
 }
 
 impl RevisionView {
-    /// A revision against the one before it; each with its manifests.
-    pub fn of(revision: (Revision, &Parsed), before: Option<(&Revision, &Parsed)>) -> Self {
-        let bundle = |parsed: &Parsed| Bundle::new(parsed.objects());
+    /// Compares a revision with the previous one; each with its manifests.
+    pub fn compare(
+        revision: (Revision, &ParsedManifests),
+        before: Option<(&Revision, &ParsedManifests)>,
+    ) -> Self {
+        let bundle = |parsed: &ParsedManifests| Bundle::new(parsed.objects());
         let (revision, parsed) = revision;
         let old = before.map(|(_, parsed)| bundle(parsed));
-        let effect = Effect::expected(old.as_ref(), &bundle(parsed), &Policies::default(), "");
-        let also = before.map(|(before, _)| also(before, &revision)).unwrap_or_default();
-        Self { before: before.map(|(before, _)| before.number), effect, also, revision }
+        let changes = ClusterPlan::estimate(old.as_ref(), &bundle(parsed), &Policies::default(), "");
+        let changed_parts =
+            before.map(|(before, _)| list_changed_parts(before, &revision)).unwrap_or_default();
+        Self { previous: before.map(|(before, _)| before.number), changes, changed_parts, revision }
     }
 }
 
-fn also(before: &Revision, after: &Revision) -> Vec<String> {
+fn list_changed_parts(before: &Revision, after: &Revision) -> Vec<String> {
     let (before, after) = (&before.spec, &after.spec);
     let parts = [
         ("placement", before.placement != after.placement),
@@ -53,7 +57,7 @@ mod tests {
     use super::*;
     use crate::id::WorkloadId;
     use crate::manifest;
-    use crate::plan::Outcome;
+    use crate::plan::PlannedAction;
     use crate::time::Timestamp;
     use crate::workload::{SourceFile, WorkloadSpec};
 
@@ -68,12 +72,12 @@ mod tests {
         }
     }
 
-    fn parsed(text: &str) -> Parsed {
+    fn parsed(text: &str) -> ParsedManifests {
         manifest::parse(&[SourceFile { name: "a.yaml".into(), text: text.into() }])
     }
 
     #[test]
-    fn s1_11_a_revision_says_what_it_changed_and_never_the_value_of_a_secret() {
+    fn s1_11_a_revision_lists_its_changes_and_never_the_value_of_a_secret() {
         let secret = |value: &str| {
             format!(
                 "apiVersion: v1\nkind: Secret\nmetadata: {{name: key}}\nstringData: {{password: {value}}}\n"
@@ -81,20 +85,24 @@ mod tests {
         };
         let mut second = revision(2, "shop");
         second.spec.rollout.fail_after = "90s".parse().ok();
-        let view = RevisionView::of(
+        let view = RevisionView::compare(
             (second, &parsed(&secret("second"))),
             Some((&revision(1, "web"), &parsed(&secret("first")))),
         );
-        assert_eq!((view.before, view.also.join(" ").as_str()), (Some(1), "rollout namespace"));
-        assert!(matches!(view.effect.objects[0].outcome, Outcome::Change { .. }), "{:#?}", view.effect);
-        let told = serde_json::to_string(&view.effect).unwrap();
-        assert!(!told.contains("first") && !told.contains("second"), "{told}");
+        assert_eq!((view.previous, view.changed_parts.join(" ").as_str()), (Some(1), "rollout namespace"));
+        assert!(
+            matches!(view.changes.objects[0].action, PlannedAction::Change { .. }),
+            "{:#?}",
+            view.changes
+        );
+        let json = serde_json::to_string(&view.changes).unwrap();
+        assert!(!json.contains("first") && !json.contains("second"), "{json}");
     }
 
     #[test]
     fn the_first_revision_creates_everything() {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
-        let view = RevisionView::of((revision(1, "shop"), &parsed(text)), None);
-        assert_eq!((view.before, view.also.len(), view.effect.tally().create), (None, 0, 1));
+        let view = RevisionView::compare((revision(1, "shop"), &parsed(text)), None);
+        assert_eq!((view.previous, view.changed_parts.len(), view.changes.counts().create), (None, 0, 1));
     }
 }

@@ -1,24 +1,24 @@
-//! Comparison by example: what the API server does to objects, and what people do to them.
+//! Comparison by example: changes by the API server and changes by users.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// `path: wanted <- live` for each change.
-fn told(changes: &[FieldChange]) -> Vec<String> {
+/// `path: desired <- live_object` for each change.
+fn format_changes(changes: &[FieldChange]) -> Vec<String> {
     let text = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), Value::to_string);
-    changes.iter().map(|c| format!("{}: {} <- {}", c.path, text(&c.wanted), text(&c.live))).collect()
+    changes.iter().map(|c| format!("{}: {} <- {}", c.path, text(&c.desired), text(&c.live))).collect()
 }
 
-fn same(wanted: Value, live: Value) {
-    assert_eq!(told(&diff(&wanted, &live)), [""; 0], "{wanted} and {live}");
+fn assert_same(desired: Value, live: Value) {
+    assert_eq!(format_changes(&diff(&desired, &live)), [""; 0], "{desired} and {live}");
 }
 
-fn differs(wanted: Value, live: Value, expected: &[&str]) {
-    assert_eq!(told(&diff(&wanted, &live)), expected, "{wanted} and {live}");
+fn assert_differs(desired: Value, live: Value, expected: &[&str]) {
+    assert_eq!(format_changes(&diff(&desired, &live)), expected, "{desired} and {live}");
 }
 
-fn wanted() -> Value {
+fn desired_object() -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "web", "labels": {"app": "web"}, "creationTimestamp": null},
@@ -46,8 +46,8 @@ fn wanted() -> Value {
     })
 }
 
-/// What a server makes of [`wanted`].
-fn live() -> Value {
+/// [`desired_object`] as a server returns it.
+fn live_object() -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {
@@ -89,13 +89,13 @@ fn live() -> Value {
 }
 
 #[test]
-fn what_the_server_adds_and_rewrites_is_no_difference() {
-    same(wanted(), live());
+fn what_the_server_adds_and_normalizes_is_no_difference() {
+    assert_same(desired_object(), live_object());
 }
 
 #[test]
-fn s0_12_what_people_change_is_told_by_name() {
-    let mut live = live();
+fn s0_12_changes_by_users_are_listed_with_named_paths() {
+    let mut live = live_object();
     live["spec"]["replicas"] = json!(5);
     let pod = &mut live["spec"]["template"]["spec"];
     pod["containers"][1]["image"] = json!("nginx:2");
@@ -105,8 +105,8 @@ fn s0_12_what_people_change_is_told_by_name() {
     pod["volumes"][0] = json!({"name": "data", "hostPath": {"path": "/"}});
     live["metadata"]["labels"].as_object_mut().unwrap().remove("app");
     let web = "/spec/template/spec/containers[name=web]";
-    differs(
-        wanted(),
+    assert_differs(
+        desired_object(),
         live,
         &[
             "/metadata/labels/app: \"web\" <- nothing",
@@ -123,32 +123,32 @@ fn s0_12_what_people_change_is_told_by_name() {
 }
 
 #[test]
-fn an_object_that_is_not_there_is_one_change() {
-    let wanted = json!({"kind": "ConfigMap", "data": {"a": "b"}});
-    differs(wanted, Value::Null, &[": {\"kind\":\"ConfigMap\",\"data\":{\"a\":\"b\"}} <- nothing"]);
+fn a_missing_object_is_one_change() {
+    let desired = json!({"kind": "ConfigMap", "data": {"a": "b"}});
+    assert_differs(desired, Value::Null, &[": {\"kind\":\"ConfigMap\",\"data\":{\"a\":\"b\"}} <- nothing"]);
 }
 
 #[test]
-fn null_and_empty_are_nothing_but_empty_texts_in_maps_of_texts_are_something() {
-    same(json!({"spec": {"a": null, "b": {}, "c": [], "d": {"e": {"f": []}}}}), json!({"spec": {}}));
-    same(json!({"spec": {"a": {}, "b": null}}), json!({"spec": {"a": {"x": 1}, "b": 7}}));
-    differs(
+fn null_and_empty_values_are_no_difference_except_empty_strings_in_string_maps() {
+    assert_same(json!({"spec": {"a": null, "b": {}, "c": [], "d": {"e": {"f": []}}}}), json!({"spec": {}}));
+    assert_same(json!({"spec": {"a": {}, "b": null}}), json!({"spec": {"a": {"x": 1}, "b": 7}}));
+    assert_differs(
         json!({"metadata": {"labels": {"legacy": ""}}}),
         json!({"metadata": {}}),
         &["/metadata/labels: {\"legacy\":\"\"} <- nothing"],
     );
-    differs(json!({"data": {"a": ""}}), json!({"data": {}}), &["/data/a: \"\" <- nothing"]);
-    differs(json!({"spec": {"a": []}}), json!({"spec": {"a": [1]}}), &["/spec/a: [] <- [1]"]);
+    assert_differs(json!({"data": {"a": ""}}), json!({"data": {}}), &["/data/a: \"\" <- nothing"]);
+    assert_differs(json!({"spec": {"a": []}}), json!({"spec": {"a": [1]}}), &["/spec/a: [] <- [1]"]);
 }
 
 #[test]
-fn what_the_server_keeps_when_it_is_false_is_a_difference_when_it_is_missing() {
+fn a_false_value_that_the_server_stores_is_a_difference_when_it_is_missing() {
     let container = |security: Value| {
         let container = json!({"name": "a", "securityContext": security});
         json!({"kind": "Pod", "spec": {"hostNetwork": false, "containers": [container]}})
     };
     let live = json!({"kind": "Pod", "spec": {"containers": [{"name": "a", "securityContext": {}}]}});
-    differs(
+    assert_differs(
         container(json!({"allowPrivilegeEscalation": false})),
         live,
         &["/spec/containers[name=a]/securityContext/allowPrivilegeEscalation: false <- nothing"],
@@ -156,24 +156,28 @@ fn what_the_server_keeps_when_it_is_false_is_a_difference_when_it_is_missing() {
 }
 
 #[test]
-fn quantities_count_only_where_quantities_stand() {
+fn quantities_are_compared_by_amount_only_in_quantity_fields() {
     let env = |value: &str| json!({"spec": {"containers": [{"name": "a", "env": [{"name": "X", "value": value}]}]}});
-    differs(env("1"), env("1000m"), &["/spec/containers[name=a]/env[name=X]/value: \"1\" <- \"1000m\""]);
+    assert_differs(
+        env("1"),
+        env("1000m"),
+        &["/spec/containers[name=a]/env[name=X]/value: \"1\" <- \"1000m\""],
+    );
     let claim = |size: &str| json!({"kind": "PersistentVolumeClaim", "spec": {"resources": {"requests": {"storage": size}}}});
-    same(claim("1Gi"), claim("1024Mi"));
-    differs(claim("1Gi"), claim("2Gi"), &["/spec/resources/requests/storage: \"1Gi\" <- \"2Gi\""]);
+    assert_same(claim("1Gi"), claim("1024Mi"));
+    assert_differs(claim("1Gi"), claim("2Gi"), &["/spec/resources/requests/storage: \"1Gi\" <- \"2Gi\""]);
     let quota = |pods: Value| json!({"kind": "ResourceQuota", "spec": {"hard": {"pods": pods}}});
-    same(quota(json!(10)), quota(json!("10")));
+    assert_same(quota(json!(10)), quota(json!("10")));
     let range = |kind: &str, max: &str| json!({"kind": kind, "spec": {"limits": [{"max": {"cpu": max}}]}});
-    same(range("LimitRange", "2"), range("LimitRange", "2000m"));
+    assert_same(range("LimitRange", "2"), range("LimitRange", "2000m"));
 }
 
 #[test]
 fn an_integer_and_its_text_are_different() {
     let probe = |port: Value| json!({"spec": {"targetPort": port}});
-    differs(probe(json!(80)), probe(json!("80")), &["/spec/targetPort: 80 <- \"80\""]);
-    same(json!({"spec": {"weight": 1}}), json!({"spec": {"weight": 1.0}}));
-    differs(
+    assert_differs(probe(json!(80)), probe(json!("80")), &["/spec/targetPort: 80 <- \"80\""]);
+    assert_same(json!({"spec": {"weight": 1}}), json!({"spec": {"weight": 1.0}}));
+    assert_differs(
         json!({"spec": {"n": 9_007_199_254_740_993_i64}}),
         json!({"spec": {"n": 9_007_199_254_740_992_i64}}),
         &["/spec/n: 9007199254740993 <- 9007199254740992"],
@@ -183,18 +187,18 @@ fn an_integer_and_its_text_are_different() {
 #[test]
 fn lists_without_keys_are_applied_as_a_whole_and_tolerate_defaults_in_their_items() {
     let ingress = |rules: Value| json!({"kind": "Ingress", "spec": {"rules": rules}});
-    same(ingress(json!([{"host": "a"}])), ingress(json!([{"host": "a", "http": {}}])));
-    differs(
+    assert_same(ingress(json!([{"host": "a"}])), ingress(json!([{"host": "a", "http": {}}])));
+    assert_differs(
         ingress(json!([{"host": "a"}])),
         ingress(json!([{"host": "b"}])),
         &["/spec/rules/0/host: \"a\" <- \"b\""],
     );
-    differs(
+    assert_differs(
         ingress(json!([{"host": "a"}])),
         ingress(json!([{"host": "a"}, {"host": "b"}])),
         &["/spec/rules: [{\"host\":\"a\"}] <- [{\"host\":\"a\"},{\"host\":\"b\"}]"],
     );
-    differs(
+    assert_differs(
         json!({"spec": {"args": ["a", "b"]}}),
         json!({"spec": {"args": ["b", "a"]}}),
         &["/spec/args: [\"a\",\"b\"] <- [\"b\",\"a\"]"],
@@ -202,13 +206,13 @@ fn lists_without_keys_are_applied_as_a_whole_and_tolerate_defaults_in_their_item
 }
 
 #[test]
-fn ports_are_told_apart_by_what_their_kind_tells_them_apart_by() {
+fn ports_are_matched_by_the_merge_keys_of_their_kind() {
     let service = |ports: Value| json!({"kind": "Service", "spec": {"ports": ports}});
-    same(
+    assert_same(
         service(json!([{"port": 80}])),
         service(json!([{"port": 53, "protocol": "UDP"}, {"port": 80, "protocol": "TCP", "targetPort": 80}])),
     );
-    differs(
+    assert_differs(
         service(json!([{"port": 80, "targetPort": "http"}])),
         service(json!([{"port": 80, "protocol": "TCP", "targetPort": 80}])),
         &["/spec/ports[port=80]/targetPort: \"http\" <- 80"],
@@ -222,15 +226,15 @@ fn ports_are_told_apart_by_what_their_kind_tells_them_apart_by() {
 fn a_list_whose_keys_are_not_unique_is_applied_as_a_whole() {
     let env = |items: Value| json!({"spec": {"containers": [{"name": "a", "env": items}]}});
     let twice = json!([{"name": "X", "value": "1"}, {"name": "X", "value": "2"}]);
-    same(env(twice.clone()), env(twice.clone()));
+    assert_same(env(twice.clone()), env(twice.clone()));
     let other = json!([{"name": "X", "value": "1"}, {"name": "X", "value": "3"}]);
     assert_eq!(diff(&env(twice), &env(other))[0].path, "/spec/containers[name=a]/env/1/value");
 }
 
 #[test]
-fn a_key_somebody_added_to_a_selector_would_go() {
+fn a_key_that_another_manager_added_to_a_selector_is_removed() {
     let service = |selector: Value| json!({"kind": "Service", "spec": {"selector": selector}});
-    differs(
+    assert_differs(
         service(json!({"app": "web"})),
         service(json!({"app": "web", "track": "canary"})),
         &["/spec/selector/track: nothing <- \"canary\""],
@@ -238,34 +242,41 @@ fn a_key_somebody_added_to_a_selector_would_go() {
 }
 
 #[test]
-fn finalizers_of_others_stay() {
+fn finalizers_of_other_managers_stay() {
     let with = |finalizers: Value| json!({"metadata": {"finalizers": finalizers}});
-    same(with(json!(["a"])), with(json!(["b", "a"])));
-    differs(with(json!(["a"])), with(json!(["b"])), &["/metadata/finalizers: [\"a\"] <- [\"b\"]"]);
+    assert_same(with(json!(["a"])), with(json!(["b", "a"])));
+    assert_differs(with(json!(["a"])), with(json!(["b"])), &["/metadata/finalizers: [\"a\"] <- [\"b\"]"]);
 }
 
 #[test]
 fn another_version_of_the_same_group_is_no_difference() {
-    let of = |version: &str| json!({"apiVersion": version, "kind": "X"});
-    same(of("autoscaling/v1"), of("autoscaling/v2"));
-    differs(of("apps/v1"), of("extensions/v1"), &["/apiVersion: \"apps/v1\" <- \"extensions/v1\""]);
+    let object = |version: &str| json!({"apiVersion": version, "kind": "X"});
+    assert_same(object("autoscaling/v1"), object("autoscaling/v2"));
+    assert_differs(
+        object("apps/v1"),
+        object("extensions/v1"),
+        &["/apiVersion: \"apps/v1\" <- \"extensions/v1\""],
+    );
 }
 
 #[test]
-fn a_secret_is_compared_by_its_bytes_and_its_values_are_never_told() {
+fn a_secret_is_compared_by_its_bytes_and_its_values_are_never_shown() {
     let secret = |fields: Value| {
         let mut object = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque"});
         object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         object
     };
     let live = secret(json!({"data": {"password": "aHVudGVyMg==", "other": "eA=="}}));
-    same(secret(json!({"stringData": {"password": "hunter2"}})), live.clone());
-    same(secret(json!({"data": {"password": "aHVu\ndGVyMg=="}})), live.clone());
-    same(secret(json!({"data": {"password": "eA=="}, "stringData": {"password": "hunter2"}})), live.clone());
-    let wanted =
+    assert_same(secret(json!({"stringData": {"password": "hunter2"}})), live.clone());
+    assert_same(secret(json!({"data": {"password": "aHVu\ndGVyMg=="}})), live.clone());
+    assert_same(
+        secret(json!({"data": {"password": "eA=="}, "stringData": {"password": "hunter2"}})),
+        live.clone(),
+    );
+    let desired =
         secret(json!({"stringData": {"password": "swordfish", "new": "x"}, "data": {"other": "eQ=="}}));
-    differs(
-        wanted.clone(),
+    assert_differs(
+        desired.clone(),
         live.clone(),
         &[
             "/data/other: \"(hidden)\" <- \"(hidden)\"",
@@ -273,23 +284,23 @@ fn a_secret_is_compared_by_its_bytes_and_its_values_are_never_told() {
             "/stringData/new: \"(hidden)\" <- nothing",
         ],
     );
-    let whole = told(&diff(&wanted, &Value::Null)).concat();
+    let whole = format_changes(&diff(&desired, &Value::Null)).concat();
     assert!(whole.contains("(hidden)") && !whole.contains("swordfish") && !whole.contains("eQ=="), "{whole}");
-    let gone = removed_since(&wanted, &secret(json!({"stringData": {"password": "a"}})), &live);
-    assert_eq!(told(&gone), ["/data/other: nothing <- \"(hidden)\""]);
+    let removed = find_removed_fields(&desired, &secret(json!({"stringData": {"password": "a"}})), &live);
+    assert_eq!(format_changes(&removed), ["/data/other: nothing <- \"(hidden)\""]);
 }
 
 #[test]
 fn binary_data_is_compared_by_its_bytes() {
     let map = |text: &str| json!({"kind": "ConfigMap", "binaryData": {"a": text}});
-    same(map("aGk=\n"), map("aGk="));
+    assert_same(map("aGk=\n"), map("aGk="));
     assert_eq!(diff(&map("aGk="), &map("aGo=")).len(), 1);
 }
 
 #[test]
-fn s3_13_fields_that_are_no_longer_wanted_are_told_where_they_still_are() {
-    let previous = wanted();
-    let mut next = wanted();
+fn s3_13_fields_that_are_no_longer_desired_are_listed_where_they_are_live() {
+    let previous = desired_object();
+    let mut next = desired_object();
     let pod = &mut next["spec"]["template"]["spec"];
     pod["volumes"] = json!([]);
     let container = pod["containers"][0].as_object_mut().unwrap();
@@ -299,12 +310,12 @@ fn s3_13_fields_that_are_no_longer_wanted_are_told_where_they_still_are() {
     next["metadata"].as_object_mut().unwrap().remove("labels");
     next["spec"].as_object_mut().unwrap().remove("replicas");
     let paths: Vec<String> =
-        removed_since(&previous, &next, &live()).into_iter().map(|change| change.path).collect();
+        find_removed_fields(&previous, &next, &live_object()).into_iter().map(|change| change.path).collect();
     let web = "/spec/template/spec/containers[name=web]";
     assert_eq!(
         paths,
         [
-            // `team` was put there by somebody else and stays.
+            // `team` belongs to another manager and stays.
             "/metadata/labels/app",
             "/spec/replicas",
             &format!("{web}/env[name=B]"),
@@ -314,13 +325,13 @@ fn s3_13_fields_that_are_no_longer_wanted_are_told_where_they_still_are() {
             "/spec/template/spec/volumes[name=data]",
         ]
     );
-    assert!(removed_since(&previous, &next, &json!({})).is_empty());
-    assert!(removed_since(&previous, &previous, &live()).is_empty());
+    assert!(find_removed_fields(&previous, &next, &json!({})).is_empty());
+    assert!(find_removed_fields(&previous, &previous, &live_object()).is_empty());
 }
 
 #[test]
-fn a_field_that_changed_its_shape_is_a_change_and_not_a_removal() {
+fn a_field_that_changed_its_type_is_a_change_and_not_a_removal() {
     let (previous, next) = (json!({"spec": {"a": {"b": 1}}}), json!({"spec": {"a": 2}}));
-    assert_eq!(removed_since(&previous, &next, &previous), []);
-    assert_eq!(told(&diff(&next, &previous)), ["/spec/a: 2 <- {\"b\":1}"]);
+    assert_eq!(find_removed_fields(&previous, &next, &previous), []);
+    assert_eq!(format_changes(&diff(&next, &previous)), ["/spec/a: 2 <- {\"b\":1}"]);
 }

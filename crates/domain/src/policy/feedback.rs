@@ -1,15 +1,15 @@
-//! Feedback: values of live objects that people or programs want to see, well-known ones and their own (`health.md` C.4).
+//! Feedback: values of live objects that agents report, configured ones and well-known ones.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::json_path::JsonPath;
 use crate::object::ObjectRef;
 use crate::overrides::ObjectSelector;
-use crate::pick::Pick;
 
 /// Most bytes of one reported value.
-pub const FEEDBACK_BYTES: usize = 1_024;
-/// Most values reported of one object; those asked for come first.
+pub const MAX_FEEDBACK_BYTES: usize = 1_024;
+/// Most values reported per object; configured ones come first.
 const MAX_VALUES: usize = 32;
 
 /// Reports a value of some objects under a name.
@@ -20,9 +20,9 @@ pub struct FeedbackRule {
     /// Of which objects; empty for all.
     #[serde(default)]
     pub object: ObjectSelector,
-    /// What the value is called.
+    /// The name of the value.
     pub name: String,
-    /// Where it is: a JSON pointer or simple JSONPath ([`crate::pick`]).
+    /// Its path: a JSON pointer or simple JSONPath ([`crate::json_path`]).
     pub path: String,
 }
 
@@ -31,7 +31,7 @@ pub struct FeedbackRule {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Feedback {
-    /// What it is called, such as `ReadyReplicas`.
+    /// Its name, such as `ReadyReplicas`.
     pub name: String,
     /// The value: a text, a number, a boolean, or any JSON. Null if there is a problem.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
@@ -41,7 +41,7 @@ pub struct Feedback {
     pub problem: String,
 }
 
-/// Well-known values: kind, name, where.
+/// Well-known values: kind, name, path.
 const WELL_KNOWN: [(&str, &str, &str); 15] = [
     ("Deployment", "ReadyReplicas", "/status/readyReplicas"),
     ("Deployment", "Replicas", "/status/replicas"),
@@ -60,37 +60,38 @@ const WELL_KNOWN: [(&str, &str, &str); 15] = [
     ("Namespace", "Phase", "/status/phase"),
 ];
 
-/// The values to report of a live object: those the rules ask for, then the well-known ones of its kind that it has.
-pub fn feedback(rules: &[FeedbackRule], object: &ObjectRef, live: &Value) -> Vec<Feedback> {
-    let asked = rules.iter().filter(|rule| rule.object.names(object)).map(|rule| asked(rule, live));
+/// The values to report of a live object: those of the rules, then the well-known ones of its kind that it has.
+pub fn collect_feedback(rules: &[FeedbackRule], object: &ObjectRef, live: &Value) -> Vec<Feedback> {
+    let configured =
+        rules.iter().filter(|rule| rule.object.matches_ref(object)).map(|rule| evaluate_rule(rule, live));
     let known = WELL_KNOWN.iter().filter(|(kind, ..)| *kind == object.kind).filter_map(|(_, name, path)| {
-        let pick: Pick = path.parse().ok()?;
-        Some(bounded(name, (*pick.values(live).first()?).clone()))
+        let pick: JsonPath = path.parse().ok()?;
+        Some(limit_size(name, (*pick.select_values(live).first()?).clone()))
     });
-    asked.chain(known).take(MAX_VALUES).collect()
+    configured.chain(known).take(MAX_VALUES).collect()
 }
 
-fn asked(rule: &FeedbackRule, live: &Value) -> Feedback {
+fn evaluate_rule(rule: &FeedbackRule, live: &Value) -> Feedback {
     let problem = |problem: String| Feedback { name: rule.name.clone(), value: Value::Null, problem };
-    let pick: Pick = match rule.path.parse() {
+    let pick: JsonPath = match rule.path.parse() {
         Ok(pick) => pick,
         Err(bad) => return problem(format!("{bad}.")),
     };
-    match pick.values(live).as_slice() {
-        [] => problem(format!("There is nothing at {} yet.", rule.path)),
-        [one] => bounded(&rule.name, (*one).clone()),
-        many => bounded(&rule.name, Value::Array(many.iter().map(|value| (*value).clone()).collect())),
+    match pick.select_values(live).as_slice() {
+        [] => problem(format!("There is no value at {} yet.", rule.path)),
+        [one] => limit_size(&rule.name, (*one).clone()),
+        many => limit_size(&rule.name, Value::Array(many.iter().map(|value| (*value).clone()).collect())),
     }
 }
 
-/// Half a value would be read as a whole one: a value that is too large is left out and said to be.
-fn bounded(name: &str, value: Value) -> Feedback {
+/// Replaces a value over the limit by a problem: a truncated value would look complete.
+fn limit_size(name: &str, value: Value) -> Feedback {
     let bytes = match &value {
         Value::String(text) => text.len(),
         other => other.to_string().len(),
     };
-    let (value, problem) = if bytes > FEEDBACK_BYTES {
-        (Value::Null, format!("The value has {bytes} bytes; at most {FEEDBACK_BYTES} are reported."))
+    let (value, problem) = if bytes > MAX_FEEDBACK_BYTES {
+        (Value::Null, format!("The value has {bytes} bytes; at most {MAX_FEEDBACK_BYTES} are reported."))
     } else {
         (value, String::new())
     };

@@ -8,12 +8,12 @@ fn object(kind: &str, name: &str) -> ObjectRef {
     ObjectRef { kind: kind.into(), name: name.into(), namespace: "web".into(), ..ObjectRef::default() }
 }
 
-fn named(kind: &str, name: &str) -> ObjectSelector {
+fn selector(kind: &str, name: &str) -> ObjectSelector {
     ObjectSelector { kind: kind.into(), name: name.into(), ..ObjectSelector::default() }
 }
 
 #[test]
-fn what_an_older_version_stored_reads_as_it_was_meant_and_writes_back_the_same() {
+fn policies_of_an_older_version_are_read_and_written_unchanged() {
     let old = json!({"createNamespace": true, "prune": true, "drift": "revert", "conflict": "abort",
         "deletion": "foreground"});
     let read: Policies = serde_json::from_value(old.clone()).unwrap();
@@ -22,26 +22,26 @@ fn what_an_older_version_stored_reads_as_it_was_meant_and_writes_back_the_same()
 }
 
 #[test]
-fn policies_are_replaced_by_name_and_what_is_not_named_stays() {
-    let given = |value: Value| value.as_object().unwrap().clone();
+fn policies_are_replaced_by_name_and_the_others_stay() {
+    let map = |value: Value| value.as_object().unwrap().clone();
     let base = Policies { prune: false, ..Policies::default() };
-    let some = given(json!({"deletion": "selectivelyOrphan", "orphan": [{"kind": "Secret"}],
+    let some = map(json!({"deletion": "selectivelyOrphan", "orphan": [{"kind": "Secret"}],
         "ttlSecondsAfterFinished": 60, "conflict": "ifIdentical"}));
-    let with = base.with(&some).unwrap();
+    let with = base.with_values(&some).unwrap();
     assert!(!with.prune);
     assert_eq!(
         (with.deletion, with.conflict),
         (DeletionPolicy::SelectivelyOrphan, ConflictPolicy::IfIdentical)
     );
-    assert_eq!((with.orphan, with.ttl_seconds_after_finished), (vec![named("Secret", "")], Some(60)));
-    let unknown = base.with(&given(json!({"prunes": true}))).unwrap_err();
+    assert_eq!((with.orphan, with.ttl_seconds_after_finished), (vec![selector("Secret", "")], Some(60)));
+    let unknown = base.with_values(&map(json!({"prunes": true}))).unwrap_err();
     assert!(unknown.contains("\"prunes\"") && unknown.contains("createNamespace"), "{unknown}");
-    let wrong = base.with(&given(json!({"deletion": "sometimes"}))).unwrap_err();
+    let wrong = base.with_values(&map(json!({"deletion": "sometimes"}))).unwrap_err();
     assert!(wrong.contains("deletion") && wrong.contains("foreground"), "{wrong}");
 }
 
 #[test]
-fn every_policy_is_known_by_the_name_it_is_stored_under() {
+fn every_policy_is_known_by_its_stored_name() {
     let full = Policies {
         orphan: vec![ObjectSelector::default()],
         ttl_seconds_after_finished: Some(1),
@@ -60,44 +60,44 @@ fn every_policy_is_known_by_the_name_it_is_stored_under() {
 }
 
 #[test]
-fn the_last_rule_that_names_an_object_decides_how_it_is_written() {
+fn the_last_rule_that_matches_an_object_decides_its_update_strategy() {
     let rule = |object, strategy| UpdateRule { object, strategy };
     let policies = Policies {
         update: vec![
             rule(ObjectSelector::default(), UpdateStrategy::CreateOnly),
-            rule(named("Secret", ""), UpdateStrategy::ReadOnly),
-            rule(named("Secret", "own"), UpdateStrategy::ServerSideApply),
+            rule(selector("Secret", ""), UpdateStrategy::ReadOnly),
+            rule(selector("Secret", "own"), UpdateStrategy::ServerSideApply),
         ],
         ..Policies::default()
     };
-    assert_eq!(policies.strategy(&object("ConfigMap", "a")), UpdateStrategy::CreateOnly);
-    assert_eq!(policies.strategy(&object("Secret", "a")), UpdateStrategy::ReadOnly);
-    assert_eq!(policies.strategy(&object("Secret", "own")), UpdateStrategy::ServerSideApply);
-    assert_eq!(Policies::default().strategy(&object("Secret", "a")), UpdateStrategy::ServerSideApply);
+    assert_eq!(policies.update_strategy(&object("ConfigMap", "a")), UpdateStrategy::CreateOnly);
+    assert_eq!(policies.update_strategy(&object("Secret", "a")), UpdateStrategy::ReadOnly);
+    assert_eq!(policies.update_strategy(&object("Secret", "own")), UpdateStrategy::ServerSideApply);
+    assert_eq!(Policies::default().update_strategy(&object("Secret", "a")), UpdateStrategy::ServerSideApply);
 }
 
 #[test]
 fn s3_13_only_the_named_objects_stay_under_selectively_orphan() {
-    let policies = Policies { orphan: vec![named("PersistentVolumeClaim", "")], ..Policies::default() };
+    let policies = Policies { orphan: vec![selector("PersistentVolumeClaim", "")], ..Policies::default() };
     let (claim, map) = (object("PersistentVolumeClaim", "data"), object("ConfigMap", "a"));
-    assert!(policies.orphans(DeletionPolicy::SelectivelyOrphan, &claim));
-    assert!(!policies.orphans(DeletionPolicy::SelectivelyOrphan, &map));
-    assert!(policies.orphans(DeletionPolicy::Orphan, &map));
-    assert!(!policies.orphans(DeletionPolicy::Foreground, &claim));
+    assert!(policies.should_orphan(DeletionPolicy::SelectivelyOrphan, &claim));
+    assert!(!policies.should_orphan(DeletionPolicy::SelectivelyOrphan, &map));
+    assert!(policies.should_orphan(DeletionPolicy::Orphan, &map));
+    assert!(!policies.should_orphan(DeletionPolicy::Foreground, &claim));
 }
 
 #[test]
-fn g517_policies_that_mean_nothing_are_found_with_their_place_and_a_way_out() {
+fn g517_meaningless_policies_are_reported_with_path_and_hint() {
     let places = |policies: Policies| -> Vec<(String, bool)> {
         let all = check(&policies);
         assert!(all.iter().all(|finding| finding.code == "G517" && !finding.hint.is_empty()));
-        all.into_iter().map(|finding| (finding.path.clone(), finding.blocks())).collect()
+        all.into_iter().map(|finding| (finding.path.clone(), finding.is_blocking())).collect()
     };
     let some = Policies::default;
     assert_eq!(places(some()), []);
     let selective = Policies { deletion: DeletionPolicy::SelectivelyOrphan, ..some() };
     assert_eq!(places(selective), [("/policies/orphan".to_owned(), true)]);
-    let list = Policies { orphan: vec![named("Secret", "")], ..some() };
+    let list = Policies { orphan: vec![selector("Secret", "")], ..some() };
     assert_eq!(places(list), [("/policies/orphan".to_owned(), false)]);
     let ignore = |paths: Vec<String>| Policies {
         ignore: vec![IgnoreRule { paths, ..IgnoreRule::default() }],
@@ -119,26 +119,29 @@ fn g517_policies_that_mean_nothing_are_found_with_their_place_and_a_way_out() {
 }
 
 #[test]
-fn well_known_values_of_a_kind_are_reported_and_those_asked_for_come_first() {
+fn well_known_values_of_a_kind_are_reported_after_configured_ones() {
     let live = json!({"status": {"replicas": 3, "readyReplicas": 2}, "spec": {"paused": true}});
-    let rule =
-        FeedbackRule { object: named("Deployment", ""), name: "Paused".into(), path: "$.spec.paused".into() };
-    let all = feedback(&[rule], &object("Deployment", "web"), &live);
-    let told: Vec<(&str, &Value)> = all.iter().map(|one| (one.name.as_str(), &one.value)).collect();
-    assert_eq!(told, [("Paused", &json!(true)), ("ReadyReplicas", &json!(2)), ("Replicas", &json!(3))]);
-    assert_eq!(feedback(&[], &object("ConfigMap", "a"), &live), []);
+    let rule = FeedbackRule {
+        object: selector("Deployment", ""),
+        name: "Paused".into(),
+        path: "$.spec.paused".into(),
+    };
+    let all = collect_feedback(&[rule], &object("Deployment", "web"), &live);
+    let reported: Vec<(&str, &Value)> = all.iter().map(|one| (one.name.as_str(), &one.value)).collect();
+    assert_eq!(reported, [("Paused", &json!(true)), ("ReadyReplicas", &json!(2)), ("Replicas", &json!(3))]);
+    assert_eq!(collect_feedback(&[], &object("ConfigMap", "a"), &live), []);
 }
 
 #[test]
-fn a_value_of_more_than_1024_bytes_is_left_out_and_said_to_be() {
+fn a_value_of_more_than_1024_bytes_is_replaced_by_a_problem() {
     let rule = |path: &str| FeedbackRule { name: "Big".into(), path: path.into(), ..FeedbackRule::default() };
-    let live = json!({"fits": "x".repeat(FEEDBACK_BYTES), "big": "x".repeat(FEEDBACK_BYTES + 1), "list": vec!["x"; 600]});
-    let one = |path: &str| feedback(&[rule(path)], &object("ConfigMap", "a"), &live).remove(0);
+    let live = json!({"fits": "x".repeat(MAX_FEEDBACK_BYTES), "big": "x".repeat(MAX_FEEDBACK_BYTES + 1), "list": vec!["x"; 600]});
+    let one = |path: &str| collect_feedback(&[rule(path)], &object("ConfigMap", "a"), &live).remove(0);
     assert_eq!(one("/fits").problem, "");
     for path in ["/big", "/list", "$.list[*]"] {
         assert_eq!(one(path).value, Value::Null, "{path}");
         assert!(one(path).problem.contains("1024"), "{path}");
     }
-    assert!(one("/nothing").problem.contains("nothing at /nothing"));
+    assert!(one("/nothing").problem.contains("no value at /nothing"));
     assert!(one("bad").problem.contains("names no field"));
 }

@@ -1,19 +1,19 @@
-//! Laws of the state machine, over arbitrary histories.
+//! Properties of the state machine, over arbitrary histories.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::stage::Trouble;
-use super::tests::{at, bundle, new};
+use super::stage::StageReason;
+use super::tests::{at, bundle, new_release};
 use super::*;
 use crate::health::HealthStatus;
-use crate::report::{Goal, ReleaseReport, StageReport};
+use crate::report::{DesiredPhase, ReleaseReport, StageReport};
 use crate::workload::DriftPolicy;
 
-/// Something that happens to a release.
+/// An event of a release.
 #[derive(Debug, Clone)]
-enum Event {
+enum ReleaseEvent {
     Target {
         bundle: u8,
         drift: DriftPolicy,
@@ -21,9 +21,9 @@ enum Event {
     TargetWithoutBundle,
     Remove(DeletionPolicy),
     Abandon,
-    Reached(Reach),
-    SyncNow,
-    /// A report about a generation this far from the current one.
+    ConnectivityChanged(Connectivity),
+    SyncRequested,
+    /// A report whose generation differs by `off` from the current one.
     Report {
         off: i64,
         report: Box<ReleaseReport>,
@@ -33,7 +33,7 @@ enum Event {
 fn any_state() -> impl Strategy<Value = StageState> {
     let trouble = || {
         prop::sample::select(vec!["ApplyFailed", "ResourceConflict", ""])
-            .prop_map(|reason| Trouble { reason: reason.into(), ..Trouble::default() })
+            .prop_map(|reason| StageReason { reason: reason.into(), ..StageReason::default() })
     };
     prop_oneof![
         Just(StageState::Pending),
@@ -45,16 +45,16 @@ fn any_state() -> impl Strategy<Value = StageState> {
     ]
 }
 
-/// Mostly well-behaved agents: some stages done, one on its way, the rest left out.
+/// A mostly plausible report: some stages done, one in progress, the rest left out.
 fn any_report() -> impl Strategy<Value = ReleaseReport> {
     let sync = prop::sample::select(vec![
-        Sync::Synced,
-        Sync::Synced,
-        Sync::Drifted,
-        Sync::Stale,
-        Sync::Applying,
-        Sync::Pending,
-        Sync::Removing,
+        SyncStatus::Synced,
+        SyncStatus::Synced,
+        SyncStatus::Drifted,
+        SyncStatus::Stale,
+        SyncStatus::Applying,
+        SyncStatus::Pending,
+        SyncStatus::Removing,
     ]);
     let health = prop_oneof![
         Just(HealthStatus::Healthy),
@@ -63,7 +63,7 @@ fn any_report() -> impl Strategy<Value = ReleaseReport> {
     ];
     (0..=8_usize, any_state(), prop::option::of(0..3_u8), sync, health, prop::bool::weighted(0.3)).prop_map(
         |(done, next, applied, sync, health, gone)| {
-            let agents = StageName::ALL.into_iter().filter(|name| name.is_agents());
+            let agents = StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent());
             let states = std::iter::repeat_n(StageState::Done, done).chain([next]);
             ReleaseReport {
                 release: ReleaseId::from_parts(1, 1),
@@ -74,83 +74,83 @@ fn any_report() -> impl Strategy<Value = ReleaseReport> {
                 health: Health::new(health, "", ""),
                 resources: Vec::new(),
                 drift: Vec::new(),
-                gone,
+                removed: gone,
             }
         },
     )
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
+fn any_event() -> impl Strategy<Value = ReleaseEvent> {
     let drift = prop::sample::select(vec![DriftPolicy::Revert, DriftPolicy::Notify]);
     let deletion = prop::sample::select(vec![DeletionPolicy::Foreground, DeletionPolicy::Orphan]);
-    let reach = prop::sample::select(vec![Reach::Online, Reach::Late, Reach::Offline]);
+    let reach = prop::sample::select(vec![Connectivity::Online, Connectivity::Late, Connectivity::Offline]);
     let off = prop_oneof![8 => Just(0), 1 => -2..0_i64, 1 => 1..3_i64];
     prop_oneof![
-        3 => (0..3_u8, drift).prop_map(|(bundle, drift)| Event::Target { bundle, drift }),
-        1 => Just(Event::TargetWithoutBundle),
-        2 => deletion.prop_map(Event::Remove),
-        1 => Just(Event::Abandon),
-        2 => reach.prop_map(Event::Reached),
-        1 => Just(Event::SyncNow),
-        6 => (off, any_report()).prop_map(|(off, report)| Event::Report { off, report: Box::new(report) }),
+        3 => (0..3_u8, drift).prop_map(|(bundle, drift)| ReleaseEvent::Target { bundle, drift }),
+        1 => Just(ReleaseEvent::TargetWithoutBundle),
+        2 => deletion.prop_map(ReleaseEvent::Remove),
+        1 => Just(ReleaseEvent::Abandon),
+        2 => reach.prop_map(ReleaseEvent::ConnectivityChanged),
+        1 => Just(ReleaseEvent::SyncRequested),
+        6 => (off, any_report()).prop_map(|(off, report)| ReleaseEvent::Report { off, report: Box::new(report) }),
     ]
 }
 
-fn any_history() -> impl Strategy<Value = Vec<Event>> {
+fn any_history() -> impl Strategy<Value = Vec<ReleaseEvent>> {
     prop::collection::vec(any_event(), 1..24)
 }
 
-fn target(release: &mut Release, to: u8, drift: DriftPolicy, now: Timestamp) -> bool {
+fn set_bundle(release: &mut Release, to: u8, drift: DriftPolicy, now: Timestamp) -> bool {
     let policies = Policies { drift, ..Policies::default() };
-    release.target(u32::from(to), Rendered::Bundle(bundle(to)), policies, now)
+    release.set_desired_revision(u32::from(to), RenderOutcome::Bundle(bundle(to)), policies, now)
 }
 
-fn happen(release: &mut Release, event: &Event, now: Timestamp) {
+fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
     match event {
-        Event::Target { bundle, drift } => {
-            target(release, *bundle, *drift, now);
+        ReleaseEvent::Target { bundle, drift } => {
+            set_bundle(release, *bundle, *drift, now);
         }
-        Event::TargetWithoutBundle => {
-            let trouble = Trouble { reason: "RenderFailed".into(), ..Trouble::default() };
-            release.target(9, Rendered::Failed(trouble), Policies::default(), now);
+        ReleaseEvent::TargetWithoutBundle => {
+            let trouble = StageReason { reason: "RenderFailed".into(), ..StageReason::default() };
+            release.set_desired_revision(9, RenderOutcome::Failed(trouble), Policies::default(), now);
         }
-        Event::Remove(deletion) => {
+        ReleaseEvent::Remove(deletion) => {
             release.remove(*deletion, "not wanted", now);
         }
-        Event::Abandon => {
+        ReleaseEvent::Abandon => {
             release.abandon(now);
         }
-        Event::Reached(reach) => {
-            release.reached(*reach, now);
+        ReleaseEvent::ConnectivityChanged(reach) => {
+            release.set_connectivity(*reach, now);
         }
-        Event::SyncNow => release.sync_now(),
-        Event::Report { off, report } => {
-            // A refused report is part of the history.
-            let _ = release.record(&about(release, report, *off), now);
+        ReleaseEvent::SyncRequested => release.request_sync(),
+        ReleaseEvent::Report { off, report } => {
+            // A rejected report is part of the history.
+            let _ = release.apply_report(&report_about(release, report, *off), now);
         }
     }
 }
 
-fn about(release: &Release, report: &ReleaseReport, off: i64) -> ReleaseReport {
+fn report_about(release: &Release, report: &ReleaseReport, off: i64) -> ReleaseReport {
     ReleaseReport { generation: release.generation + off, ..report.clone() }
 }
 
-/// Runs a history; `look` sees the release before and after each event.
-fn run(
-    history: &[Event],
-    mut look: impl FnMut(&Release, &Event, Timestamp, &Release) -> Result<(), TestCaseError>,
+/// Runs a history; `check` gets the release before and after each event.
+fn run_history(
+    history: &[ReleaseEvent],
+    mut check: impl FnMut(&Release, &ReleaseEvent, Timestamp, &Release) -> Result<(), TestCaseError>,
 ) -> Result<(), TestCaseError> {
-    let mut release = new();
+    let mut release = new_release();
     for (n, event) in (1..).zip(history) {
         let before = release.clone();
-        happen(&mut release, event, at(n));
-        look(&before, event, at(n), &release)?;
+        apply_event(&mut release, event, at(n));
+        check(&before, event, at(n), &release)?;
     }
     Ok(())
 }
 
 /// The release without the time of its last report.
-fn timeless(release: &Release) -> Release {
+fn without_report_time(release: &Release) -> Release {
     Release { reported_at: None, ..release.clone() }
 }
 
@@ -158,14 +158,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn the_generation_never_decreases_and_one_generation_is_one_want(history in any_history()) {
-        let mut wants: BTreeMap<i64, Goal> = BTreeMap::new();
-        run(&history, |before, _, _, after| {
+    fn the_generation_never_decreases_and_has_one_desired_phase(history in any_history()) {
+        let mut wants: BTreeMap<i64, DesiredPhase> = BTreeMap::new();
+        run_history(&history, |before, _, _, after| {
             prop_assert!(after.generation >= before.generation);
-            if let Some(want) = after.want("web") {
-                // The number of the revision is only a label: the same bundle may be published again.
-                let goal = match want.goal {
-                    Goal::Present { bundle, policies, .. } => Goal::Present { bundle, policies, revision: 0 },
+            if let Some(want) = after.desired_release("web") {
+                // The revision number is only a label: the same bundle may be published again.
+                let goal = match want.phase {
+                    DesiredPhase::Present { bundle, policies, .. } => DesiredPhase::Present { bundle, policies, revision: 0 },
                     absent => absent,
                 };
                 prop_assert_eq!(wants.entry(want.generation).or_insert_with(|| goal.clone()), &goal);
@@ -176,8 +176,8 @@ proptest! {
 
     #[test]
     fn late_and_future_reports_change_nothing(history in any_history()) {
-        run(&history, |before, event, _, after| {
-            if matches!(event, Event::Report { off, .. } if *off != 0) {
+        run_history(&history, |before, event, _, after| {
+            if matches!(event, ReleaseEvent::Report { off, .. } if *off != 0) {
                 prop_assert_eq!(before, after);
             }
             Ok(())
@@ -185,27 +185,27 @@ proptest! {
     }
 
     #[test]
-    fn a_report_taken_twice_is_a_report_taken_once(history in any_history(), again in any_report()) {
-        run(&history, |_, _, now, after| {
-            let report = about(after, &again, 0);
+    fn a_repeated_report_changes_nothing(history in any_history(), again in any_report()) {
+        run_history(&history, |_, _, now, after| {
+            let report = report_about(after, &again, 0);
             let mut once = after.clone();
-            let taken = once.record(&report, now);
+            let first = once.apply_report(&report, now);
             let mut twice = once.clone();
-            let second = twice.record(&report, now.plus_millis(1));
-            prop_assert_eq!(timeless(&twice), timeless(&once));
-            prop_assert!(taken.is_ok() || second == taken);
+            let second = twice.apply_report(&report, now.plus_millis(1));
+            prop_assert_eq!(without_report_time(&twice), without_report_time(&once));
+            prop_assert!(first.is_ok() || second == first);
             Ok(())
         })?;
     }
 
     #[test]
-    fn healthy_means_applied_as_released_and_every_stage_over(history in any_history()) {
-        run(&history, |_, _, _, after| {
-            if after.last_known_state() == State::Healthy {
+    fn healthy_means_applied_as_released_and_every_stage_finished(history in any_history()) {
+        run_history(&history, |_, _, _, after| {
+            if after.last_known_state() == ReleaseState::Healthy {
                 prop_assert!(after.released.is_some());
                 prop_assert_eq!(&after.applied, &after.released);
-                prop_assert!(after.stages.iter().all(|stage| stage.state.is_over()));
-                prop_assert_eq!((after.health.status, after.sync), (HealthStatus::Healthy, Sync::Synced));
+                prop_assert!(after.stages.iter().all(|stage| stage.state.is_finished()));
+                prop_assert_eq!((after.health.status, after.sync), (HealthStatus::Healthy, SyncStatus::Synced));
             }
             Ok(())
         })?;
@@ -213,43 +213,43 @@ proptest! {
 
     #[test]
     fn going_offline_and_back_loses_nothing(history in any_history()) {
-        run(&history, |_, _, now, after| {
+        run_history(&history, |_, _, now, after| {
             let mut back = after.clone();
-            back.reached(Reach::Offline, now);
-            prop_assert!(back.state() == State::Unknown || back.state().is_gone());
-            back.reached(after.reach, now);
+            back.set_connectivity(Connectivity::Offline, now);
+            prop_assert!(back.state() == ReleaseState::Unknown || back.state().is_gone());
+            back.set_connectivity(after.connectivity, now);
             prop_assert_eq!(Release { state_since: after.state_since, ..back }, after.clone());
             Ok(())
         })?;
     }
 
     #[test]
-    fn what_is_gone_comes_back_only_when_it_is_targeted(history in any_history()) {
-        run(&history, |before, event, _, after| {
-            let targeted = matches!(event, Event::Target { .. } | Event::TargetWithoutBundle);
+    fn a_gone_release_returns_only_when_it_is_targeted(history in any_history()) {
+        run_history(&history, |before, event, _, after| {
+            let targeted = matches!(event, ReleaseEvent::Target { .. } | ReleaseEvent::TargetWithoutBundle);
             if before.last_known_state().is_gone() && !targeted {
                 prop_assert_eq!(&after.goal, &before.goal);
-                prop_assert_eq!(after.want("web"), None);
+                prop_assert_eq!(after.desired_release("web"), None);
             }
             Ok(())
         })?;
     }
 
     #[test]
-    fn a_removal_of_what_was_never_sent_is_over_at_once(
+    fn a_removal_of_a_release_that_was_never_sent_completes_immediately(
         failures in 0..3_usize, deletion in prop::sample::select(vec![DeletionPolicy::Foreground, DeletionPolicy::Orphan]),
     ) {
-        let mut release = new();
+        let mut release = new_release();
         for n in 0..failures {
-            happen(&mut release, &Event::TargetWithoutBundle, at(n as i64));
+            apply_event(&mut release, &ReleaseEvent::TargetWithoutBundle, at(n as i64));
         }
         prop_assert!(release.remove(deletion, "", at(9)));
-        prop_assert_eq!(release.state(), State::Removed);
+        prop_assert_eq!(release.state(), ReleaseState::Removed);
     }
 
     #[test]
-    fn state_since_moves_exactly_when_the_word_changes(history in any_history()) {
-        run(&history, |before, _, now, after| {
+    fn state_since_changes_exactly_when_the_state_changes(history in any_history()) {
+        run_history(&history, |before, _, now, after| {
             let expected = if after.state() == before.state() { before.state_since } else { now };
             prop_assert_eq!(after.state_since, expected);
             Ok(())
@@ -257,14 +257,14 @@ proptest! {
     }
 
     #[test]
-    fn s4_5_the_same_bundle_with_the_same_policies_is_no_work(
+    fn s4_5_the_same_bundle_with_the_same_policies_changes_nothing(
         history in any_history(), to in 0..3_u8, drift in prop::sample::select(vec![DriftPolicy::Revert, DriftPolicy::Notify]),
     ) {
-        run(&history, |_, _, now, after| {
+        run_history(&history, |_, _, now, after| {
             let mut release = after.clone();
-            target(&mut release, to, drift, now);
+            set_bundle(&mut release, to, drift, now);
             let once = release.clone();
-            prop_assert!(!target(&mut release, to, drift, now.plus_millis(1)));
+            prop_assert!(!set_bundle(&mut release, to, drift, now.plus_millis(1)));
             prop_assert_eq!(&release, &once);
             prop_assert_eq!(&once.desired, &once.released);
             Ok(())
@@ -272,11 +272,11 @@ proptest! {
     }
 
     #[test]
-    fn stages_have_the_times_that_fit_their_states(history in any_history()) {
-        run(&history, |_, _, _, after| {
+    fn the_times_of_a_stage_match_its_state(history in any_history()) {
+        run_history(&history, |_, _, _, after| {
             for stage in after.stages.iter() {
                 prop_assert_eq!(stage.started_at.is_some(), stage.state != StageState::Pending, "{:?}", stage);
-                prop_assert_eq!(stage.finished_at.is_some(), stage.state.is_over(), "{:?}", stage);
+                prop_assert_eq!(stage.finished_at.is_some(), stage.state.is_finished(), "{:?}", stage);
                 prop_assert!(stage.finished_at.is_none_or(|end| Some(end) >= stage.started_at), "{:?}", stage);
             }
             Ok(())
@@ -284,13 +284,13 @@ proptest! {
     }
 
     #[test]
-    fn a_release_reads_back_from_its_json_and_always_has_a_sentence(history in any_history()) {
-        run(&history, |_, _, _, after| {
+    fn a_release_round_trips_through_json_and_has_a_message(history in any_history()) {
+        run_history(&history, |_, _, _, after| {
             let json = serde_json::to_string(after).unwrap();
             prop_assert_eq!(&serde_json::from_str::<Release>(&json).unwrap(), after);
             let silent = after.message().is_empty();
-            // A healthy release needs none; everything else says why, unless the agent gave no reason.
-            prop_assert!(!silent || after.stages.current().is_none_or(|s| s.state.trouble().is_some()));
+            // A healthy release has no message; any other has one, unless the agent gave an empty reason.
+            prop_assert!(!silent || after.stages.current().is_none_or(|s| s.state.reason().is_some()));
             Ok(())
         })?;
     }

@@ -1,44 +1,44 @@
-//! The thirteen stages of one delivery, in strict order, none of which aborts (S2-1 … S2-7, DESIGN 3.7).
+//! The thirteen stages of one delivery, in strict order. A stage never times out (S2-1 … S2-7).
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// A stage. Ordered as they happen.
+/// A stage, ordered by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum StageName {
-    /// Guard rails passed, revision stored.
+    /// The guard rails passed and the revision is stored.
     Accepted,
-    /// No approval needed, or given.
+    /// Approved, or no approval is required.
     Approved,
-    /// The decision selects the cluster.
+    /// The placement decision selects the cluster.
     Placed,
     /// The manifests are rendered for this cluster.
     Rendered,
-    /// The cluster may have it now.
+    /// The rollout admitted the cluster: it may apply the bundle.
     Released,
-    /// The agent knows (S0-6).
+    /// The agent received the desired release (S0-6).
     Notified,
-    /// The agent holds the bundle and checked its digest (S0-7).
+    /// The agent fetched the bundle and verified its digest (S0-7).
     Pulled,
-    /// Kinds are served, the namespace is there, nobody else owns the objects.
+    /// Kinds are served, namespaces exist, and no other release owns the objects.
     Preflight,
     /// Every object is applied, in order (S0-8).
     Applied,
-    /// Objects that the bundle no longer has are gone (S3-13).
+    /// Objects that the bundle no longer contains are deleted (S3-13).
     Pruned,
     /// No container waits for an image (S0-8).
     ImagesPulled,
     /// Everything is healthy (S0-9).
     Operational,
-    /// The hub has stored the agent's word for this bundle (S0-10).
+    /// The hub stored the agent's report that this bundle is operational (S0-10).
     Confirmed,
 }
 
 impl StageName {
-    /// All of them, in order.
+    /// All stages, in order.
     pub const ALL: [Self; 13] = [
         Self::Accepted,
         Self::Approved,
@@ -55,13 +55,13 @@ impl StageName {
         Self::Confirmed,
     ];
 
-    /// Whether the agent reports it; the others are the hub's own.
-    pub fn is_agents(self) -> bool {
+    /// Whether the agent reports it; the hub sets the other stages.
+    pub fn is_reported_by_agent(self) -> bool {
         self >= Self::Notified && self <= Self::Operational
     }
 
-    /// The words people read.
-    pub const fn word(self) -> &'static str {
+    /// The label shown to people.
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Accepted => "Accepted",
             Self::Approved => "Approved",
@@ -79,19 +79,19 @@ impl StageName {
         }
     }
 
-    /// What the stage is for, in a sentence (S2-14).
-    pub const fn sentence(self) -> &'static str {
+    /// What holds once the stage is done, as a sentence (S2-14).
+    pub const fn description(self) -> &'static str {
         match self {
             Self::Accepted => "Guard rails passed and the revision is stored.",
-            Self::Approved => "Nobody has to approve this, or somebody did.",
-            Self::Placed => "The placement chose this cluster.",
+            Self::Approved => "It is approved, or no approval is required.",
+            Self::Placed => "The placement selects this cluster.",
             Self::Rendered => "The manifests are rendered with this cluster's overrides.",
-            Self::Released => "The rollout allows this cluster to have it.",
-            Self::Notified => "The agent knows that there is something to do.",
-            Self::Pulled => "The agent holds the bundle and has checked its hash.",
-            Self::Preflight => "Every kind is served and nobody else owns the objects.",
+            Self::Released => "The rollout admitted this cluster.",
+            Self::Notified => "The agent received the desired state.",
+            Self::Pulled => "The agent fetched the bundle and verified its hash.",
+            Self::Preflight => "Every kind is served and no other release owns the objects.",
             Self::Applied => "Every object is applied, in order.",
-            Self::Pruned => "Objects of the previous revision that are no longer wanted are gone.",
+            Self::Pruned => "Objects that the new revision no longer contains are deleted.",
             Self::ImagesPulled => "No container waits for its image.",
             Self::Operational => "Every object is healthy.",
             Self::Confirmed => "The cluster's confirmation is stored.",
@@ -99,71 +99,71 @@ impl StageName {
     }
 }
 
-/// How far a stage is.
+/// The progress of a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "state", rename_all = "camelCase")]
 pub enum StageState {
-    /// Its turn has not come.
+    /// An earlier stage is not finished.
     #[default]
     Pending,
     /// There was nothing to do (S2-7).
     Skipped {
-        /// Why not.
+        /// Why there was nothing to do.
         message: String,
     },
-    /// Under way.
+    /// In progress.
     Running {
-        /// What is going on; may be empty.
+        /// What is being done; may be empty.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         message: String,
     },
-    /// Held up by something that is not an error.
-    Waiting(Trouble),
-    /// Failed; it is tried again, for ever (S2-3).
-    Failed(Trouble),
+    /// Waits for something that is not an error.
+    Waiting(StageReason),
+    /// Failed; it is retried without limit (S2-3).
+    Failed(StageReason),
     /// Done.
     Done,
 }
 
-/// Why a stage waits or failed, and when it is tried again.
+/// Why a stage waits or failed, and when it is retried.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
-pub struct Trouble {
+pub struct StageReason {
     /// CamelCase reason, such as `ApplyConflict`.
     pub reason: String,
-    /// The sentence people read: which object, why, what to do.
+    /// A sentence for people: which object, why, what to do.
     pub message: String,
-    /// Tries so far.
+    /// Number of attempts so far.
     #[serde(default)]
     pub attempts: u32,
-    /// When it is tried again; `None` when something else has to happen first.
+    /// When it is retried; `None` if another event has to happen first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_retry: Option<Timestamp>,
 }
 
 impl StageState {
     /// Whether the next stage may begin.
-    pub fn is_over(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         matches!(self, Self::Done | Self::Skipped { .. })
     }
 
-    /// Whether both are the same kind of state, whatever their words.
-    pub fn same_kind(&self, other: &Self) -> bool {
+    /// Whether both are the same variant, whatever their texts.
+    pub fn is_same_variant(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
-    /// The trouble it is in, if any.
-    pub fn trouble(&self) -> Option<&Trouble> {
+    /// The reason, if the stage waits or failed.
+    pub fn reason(&self) -> Option<&StageReason> {
         match self {
             Self::Waiting(trouble) | Self::Failed(trouble) => Some(trouble),
             _ => None,
         }
     }
 
-    /// The word people read.
-    pub const fn word(&self) -> &'static str {
+    /// The name, as in JSON.
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::Skipped { .. } => "skipped",
@@ -180,15 +180,15 @@ impl StageState {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Stage {
-    /// Which one.
+    /// Which stage.
     pub name: StageName,
-    /// How far it is.
+    /// Its progress.
     #[serde(flatten)]
     pub state: StageState,
-    /// When it left pending, by the hub's clock.
+    /// When it left `PendingRegistrations`, by the hub's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
-    /// When it was over.
+    /// When it was done or skipped, by the hub's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
 }
@@ -199,16 +199,16 @@ pub struct Stage {
 #[serde(try_from = "Vec<Stage>", into = "Vec<Stage>")]
 pub struct Stages(Vec<Stage>);
 
-/// A list that is not the thirteen stages in their order. They are looked up by place, so no other is taken in.
+/// Error: the list is not the thirteen stages in order. Stages are looked up by index, so any other list is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not the stages in their order")]
-pub struct NotTheStages;
+pub struct InvalidStages;
 
 impl TryFrom<Vec<Stage>> for Stages {
-    type Error = NotTheStages;
-    fn try_from(stages: Vec<Stage>) -> Result<Self, NotTheStages> {
+    type Error = InvalidStages;
+    fn try_from(stages: Vec<Stage>) -> Result<Self, InvalidStages> {
         let in_order = stages.iter().map(|stage| stage.name).eq(StageName::ALL);
-        if in_order { Ok(Self(stages)) } else { Err(NotTheStages) }
+        if in_order { Ok(Self(stages)) } else { Err(InvalidStages) }
     }
 }
 
@@ -231,20 +231,20 @@ impl Stages {
         self.0.iter()
     }
 
-    /// One of them.
+    /// The stage of this name.
     pub fn get(&self, name: StageName) -> &Stage {
         &self.0[name as usize]
     }
 
-    /// Sets one of them; times move only when the kind of state changes.
+    /// Sets the state of a stage; its times change only when the stage starts, finishes or restarts.
     pub fn set(&mut self, name: StageName, state: StageState, at: Timestamp) {
         let stage = &mut self.0[name as usize];
         if state == StageState::Pending {
             (stage.started_at, stage.finished_at) = (None, None);
         } else {
             stage.started_at = stage.started_at.or(Some(at));
-            stage.finished_at = match state.is_over() {
-                true if stage.state.is_over() => stage.finished_at.or(Some(at)),
+            stage.finished_at = match state.is_finished() {
+                true if stage.state.is_finished() => stage.finished_at.or(Some(at)),
                 true => Some(at),
                 false => None,
             };
@@ -252,12 +252,12 @@ impl Stages {
         stage.state = state;
     }
 
-    /// The first stage that is not over: where the delivery is now.
+    /// The first stage that is not finished; `None` if the delivery is complete.
     pub fn current(&self) -> Option<&Stage> {
-        self.0.iter().find(|stage| !stage.state.is_over())
+        self.0.iter().find(|stage| !stage.state.is_finished())
     }
 
-    /// Puts `from` and all later stages back to pending.
+    /// Resets `from` and all later stages to pending.
     pub fn reset_from(&mut self, from: StageName) {
         for stage in &mut self.0[from as usize..] {
             *stage =

@@ -1,21 +1,21 @@
-//! The word for people, derived from goal, stages and axes in this one place.
+//! The displayed state of a release, derived from desired phase, stages and axes. Nothing else derives it.
 
 use serde::{Deserialize, Serialize};
 
-use super::stage::Trouble;
-use super::{Release, ReleaseGoal, StageName, StageState, Sync};
-use crate::cluster::Reach;
+use super::stage::StageReason;
+use super::{Release, ReleaseGoal, StageName, StageState, SyncStatus};
+use crate::cluster::Connectivity;
 use crate::health::HealthStatus;
 
-/// What a release is, in one word. Ordered from quiet to loud, so the worst of many is the maximum.
+/// The state of a release. Ordered by severity, so the worst of many is the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum State {
-    /// Gone.
+pub enum ReleaseState {
+    /// Removed from the cluster.
     Removed,
-    /// Left on the cluster on purpose.
+    /// Its objects stay on the cluster, as its deletion policy requires.
     Orphaned,
-    /// Given up by force.
+    /// Deleted by force without the cluster's confirmation.
     Abandoned,
     /// Confirmed and operational.
     Healthy,
@@ -27,7 +27,7 @@ pub enum State {
     Removing,
     /// Targeted, not yet sent.
     Pending,
-    /// Sent; the agent has not answered.
+    /// Released; the agent has not reported on it.
     Queued,
     /// The agent fetches the bundle.
     Pulling,
@@ -37,27 +37,27 @@ pub enum State {
     Progressing,
     /// An older bundle runs.
     Stale,
-    /// The cluster can't be heard; what is shown is the last known.
+    /// The cluster is offline; the other fields are the last known ones.
     Unknown,
-    /// Somebody changed applied objects.
+    /// Applied objects were changed on the cluster.
     Drifted,
-    /// Waits for a person.
+    /// Waits for an action of a person.
     Blocked,
-    /// Applied and broken.
+    /// Applied, and not healthy.
     Degraded,
-    /// A stage failed; it is tried again.
+    /// A stage failed; it is retried.
     Failed,
 }
 
-/// Why a cluster waits for a wave that will not come: its rollout was ended.
-pub const ROLLOUT_ENDED: &str = "RolloutEnded";
+/// Stage reason of a gated release whose rollout was aborted: it will not be admitted.
+pub const ROLLOUT_ABORTED: &str = "RolloutEnded";
 
-/// Reasons that only a person can clear.
-const NEEDS_A_PERSON: [&str; 6] =
+/// Stage reasons that only a person can resolve; they make a release [`ReleaseState::Blocked`].
+const BLOCKING_REASONS: [&str; 6] =
     ["WaitingForApproval", "ResourceConflict", "ApplyConflict", "NotIdentical", "BlastRadius", "HubBehind"];
 
-impl State {
-    /// Every state, quiet first.
+impl ReleaseState {
+    /// Every state, least severe first.
     pub const ALL: [Self; 18] = [
         Self::Removed,
         Self::Orphaned,
@@ -79,8 +79,8 @@ impl State {
         Self::Failed,
     ];
 
-    /// The word people read and the database keeps.
-    pub const fn word(self) -> &'static str {
+    /// The name, as in the console, in JSON and in the database.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Removed => "Removed",
             Self::Orphaned => "Orphaned",
@@ -103,18 +103,18 @@ impl State {
         }
     }
 
-    /// The state with this word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.word() == word)
+    /// The state of this name.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 
-    /// Whether somebody should look.
+    /// Whether it needs attention.
     pub const fn is_failing(self) -> bool {
         matches!(self, Self::Failed | Self::Degraded | Self::Blocked)
     }
 
-    /// Whether it is on its way.
-    pub const fn is_moving(self) -> bool {
+    /// Whether a delivery or removal is in progress.
+    pub const fn is_in_transition(self) -> bool {
         matches!(
             self,
             Self::Pending
@@ -127,151 +127,157 @@ impl State {
         )
     }
 
-    /// The sentence about a release that was last known to be this, while its cluster is not heard from.
-    pub fn unheard(self) -> String {
-        format!("The cluster is not heard from; last known: {}.", self.word())
+    /// The message of a release with this last known state while its cluster is offline.
+    pub fn last_known_message(self) -> String {
+        format!("The cluster is offline; last known state: {}.", self.as_str())
     }
 
-    /// Whether nothing is expected on the cluster any more.
+    /// Whether the release is over and the cluster has nothing left to do.
     pub const fn is_gone(self) -> bool {
         matches!(self, Self::Removed | Self::Orphaned | Self::Abandoned)
     }
 }
 
 impl Release {
-    /// What it is, in one word.
-    pub fn state(&self) -> State {
-        if self.reach == Reach::Offline && !self.last_known_state().is_gone() {
-            return State::Unknown;
+    /// The derived state.
+    pub fn state(&self) -> ReleaseState {
+        if self.connectivity == Connectivity::Offline && !self.last_known_state().is_gone() {
+            return ReleaseState::Unknown;
         }
         self.last_known_state()
     }
 
-    /// What it is as far as the hub has heard, whether or not the cluster still answers.
-    pub fn last_known_state(&self) -> State {
+    /// The state by the last report, whether or not the cluster is offline.
+    pub fn last_known_state(&self) -> ReleaseState {
         match self.goal {
-            ReleaseGoal::Removed { .. } => State::Removed,
-            ReleaseGoal::Orphaned { .. } => State::Orphaned,
-            ReleaseGoal::Abandoned { .. } => State::Abandoned,
+            ReleaseGoal::Removed { .. } => ReleaseState::Removed,
+            ReleaseGoal::Orphaned { .. } => ReleaseState::Orphaned,
+            ReleaseGoal::Abandoned { .. } => ReleaseState::Abandoned,
             ReleaseGoal::Removing { .. } => self.removing_state(),
             ReleaseGoal::Present => self.present_state(),
         }
     }
 
-    fn removing_state(&self) -> State {
+    fn removing_state(&self) -> ReleaseState {
         match &self.stages.get(StageName::Pruned).state {
-            StageState::Waiting(_) => State::Terminating,
-            StageState::Failed(_) => State::Failed,
-            _ => State::Removing,
+            StageState::Waiting(_) => ReleaseState::Terminating,
+            StageState::Failed(_) => ReleaseState::Failed,
+            _ => ReleaseState::Removing,
         }
     }
 
-    fn present_state(&self) -> State {
+    fn present_state(&self) -> ReleaseState {
         let Some(stage) = self.stages.current() else {
             return self.settled_state();
         };
-        if let Some(trouble) = stage.state.trouble()
-            && NEEDS_A_PERSON.contains(&trouble.reason.as_str())
+        if let Some(trouble) = stage.state.reason()
+            && BLOCKING_REASONS.contains(&trouble.reason.as_str())
         {
-            return State::Blocked;
+            return ReleaseState::Blocked;
         }
         match (stage.name, &stage.state) {
-            (StageName::Released, StageState::Waiting(trouble)) => self.held_state(trouble),
-            // The cluster has done all it can and runs something else than it should.
-            (StageName::Confirmed, _) if self.applied != self.released => State::Stale,
+            (StageName::Released, StageState::Waiting(trouble)) => self.gated_state(trouble),
+            // Every stage of the agent is finished, and another bundle than the released one is applied.
+            (StageName::Confirmed, _) if self.applied != self.released => ReleaseState::Stale,
             (StageName::ImagesPulled | StageName::Operational | StageName::Confirmed, state) => {
                 match self.applied_state() {
-                    State::Progressing if matches!(state, StageState::Failed(_)) => State::Failed,
+                    ReleaseState::Progressing if matches!(state, StageState::Failed(_)) => {
+                        ReleaseState::Failed
+                    }
                     applied => applied,
                 }
             }
-            (_, StageState::Failed(_)) => State::Failed,
-            (StageName::Notified, _) => State::Queued,
-            (StageName::Pulled, _) => State::Pulling,
-            (name, _) if name > StageName::Pulled => State::Applying,
-            _ => State::Pending,
+            (_, StageState::Failed(_)) => ReleaseState::Failed,
+            (StageName::Notified, _) => ReleaseState::Queued,
+            (StageName::Pulled, _) => ReleaseState::Pulling,
+            (name, _) if name > StageName::Pulled => ReleaseState::Applying,
+            _ => ReleaseState::Pending,
         }
     }
 
-    /// Waits until its rollout lets it through. What runs there meanwhile is watched on.
-    fn held_state(&self, turn: &Trouble) -> State {
+    /// The state of a gated release. Failures and drift of what is running take precedence.
+    fn gated_state(&self, turn: &StageReason) -> ReleaseState {
         match self.running_state() {
-            Some(running) if running.is_failing() || running == State::Drifted => running,
-            _ if turn.reason == ROLLOUT_ENDED => State::Suspended,
-            _ => State::Pending,
+            Some(running) if running.is_failing() || running == ReleaseState::Drifted => running,
+            _ if turn.reason == ROLLOUT_ABORTED => ReleaseState::Suspended,
+            _ => ReleaseState::Pending,
         }
     }
 
-    /// The word for what runs there, if anything was ever let through.
-    fn running_state(&self) -> Option<State> {
+    /// The state of the running bundle, if any was released.
+    fn running_state(&self) -> Option<ReleaseState> {
         self.released.as_ref()?;
         let mut running = self.clone();
         running.stages.set(StageName::Released, StageState::Done, self.state_since);
         Some(running.present_state())
     }
 
-    /// Applied, but not everything is over.
-    fn applied_state(&self) -> State {
+    /// The state of an applied release that is not confirmed healthy.
+    fn applied_state(&self) -> ReleaseState {
         match self.health.status {
-            HealthStatus::Degraded | HealthStatus::Missing => State::Degraded,
-            HealthStatus::Suspended => State::Suspended,
-            _ => State::Progressing,
+            HealthStatus::Degraded | HealthStatus::Missing => ReleaseState::Degraded,
+            HealthStatus::Suspended => ReleaseState::Suspended,
+            _ => ReleaseState::Progressing,
         }
     }
 
-    /// Every stage is over, so it was confirmed healthy; what is left is whether the objects still are as applied.
-    fn settled_state(&self) -> State {
+    /// Every stage is finished, so the release was confirmed healthy; sync and current health decide.
+    fn settled_state(&self) -> ReleaseState {
         match (self.sync, self.health.status) {
             (_, status) if status != HealthStatus::Healthy => self.applied_state(),
-            (Sync::Drifted, _) => State::Drifted,
-            (Sync::Synced, _) if self.applied == self.released => State::Healthy,
-            (Sync::Pending | Sync::Applying, _) => State::Applying,
-            _ => State::Stale,
+            (SyncStatus::Drifted, _) => ReleaseState::Drifted,
+            (SyncStatus::Synced, _) if self.applied == self.released => ReleaseState::Healthy,
+            (SyncStatus::Pending | SyncStatus::Applying, _) => ReleaseState::Applying,
+            _ => ReleaseState::Stale,
         }
     }
 
-    /// Why it is in this state: one sentence for people.
+    /// Why it is in this state, as a sentence for people.
     pub fn message(&self) -> String {
-        if self.state() == State::Unknown {
-            return self.last_known_state().unheard();
+        if self.state() == ReleaseState::Unknown {
+            return self.last_known_state().last_known_message();
         }
         match &self.goal {
             ReleaseGoal::Present => self.present_message(),
-            ReleaseGoal::Removing { why, .. } => {
-                let trouble = self.stages.get(StageName::Pruned).state.trouble();
-                trouble.map_or_else(|| why.clone(), told)
+            ReleaseGoal::Removing { message: why, .. } => {
+                let trouble = self.stages.get(StageName::Pruned).state.reason();
+                trouble.map_or_else(|| why.clone(), reason_text)
             }
-            ReleaseGoal::Removed { .. } => "Nothing of it is left on the cluster.".to_owned(),
-            ReleaseGoal::Orphaned { .. } => "Its objects were left on the cluster on purpose.".to_owned(),
+            ReleaseGoal::Removed { .. } => "All its objects are gone from the cluster.".to_owned(),
+            ReleaseGoal::Orphaned { .. } => "It was orphaned: its objects stay on the cluster.".to_owned(),
             ReleaseGoal::Abandoned { .. } => {
-                "Given up while the cluster could not be reached; its objects may still be there.".to_owned()
+                "It was deleted by force without confirmation of the cluster; its objects may still exist there.".to_owned()
             }
         }
     }
 
     fn present_message(&self) -> String {
         match self.present_state() {
-            State::Drifted => return "Somebody changed objects after they were applied.".to_owned(),
-            State::Stale => return "The cluster runs an older bundle than the one it should run.".to_owned(),
+            ReleaseState::Drifted => {
+                return "Objects were changed on the cluster after they were applied.".to_owned();
+            }
+            ReleaseState::Stale => {
+                return "The cluster runs an older bundle than the desired one.".to_owned();
+            }
             _ => {}
         }
-        // While it waits for its turn, trouble with what runs there comes first.
-        let untold =
-            (self.turn().is_some() && self.present_state().is_failing()).then_some(StageName::Released);
-        let mut stages = self.stages.iter().filter(|stage| !stage.state.is_over());
-        match stages.find(|stage| Some(stage.name) != untold).map(|stage| (stage.name, &stage.state)) {
-            Some((_, StageState::Waiting(trouble) | StageState::Failed(trouble))) => told(trouble),
+        // While it is gated, a failure of what is running takes precedence over the gate.
+        let skipped = (self.gate_reason().is_some() && self.present_state().is_failing())
+            .then_some(StageName::Released);
+        let mut stages = self.stages.iter().filter(|stage| !stage.state.is_finished());
+        match stages.find(|stage| Some(stage.name) != skipped).map(|stage| (stage.name, &stage.state)) {
+            Some((_, StageState::Waiting(trouble) | StageState::Failed(trouble))) => reason_text(trouble),
             Some((_, StageState::Running { message })) if !message.is_empty() => message.clone(),
             Some((name, _)) if name > StageName::Applied && !self.health.message.is_empty() => {
                 self.health.message.clone()
             }
-            Some((name, _)) => format!("Next: {}", name.sentence()),
+            Some((name, _)) => format!("Next: {}", name.description()),
             None => self.health.message.clone(),
         }
     }
 }
 
-/// A trouble's sentence; whoever gave none at least gave a reason.
-fn told(trouble: &Trouble) -> String {
+/// The message of a reason, or the reason itself if the message is empty.
+fn reason_text(trouble: &StageReason) -> String {
     if trouble.message.is_empty() { trouble.reason.clone() } else { trouble.message.clone() }
 }

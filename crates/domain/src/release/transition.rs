@@ -1,91 +1,95 @@
-//! The only functions that change a release.
+//! Transitions: the only functions that change a release.
 
-use super::stage::Trouble;
-use super::{Release, ReleaseGoal, StageName, StageState, Stages, Sync};
-use crate::cluster::Reach;
+use super::stage::StageReason;
+use super::{Release, ReleaseGoal, StageName, StageState, Stages, SyncStatus};
+use crate::cluster::Connectivity;
 use crate::digest::Digest;
 use crate::health::{Health, HealthStatus};
 use crate::id::{ClusterId, ReleaseId, WorkloadId};
-use crate::report::{Goal, ReleaseReport, Want};
+use crate::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 use crate::time::Timestamp;
 use crate::workload::{DeletionPolicy, Policies};
 
-/// Why a report was not taken.
+/// Why a report was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dropped {
-    /// It is about an older generation of the want.
-    Late,
-    /// It is about a generation that the hub has not made; the hub was restored from an older backup.
-    FromTheFuture,
-    /// Nothing is expected of the cluster: the release is over, or was never sent.
-    Over,
+pub enum ReportRejected {
+    /// It is about an older generation of the desired release.
+    OldGeneration,
+    /// It is about a generation newer than the hub's: the hub was restored from an older backup.
+    UnknownGeneration,
+    /// No report is expected: the release is over, or was never sent to the cluster.
+    NotExpected,
 }
 
-/// What rendering for one cluster gave.
+/// The result of rendering for one cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rendered {
-    /// A bundle.
+pub enum RenderOutcome {
+    /// The digest of the bundle.
     Bundle(Digest),
-    /// No bundle, and why; it is tried again with the next change.
-    Failed(Trouble),
-    /// No bundle yet: something is not there that will come by itself, which is no error (S4-9).
-    Waiting(Trouble),
+    /// There is no bundle; rendering is retried with the next change.
+    Failed(StageReason),
+    /// There is no bundle yet: it needs a value or artifact that is not available. This is not an error (S4-9).
+    Waiting(StageReason),
 }
 
-/// What a cluster should run next.
+/// The revision that a cluster should run next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Next {
+pub struct DesiredRevision {
     /// Number of the revision.
     pub revision: u32,
-    /// What rendering gave.
-    pub rendered: Rendered,
-    /// How it is kept.
+    /// The result of rendering it.
+    pub outcome: RenderOutcome,
+    /// Its policies.
     pub policies: Policies,
 }
 
-/// The part of a release that says what is expected of its cluster.
+/// The fields of a release that determine its [`DesiredRelease`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expected {
+pub struct ReleaseSpec {
     /// The release.
     pub release: ReleaseId,
     /// Name of its workload.
     pub workload: String,
-    /// What is wanted of it.
+    /// Its desired phase.
     pub goal: ReleaseGoal,
     /// Its generation.
     pub generation: i64,
-    /// How often a person asked for a comparison.
+    /// Number of syncs requested by a person.
     pub sync_nonce: i64,
-    /// The revision that it may run.
+    /// Revision number of `released`.
     pub revision: Option<u32>,
-    /// What the cluster may apply.
+    /// Digest of the bundle that the cluster may apply.
     pub released: Option<Digest>,
-    /// How it is kept.
+    /// Its policies.
     pub policies: Policies,
 }
 
-impl Expected {
-    /// What the agent is told; `None` once nothing is expected of the cluster.
-    pub fn want(self) -> Option<Want> {
+impl ReleaseSpec {
+    /// What the agent receives; `None` if the cluster has nothing to do.
+    pub fn into_desired_release(self) -> Option<DesiredRelease> {
         let goal = match self.goal {
-            ReleaseGoal::Present => {
-                Goal::Present { bundle: self.released?, revision: self.revision?, policies: self.policies }
+            ReleaseGoal::Present => DesiredPhase::Present {
+                bundle: self.released?,
+                revision: self.revision?,
+                policies: self.policies,
+            },
+            ReleaseGoal::Removing { deletion, .. } => {
+                DesiredPhase::Absent { deletion, policies: self.policies }
             }
-            ReleaseGoal::Removing { deletion, .. } => Goal::Absent { deletion, policies: self.policies },
             _ => return None,
         };
-        Some(Want {
+        Some(DesiredRelease {
             release: self.release,
             workload: self.workload,
             generation: self.generation,
             sync_nonce: self.sync_nonce,
-            goal,
+            phase: goal,
         })
     }
 }
 
 impl Release {
-    /// A release that nobody has targeted yet.
+    /// A release without a desired revision.
     pub fn new(id: ReleaseId, workload: WorkloadId, cluster: ClusterId, at: Timestamp) -> Self {
         Self {
             id,
@@ -102,83 +106,92 @@ impl Release {
             released_revision: None,
             applied: None,
             stages: Stages::default(),
-            sync: Sync::Pending,
+            sync: SyncStatus::Pending,
             health: Health::default(),
-            reach: Reach::Offline,
+            connectivity: Connectivity::Offline,
             reported_at: None,
             state_since: at,
         }
     }
 
-    /// The placement chose the cluster and `rendered` is what it should run. Returns whether the cluster has anything
-    /// new to do: the same bundle with the same policies is no work (S4-5, P26).
-    pub fn target(&mut self, revision: u32, rendered: Rendered, policies: Policies, at: Timestamp) -> bool {
-        self.changing(at, |release| {
+    /// Sets the desired revision without a gate. Returns whether the desired state of the cluster changed: the same
+    /// bundle with the same policies is no change (S4-5, P26).
+    pub fn set_desired_revision(
+        &mut self,
+        revision: u32,
+        rendered: RenderOutcome,
+        policies: Policies,
+        at: Timestamp,
+    ) -> bool {
+        self.update_tracking_state(at, |release| {
             release.revision = Some(revision);
             match rendered {
-                Rendered::Bundle(digest) if release.runs(&digest, &policies) => {
+                RenderOutcome::Bundle(digest) if release.is_released(&digest, &policies) => {
                     release.desired = Some(digest);
                     release.released_revision = Some(revision);
-                    release.pass_hub_stages(StageName::Notified, at);
+                    release.finish_hub_stages(StageName::Notified, at);
                     false
                 }
-                Rendered::Bundle(digest) => {
-                    release.start(digest, policies, at);
+                RenderOutcome::Bundle(digest) => {
+                    release.start_delivery(digest, policies, at);
                     true
                 }
-                Rendered::Failed(trouble) => release.stall(StageState::Failed(trouble), at),
-                Rendered::Waiting(trouble) => release.stall(StageState::Waiting(trouble), at),
+                RenderOutcome::Failed(trouble) => release.stop_at_rendering(StageState::Failed(trouble), at),
+                RenderOutcome::Waiting(trouble) => {
+                    release.stop_at_rendering(StageState::Waiting(trouble), at)
+                }
             }
         })
     }
 
-    /// The same for a cluster that its rollout has not let through yet: it is told which wave it waits for, and keeps what it
-    /// has until [`Release::let_go`]. One that has the bundle already has nothing to wait for.
-    pub fn hold(&mut self, next: Next, turn: Trouble, at: Timestamp) -> bool {
-        let Next { revision, rendered, policies } = next;
+    /// Sets the desired revision and gates it: the cluster keeps its released bundle until [`Release::admit`]. A cluster
+    /// that already has the bundle is not gated. Returns whether the desired state of the cluster changed.
+    pub fn gate(&mut self, next: DesiredRevision, turn: StageReason, at: Timestamp) -> bool {
+        let DesiredRevision { revision, outcome: rendered, policies } = next;
         match rendered {
-            // It waits for this already, or will never be let through.
-            Rendered::Bundle(digest)
-                if self.turn().is_some()
+            // Already gated for this bundle, or its rollout was aborted.
+            RenderOutcome::Bundle(digest)
+                if self.gate_reason().is_some()
                     && self.revision == Some(revision)
                     && self.desired.as_ref() == Some(&digest) =>
             {
                 false
             }
-            Rendered::Bundle(digest) if !self.runs(&digest, &policies) => self.changing(at, |release| {
-                release.revision = Some(revision);
-                release.wait(StageName::Released, StageState::Waiting(turn), Some(digest), at)
-            }),
-            other => self.target(revision, other, policies, at),
+            RenderOutcome::Bundle(digest) if !self.is_released(&digest, &policies) => self
+                .update_tracking_state(at, |release| {
+                    release.revision = Some(revision);
+                    release.stop_at_stage(StageName::Released, StageState::Waiting(turn), Some(digest), at)
+                }),
+            other => self.set_desired_revision(revision, other, policies, at),
         }
     }
 
-    /// Its wave is open: what is rendered for it may be applied now. Returns whether it was held.
-    pub fn let_go(&mut self, policies: Policies, at: Timestamp) -> bool {
-        let Some(digest) = self.desired.clone().filter(|_| self.is_held()) else { return false };
-        self.changing(at, |release| release.start(digest, policies, at));
+    /// Admits the release: its desired bundle may be applied now. Returns whether it was gated.
+    pub fn admit(&mut self, policies: Policies, at: Timestamp) -> bool {
+        let Some(digest) = self.desired.clone().filter(|_| self.is_gated()) else { return false };
+        self.update_tracking_state(at, |release| release.start_delivery(digest, policies, at));
         true
     }
 
-    /// Its rollout ended before its turn: it keeps what it has until the next publish. Returns whether it was held.
-    pub fn end_hold(&mut self, why: Trouble, at: Timestamp) -> bool {
-        let held = self.is_held();
-        if held {
-            self.changing(at, |release| {
+    /// Its rollout was aborted: it keeps its released bundle until the next publish. Returns whether it was gated.
+    pub fn end_gate(&mut self, why: StageReason, at: Timestamp) -> bool {
+        let was_gated = self.is_gated();
+        if was_gated {
+            self.update_tracking_state(at, |release| {
                 release.stages.set(StageName::Released, StageState::Waiting(why), at)
             });
         }
-        held
+        was_gated
     }
 
-    /// Whether the cluster was already told to run this bundle in this way.
-    fn runs(&self, digest: &Digest, policies: &Policies) -> bool {
+    /// Whether this bundle is already released with these policies.
+    fn is_released(&self, digest: &Digest, policies: &Policies) -> bool {
         self.goal == ReleaseGoal::Present
             && self.policies == *policies
             && self.released.as_ref() == Some(digest)
     }
 
-    fn start(&mut self, digest: Digest, policies: Policies, at: Timestamp) {
+    fn start_delivery(&mut self, digest: Digest, policies: Policies, at: Timestamp) {
         if self.goal != ReleaseGoal::Present {
             self.health = Health::default();
         }
@@ -188,75 +201,80 @@ impl Release {
         self.desired = Some(digest.clone());
         self.released = Some(digest);
         self.released_revision = self.revision;
-        self.sync = self.sync_at_start();
+        self.sync = self.initial_sync();
         self.stages.reset_from(StageName::Accepted);
-        self.pass_hub_stages(StageName::Notified, at);
+        self.finish_hub_stages(StageName::Notified, at);
     }
 
     /// There is no bundle.
-    fn stall(&mut self, state: StageState, at: Timestamp) -> bool {
-        self.wait(StageName::Rendered, state, None, at)
+    fn stop_at_rendering(&mut self, state: StageState, at: Timestamp) -> bool {
+        self.stop_at_stage(StageName::Rendered, state, None, at)
     }
 
-    /// The hub's own stage `until` is not over. What runs stays as it is: `released` still points at the last good bundle, and
-    /// what the agent says of that stays too, so that nothing has to be sent again if that is wanted after all.
-    fn wait(&mut self, until: StageName, state: StageState, desired: Option<Digest>, at: Timestamp) -> bool {
+    /// Stops at the hub's stage `until`. `released` still refers to the last good bundle, and the agent's stages for it
+    /// are retained, so that nothing has to be sent again if that bundle becomes the desired one again. Returns whether
+    /// the desired state of the cluster changed.
+    fn stop_at_stage(
+        &mut self,
+        until: StageName,
+        state: StageState,
+        desired: Option<Digest>,
+        at: Timestamp,
+    ) -> bool {
         let was = std::mem::replace(&mut self.goal, ReleaseGoal::Present);
         self.desired = desired;
         match &was {
             ReleaseGoal::Present => {}
-            // Halfway through a removal that nobody wants any more: back to what ran.
-            ReleaseGoal::Removing { .. } => self.return_to_present(),
-            // What ran long ago does not come back because something new could not be rendered.
+            // The removal is cancelled: restore the released bundle.
+            ReleaseGoal::Removing { .. } => self.restore_present(),
+            // Do not restore a removed bundle only because the new revision is not available.
             ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => {
                 self.released = None;
                 self.released_revision = None;
-                self.return_to_present();
+                self.restore_present();
             }
         }
-        self.pass_hub_stages(until, at);
+        self.finish_hub_stages(until, at);
         self.stages.set(StageName::Released, StageState::Pending, at);
         self.stages.set(until, state, at);
         matches!(was, ReleaseGoal::Removing { .. }) && self.released.is_some()
     }
 
-    fn return_to_present(&mut self) {
+    fn restore_present(&mut self) {
         self.generation += 1;
         self.health = Health::default();
-        self.sync = self.sync_at_start();
+        self.sync = self.initial_sync();
         self.stages.reset_from(StageName::Accepted);
     }
 
-    fn sync_at_start(&self) -> Sync {
-        if self.applied.is_some() { Sync::Stale } else { Sync::Pending }
+    fn initial_sync(&self) -> SyncStatus {
+        if self.applied.is_some() { SyncStatus::Stale } else { SyncStatus::Pending }
     }
 
-    /// Marks the hub's own stages before `until` as over. Approvals are asked per wave, not per cluster.
-    fn pass_hub_stages(&mut self, until: StageName, at: Timestamp) {
+    /// Marks the hub's stages before `until` as finished. Approval is required per wave, not per cluster.
+    fn finish_hub_stages(&mut self, until: StageName, at: Timestamp) {
         for name in StageName::ALL.into_iter().take_while(|name| *name < until) {
             let state = match name {
-                StageName::Approved => {
-                    StageState::Skipped { message: "No approval is asked for.".to_owned() }
-                }
+                StageName::Approved => StageState::Skipped { message: "No approval is required.".to_owned() },
                 _ => StageState::Done,
             };
             self.stages.set(name, state, at);
         }
     }
 
-    /// The cluster should not have it any more. Returns whether that is news.
+    /// Starts the removal from the cluster. Returns whether anything changed.
     pub fn remove(&mut self, deletion: DeletionPolicy, why: &str, at: Timestamp) -> bool {
-        self.changing(at, |release| match &release.goal {
+        self.update_tracking_state(at, |release| match &release.goal {
             ReleaseGoal::Present => {
                 release.wave = None;
                 release.generation += 1;
-                release.goal = ReleaseGoal::Removing { deletion, why: why.to_owned(), since: at };
-                release.sync = Sync::Removing;
+                release.goal = ReleaseGoal::Removing { deletion, message: why.to_owned(), since: at };
+                release.sync = SyncStatus::Removing;
                 release.stages.reset_from(StageName::Notified);
-                // Never sent to the cluster: nothing is there to be removed.
+                // Never sent to the cluster, so there is nothing to remove.
                 if release.released.is_none() && release.applied.is_none() {
                     release.goal = ReleaseGoal::Removed { since: at };
-                    release.sync = Sync::Removed;
+                    release.sync = SyncStatus::Removed;
                 }
                 true
             }
@@ -264,9 +282,9 @@ impl Release {
         })
     }
 
-    /// Given up without the cluster's word (S1-23). Returns whether that is news.
+    /// Ends a removal without the cluster's confirmation (S1-23). Returns whether anything changed.
     pub fn abandon(&mut self, at: Timestamp) -> bool {
-        self.changing(at, |release| match release.goal {
+        self.update_tracking_state(at, |release| match release.goal {
             ReleaseGoal::Removing { .. } => {
                 release.generation += 1;
                 release.goal = ReleaseGoal::Abandoned { since: at };
@@ -276,44 +294,47 @@ impl Release {
         })
     }
 
-    /// A person asks the cluster to compare now and forget its back-offs (S1-21: it never adds targets).
-    pub fn sync_now(&mut self) {
+    /// Requests an immediate sync that resets the agent's back-offs (S1-21: it never adds targets).
+    pub fn request_sync(&mut self) {
         self.sync_nonce += 1;
     }
 
-    /// The cluster is heard from, or not. Returns whether that is news.
-    pub fn reached(&mut self, reach: Reach, at: Timestamp) -> bool {
-        self.changing(at, |release| std::mem::replace(&mut release.reach, reach) != reach)
+    /// Sets the connectivity of the cluster. Returns whether it changed.
+    pub fn set_connectivity(&mut self, reach: Connectivity, at: Timestamp) -> bool {
+        self.update_tracking_state(at, |release| std::mem::replace(&mut release.connectivity, reach) != reach)
     }
 
-    /// Takes what the cluster says. Late, future and superfluous reports change nothing (I2).
-    pub fn record(&mut self, report: &ReleaseReport, at: Timestamp) -> Result<(), Dropped> {
+    /// Applies a report of the cluster.
+    ///
+    /// # Errors
+    /// The report is late, from the future or not expected; nothing changed.
+    pub fn apply_report(&mut self, report: &ReleaseReport, at: Timestamp) -> Result<(), ReportRejected> {
         match report.generation {
-            late if late < self.generation => return Err(Dropped::Late),
-            future if future > self.generation => return Err(Dropped::FromTheFuture),
+            late if late < self.generation => return Err(ReportRejected::OldGeneration),
+            future if future > self.generation => return Err(ReportRejected::UnknownGeneration),
             _ => {}
         }
-        if !self.expects_reports() {
-            return Err(Dropped::Over);
+        if !self.is_expecting_reports() {
+            return Err(ReportRejected::NotExpected);
         }
-        self.changing(at, |release| {
-            release.reach = Reach::Online;
+        self.update_tracking_state(at, |release| {
+            release.connectivity = Connectivity::Online;
             release.reported_at = Some(at);
-            release.take_health(&report.health, at);
-            release.take_stages(report, at);
+            release.update_health(&report.health, at);
+            release.update_stages(report, at);
             release.applied.clone_from(&report.applied);
             release.sync = report.sync;
             if let ReleaseGoal::Removing { deletion, .. } = release.goal {
-                release.take_removal(report, deletion, at);
+                release.update_removal(report, deletion, at);
             } else {
-                release.confirm(at);
+                release.update_confirmation(at);
             }
         });
         Ok(())
     }
 
-    /// Whether the cluster was ever told anything that it could report about, and still is.
-    fn expects_reports(&self) -> bool {
+    /// Whether the cluster has a desired release to report on.
+    fn is_expecting_reports(&self) -> bool {
         match self.goal {
             ReleaseGoal::Present => self.released.is_some(),
             ReleaseGoal::Removing { .. } => true,
@@ -321,24 +342,24 @@ impl Release {
         }
     }
 
-    fn take_health(&mut self, health: &Health, at: Timestamp) {
+    fn update_health(&mut self, health: &Health, at: Timestamp) {
         let since = if health.status == self.health.status { self.health.since } else { None };
         self.health = Health { since: since.or(Some(at)), ..health.clone() };
     }
 
-    fn take_stages(&mut self, report: &ReleaseReport, at: Timestamp) {
-        for name in StageName::ALL.into_iter().filter(|name| name.is_agents()) {
-            let said = report.stages.iter().find(|stage| stage.name == name);
-            let state = said.map_or(StageState::Pending, |stage| stage.state.clone());
+    fn update_stages(&mut self, report: &ReleaseReport, at: Timestamp) {
+        for name in StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent()) {
+            let reported = report.stages.iter().find(|stage| stage.name == name);
+            let state = reported.map_or(StageState::Pending, |stage| stage.state.clone());
             self.stages.set(name, state, at);
         }
     }
 
-    fn take_removal(&mut self, report: &ReleaseReport, deletion: DeletionPolicy, at: Timestamp) {
-        self.sync = Sync::Removing;
-        if report.gone {
+    fn update_removal(&mut self, report: &ReleaseReport, deletion: DeletionPolicy, at: Timestamp) {
+        self.sync = SyncStatus::Removing;
+        if report.removed {
             self.applied = None;
-            self.sync = Sync::Removed;
+            self.sync = SyncStatus::Removed;
             self.goal = match deletion {
                 DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => {
                     ReleaseGoal::Removed { since: at }
@@ -348,19 +369,19 @@ impl Release {
         }
     }
 
-    /// The last stage is the hub's: the cluster says operational, for the very bundle that is released (S0-10).
-    fn confirm(&mut self, at: Timestamp) {
+    /// Sets the last stage: confirmed once the cluster reports the released bundle as operational (S0-10).
+    fn update_confirmation(&mut self, at: Timestamp) {
         let confirmed = self.applied.is_some()
             && self.applied == self.released
             && self.health.status == HealthStatus::Healthy
-            && self.stages.get(StageName::Operational).state.is_over();
+            && self.stages.get(StageName::Operational).state.is_finished();
         let state = if confirmed { StageState::Done } else { StageState::Pending };
         self.stages.set(StageName::Confirmed, state, at);
     }
 
-    /// What the agent is told; `None` once nothing is expected of the cluster.
-    pub fn want(&self, workload: &str) -> Option<Want> {
-        let expected = Expected {
+    /// What the agent receives; `None` if the cluster has nothing to do.
+    pub fn desired_release(&self, workload: &str) -> Option<DesiredRelease> {
+        let expected = ReleaseSpec {
             release: self.id,
             workload: workload.to_owned(),
             goal: self.goal.clone(),
@@ -370,11 +391,11 @@ impl Release {
             released: self.released.clone(),
             policies: self.policies.clone(),
         };
-        expected.want()
+        expected.into_desired_release()
     }
 
-    /// Runs a change and moves `state_since` if the word for people changed.
-    fn changing<T>(&mut self, at: Timestamp, change: impl FnOnce(&mut Self) -> T) -> T {
+    /// Runs `change` and updates `state_since` if the derived state changed.
+    fn update_tracking_state<T>(&mut self, at: Timestamp, change: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.state();
         let result = change(self);
         if self.state() != before {

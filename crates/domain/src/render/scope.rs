@@ -1,7 +1,6 @@
-//! Which kinds live in a namespace.
+//! Which kinds are namespaced.
 //!
-//! A cluster's own facts decide where they are known; the definitions in the bundle speak for kinds that are not there
-//! yet; for the rest there is the table of Kubernetes' own cluster-scoped kinds.
+//! In order: the definitions in the bundle, the facts of the cluster, the table of Kubernetes' own cluster-scoped kinds.
 
 use std::collections::HashMap;
 
@@ -9,7 +8,7 @@ use serde_json::Value;
 
 use crate::cluster::ClusterFacts;
 
-/// Kubernetes' own kinds without a namespace, as `group/kind`.
+/// Kubernetes' own cluster-scoped kinds, as `group/kind`, sorted.
 const CLUSTER_SCOPED: &[&str] = &[
     "/ComponentStatus",
     "/Namespace",
@@ -52,38 +51,41 @@ const CLUSTER_SCOPED: &[&str] = &[
     "storagemigration.k8s.io/StorageVersionMigration",
 ];
 
-/// What is known of the scope of kinds.
-pub(crate) struct Scopes {
-    known: HashMap<(String, String), bool>,
+/// The known scopes of kinds.
+pub(crate) struct KindScopes {
+    namespaced: HashMap<(String, String), bool>,
 }
 
-impl Scopes {
-    /// From the definitions among these objects, and from a cluster's facts.
-    pub(crate) fn of<'a>(objects: impl Iterator<Item = &'a Value>, facts: Option<&ClusterFacts>) -> Self {
-        let mut known = HashMap::new();
+impl KindScopes {
+    /// Collects scopes from the definitions among `objects` and from the facts of a cluster.
+    pub(crate) fn from_objects<'a>(
+        objects: impl Iterator<Item = &'a Value>,
+        facts: Option<&ClusterFacts>,
+    ) -> Self {
+        let mut namespaced = HashMap::new();
         for api in facts.into_iter().flat_map(|facts| &facts.apis) {
-            known.insert((api.group.clone(), api.kind.clone()), api.namespaced);
+            namespaced.insert((api.group.clone(), api.kind.clone()), api.namespaced);
         }
         for object in objects {
-            if let Some((kind, namespaced)) = defined(object) {
-                known.insert(kind, namespaced);
+            if let Some((kind, is_namespaced)) = definition_scope(object) {
+                namespaced.insert(kind, is_namespaced);
             }
         }
-        Self { known }
+        Self { namespaced }
     }
 
-    /// Whether objects of this kind live in a namespace. Kinds that nobody knows are taken to.
+    /// Whether objects of this kind are namespaced; unknown kinds are assumed to be.
     pub(crate) fn is_namespaced(&self, group: &str, kind: &str) -> bool {
         let key = (group.to_owned(), kind.to_owned());
-        self.known
+        self.namespaced
             .get(&key)
             .copied()
             .unwrap_or_else(|| CLUSTER_SCOPED.binary_search(&format!("{group}/{kind}").as_str()).is_err())
     }
 }
 
-/// The kind a `CustomResourceDefinition` defines, and whether it is namespaced.
-fn defined(object: &Value) -> Option<((String, String), bool)> {
+/// The group and kind that a `CustomResourceDefinition` defines, and whether the kind is namespaced.
+fn definition_scope(object: &Value) -> Option<((String, String), bool)> {
     if object["kind"] != "CustomResourceDefinition" {
         return None;
     }
@@ -100,12 +102,12 @@ mod tests {
     use crate::cluster::ApiResource;
 
     #[test]
-    fn the_table_is_sorted_for_the_search() {
+    fn the_table_is_sorted_for_binary_search() {
         assert!(CLUSTER_SCOPED.is_sorted());
     }
 
     #[test]
-    fn the_cluster_then_the_bundle_then_the_table_decide_the_scope() {
+    fn the_scope_is_read_from_the_bundle_the_cluster_or_the_table() {
         let crd = json!({"kind": "CustomResourceDefinition",
             "spec": {"group": "example.org", "names": {"kind": "Planet"}, "scope": "Cluster"}});
         let api = |kind: &str, namespaced| ApiResource {
@@ -116,7 +118,7 @@ mod tests {
             denied: false,
         };
         let facts = ClusterFacts { apis: vec![api("Moon", false)], ..ClusterFacts::default() };
-        let scopes = Scopes::of([crd].iter(), Some(&facts));
+        let scopes = KindScopes::from_objects([crd].iter(), Some(&facts));
         for (group, kind, namespaced) in [
             ("example.org", "Planet", false),
             ("example.org", "Moon", false),

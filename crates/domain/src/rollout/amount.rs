@@ -1,49 +1,49 @@
-//! Numbers and times as people write them. What can't be read is kept as it was written: a guard rail says so (G511),
-//! and nothing is lost.
+//! Amounts and time spans as people write them. Text that can't be parsed is stored unchanged, so that G511 can report
+//! it and no input is lost.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Longest text that is kept of what can't be read, in characters.
-const KEPT_CHARS: usize = 60;
+/// Maximum stored length of a text that can't be parsed, in characters.
+const MAX_STORED_CHARS: usize = 60;
 
-/// A number of clusters, or a percentage.
+/// A number of clusters or a percentage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Amount {
-    /// So many.
+pub enum CountOrPercent {
+    /// A number.
     Count(u32),
-    /// So many of a hundred.
+    /// A percentage.
     Percent(u32),
-    /// Neither.
-    Unclear(String),
+    /// Text that is neither.
+    Invalid(String),
 }
 
-impl Amount {
-    /// So many of `all`, rounded up; `None` if it can't be read.
-    pub fn up(&self, all: u32) -> Option<u32> {
-        self.of(all, 99)
+impl CountOrPercent {
+    /// The number of clusters for a total of `all`, rounded up; `None` if the text is not valid.
+    pub fn round_up(&self, all: u32) -> Option<u32> {
+        self.scale(all, 99)
     }
 
-    /// So many of `all`, rounded down; `None` if it can't be read.
-    pub fn down(&self, all: u32) -> Option<u32> {
-        self.of(all, 0)
+    /// The number of clusters for a total of `all`, rounded down; `None` if the text is not valid.
+    pub fn round_down(&self, all: u32) -> Option<u32> {
+        self.scale(all, 0)
     }
 
-    fn of(&self, all: u32, rest: u64) -> Option<u32> {
+    fn scale(&self, all: u32, rest: u64) -> Option<u32> {
         match self {
             Self::Count(count) => Some(*count),
             Self::Percent(percent) => {
                 let part = (u64::from(all) * u64::from(*percent) + rest) / 100;
                 Some(u32::try_from(part).unwrap_or(u32::MAX))
             }
-            Self::Unclear(_) => None,
+            Self::Invalid(_) => None,
         }
     }
 }
 
-impl FromStr for Amount {
+impl FromStr for CountOrPercent {
     type Err = std::convert::Infallible;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
@@ -51,21 +51,23 @@ impl FromStr for Amount {
         let number = |text: &str| text.parse().ok().filter(|_| digits(text));
         let percent = text.strip_suffix('%').map(str::trim_end).and_then(number).map(Self::Percent);
         let count = || number(text).map(Self::Count);
-        Ok(percent.or_else(count).unwrap_or_else(|| Self::Unclear(text.chars().take(KEPT_CHARS).collect())))
+        Ok(percent
+            .or_else(count)
+            .unwrap_or_else(|| Self::Invalid(text.chars().take(MAX_STORED_CHARS).collect())))
     }
 }
 
-impl fmt::Display for Amount {
+impl fmt::Display for CountOrPercent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(count) => write!(f, "{count}"),
             Self::Percent(percent) => write!(f, "{percent}%"),
-            Self::Unclear(text) => f.write_str(text),
+            Self::Invalid(text) => f.write_str(text),
         }
     }
 }
 
-impl Serialize for Amount {
+impl Serialize for CountOrPercent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Count(count) => serializer.serialize_u32(*count),
@@ -74,40 +76,40 @@ impl Serialize for Amount {
     }
 }
 
-impl<'de> Deserialize<'de> for Amount {
+impl<'de> Deserialize<'de> for CountOrPercent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer, "a number of clusters such as 3, or a percentage such as 25%")
+        deserialize_text(deserializer, "a number of clusters such as 3, or a percentage such as 25%")
     }
 }
 
 /// A time span such as `90s`, `10m`, `1h30m` or `2d`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct TimeSpan {
     text: String,
     millis: Option<i64>,
 }
 
-/// The longest span: a year. A longer one is a slip.
+/// The longest span: a year. A longer one is taken for a mistake.
 const MAX_SPAN_MILLIS: i64 = 365 * 86_400_000;
 
-impl Span {
-    /// In milliseconds; `None` if it can't be read.
+impl TimeSpan {
+    /// In milliseconds; `None` if the text is not valid.
     pub fn millis(&self) -> Option<i64> {
         self.millis
     }
 }
 
-impl FromStr for Span {
+impl FromStr for TimeSpan {
     type Err = std::convert::Infallible;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let text: String = text.trim().chars().take(KEPT_CHARS).collect();
-        let millis = millis(&text);
+        let text: String = text.trim().chars().take(MAX_STORED_CHARS).collect();
+        let millis = parse_millis(&text);
         Ok(Self { text, millis })
     }
 }
 
-/// Reads numbers with their units, the larger before the smaller; a bare `0` is none.
-fn millis(text: &str) -> Option<i64> {
+/// Parses numbers with units in descending order; `0` needs no unit.
+fn parse_millis(text: &str) -> Option<i64> {
     if text == "0" {
         return Some(0);
     }
@@ -115,8 +117,8 @@ fn millis(text: &str) -> Option<i64> {
     while !rest.is_empty() {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let (number, tail) = rest.split_at(digits);
-        let word = tail.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let (unit, tail) = tail.split_at(word);
+        let letters = tail.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (unit, tail) = tail.split_at(letters);
         let unit = match unit {
             "ms" => 1,
             "s" => 1_000,
@@ -134,46 +136,46 @@ fn millis(text: &str) -> Option<i64> {
     (!text.is_empty() && all <= MAX_SPAN_MILLIS).then_some(all)
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for TimeSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl Serialize for Span {
+impl Serialize for TimeSpan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for TimeSpan {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer, "a time span such as 10m")
+        deserialize_text(deserializer, "a time span such as 10m")
     }
 }
 
 #[cfg(feature = "openapi")]
-impl utoipa::PartialSchema for Amount {
+impl utoipa::PartialSchema for CountOrPercent {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        text("A number of clusters, or a percentage.", "25%")
+        text_schema("A number of clusters, or a percentage.", "25%")
     }
 }
 
 #[cfg(feature = "openapi")]
-impl utoipa::ToSchema for Amount {}
+impl utoipa::ToSchema for CountOrPercent {}
 
 #[cfg(feature = "openapi")]
-impl utoipa::PartialSchema for Span {
+impl utoipa::PartialSchema for TimeSpan {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        text("A time span: numbers with units, the larger first.", "1h30m")
+        text_schema("A time span: numbers with units, the larger first.", "1h30m")
     }
 }
 
 #[cfg(feature = "openapi")]
-impl utoipa::ToSchema for Span {}
+impl utoipa::ToSchema for TimeSpan {}
 
 #[cfg(feature = "openapi")]
-fn text(about: &str, example: &str) -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+fn text_schema(about: &str, example: &str) -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
     let text = utoipa::openapi::schema::Object::with_type(utoipa::openapi::schema::Type::String);
     utoipa::openapi::schema::ObjectBuilder::from(text)
         .description(Some(about))
@@ -181,8 +183,8 @@ fn text(about: &str, example: &str) -> utoipa::openapi::RefOr<utoipa::openapi::s
         .into()
 }
 
-/// Reads a text, or a number for its own text: in YAML nobody quotes `3`.
-fn read<'de, T, D>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
+/// Deserializes a text or an unquoted number: YAML authors write `3` without quotes.
+fn deserialize_text<'de, T, D>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
 where
     T: FromStr<Err = std::convert::Infallible>,
     D: Deserializer<'de>,

@@ -1,60 +1,61 @@
-//! What the guard rails say of a rollout (G511, G512, G513).
+//! Guard rails for rollouts (G511, G512, G513).
 
 use std::collections::HashMap;
 
-use super::{Amount, RolloutStrategy, Span, Wave, assign};
+use super::{CountOrPercent, RolloutStrategy, TimeSpan, Wave, assign_waves};
 use crate::cluster::Cluster;
 use crate::finding::Finding;
 use crate::name;
 use crate::placement::ClusterGroup;
 
-/// Most waves of one rollout.
+/// Maximum number of waves of one rollout.
 pub const MAX_WAVES: usize = 50;
 
-/// From so many clusters on, updating all of them at once is remarkable.
+/// Number of clusters from which G512 warns about updating all of them at once.
 const MANY_CLUSTERS: usize = 6;
 
-/// Checks what can be said without knowing any cluster (G511, G512, G513). Paths are relative to the workload's spec.
+/// The checks that need no clusters (G511, G512, G513). Paths are relative to the workload's spec.
 pub fn check(strategy: &RolloutStrategy) -> Vec<Finding> {
     let mut findings = Vec::new();
     if strategy.waves.len() > MAX_WAVES {
-        let message = format!("The rollout has {} waves; {MAX_WAVES} are taken.", strategy.waves.len());
-        findings.push(error(message, "Let a wave take more clusters.").at("/rollout/waves"));
+        let message =
+            format!("The rollout has {} waves; at most {MAX_WAVES} are allowed.", strategy.waves.len());
+        findings.push(g511(message, "Use fewer waves with more clusters each.").with_path("/rollout/waves"));
     }
     for (at, wave) in strategy.waves.iter().enumerate().take(MAX_WAVES) {
-        let place = format!("/rollout/waves/{at}");
-        let told = check_wave(wave).into_iter().chain(check_name(&strategy.waves[..at], wave));
-        findings.extend(told.map(|(field, finding)| finding.at(format!("{place}/{field}"))));
+        let path = format!("/rollout/waves/{at}");
+        let fields = check_wave(wave).into_iter().chain(check_name(&strategy.waves[..at], wave));
+        findings.extend(fields.map(|(field, finding)| finding.with_path(format!("{path}/{field}"))));
     }
-    findings.extend(after_the_rest(&strategy.waves));
+    findings.extend(check_reachable_waves(&strategy.waves));
     if strategy.waves.is_empty() && !strategy.is_default() {
-        let message = "The rollout says when, but has no wave: every cluster would be updated at once.";
-        findings.push(error(message, "Add a wave, or take the rollout away.").at("/rollout/waves"));
+        let message = "The rollout has settings but no wave, so every cluster would be updated at once.";
+        findings.push(g511(message, "Add a wave, or remove the rollout.").with_path("/rollout/waves"));
     }
     findings.extend(
         strategy
             .fail_after
             .as_ref()
-            .and_then(|span| bad_span("failAfter", span))
-            .map(|finding| finding.at("/rollout/failAfter")),
+            .and_then(|span| check_span("failAfter", span))
+            .map(|finding| finding.with_path("/rollout/failAfter")),
     );
-    findings.extend(strategy.window.iter().flat_map(super::Window::check));
+    findings.extend(strategy.window.iter().flat_map(super::RolloutWindow::check));
     findings
 }
 
-fn error(message: impl Into<String>, hint: &str) -> Finding {
+fn g511(message: impl Into<String>, hint: &str) -> Finding {
     Finding::error("G511", message, hint)
 }
 
 fn check_name(before: &[Wave], wave: &Wave) -> Option<(&'static str, Finding)> {
     let name = &wave.name;
     let finding = if !name::is_label(name) {
-        error(
-            format!("A wave is called {name:?}, which is no name."),
-            "Use up to 63 small letters, digits and dashes, such as canary.",
+        g511(
+            format!("The wave name {name:?} is not valid."),
+            "Use up to 63 lower-case letters, digits and dashes, such as canary.",
         )
     } else if before.iter().any(|other| other.name == *name) {
-        error(format!("Two waves are called {name:?}."), "Give each wave a name of its own.")
+        g511(format!("Two waves have the name {name:?}."), "Give each wave a unique name.")
     } else {
         return None;
     };
@@ -63,18 +64,20 @@ fn check_name(before: &[Wave], wave: &Wave) -> Option<(&'static str, Finding)> {
 
 fn check_wave(wave: &Wave) -> Vec<(&'static str, Finding)> {
     let amounts = [
-        ("take", &wave.take, 1),
+        ("maxClusters", &wave.max_clusters, 1),
         ("maxConcurrency", &wave.max_concurrency, 1),
         ("maxFailures", &wave.max_failures, 0),
     ];
     let mut findings: Vec<(&'static str, Finding)> = amounts
         .into_iter()
-        .filter_map(|(field, amount, least)| Some((field, bad_amount(wave, field, amount.as_ref()?, least)?)))
+        .filter_map(|(field, amount, least)| {
+            Some((field, check_amount(wave, field, amount.as_ref()?, least)?))
+        })
         .collect();
-    findings.extend(wave.soak.as_ref().and_then(|span| Some(("soak", bad_span("soak", span)?))));
-    if let Some(Amount::Percent(100)) = &wave.max_failures {
+    findings.extend(wave.soak.as_ref().and_then(|span| Some(("soak", check_span("soak", span)?))));
+    if let Some(CountOrPercent::Percent(100)) = &wave.max_failures {
         let message = format!(
-            "Every cluster of the wave {:?} may fail without the rollout stopping: a bad revision goes everywhere.",
+            "Every cluster of the wave {:?} may fail without pausing the rollout: a broken revision would reach all clusters.",
             wave.name
         );
         let hint = "Allow fewer failures, such as 0 or 10%.";
@@ -83,104 +86,104 @@ fn check_wave(wave: &Wave) -> Vec<(&'static str, Finding)> {
     findings
 }
 
-fn bad_amount(wave: &Wave, field: &str, amount: &Amount, least: u32) -> Option<Finding> {
+fn check_amount(wave: &Wave, field: &str, amount: &CountOrPercent, least: u32) -> Option<Finding> {
     let why = match amount {
-        Amount::Unclear(text) => format!("{text:?} is neither a number nor a percentage"),
-        Amount::Percent(percent) if !(least..=100).contains(percent) => {
+        CountOrPercent::Invalid(text) => format!("{text:?} is neither a number nor a percentage"),
+        CountOrPercent::Percent(percent) if !(least..=100).contains(percent) => {
             format!("{percent}% is not between {least}% and 100%")
         }
-        Amount::Count(count) if *count < least => format!("{count} would let no cluster through"),
+        CountOrPercent::Count(count) if *count < least => format!("{count} would admit no cluster"),
         _ => return None,
     };
-    Some(error(
+    Some(g511(
         format!("{field} of the wave {:?}: {why}.", wave.name),
         "Write a number of clusters such as 3, or a percentage such as 25%.",
     ))
 }
 
-fn bad_span(field: &str, span: &Span) -> Option<Finding> {
+fn check_span(field: &str, span: &TimeSpan) -> Option<Finding> {
     span.millis().is_none().then(|| {
-        error(
-            format!("{field} is {:?}, which is no time span.", span.to_string()),
+        g511(
+            format!("{field} is {:?}, which is not a time span.", span.to_string()),
             "Write numbers with units, such as 90s, 10m, 1h30m or 2d; a year at most.",
         )
     })
 }
 
-/// A wave after one that takes every cluster that is left.
-fn after_the_rest(waves: &[Wave]) -> Option<Finding> {
-    let rest = waves.iter().position(|wave| wave.target.is_empty() && wave.take.is_none())?;
+/// G511: a wave after one that contains every remaining cluster.
+fn check_reachable_waves(waves: &[Wave]) -> Option<Finding> {
+    let rest = waves.iter().position(|wave| wave.target.is_empty() && wave.max_clusters.is_none())?;
     let after = waves.get(rest + 1)?;
     let message = format!(
-        "The wave {:?} takes every cluster that is left, so none is left for {:?}.",
+        "The wave {:?} contains every remaining cluster, so none is left for {:?}.",
         waves[rest].name, after.name
     );
     Some(
-        error(
+        g511(
             message,
-            "Say which clusters the earlier wave is for, or how many it takes; or move it to the end.",
+            "Give the earlier wave a target or a number of clusters (maxClusters), or move it to the end.",
         )
-        .at(format!("/rollout/waves/{rest}/target")),
+        .with_path(format!("/rollout/waves/{rest}/target")),
     )
 }
 
-/// Checks the waves against the clusters that the placement chooses, in the order of the decision (G511, G512).
+/// The checks against the clusters that the placement selects, in the order of the decision (G511, G512).
 pub fn check_fleet(strategy: &RolloutStrategy, chosen: &[&Cluster], groups: &[ClusterGroup]) -> Vec<Finding> {
     if chosen.is_empty() || strategy.waves.len() > MAX_WAVES {
         return Vec::new();
     }
-    if all_at_once(strategy) {
-        return at_once(chosen.len()).into_iter().collect();
+    if is_at_once(strategy) {
+        return check_at_once(chosen.len()).into_iter().collect();
     }
-    let waves = assign(strategy, chosen, groups, &HashMap::new());
+    let waves = assign_waves(strategy, chosen, groups, &HashMap::new());
     let mut findings = Vec::new();
-    let left: Vec<String> = chosen
+    let unassigned: Vec<String> = chosen
         .iter()
         .zip(&waves)
         .filter(|(_, wave)| wave.is_none())
         .map(|(cluster, _)| cluster.name.clone())
         .collect();
-    if !left.is_empty() {
+    if !unassigned.is_empty() {
         let message = "These clusters are in no wave, so they would never get this revision.";
-        let hint = "Add a last wave without a target: it takes every cluster that is left.";
-        findings.push(error(message, hint).on(left).at("/rollout/waves"));
+        let hint = "Add a last wave without a target: it contains every remaining cluster.";
+        findings.push(g511(message, hint).with_clusters(unassigned).with_path("/rollout/waves"));
     }
-    // What comes after a wave that takes all the rest is said without the clusters already.
-    let last = strategy.waves.iter().position(|wave| wave.target.is_empty() && wave.take.is_none());
-    let told = last.map_or(strategy.waves.len(), |last| last + 1);
-    for (at, wave) in strategy.waves.iter().enumerate().take(told) {
-        let has = waves.iter().flatten().any(|one| *one as usize == at);
-        if has {
+    // `check` reports the waves after one that contains every remaining cluster.
+    let last = strategy.waves.iter().position(|wave| wave.target.is_empty() && wave.max_clusters.is_none());
+    let reachable = last.map_or(strategy.waves.len(), |last| last + 1);
+    for (at, wave) in strategy.waves.iter().enumerate().take(reachable) {
+        let has_clusters = waves.iter().flatten().any(|one| *one as usize == at);
+        if has_clusters {
             continue;
         }
-        let taken = chosen.iter().any(|cluster| wave.is_for(cluster, groups));
-        let (why, hint) = if taken {
+        let is_matching = chosen.iter().any(|cluster| wave.is_matching(cluster, groups));
+        let (why, hint) = if is_matching {
             (
-                ": earlier waves have all its clusters",
-                "Take clusters from the waves before it, or take it away.",
+                ": earlier waves contain all its clusters",
+                "Let earlier waves contain fewer clusters, or remove the wave.",
             )
         } else {
-            ("", "Correct its clusters, groups or labels, or take it away.")
+            ("", "Correct its clusters, groups or labels, or remove the wave.")
         };
-        let message = format!("The wave {:?} has none of the chosen clusters{why}.", wave.name);
-        findings.push(error(message, hint).at(format!("/rollout/waves/{at}/target")));
+        let message = format!("The wave {:?} contains none of the selected clusters{why}.", wave.name);
+        findings.push(g511(message, hint).with_path(format!("/rollout/waves/{at}/target")));
     }
     findings
 }
 
-/// Whether nothing is tried before it goes everywhere: no wave, or one that lets everything through.
-fn all_at_once(strategy: &RolloutStrategy) -> bool {
+/// Whether all clusters are updated at once: no wave, or a single one without a limit.
+fn is_at_once(strategy: &RolloutStrategy) -> bool {
     match strategy.waves.as_slice() {
         [] => true,
-        [only] => only.target.is_empty() && only.take.is_none() && only.max_concurrency.is_none(),
+        [only] => only.target.is_empty() && only.max_clusters.is_none() && only.max_concurrency.is_none(),
         _ => false,
     }
 }
 
-fn at_once(chosen: usize) -> Option<Finding> {
+fn check_at_once(chosen: usize) -> Option<Finding> {
     (chosen >= MANY_CLUSTERS).then(|| {
         let message = format!("All {chosen} clusters would be updated at once.");
-        let hint = "Add a wave that tries it on one cluster first.";
-        Finding::warning("G512", message, hint).at("/rollout/waves")
+        let hint = "Add a first wave with one cluster (a canary).";
+        Finding::warning("G512", message, hint).with_path("/rollout/waves")
     })
 }

@@ -1,4 +1,4 @@
-//! Walks through an object beside the schema of its kind and tells what does not fit.
+//! Checks an object against the schema of its kind.
 
 use std::collections::HashSet;
 
@@ -7,101 +7,104 @@ use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
-use super::step::{Step, pointer};
-use super::{KindName, List, Object, Schema, Type, words};
+use super::path_step::{FieldPathStep, json_pointer};
+use super::{KindKey, ListType, ObjectType, Schema, ValueType, messages};
 use crate::quantity::Quantity;
 use crate::template;
 
-/// Most faults that are told of one object: who has so many is not helped by more.
-pub const MOST_FAULTS: usize = 50;
+/// Maximum number of violations reported for one object; more would not help to correct it.
+pub const MAX_VIOLATIONS: usize = 50;
 
-/// As Go reads base64: padded, and what is left over in the last bits does not matter.
+/// Base64 as Go decodes it: with padding, and with any trailing bits.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
-/// One thing that does not fit.
+/// One violation of a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// JSON pointer of the field; of a field that is missing, where it would be.
+pub struct SchemaViolation {
+    /// JSON pointer of the field; for a missing field, of its place.
     pub pointer: String,
-    /// What is wrong, without the object: `unknown field spec.replica`.
-    pub what: String,
+    /// What is wrong, without the name of the object: `unknown field spec.replica`.
+    pub message: String,
     /// What to do about it.
     pub hint: String,
-    /// Whether a later version of the same kind may take it: it only ever adds fields and words.
+    /// Whether a later version of the kind may allow it, since versions only add fields and enumeration values.
     pub may_be_newer: bool,
 }
 
 impl Schema {
-    /// What does not fit in an object of this kind; nothing if the kind is not known. Texts with a template expression
-    /// are not judged, they become something else.
-    pub fn check(&self, kind: &KindName, object: &Value) -> Vec<Fault> {
-        self.kind(kind).map(|of| self.check_as(of, object)).unwrap_or_default()
+    /// The violations of an object of this kind; none if the kind is unknown. Texts with a template expression are not
+    /// checked, because rendering replaces them.
+    pub fn check(&self, kind: &KindKey, object: &Value) -> Vec<SchemaViolation> {
+        self.kind_type(kind).map(|of| self.check_value(of, object)).unwrap_or_default()
     }
 
-    /// What does not fit in a value of this type.
-    pub(crate) fn check_as(&self, of: &Type, value: &Value) -> Vec<Fault> {
-        let mut walk = Walk { schema: self, steps: Vec::new(), above: Vec::new(), faults: Vec::new() };
-        walk.value(of, value);
-        walk.faults
+    /// The violations of a value of this type.
+    pub(crate) fn check_value(&self, of: &ValueType, value: &Value) -> Vec<SchemaViolation> {
+        let mut walk =
+            SchemaChecker { schema: self, steps: Vec::new(), enclosing: Vec::new(), violations: Vec::new() };
+        walk.check_value(of, value);
+        walk.violations
     }
 }
 
-pub(super) struct Walk<'a> {
+pub(super) struct SchemaChecker<'a> {
     pub schema: &'a Schema,
-    pub steps: Vec<Step<'a>>,
-    /// The objects on the way here, each with the number of steps that lead to it.
-    pub above: Vec<(usize, &'a Object)>,
-    faults: Vec<Fault>,
+    pub steps: Vec<FieldPathStep<'a>>,
+    /// The types of the enclosing objects, each with the number of steps to it.
+    pub enclosing: Vec<(usize, &'a ObjectType)>,
+    violations: Vec<SchemaViolation>,
 }
 
-impl<'a> Walk<'a> {
-    fn value(&mut self, of: &'a Type, value: &'a Value) {
-        // Nothing is the same as no value, in every field and in every item.
-        if value.is_null() || self.faults.len() >= MOST_FAULTS || is_template(value) {
+impl<'a> SchemaChecker<'a> {
+    fn check_value(&mut self, of: &'a ValueType, value: &'a Value) {
+        // The API server treats null as absent, in fields and in items.
+        if value.is_null() || self.violations.len() >= MAX_VIOLATIONS || is_template(value) {
             return;
         }
         match (self.schema.resolve(of), value) {
-            (Type::Any, _) => {}
-            (Type::List(list), Value::Array(items)) => self.list(list, items),
-            (Type::Map(of), Value::Object(map)) => {
+            (ValueType::Any, _) => {}
+            (ValueType::List(list), Value::Array(items)) => self.check_list(list, items),
+            (ValueType::Map(of), Value::Object(map)) => {
                 for (key, value) in map {
-                    self.below(Step::Key(key), of, value);
+                    self.check_child(FieldPathStep::Key(key), of, value);
                 }
             }
-            (Type::Object(object), Value::Object(map)) => self.object(object, map),
-            (Type::Base64, Value::String(text)) if !is_base64(text) => {
-                self.fault(words::not_base64(&self.steps));
+            (ValueType::Object(object), Value::Object(map)) => self.check_object(object, map),
+            (ValueType::Base64, Value::String(text)) if !is_base64(text) => {
+                self.push_violation(messages::invalid_base64(&self.steps));
             }
-            (Type::OneOf(words), Value::String(text)) if !text.is_empty() && !words.contains(text) => {
-                self.fault_may_be_newer(words::not_one_of(&self.steps, text, words));
+            (ValueType::Enum(words), Value::String(text)) if !text.is_empty() && !words.contains(text) => {
+                self.push_newer_violation(messages::invalid_enum_value(&self.steps, text, words));
             }
-            (Type::Quantity, Value::String(text)) if Quantity::parse(text).is_none() => {
-                self.fault(words::no_quantity(&self.steps, text));
+            (ValueType::Quantity, Value::String(text)) if Quantity::parse(text).is_none() => {
+                self.push_violation(messages::invalid_quantity(&self.steps, text));
             }
-            (of, value) if !fits(of, value) => self.fault(words::wrong_type(&self.steps, of, value)),
+            (of, value) if !is_type_of(of, value) => {
+                self.push_violation(messages::wrong_type(&self.steps, of, value))
+            }
             _ => {}
         }
     }
 
-    fn below(&mut self, step: Step<'a>, of: &'a Type, value: &'a Value) {
+    fn check_child(&mut self, step: FieldPathStep<'a>, of: &'a ValueType, value: &'a Value) {
         self.steps.push(step);
-        self.value(of, value);
+        self.check_value(of, value);
         self.steps.pop();
     }
 
-    fn object(&mut self, object: &'a Object, map: &'a serde_json::Map<String, Value>) {
+    fn check_object(&mut self, object: &'a ObjectType, map: &'a serde_json::Map<String, Value>) {
         for (key, value) in map {
             match object.fields.get(key) {
                 Some(field) => {
-                    self.above.push((self.steps.len(), object));
-                    self.below(Step::Key(key), &field.of, value);
-                    self.above.pop();
+                    self.enclosing.push((self.steps.len(), object));
+                    self.check_child(FieldPathStep::Key(key), &field.value_type, value);
+                    self.enclosing.pop();
                 }
-                None if !object.open => {
-                    let said = words::unknown(self, object, key, map);
-                    self.steps.push(Step::Key(key));
-                    self.fault_may_be_newer(said);
+                None if !object.allows_unknown => {
+                    let message = messages::unknown_field(self, object, key, map);
+                    self.steps.push(FieldPathStep::Key(key));
+                    self.push_newer_violation(message);
                     self.steps.pop();
                 }
                 None => {}
@@ -109,43 +112,48 @@ impl<'a> Walk<'a> {
         }
         let required = object.fields.iter().filter(|(_, field)| field.required);
         for (name, field) in required.filter(|(name, _)| map.get(*name).is_none_or(Value::is_null)) {
-            let said = words::missing(&self.steps, name, self.schema.resolve(&field.of));
-            self.steps.push(Step::Key(name));
-            self.fault(said);
+            let message = messages::missing_field(&self.steps, name, self.schema.resolve(&field.value_type));
+            self.steps.push(FieldPathStep::Key(name));
+            self.push_violation(message);
             self.steps.pop();
         }
     }
 
-    fn list(&mut self, list: &'a List, items: &'a [Value]) {
+    fn check_list(&mut self, list: &'a ListType, items: &'a [Value]) {
         let mut seen = HashSet::new();
         for (at, item) in items.iter().enumerate() {
-            self.below(Step::Item(at), &list.item, item);
-            let Some(keys) = keys_of(list, item) else { continue };
+            self.check_child(FieldPathStep::Item(at), &list.item, item);
+            let Some(keys) = item_keys(list, item) else { continue };
             if !seen.insert(keys.clone()) {
-                self.steps.push(Step::Item(at));
-                self.fault(words::twice(&self.steps, &list.keys, &keys));
+                self.steps.push(FieldPathStep::Item(at));
+                self.push_violation(messages::duplicate_item(&self.steps, &list.keys, &keys));
                 self.steps.pop();
             }
         }
     }
 
-    fn fault(&mut self, (what, hint): (String, String)) {
-        if self.faults.len() < MOST_FAULTS {
-            self.faults.push(Fault { pointer: pointer(&self.steps), what, hint, may_be_newer: false });
+    fn push_violation(&mut self, (what, hint): (String, String)) {
+        if self.violations.len() < MAX_VIOLATIONS {
+            self.violations.push(SchemaViolation {
+                pointer: json_pointer(&self.steps),
+                message: what,
+                hint,
+                may_be_newer: false,
+            });
         }
     }
 
-    fn fault_may_be_newer(&mut self, said: (String, String)) {
-        let before = self.faults.len();
-        self.fault(said);
-        if let Some(fault) = self.faults.get_mut(before) {
+    fn push_newer_violation(&mut self, message: (String, String)) {
+        let before = self.violations.len();
+        self.push_violation(message);
+        if let Some(fault) = self.violations.get_mut(before) {
             fault.may_be_newer = true;
         }
     }
 }
 
-/// The keys of an item; `None` for a list without keys, and where a key is missing or not known yet.
-fn keys_of(list: &List, item: &Value) -> Option<Vec<String>> {
+/// The key values of an item; `None` for a list without keys, and if a key is missing or a template.
+fn item_keys(list: &ListType, item: &Value) -> Option<Vec<String>> {
     if list.keys.is_empty() {
         return None;
     }
@@ -168,26 +176,26 @@ fn is_base64(text: &str) -> bool {
     BASE64.decode(text).is_ok()
 }
 
-/// Whether a value that is not null may stand here, as far as its JSON type tells.
-fn fits(of: &Type, value: &Value) -> bool {
-    let int32 = |value: &Value| whole(value).is_some_and(|number| i32::try_from(number).is_ok());
+/// Whether the JSON type of a non-null value matches.
+fn is_type_of(of: &ValueType, value: &Value) -> bool {
+    let int32 = |value: &Value| as_integer(value).is_some_and(|number| i32::try_from(number).is_ok());
     match of {
-        Type::Any | Type::Shared(_) => true,
-        Type::Text | Type::Base64 | Type::OneOf(_) => value.is_string(),
-        Type::Boolean => value.is_boolean(),
-        Type::Int32 => int32(value),
-        Type::Integer => whole(value).is_some(),
-        Type::Number => value.is_number(),
-        Type::IntegerOrText => value.is_string() || int32(value),
-        Type::Quantity => value.is_string() || value.is_number(),
-        Type::List(_) => value.is_array(),
-        Type::Map(_) | Type::Object(_) => value.is_object(),
+        ValueType::Any | ValueType::Shared(_) => true,
+        ValueType::Text | ValueType::Base64 | ValueType::Enum(_) => value.is_string(),
+        ValueType::Boolean => value.is_boolean(),
+        ValueType::Int32 => int32(value),
+        ValueType::Integer => as_integer(value).is_some(),
+        ValueType::Number => value.is_number(),
+        ValueType::IntegerOrText => value.is_string() || int32(value),
+        ValueType::Quantity => value.is_string() || value.is_number(),
+        ValueType::List(_) => value.is_array(),
+        ValueType::Map(_) | ValueType::Object(_) => value.is_object(),
     }
 }
 
-/// A whole number, also when it is written as `3.0`.
-fn whole(value: &Value) -> Option<i64> {
-    /// Largest whole number that a 64-bit float holds exactly.
+/// The value as an integer; `3.0` counts as one.
+fn as_integer(value: &Value) -> Option<i64> {
+    /// A 64-bit float represents every integer up to this one exactly.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let float = value.as_f64().filter(|float| value.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT);
     #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 53 bits")]

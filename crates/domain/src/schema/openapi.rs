@@ -1,19 +1,18 @@
-//! The kinds of a cluster from what its API server says of itself: the documents of `/openapi/v3`, one for each group and
-//! version.
+//! The kinds of a cluster from the documents of its API server under `/openapi/v3`, one for each group and version.
 //!
-//! What they call required of Kubernetes' own kinds is not always: an object in Go has no "not there" for text and numbers, and the server fills
-//! some in. Only what the server's own checks ask for is taken over; a test holds that against a real one.
+//! Not every field that they mark as required is: Go types have no absent text or number, and the server sets some
+//! defaults. Only fields whose absence the server rejects become required; a test verifies that against a real server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::definition::root;
-use super::{BadSchema, Field, KindName, List, MAX_BYTES, Object, Schema, Type};
+use super::definition::root_type;
+use super::{InvalidSchema, KindKey, ListType, MAX_BYTES, ObjectField, ObjectType, Schema, ValueType};
 
-/// Fields that are called required and may be left out: the server fills them in, or takes nothing for an answer.
-const OPTIONAL_AFTER_ALL: [(&str, &str); 9] = [
+/// Fields that are marked as required but optional: the server sets a default, or accepts an empty value.
+const OPTIONAL_FIELDS: [(&str, &str); 9] = [
     ("v1.HTTPHeader", "value"),
     ("v1.Sysctl", "value"),
     ("v1.TokenRequest", "audience"),
@@ -25,8 +24,8 @@ const OPTIONAL_AFTER_ALL: [(&str, &str); 9] = [
     ("v1.Event", "involvedObject"),
 ];
 
-/// Whole numbers that may not be left out, because the server refuses 0.
-const NOT_ZERO: [(&str, &str); 11] = [
+/// Required integers: the server rejects 0, the value of an absent one.
+const REQUIRED_INTEGERS: [(&str, &str); 11] = [
     ("v1.ContainerPort", "containerPort"),
     ("v1.EndpointPort", "port"),
     ("v1.GRPCAction", "port"),
@@ -40,63 +39,65 @@ const NOT_ZERO: [(&str, &str); 11] = [
     ("v1.APIServiceSpec", "versionPriority"),
 ];
 
-/// Fields whose parts are all optional, and that the server asks for nevertheless.
-const NOT_EMPTY: [&str; 2] = ["selector", "clientConfig"];
+/// Required objects all of whose fields are optional.
+const REQUIRED_OBJECTS: [&str; 2] = ["selector", "clientConfig"];
 
-const PREFIX: &str = "#/components/schemas/";
+const REFERENCE_PREFIX: &str = "#/components/schemas/";
 
-/// Where the types in Go are that Kubernetes' own kinds are made from. What is described elsewhere follows the rules of
-/// structural schemas, as CustomResourceDefinitions have them.
-const OWN: [&str; 3] = ["io.k8s.api.", "io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator."];
+/// Name prefixes of the Go types of Kubernetes' own kinds. All other definitions are structural schemas, as in
+/// CustomResourceDefinitions.
+const BUILT_IN_PREFIXES: [&str; 3] =
+    ["io.k8s.api.", "io.k8s.apiextensions-apiserver.", "io.k8s.kube-aggregator."];
 
-/// What every kind's `metadata` is.
-const METADATA: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+/// The definition of `metadata`, common to all kinds.
+const METADATA_DEFINITION: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// What the documents of one API server say together. They repeat each other and are mostly words for people, so each is
-/// read and let go before the next comes.
+/// The merged definitions of the documents of one API server. The documents repeat definitions and are mostly
+/// descriptions, so each is parsed and dropped before the next.
 #[derive(Debug, Default)]
-pub struct Documents {
+pub struct OpenApiDocuments {
     definitions: BTreeMap<String, Value>,
-    /// The kinds that have a patch of a named object.
-    kept: BTreeSet<KindName>,
+    /// The kinds whose named objects can be patched.
+    patchable: BTreeSet<KindKey>,
 }
 
-/// What is read of one document.
+/// The parsed part of one document.
 #[derive(serde::Deserialize)]
-struct Document {
+struct OpenApiDocument {
     #[serde(default)]
-    paths: BTreeMap<String, Methods>,
+    paths: BTreeMap<String, PathItem>,
     #[serde(default)]
-    components: Components,
+    components: OpenApiComponents,
 }
 
 #[derive(serde::Deserialize)]
-struct Methods {
-    patch: Option<Operation>,
+struct PathItem {
+    patch: Option<PatchOperation>,
 }
 
 #[derive(serde::Deserialize)]
-struct Operation {
+struct PatchOperation {
     #[serde(default, rename = "x-kubernetes-group-version-kind")]
     kind: Value,
 }
 
 #[derive(Default, serde::Deserialize)]
-struct Components {
+struct OpenApiComponents {
     #[serde(default)]
-    schemas: BTreeMap<String, Lean>,
+    schemas: BTreeMap<String, WithoutDescriptions>,
 }
 
-impl Documents {
-    /// Takes the document of one group and version.
+impl OpenApiDocuments {
+    /// Adds the document of one group and version.
     ///
     /// # Errors
-    /// It is no such document.
-    pub fn add(&mut self, bytes: &[u8]) -> Result<(), BadSchema> {
-        let document: Document = serde_json::from_slice(bytes).map_err(BadSchema::of)?;
+    /// It is not an OpenAPI document.
+    pub fn add(&mut self, bytes: &[u8]) -> Result<(), InvalidSchema> {
+        let document: OpenApiDocument =
+            serde_json::from_slice(bytes).map_err(InvalidSchema::from_json_error)?;
         let named = document.paths.into_iter().filter(|(path, _)| path.ends_with("/{name}"));
-        self.kept.extend(named.filter_map(|(_, methods)| kind(&methods.patch?.kind)));
-        for (name, Lean(definition)) in document.components.schemas {
+        self.patchable.extend(named.filter_map(|(_, methods)| parse_kind(&methods.patch?.kind)));
+        for (name, WithoutDescriptions(definition)) in document.components.schemas {
             self.definitions.entry(name).or_insert(definition);
         }
         Ok(())
@@ -104,44 +105,50 @@ impl Documents {
 }
 
 impl Schema {
-    /// From the documents of one API server of this minor version. Kinds are those that can be kept: patched under a
-    /// name. What a cluster writes into `status` is left out.
-    pub fn from_openapi(minor: u32, documents: &Documents) -> Self {
-        let mut builder =
-            Builder { definitions: &documents.definitions, places: BTreeMap::new(), shared: Vec::new() };
-        let metadata =
-            if builder.definitions.contains_key(METADATA) { builder.shared(METADATA) } else { Type::Any };
+    /// The schema of an API server of this minor version, from its documents. It contains the kinds whose named objects can
+    /// be patched. `status` is written by the cluster and not checked.
+    pub fn from_openapi(minor: u32, documents: &OpenApiDocuments) -> Self {
+        let mut builder = SchemaBuilder {
+            definitions: &documents.definitions,
+            indexes: BTreeMap::new(),
+            shared: Vec::new(),
+        };
+        let metadata = if builder.definitions.contains_key(METADATA_DEFINITION) {
+            builder.shared_type(METADATA_DEFINITION)
+        } else {
+            ValueType::Any
+        };
         let mut kinds = BTreeMap::new();
         for (name, definition) in builder.definitions {
             let names = definition["x-kubernetes-group-version-kind"].as_array();
-            for kind in names.into_iter().flatten().filter_map(kind) {
-                if !documents.kept.contains(&kind) {
+            for kind in names.into_iter().flatten().filter_map(parse_kind) {
+                if !documents.patchable.contains(&kind) {
                     continue;
                 }
-                if OWN.iter().any(|prefix| name.starts_with(prefix)) {
-                    kinds.insert(kind, builder.shared(name));
+                if BUILT_IN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+                    kinds.insert(kind, builder.shared_type(name));
                 } else if has_fields(definition) {
-                    kinds.insert(kind, root(definition, &metadata));
+                    kinds.insert(kind, root_type(definition, &metadata));
                 }
             }
         }
         let mut schema = Self { minor, kinds, shared: builder.shared };
-        schema.leave_status_out();
+        schema.clear_status();
         schema.require_specs();
         schema.drop_empty_requirements();
         schema.drop_unused();
         schema
     }
 
-    /// The written form, as long as can be read again: of a cluster with very many kinds of its own the longest are left
-    /// out, and then nothing is known of them.
-    pub fn write_short(mut self) -> String {
+    /// The JSON form, at most [`MAX_BYTES`] long so that it can be parsed again: if a cluster has too many custom kinds,
+    /// the largest are omitted and not checked.
+    pub fn to_bounded_json(mut self) -> String {
         loop {
-            let text = self.write();
+            let text = self.to_json();
             if text.len() <= MAX_BYTES {
                 return text;
             }
-            let length = |of: &Type| serde_json::to_string(of).map_or(0, |text| text.len());
+            let length = |of: &ValueType| serde_json::to_string(of).map_or(0, |text| text.len());
             let longest = self.kinds.iter().max_by_key(|(_, of)| length(of)).map(|(kind, _)| kind.clone());
             let Some(longest) = longest else { return text };
             self.kinds.remove(&longest);
@@ -149,47 +156,48 @@ impl Schema {
         }
     }
 
-    fn leave_status_out(&mut self) {
+    fn clear_status(&mut self) {
         for of in self.kinds.values() {
-            let Type::Shared(at) = of else { continue };
-            if let Some(Type::Object(object)) = self.shared.get_mut(*at)
+            let ValueType::Shared(at) = of else { continue };
+            if let Some(ValueType::Object(object)) = self.shared.get_mut(*at)
                 && let Some(status) = object.fields.get_mut("status")
             {
-                *status = Field { of: Type::Any, required: false };
+                *status = ObjectField { value_type: ValueType::Any, required: false };
             }
         }
     }
 
-    /// Nothing is the same as an empty object to the server; so where a `spec` must hold something, it must be there.
+    /// The server treats an absent object as an empty one; so a `spec` with a required field is required itself.
     fn require_specs(&mut self) {
         loop {
-            let asks: Vec<bool> = self.shared.iter().map(asks).collect();
+            let has_required: Vec<bool> = self.shared.iter().map(has_required_field).collect();
             let objects = self.shared.iter_mut().filter_map(|of| match of {
-                Type::Object(object) => object.fields.get_mut("spec"),
+                ValueType::Object(object) => object.fields.get_mut("spec"),
                 _ => None,
             });
-            let open =
-                |field: &&mut Field| !field.required && matches!(field.of, Type::Shared(at) if asks[at]);
-            let mut found: Vec<&mut Field> = objects.filter(open).collect();
-            found.iter_mut().for_each(|field| field.required = true);
-            if found.is_empty() {
+            let is_open = |field: &&mut ObjectField| {
+                !field.required && matches!(field.value_type, ValueType::Shared(at) if has_required[at])
+            };
+            let mut specs: Vec<&mut ObjectField> = objects.filter(is_open).collect();
+            specs.iter_mut().for_each(|field| field.required = true);
+            if specs.is_empty() {
                 return;
             }
         }
     }
 
-    /// An object none of whose fields is required is not required itself: the server reads it as an empty one.
+    /// An object without required fields is not required itself: the server treats an absent one as empty.
     fn drop_empty_requirements(&mut self) {
         loop {
-            let asks: Vec<bool> = self.shared.iter().map(asks).collect();
+            let has_required: Vec<bool> = self.shared.iter().map(has_required_field).collect();
             let mut changed = false;
             for of in &mut self.shared {
-                let Type::Object(object) = of else { continue };
+                let ValueType::Object(object) = of else { continue };
                 for (name, field) in &mut object.fields {
-                    if let Type::Shared(at) = field.of
+                    if let ValueType::Shared(at) = field.value_type
                         && field.required
-                        && !asks[at]
-                        && !NOT_EMPTY.contains(&name.as_str())
+                        && !has_required[at]
+                        && !REQUIRED_OBJECTS.contains(&name.as_str())
                     {
                         (field.required, changed) = (false, true);
                     }
@@ -201,79 +209,83 @@ impl Schema {
         }
     }
 
-    /// Keeps the shared types that a kind leads to, in the order in which the kinds do.
+    /// Retains the shared types that a kind refers to, in order of first reference.
     fn drop_unused(&mut self) {
         let mut order: Vec<usize> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
         for of in self.kinds.values() {
-            references(of, &mut open);
+            collect_references(of, &mut open);
             while let Some(at) = open.pop() {
                 if !order.contains(&at) {
                     order.push(at);
-                    references(&self.shared[at], &mut open);
+                    collect_references(&self.shared[at], &mut open);
                 }
             }
         }
         let new: BTreeMap<usize, usize> = order.iter().enumerate().map(|(new, old)| (*old, new)).collect();
-        let mut kept: Vec<Type> = order.iter().map(|at| self.shared[*at].clone()).collect();
-        for of in kept.iter_mut().chain(self.kinds.values_mut()) {
+        let mut used: Vec<ValueType> = order.iter().map(|at| self.shared[*at].clone()).collect();
+        for of in used.iter_mut().chain(self.kinds.values_mut()) {
             renumber(of, &new);
         }
-        self.shared = kept;
+        self.shared = used;
     }
 }
 
-/// Whether something in an object is required.
-fn asks(of: &Type) -> bool {
+/// Whether a type has a required field; true for types other than objects.
+fn has_required_field(of: &ValueType) -> bool {
     match of {
-        Type::Object(object) => object.fields.values().any(|field| field.required),
+        ValueType::Object(object) => object.fields.values().any(|field| field.required),
         _ => true,
     }
 }
 
-fn references(of: &Type, into: &mut Vec<usize>) {
+fn collect_references(of: &ValueType, into: &mut Vec<usize>) {
     match of {
-        Type::Shared(at) => into.push(*at),
-        Type::List(list) => references(&list.item, into),
-        Type::Map(of) => references(of, into),
-        Type::Object(object) => object.fields.values().rev().for_each(|field| references(&field.of, into)),
+        ValueType::Shared(at) => into.push(*at),
+        ValueType::List(list) => collect_references(&list.item, into),
+        ValueType::Map(of) => collect_references(of, into),
+        ValueType::Object(object) => {
+            object.fields.values().rev().for_each(|field| collect_references(&field.value_type, into))
+        }
         _ => {}
     }
 }
 
-fn renumber(of: &mut Type, new: &BTreeMap<usize, usize>) {
+fn renumber(of: &mut ValueType, new: &BTreeMap<usize, usize>) {
     match of {
-        Type::Shared(at) => *at = new[at],
-        Type::List(list) => renumber(&mut list.item, new),
-        Type::Map(of) => renumber(of, new),
-        Type::Object(object) => object.fields.values_mut().for_each(|field| renumber(&mut field.of, new)),
+        ValueType::Shared(at) => *at = new[at],
+        ValueType::List(list) => renumber(&mut list.item, new),
+        ValueType::Map(of) => renumber(of, new),
+        ValueType::Object(object) => {
+            object.fields.values_mut().for_each(|field| renumber(&mut field.value_type, new))
+        }
         _ => {}
     }
 }
 
-/// Whether a custom kind says anything of itself beyond what every object has. One without a schema does not.
+/// Whether a custom kind has fields beyond those of every object. A kind without a schema has none.
 fn has_fields(definition: &Value) -> bool {
     let all = definition["properties"].as_object();
     all.is_some_and(|all| all.keys().any(|name| !matches!(&**name, "apiVersion" | "kind" | "metadata")))
 }
 
-fn kind(value: &Value) -> Option<KindName> {
+fn parse_kind(value: &Value) -> Option<KindKey> {
     let text = |field: &str| value[field].as_str().map(str::to_owned);
     Some((text("group")?, text("version")?, text("kind")?))
 }
 
-/// A value without the words for people: most of what these documents are.
-struct Lean(Value);
+/// A JSON value without descriptions, which are most of these documents.
+struct WithoutDescriptions(Value);
 
-impl<'de> Deserialize<'de> for Lean {
+impl<'de> Deserialize<'de> for WithoutDescriptions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LeanVisitor).map(Self)
+        deserializer.deserialize_any(WithoutDescriptionsVisitor).map(Self)
     }
 }
 
-struct LeanVisitor;
+struct WithoutDescriptionsVisitor;
 
-impl<'de> Visitor<'de> for LeanVisitor {
+impl<'de> Visitor<'de> for WithoutDescriptionsVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -306,7 +318,7 @@ impl<'de> Visitor<'de> for LeanVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(Lean(item)) = access.next_element()? {
+        while let Some(WithoutDescriptions(item)) = access.next_element()? {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -314,8 +326,10 @@ impl<'de> Visitor<'de> for LeanVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut fields = serde_json::Map::new();
-        while let Some((name, Lean(value))) = access.next_entry::<String, Lean>()? {
-            // A field may have this name too; then there is a schema behind it.
+        while let Some((name, WithoutDescriptions(value))) =
+            access.next_entry::<String, WithoutDescriptions>()?
+        {
+            // A field named `description` has a schema as its value, not a text.
             if name != "description" || !value.is_string() {
                 fields.insert(name, value);
             }
@@ -324,107 +338,107 @@ impl<'de> Visitor<'de> for LeanVisitor {
     }
 }
 
-struct Builder<'a> {
+struct SchemaBuilder<'a> {
     definitions: &'a BTreeMap<String, Value>,
-    places: BTreeMap<&'a str, usize>,
-    shared: Vec<Type>,
+    indexes: BTreeMap<&'a str, usize>,
+    shared: Vec<ValueType>,
 }
 
-impl<'a> Builder<'a> {
-    /// A definition by its name: types with fields are shared, the others are written where they are used.
-    fn shared(&mut self, name: &'a str) -> Type {
-        if let Some(at) = self.places.get(name) {
-            return Type::Shared(*at);
+impl<'a> SchemaBuilder<'a> {
+    /// The type of a definition: types with fields are shared, others are inlined.
+    fn shared_type(&mut self, name: &'a str) -> ValueType {
+        if let Some(at) = self.indexes.get(name) {
+            return ValueType::Shared(*at);
         }
         let definition = self.definitions.get(name).unwrap_or(&Value::Null);
         if definition["properties"].is_null() {
-            return self.of("", definition);
+            return self.build_type("", definition);
         }
         let at = self.shared.len();
-        self.places.insert(name, at);
-        self.shared.push(Type::Any);
-        self.shared[at] = self.of(&short(name), definition);
-        Type::Shared(at)
+        self.indexes.insert(name, at);
+        self.shared.push(ValueType::Any);
+        self.shared[at] = self.build_type(&short_name(name), definition);
+        ValueType::Shared(at)
     }
 
-    /// The type that a schema describes; `owner` is the short name of the definition it is in.
-    fn of(&mut self, owner: &str, schema: &'a Value) -> Type {
+    /// The type of a schema; `owner` is the short name of the enclosing definition.
+    fn build_type(&mut self, owner: &str, schema: &'a Value) -> ValueType {
         let reference = [&schema["$ref"], &schema["allOf"][0]["$ref"]].into_iter().find_map(Value::as_str);
-        if let Some(name) = reference.and_then(|reference| reference.strip_prefix(PREFIX)) {
-            return self.shared(name);
+        if let Some(name) = reference.and_then(|reference| reference.strip_prefix(REFERENCE_PREFIX)) {
+            return self.shared_type(name);
         }
         if schema["format"] == "int-or-string" || schema["x-kubernetes-int-or-string"] == true {
-            return Type::IntegerOrText;
+            return ValueType::IntegerOrText;
         }
         match schema["type"].as_str() {
-            Some("string") => text(schema),
-            Some("boolean") => Type::Boolean,
-            Some("integer") if schema["format"] == "int32" => Type::Int32,
-            Some("integer") => Type::Integer,
-            Some("number") => Type::Number,
-            Some("array") => self.list(owner, schema),
-            Some("object") if schema["properties"].is_object() => self.object(owner, schema),
+            Some("string") => text_type(schema),
+            Some("boolean") => ValueType::Boolean,
+            Some("integer") if schema["format"] == "int32" => ValueType::Int32,
+            Some("integer") => ValueType::Integer,
+            Some("number") => ValueType::Number,
+            Some("array") => self.list_type(owner, schema),
+            Some("object") if schema["properties"].is_object() => self.object_type(owner, schema),
             Some("object") if schema["additionalProperties"].is_object() => {
-                Type::Map(Box::new(self.of(owner, &schema["additionalProperties"])))
+                ValueType::Map(Box::new(self.build_type(owner, &schema["additionalProperties"])))
             }
-            _ if is_quantity(schema) => Type::Quantity,
-            _ => Type::Any,
+            _ if is_quantity(schema) => ValueType::Quantity,
+            _ => ValueType::Any,
         }
     }
 
-    fn list(&mut self, owner: &str, schema: &'a Value) -> Type {
-        let item = self.of(owner, &schema["items"]);
+    fn list_type(&mut self, owner: &str, schema: &'a Value) -> ValueType {
+        let item = self.build_type(owner, &schema["items"]);
         let fields = schema["x-kubernetes-list-map-keys"].as_array().into_iter().flatten();
         let names = fields.filter(|_| schema["x-kubernetes-list-type"] == "map").filter_map(Value::as_str);
         let keys = names.map(|name| (name.to_owned(), self.default_of(&schema["items"], name))).collect();
-        Type::List(Box::new(List { item, keys }))
+        ValueType::List(Box::new(ListType { item, keys }))
     }
 
-    /// What a field of a list's items is when it is left out.
+    /// The default of a field of a list's items.
     fn default_of(&self, items: &'a Value, field: &str) -> Option<String> {
         let name = [&items["$ref"], &items["allOf"][0]["$ref"]].into_iter().find_map(Value::as_str)?;
-        let definition = self.definitions.get(name.strip_prefix(PREFIX)?)?;
+        let definition = self.definitions.get(name.strip_prefix(REFERENCE_PREFIX)?)?;
         let default = definition["properties"][field]["default"].as_str()?;
         (!default.is_empty()).then(|| default.to_owned())
     }
 
-    fn object(&mut self, owner: &str, schema: &'a Value) -> Type {
-        let mut object = Object::default();
+    fn object_type(&mut self, owner: &str, schema: &'a Value) -> ValueType {
+        let mut object = ObjectType::default();
         let required = schema["required"].as_array();
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-            let called = required.is_some_and(|names| names.iter().any(|other| other == name));
-            let of = self.of(owner, property);
-            let required = called && is_asked_for((owner, name), &of);
-            object.fields.insert(name.clone(), Field { of, required });
+            let is_listed = required.is_some_and(|names| names.iter().any(|other| other == name));
+            let of = self.build_type(owner, property);
+            let required = is_listed && is_required((owner, name), &of);
+            object.fields.insert(name.clone(), ObjectField { value_type: of, required });
         }
-        Type::Object(object)
+        ValueType::Object(object)
     }
 }
 
-fn text(schema: &Value) -> Type {
+fn text_type(schema: &Value) -> ValueType {
     if schema["format"] == "byte" {
-        return Type::Base64;
+        return ValueType::Base64;
     }
     let words = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let words: Vec<String> = words.filter(|word| !word.is_empty()).map(str::to_owned).collect();
-    if words.is_empty() { Type::Text } else { Type::OneOf(words) }
+    if words.is_empty() { ValueType::Text } else { ValueType::Enum(words) }
 }
 
 fn is_quantity(schema: &Value) -> bool {
     schema["oneOf"].as_array().is_some_and(|all| all.iter().any(|one| one["type"] == "number"))
 }
 
-/// Whether the server asks for a field that its schema calls required.
-fn is_asked_for(field: (&str, &str), of: &Type) -> bool {
+/// Whether the server rejects the absence of a field that its schema marks as required.
+fn is_required(field: (&str, &str), of: &ValueType) -> bool {
     match of {
-        Type::Boolean | Type::Number | Type::Quantity | Type::Any => false,
-        Type::Int32 | Type::Integer => NOT_ZERO.contains(&field),
-        _ => !OPTIONAL_AFTER_ALL.contains(&field),
+        ValueType::Boolean | ValueType::Number | ValueType::Quantity | ValueType::Any => false,
+        ValueType::Int32 | ValueType::Integer => REQUIRED_INTEGERS.contains(&field),
+        _ => !OPTIONAL_FIELDS.contains(&field),
     }
 }
 
 /// `v1.Container` of `io.k8s.api.core.v1.Container`.
-fn short(name: &str) -> String {
+fn short_name(name: &str) -> String {
     let mut parts = name.rsplit('.');
     let (kind, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     format!("{version}.{kind}")

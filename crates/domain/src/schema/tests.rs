@@ -1,32 +1,32 @@
-//! Schemas on small kinds, and on Kubernetes' own.
+//! Tests of schemas, on small kinds and on Kubernetes' own.
 
 use serde_json::{Value, json};
 
 use super::*;
 
 /// A kind `v1/Ship` with this type.
-fn ship(of: &Value) -> Schema {
+fn ship_schema(of: &Value) -> Schema {
     let text = json!({"minor": 36, "kinds": {"v1/Ship": of}, "shared": [{"name!": "text", "next": 0}]});
-    Schema::read(text.to_string().as_bytes()).unwrap()
+    Schema::from_json(text.to_string().as_bytes()).unwrap()
 }
 
-fn faults(schema: &Schema, object: &Value) -> Vec<Fault> {
+fn check_ship(schema: &Schema, object: &Value) -> Vec<SchemaViolation> {
     schema.check(&(String::new(), "v1".to_owned(), "Ship".to_owned()), object)
 }
 
-/// Pointer and words of every fault.
-fn told(of: &Value, object: &Value) -> Vec<(String, String)> {
-    faults(&ship(of), object).into_iter().map(|fault| (fault.pointer, fault.what)).collect()
+/// Pointer and message of every violation.
+fn violations(of: &Value, object: &Value) -> Vec<(String, String)> {
+    check_ship(&ship_schema(of), object).into_iter().map(|fault| (fault.pointer, fault.message)).collect()
 }
 
-/// What Kubernetes' own kinds have against an object.
-fn own(object: &Value) -> Vec<(String, String)> {
+/// The violations of an object of one of Kubernetes' own kinds.
+fn kubernetes_violations(object: &Value) -> Vec<(String, String)> {
     let name = crate::bundle::object_ref(object);
-    let faults = kubernetes().check(&(name.group, name.version, name.kind), object);
-    faults.into_iter().map(|fault| (fault.pointer, fault.what)).collect()
+    let faults = kubernetes_schema().check(&(name.group, name.version, name.kind), object);
+    faults.into_iter().map(|fault| (fault.pointer, fault.message)).collect()
 }
 
-fn one(pointer: &str, what: &str) -> Vec<(String, String)> {
+fn one_violation(pointer: &str, what: &str) -> Vec<(String, String)> {
     vec![(pointer.to_owned(), what.to_owned())]
 }
 
@@ -37,15 +37,15 @@ fn deployment(pod: Value) -> Value {
 }
 
 #[test]
-fn g403_the_schema_of_kubernetes_can_be_read_and_written_again() {
-    let schema = Schema::read(KUBERNETES_JSON).unwrap();
-    assert!(schema.kinds() >= 50, "{}", schema.kinds());
-    assert_eq!(schema.write().as_bytes(), KUBERNETES_JSON);
-    assert_eq!(*kubernetes(), schema);
+fn g403_the_schema_of_kubernetes_round_trips() {
+    let schema = Schema::from_json(KUBERNETES_JSON).unwrap();
+    assert!(schema.kind_count() >= 50, "{}", schema.kind_count());
+    assert_eq!(schema.to_json().as_bytes(), KUBERNETES_JSON);
+    assert_eq!(*kubernetes_schema(), schema);
 }
 
 #[test]
-fn g403_every_type_has_values_that_fit_and_others_that_do_not() {
+fn g403_every_type_accepts_and_rejects_values() {
     for (of, good, bad) in [
         (json!("text"), json!(["a", ""]), json!([1, true, {}, []])),
         (json!("base64"), json!(["", "YQ==", "Y\nQ==", "YR=="]), json!(["YQ", "a b", 1])),
@@ -64,19 +64,19 @@ fn g403_every_type_has_values_that_fit_and_others_that_do_not() {
         (json!("any"), json!([1, "a", {}, []]), json!([])),
     ] {
         for value in good.as_array().unwrap().iter().chain([&Value::Null]) {
-            assert_eq!(told(&json!({"f": of}), &json!({"f": value})), [], "{of} {value}");
+            assert_eq!(violations(&json!({"f": of}), &json!({"f": value})), [], "{of} {value}");
         }
         for value in bad.as_array().unwrap() {
-            assert_eq!(told(&json!({"f": of}), &json!({"f": value})).len(), 1, "{of} {value}");
+            assert_eq!(violations(&json!({"f": of}), &json!({"f": value})).len(), 1, "{of} {value}");
         }
     }
 }
 
 #[test]
-fn g403_an_unknown_field_is_named_with_the_one_that_was_meant() {
+fn g403_an_unknown_field_is_reported_with_the_nearest_known_one() {
     let object = deployment(json!({"container": [{"name": "web", "image": "nginx"}]}));
     assert_eq!(
-        own(&object),
+        kubernetes_violations(&object),
         [
             (
                 "/spec/template/spec/container",
@@ -88,8 +88,8 @@ fn g403_an_unknown_field_is_named_with_the_one_that_was_meant() {
     );
     let object = deployment(json!({"containers": [{"name": "web", "imagepullpolicy": "Always"}]}));
     assert_eq!(
-        own(&object),
-        one(
+        kubernetes_violations(&object),
+        one_violation(
             "/spec/template/spec/containers/0/imagepullpolicy",
             "unknown field spec.template.spec.containers[0].imagepullpolicy (did you mean imagePullPolicy?)"
         )
@@ -97,11 +97,11 @@ fn g403_an_unknown_field_is_named_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn g403_a_field_at_the_wrong_depth_is_told_where_it_belongs() {
+fn g403_a_field_at_the_wrong_depth_is_reported_with_the_object_it_belongs_to() {
     let mut object = deployment(json!({"containers": [{"name": "web"}], "replicas": 3}));
     assert_eq!(
-        own(&object),
-        one(
+        kubernetes_violations(&object),
+        one_violation(
             "/spec/template/spec/replicas",
             "unknown field spec.template.spec.replicas (replicas belongs in spec)"
         )
@@ -109,8 +109,8 @@ fn g403_a_field_at_the_wrong_depth_is_told_where_it_belongs() {
     object = deployment(json!({"containers": [{"name": "web"}]}));
     object["spec"]["nodeSelector"] = json!({"a": "b"});
     assert_eq!(
-        own(&object),
-        one(
+        kubernetes_violations(&object),
+        one_violation(
             "/spec/nodeSelector",
             "unknown field spec.nodeSelector (nodeSelector belongs in spec.template.spec)"
         )
@@ -118,28 +118,28 @@ fn g403_a_field_at_the_wrong_depth_is_told_where_it_belongs() {
 }
 
 #[test]
-fn g403_types_words_and_keys_are_told_with_what_to_do() {
+fn g403_wrong_types_enumeration_values_and_keys_are_reported_with_a_hint() {
     let object = deployment(json!({"restartPolicy": "always", "hostNetwork": "true", "containers": [{
         "name": "web", "ports": [{"containerPort": 80}, {"containerPort": 80, "protocol": "TCP"}],
         "env": {"A": "1"}, "args": ["-v", 2], "resources": {"limits": {"memory": "64mb"}}}]}));
     let name = ("apps".to_owned(), "v1".to_owned(), "Deployment".to_owned());
-    let said: Vec<String> = kubernetes()
+    let messages: Vec<String> = kubernetes_schema()
         .check(&name, &object)
         .into_iter()
-        .map(|fault| format!("{}. {}", fault.what, fault.hint))
+        .map(|fault| format!("{}. {}", fault.message, fault.hint))
         .collect();
     let pod = "spec.template.spec";
     assert_eq!(
-        said,
+        messages,
         [
             format!(
-                "{pod}.restartPolicy is \"always\", which is none of Always, Never, OnFailure. Write Always."
+                "{pod}.restartPolicy is \"always\", which is not one of Always, Never, OnFailure. Write Always."
             ),
             format!(
                 "{pod}.hostNetwork must be true or false, not the text \"true\". Write it without quotes."
             ),
             format!(
-                "{pod}.containers[0].ports[1] has the same containerPort 80 and protocol TCP as an item before it. Keep one of them."
+                "{pod}.containers[0].ports[1] has the same containerPort 80 and protocol TCP as an earlier item. Keep one of them."
             ),
             format!(
                 "{pod}.containers[0].env must be a list, not a map of fields. Write a list: each item on a line that begins with \"- \"."
@@ -153,26 +153,37 @@ fn g403_types_words_and_keys_are_told_with_what_to_do() {
 }
 
 #[test]
-fn g403_a_template_is_not_judged_before_it_is_filled_in() {
+fn g403_a_template_is_not_checked_before_it_is_filled_in() {
     let mut object = deployment(
         json!({"containers": [{"name": "web", "image": "${{ cluster.labels.image }}",
         "ports": [{"containerPort": "${{ cluster.labels.port | int }}"}, {"containerPort": "${{ cluster.labels.port | int }}"}]}],
         "restartPolicy": "${{ cluster.labels.restart }}", "replica": "${{ cluster.labels.size }}"}),
     );
     object["spec"]["replicas"] = "${{ cluster.labels.size | int }}".into();
-    assert_eq!(own(&object), one("/spec/template/spec/replica", "unknown field spec.template.spec.replica"));
+    assert_eq!(
+        kubernetes_violations(&object),
+        one_violation("/spec/template/spec/replica", "unknown field spec.template.spec.replica")
+    );
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"a": "${{ cluster.name }}"}});
-    assert_eq!(own(&secret), []);
+    assert_eq!(kubernetes_violations(&secret), []);
 }
 
 #[test]
-fn g403_a_kind_that_is_not_known_is_not_judged() {
-    assert_eq!(own(&json!({"apiVersion": "example.com/v1", "kind": "Ship", "sails": 3})), []);
-    assert_eq!(own(&json!({"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "sails": 3})), []);
+fn g403_an_unknown_kind_is_not_checked() {
+    assert_eq!(
+        kubernetes_violations(&json!({"apiVersion": "example.com/v1", "kind": "Ship", "sails": 3})),
+        []
+    );
+    assert_eq!(
+        kubernetes_violations(
+            &json!({"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "sails": 3})
+        ),
+        []
+    );
 }
 
 #[test]
-fn g403_a_custom_kind_is_judged_by_its_definition() {
+fn g403_a_custom_kind_is_checked_against_its_definition() {
     let schema = json!({"type": "object", "required": ["spec"], "properties": {"spec": {"type": "object",
         "required": ["masts", "flag"], "properties": {
             "masts": {"type": "integer"},
@@ -188,24 +199,24 @@ fn g403_a_custom_kind_is_judged_by_its_definition() {
         "names": {"kind": "Ship"}, "versions": [
             {"name": "v1", "served": true, "schema": {"openAPIV3Schema": schema}},
             {"name": "v0", "served": false, "schema": {"openAPIV3Schema": schema}}, {"name": "v2"}]}});
-    let kinds = defined(&definition, &kubernetes().metadata());
+    let kinds = parse_definition(&definition, &kubernetes_schema().metadata_type());
     assert_eq!(kinds.len(), 1, "{kinds:#?}");
-    let told = |spec: Value| -> Vec<String> {
+    let messages = |spec: Value| -> Vec<String> {
         let object = json!({"apiVersion": "sea.example.com/v1", "kind": "Ship",
             "metadata": {"name": "a", "label": {}}, "spec": spec, "status": {"x": 1}});
-        kubernetes().check_as(&kinds[0].1, &object).into_iter().map(|fault| fault.what).collect()
+        kubernetes_schema().check_value(&kinds[0].1, &object).into_iter().map(|fault| fault.message).collect()
     };
     let metadata = "unknown field metadata.label (did you mean labels?)";
     let good = json!({"masts": 3, "extra": {"a": 1, "b": 2}, "any": {"c": [1]}, "port": "http", "labels": {"a": "b"},
         "part": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}}, "crew": [{"name": "a"}, {"name": "b"}]});
-    assert_eq!(told(good), [metadata]);
+    assert_eq!(messages(good), [metadata]);
     let bad = json!({"flag": "red", "mast": 3, "extra": {"a": "1"}, "port": 1.5, "labels": {"a": 1},
         "part": {"specs": {}}, "crew": [{"name": "a"}, {"name": "a", "rank": 1}]});
-    assert_eq!(told(bad).len(), 10, "{:#?}", told(json!({"mast": 3})));
+    assert_eq!(messages(bad).len(), 10, "{:#?}", messages(json!({"mast": 3})));
 }
 
 #[test]
-fn what_is_no_schema_is_refused() {
+fn an_invalid_schema_is_rejected() {
     for text in [
         "",
         "{}",
@@ -217,33 +228,33 @@ fn what_is_no_schema_is_refused() {
         r#"{"minor":1,"kinds":{"v1/A":[]},"shared":[]}"#,
         r#"{"minor":1,"kinds":{"v1/A":{"*":"any","b":"any"}},"shared":[]}"#,
     ] {
-        assert!(Schema::read(text.as_bytes()).is_err(), "{text}");
+        assert!(Schema::from_json(text.as_bytes()).is_err(), "{text}");
     }
     let deep = format!(
         r#"{{"minor":1,"kinds":{{"v1/A":{}"any"{}}},"shared":[]}}"#,
         "[".repeat(9_999),
         "]".repeat(9_999)
     );
-    assert!(Schema::read(deep.as_bytes()).is_err());
-    assert!(Schema::read(&vec![b' '; MAX_BYTES + 1]).is_err());
+    assert!(Schema::from_json(deep.as_bytes()).is_err());
+    assert!(Schema::from_json(&vec![b' '; MAX_BYTES + 1]).is_err());
 }
 
 #[test]
-fn a_type_that_holds_itself_in_lists_ends() {
+fn a_check_of_a_recursive_list_type_terminates() {
     let text = r#"{"minor":1,"kinds":{"v1/Ship":{"a":0}},"shared":[[0]]}"#;
-    let schema = Schema::read(text.as_bytes()).unwrap();
-    assert_eq!(faults(&schema, &json!({"a": [[[]]], "zzz": 1})).len(), 1);
+    let schema = Schema::from_json(text.as_bytes()).unwrap();
+    assert_eq!(check_ship(&schema, &json!({"a": [[[]]], "zzz": 1})).len(), 1);
 }
 
 #[test]
-fn of_many_faults_the_first_are_told() {
+fn the_number_of_reported_violations_is_bounded() {
     let many: Value =
         (0..1_000).map(|n| (format!("f{n}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
-    assert_eq!(told(&json!({"a": "text"}), &many).len(), MOST_FAULTS);
+    assert_eq!(violations(&json!({"a": "text"}), &many).len(), MAX_VIOLATIONS);
 }
 
-/// A schema from one document with these definitions, each of a kind of its own.
-fn from_documents(definitions: &Value) -> Schema {
+/// A schema from one document with these definitions, one kind each.
+fn schema_from_documents(definitions: &Value) -> Schema {
     let mut paths = serde_json::Map::new();
     for definition in definitions.as_object().unwrap().values() {
         let kind = &definition["x-kubernetes-group-version-kind"][0];
@@ -251,18 +262,18 @@ fn from_documents(definitions: &Value) -> Schema {
         paths.insert(path, json!({"patch": {"x-kubernetes-group-version-kind": kind}}));
     }
     let document = json!({"paths": paths, "components": {"schemas": definitions}});
-    let mut documents = Documents::default();
+    let mut documents = OpenApiDocuments::default();
     documents.add(document.to_string().as_bytes()).unwrap();
     Schema::from_openapi(36, &documents)
 }
 
-fn custom(kind: &str, properties: &Value) -> Value {
+fn custom_definition(kind: &str, properties: &Value) -> Value {
     let names = json!([{"group": "sea.example.com", "version": "v1", "kind": kind}]);
     json!({"type": "object", "properties": properties, "required": ["spec"], "x-kubernetes-group-version-kind": names})
 }
 
 #[test]
-fn g403_a_custom_kind_from_the_server_is_what_its_definition_says() {
+fn g403_a_custom_kind_from_the_server_equals_that_from_its_definition() {
     let spec = json!({"type": "object", "required": ["masts", "port"], "properties": {
         "description": {"type": "string", "description": "In words."},
         "masts": {"type": "integer", "default": 1}, "port": {"x-kubernetes-int-or-string": true},
@@ -272,31 +283,34 @@ fn g403_a_custom_kind_from_the_server_is_what_its_definition_says() {
     let definition = json!({"kind": "CustomResourceDefinition", "spec": {"group": "sea.example.com",
         "names": {"kind": "Ship"}, "versions": [{"name": "v1", "schema": {"openAPIV3Schema":
             {"type": "object", "required": ["spec"], "properties": {"spec": spec}}}}]}});
-    let (kind, defined) = defined(&definition, &Type::Any).pop().unwrap();
-    let told = from_documents(&json!({"com.example.sea.v1.Ship": custom("Ship", &json!({"spec": spec}))}));
-    assert_eq!(told.kind(&kind), Some(&defined));
-    assert_eq!(Schema::read(told.write().as_bytes()).unwrap(), told);
+    let (kind, defined) = parse_definition(&definition, &ValueType::Any).pop().unwrap();
+    let schema = schema_from_documents(
+        &json!({"com.example.sea.v1.Ship": custom_definition("Ship", &json!({"spec": spec}))}),
+    );
+    assert_eq!(schema.kind_type(&kind), Some(&defined));
+    assert_eq!(Schema::from_json(schema.to_json().as_bytes()).unwrap(), schema);
 }
 
 #[test]
-fn g403_of_a_custom_kind_without_a_schema_nothing_is_known() {
+fn g403_a_custom_kind_without_a_schema_is_omitted() {
     let bare = json!({"apiVersion": {"type": "string"}, "metadata": {"type": "object"}});
-    let told =
-        from_documents(&json!({"a": custom("Bare", &bare), "b": custom("Ship", &json!({"spec": {}}))}));
-    assert_eq!(told.kinds(), 1);
+    let schema = schema_from_documents(
+        &json!({"a": custom_definition("Bare", &bare), "b": custom_definition("Ship", &json!({"spec": {}}))}),
+    );
+    assert_eq!(schema.kind_count(), 1);
 }
 
 #[test]
-fn g403_of_too_many_kinds_the_longest_are_left_out() {
+fn g403_the_largest_kinds_are_omitted_from_a_schema_that_is_too_long() {
     let long: serde_json::Map<String, Value> = (0..60_000)
         .map(|field| (format!("a-field-with-a-long-name-{field}"), json!({"type": "string"})))
         .collect();
-    let told = from_documents(&json!({
-        "a": custom("Long", &json!({"spec": {"type": "object", "properties": long}})),
-        "b": custom("Ship", &json!({"spec": {"type": "object", "properties": {"masts": {"type": "integer"}}}})),
+    let schema = schema_from_documents(&json!({
+        "a": custom_definition("Long", &json!({"spec": {"type": "object", "properties": long}})),
+        "b": custom_definition("Ship", &json!({"spec": {"type": "object", "properties": {"masts": {"type": "integer"}}}})),
     }));
-    assert_eq!(told.kinds(), 2);
-    let read = Schema::read(told.write_short().as_bytes()).unwrap();
+    assert_eq!(schema.kind_count(), 2);
+    let read = Schema::from_json(schema.to_bounded_json().as_bytes()).unwrap();
     let left: Vec<&str> = read.kinds.keys().map(|(_, _, kind)| kind.as_str()).collect();
     assert_eq!(left, ["Ship"]);
 }

@@ -1,47 +1,48 @@
-//! Fills values in, everywhere in an object.
+//! Replaces the expressions of an object by values.
 
 use serde_json::Value;
 
-use super::expression::{self, BadExpression, Expression, Filter};
-use super::{Lookup, Variable};
+use super::expression::{self, Expression, ExpressionFilter, InvalidExpression};
+use super::{Variable, VariableSource};
 
 const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
-/// A text with more expressions than this is taken for an attack.
-const MOST: usize = 1_000;
+/// Maximum number of expressions replaced in one text, as a bound on hostile input.
+const MAX_EXPRESSIONS: usize = 1_000;
 
-/// Parents whose values Kubernetes takes only as text.
-const TEXT_ONLY: [&str; 6] = ["labels", "annotations", "matchLabels", "nodeSelector", "data", "stringData"];
+/// Maps whose values have to be text in Kubernetes.
+const TEXT_ONLY_MAPS: [&str; 6] =
+    ["labels", "annotations", "matchLabels", "nodeSelector", "data", "stringData"];
 
-/// What can't be filled in.
+/// An expression that was not replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Problem {
-    /// The value is not known of this cluster, now.
-    Missing {
-        /// Where, as a JSON pointer.
+pub enum TemplateError {
+    /// The value is not known for this cluster.
+    MissingValue {
+        /// JSON pointer of the text.
         pointer: String,
-        /// What.
+        /// The variable.
         variable: Variable,
     },
-    /// It will never be one.
-    Bad {
-        /// Where, as a JSON pointer.
+    /// The expression is not valid, or its value can't be converted.
+    Invalid {
+        /// JSON pointer of the text.
         pointer: String,
         /// Why.
-        why: BadExpression,
+        error: InvalidExpression,
     },
-    /// It is left as it is, but looks like a slip of the finger.
-    Foreign {
-        /// Where, as a JSON pointer.
+    /// The expression has an unknown root that is similar to a known one: probably a typing error.
+    UnknownRoot {
+        /// JSON pointer of the text.
         pointer: String,
-        /// What was written.
-        written: String,
-        /// What was probably meant.
-        meant: &'static str,
+        /// The expression.
+        text: String,
+        /// The nearest known root.
+        suggestion: &'static str,
     },
 }
 
-/// Whether there is anything to fill in.
+/// Whether a text in the value contains `${{`.
 pub fn is_templated(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(OPEN),
@@ -51,68 +52,68 @@ pub fn is_templated(value: &Value) -> bool {
     }
 }
 
-/// Fills in every expression of an object and says which it could not. What has a problem stays as written.
-pub fn fill(object: &mut Value, values: &impl Lookup) -> Vec<Problem> {
-    let mut filler = Filler { values, problems: Vec::new() };
-    filler.value(object, &mut Spot { pointer: String::new(), text_only: false });
-    filler.problems
+/// Replaces every expression of an object. Returns those that were not replaced; they stay as written.
+pub fn fill(object: &mut Value, values: &impl VariableSource) -> Vec<TemplateError> {
+    let mut filler = TemplateFiller { values, errors: Vec::new() };
+    filler.fill_value(object, &mut FieldPosition { pointer: String::new(), text_only: false });
+    filler.errors
 }
 
-struct Filler<'a, L> {
+struct TemplateFiller<'a, L> {
     values: &'a L,
-    problems: Vec<Problem>,
+    errors: Vec<TemplateError>,
 }
 
-struct Spot {
+struct FieldPosition {
     pointer: String,
-    /// Whether Kubernetes takes only text here.
+    /// Whether Kubernetes accepts only text here.
     text_only: bool,
 }
 
-impl<L: Lookup> Filler<'_, L> {
-    fn value(&mut self, value: &mut Value, spot: &mut Spot) {
+impl<L: VariableSource> TemplateFiller<'_, L> {
+    fn fill_value(&mut self, value: &mut Value, spot: &mut FieldPosition) {
         match value {
             Value::String(text) if text.contains(OPEN) => {
-                if let Some(filled) = self.text(text, spot) {
+                if let Some(filled) = self.fill_text(text, spot) {
                     *value = filled;
                 }
             }
             Value::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.below(item, spot, &index.to_string(), spot.text_only);
+                    self.fill_child(item, spot, &index.to_string(), spot.text_only);
                 }
             }
             Value::Object(map) => {
                 let is_variable = map.contains_key("name") && map.contains_key("value");
                 for (key, item) in map.iter_mut() {
                     let own = spot.pointer.rsplit('/').next().unwrap_or_default();
-                    let text_only = TEXT_ONLY.contains(&own) || (is_variable && key == "value");
-                    self.below(item, spot, &key.replace('~', "~0").replace('/', "~1"), text_only);
+                    let text_only = TEXT_ONLY_MAPS.contains(&own) || (is_variable && key == "value");
+                    self.fill_child(item, spot, &key.replace('~', "~0").replace('/', "~1"), text_only);
                 }
             }
             _ => {}
         }
     }
 
-    fn below(&mut self, value: &mut Value, spot: &mut Spot, key: &str, text_only: bool) {
+    fn fill_child(&mut self, value: &mut Value, spot: &mut FieldPosition, key: &str, text_only: bool) {
         let (length, before) = (spot.pointer.len(), spot.text_only);
         spot.pointer.push('/');
         spot.pointer.push_str(key);
         spot.text_only = text_only;
-        self.value(value, spot);
+        self.fill_value(value, spot);
         spot.pointer.truncate(length);
         spot.text_only = before;
     }
 
-    /// What a text becomes; `None` if it stays.
-    fn text(&mut self, text: &str, spot: &Spot) -> Option<Value> {
-        if let Some(inner) = alone(text) {
-            let value = self.expression(inner, spot)?;
-            return Some(if spot.text_only { plain(&value).into() } else { value });
+    /// The replacement of a text; `None` if the text stays.
+    fn fill_text(&mut self, text: &str, spot: &FieldPosition) -> Option<Value> {
+        if let Some(inner) = sole_expression(text) {
+            let value = self.fill_expression(inner, spot)?;
+            return Some(if spot.text_only { value_text(&value).into() } else { value });
         }
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
-        for _ in 0..MOST {
+        for _ in 0..MAX_EXPRESSIONS {
             let Some(at) = rest.find(OPEN) else { break };
             let (before, found) = rest.split_at(at);
             if let Some(before) = before.strip_suffix('$') {
@@ -123,12 +124,12 @@ impl<L: Lookup> Filler<'_, L> {
             }
             filled.push_str(before);
             let Some(end) = found.find(CLOSE) else {
-                self.unclosed(found, spot);
+                self.push_unclosed(found, spot);
                 rest = found;
                 break;
             };
-            match self.expression(&found[OPEN.len()..end], spot) {
-                Some(value) => filled.push_str(&plain(&value)),
+            match self.fill_expression(&found[OPEN.len()..end], spot) {
+                Some(value) => filled.push_str(&value_text(&value)),
                 None => filled.push_str(&found[..end + CLOSE.len()]),
             }
             rest = &found[end + CLOSE.len()..];
@@ -137,85 +138,95 @@ impl<L: Lookup> Filler<'_, L> {
         Some(filled.into())
     }
 
-    /// Only ours is an error: another tool may mean something by it.
-    fn unclosed(&mut self, found: &str, spot: &Spot) {
-        if expression::read(&found[OPEN.len()..]).is_some() {
-            let why = BadExpression {
+    /// Reports an unclosed expression, unless its root belongs to another tool.
+    fn push_unclosed(&mut self, found: &str, spot: &FieldPosition) {
+        if expression::parse(&found[OPEN.len()..]).is_some() {
+            let why = InvalidExpression {
                 message: "An expression is not closed.".to_owned(),
-                hint: "Write }} behind it, or $${{ for a plain ${{.".to_owned(),
+                hint: "Close it with }}, or write $${{ for a literal ${{.".to_owned(),
             };
-            self.problems.push(Problem::Bad { pointer: spot.pointer.clone(), why });
+            self.errors.push(TemplateError::Invalid { pointer: spot.pointer.clone(), error: why });
         }
     }
 
-    fn expression(&mut self, inner: &str, spot: &Spot) -> Option<Value> {
+    fn fill_expression(&mut self, inner: &str, spot: &FieldPosition) -> Option<Value> {
         let pointer = || spot.pointer.clone();
-        let Some(read) = expression::read(inner) else {
-            if let Some(meant) = expression::probable_root(inner) {
+        let Some(read) = expression::parse(inner) else {
+            if let Some(meant) = expression::suggest_root(inner) {
                 let written = inner.trim().chars().take(80).collect();
-                self.problems.push(Problem::Foreign { pointer: pointer(), written, meant });
+                self.errors.push(TemplateError::UnknownRoot {
+                    pointer: pointer(),
+                    text: written,
+                    suggestion: meant,
+                });
             }
             return None;
         };
         let problem = match read.map(|expression| self.evaluate(&expression)) {
             Ok(Ok(value)) => return Some(value),
-            Ok(Err(Unfilled::Missing(variable))) => Problem::Missing { pointer: pointer(), variable },
-            Ok(Err(Unfilled::Bad(why))) | Err(why) => Problem::Bad { pointer: pointer(), why },
+            Ok(Err(EvaluationError::MissingValue(variable))) => {
+                TemplateError::MissingValue { pointer: pointer(), variable }
+            }
+            Ok(Err(EvaluationError::Invalid(why))) | Err(why) => {
+                TemplateError::Invalid { pointer: pointer(), error: why }
+            }
         };
-        self.problems.push(problem);
+        self.errors.push(problem);
         None
     }
 
-    fn evaluate(&self, expression: &Expression) -> Result<Value, Unfilled> {
+    fn evaluate(&self, expression: &Expression) -> Result<Value, EvaluationError> {
         let mut value = self.values.get(&expression.variable);
         for filter in &expression.filters {
             value = match (filter, value) {
-                (Filter::Default(text), None) => Some(text.as_str().into()),
+                (ExpressionFilter::Default(text), None) => Some(text.as_str().into()),
                 (_, None) => None,
-                (Filter::Default(_), some) => some,
-                (Filter::Join(between), Some(Value::Array(items))) => {
-                    Some(items.iter().map(plain).collect::<Vec<_>>().join(between).into())
+                (ExpressionFilter::Default(_), some) => some,
+                (ExpressionFilter::Join(separator), Some(Value::Array(items))) => {
+                    Some(items.iter().map(value_text).collect::<Vec<_>>().join(separator).into())
                 }
-                (Filter::Join(_), some) => some,
-                (Filter::Lower, Some(value)) => Some(plain(&value).to_lowercase().into()),
-                (Filter::Int, Some(value)) => Some(self.int(&expression.variable, &value)?),
+                (ExpressionFilter::Join(_), some) => some,
+                (ExpressionFilter::Lower, Some(value)) => Some(value_text(&value).to_lowercase().into()),
+                (ExpressionFilter::Int, Some(value)) => {
+                    Some(self.convert_integer(&expression.variable, &value)?)
+                }
             };
         }
-        value.ok_or_else(|| Unfilled::Missing(expression.variable.clone()))
+        value.ok_or_else(|| EvaluationError::MissingValue(expression.variable.clone()))
     }
 
-    fn int(&self, variable: &Variable, value: &Value) -> Result<Value, Unfilled> {
-        let text = plain(value);
-        let number = self.values.whole_number(&text).ok_or_else(|| BadExpression {
-            message: format!("{variable} is {text:?}, which is no whole number."),
-            hint: "Change the value, or leave out | int.".to_owned(),
+    fn convert_integer(&self, variable: &Variable, value: &Value) -> Result<Value, EvaluationError> {
+        let text = value_text(value);
+        let number = self.values.parse_integer(&text).ok_or_else(|| InvalidExpression {
+            message: format!("{variable} is {text:?}, which is not a whole number."),
+            hint: "Change the value, or remove | int.".to_owned(),
         });
         Ok(number?.into())
     }
 }
 
-enum Unfilled {
-    Missing(Variable),
-    Bad(BadExpression),
+enum EvaluationError {
+    MissingValue(Variable),
+    Invalid(InvalidExpression),
 }
 
-impl From<BadExpression> for Unfilled {
-    fn from(why: BadExpression) -> Self {
-        Self::Bad(why)
+impl From<InvalidExpression> for EvaluationError {
+    fn from(why: InvalidExpression) -> Self {
+        Self::Invalid(why)
     }
 }
 
-/// The inside of a text that is one expression and nothing else.
-fn alone(text: &str) -> Option<&str> {
+/// The inner text if the whole text is one expression.
+fn sole_expression(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
     (!inner.contains(CLOSE) && !inner.contains(OPEN)).then_some(inner)
 }
 
-/// A value inside a text.
-fn plain(value: &Value) -> String {
+/// The text of a value inside a longer text.
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
+        Value::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join(","),
         other => other.to_string(),
     }
 }

@@ -1,42 +1,42 @@
-//! Problems of templates, in the words of guard rails (G115).
+//! Findings for template errors (G115).
 
-use super::Problem;
+use super::TemplateError;
 use crate::cluster::Cluster;
 use crate::finding::Finding;
 use crate::object::ObjectRef;
 
-/// What a problem in an object is to a person; `None` for what only matters per cluster.
-pub(crate) fn static_finding(problem: &Problem, object: &ObjectRef) -> Option<Finding> {
+/// The finding for an error that does not depend on the cluster; `None` for a missing value.
+pub(crate) fn static_finding(problem: &TemplateError, object: &ObjectRef) -> Option<Finding> {
     let (pointer, finding) = match problem {
-        Problem::Missing { .. } => return None,
-        Problem::Bad { pointer, why } => {
+        TemplateError::MissingValue { .. } => return None,
+        TemplateError::Invalid { pointer, error: why } => {
             (pointer, Finding::error("G115", format!("{object}: {}", why.message), why.hint.clone()))
         }
-        Problem::Foreign { pointer, written, meant } => {
-            let message = format!("{object}: {written:?} is no variable of ours and is left as it is.");
+        TemplateError::UnknownRoot { pointer, text: written, suggestion: meant } => {
+            let message = format!("{object}: {written:?} is not a Flotilla variable and is left unchanged.");
             (pointer, Finding::warning("G115", message, format!("Did you mean {meant}?")))
         }
     };
-    Some(finding.about(object.to_string()).at(pointer))
+    Some(finding.with_object(object.to_string()).with_path(pointer))
 }
 
-/// What a cluster does not have. An ordinary workload is refused for it; an addon waits there.
+/// The finding for a value that the cluster does not have: a warning if the release waits for it, else an error.
 pub(crate) fn missing_finding(
-    problem: &Problem,
+    problem: &TemplateError,
     object: &ObjectRef,
     cluster: &Cluster,
     waits: bool,
 ) -> Option<Finding> {
-    let Problem::Missing { pointer, variable } = problem else { return None };
-    let message = format!("{object} asks for {variable}, which is not known of the cluster.");
+    let TemplateError::MissingValue { pointer, variable } = problem else { return None };
+    let message = format!("{object} uses {variable}, which is not known for this cluster.");
     let finding = if waits {
         Finding::warning(
             "G115",
-            format!("{message} Nothing is applied there until it is."),
-            variable.remedy(),
+            format!("{message} Nothing is applied there until it is known."),
+            variable.hint(),
         )
     } else {
-        Finding::error("G115", message, variable.remedy())
+        Finding::error("G115", message, variable.hint())
     };
-    Some(finding.about(object.to_string()).at(pointer).on(vec![cluster.name.clone()]))
+    Some(finding.with_object(object.to_string()).with_path(pointer).with_clusters(vec![cluster.name.clone()]))
 }

@@ -1,10 +1,10 @@
-//! The variables there are.
+//! The variables of templates.
 
 use std::fmt;
 
-use crate::nearest::nearest;
+use crate::nearest::find_nearest;
 
-/// What an expression may stand for.
+/// A variable of an expression.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Variable {
     /// `cluster.name`
@@ -13,9 +13,9 @@ pub enum Variable {
     ClusterId,
     /// `cluster.labels.KEY`, or `cluster.labels["KEY"]` for a key with dots.
     ClusterLabel(String),
-    /// `cluster.provider`: what its nodes say they run on, such as `aws`.
+    /// `cluster.provider`: the cloud provider of its nodes, such as `aws`.
     ClusterProvider,
-    /// `cluster.region`: by its label, else as its nodes say.
+    /// `cluster.region`: its label, else the region of its nodes.
     ClusterRegion,
     /// `cluster.zones`: those of its nodes.
     ClusterZones,
@@ -23,9 +23,9 @@ pub enum Variable {
     ClusterKubernetesVersion,
     /// `cluster.architectures`: those of its nodes, the most common first.
     ClusterArchitectures,
-    /// `cluster.storageClass`: the default one.
+    /// `cluster.storageClass`: the default storage class.
     ClusterStorageClass,
-    /// `cluster.ingressClass`: the default one.
+    /// `cluster.ingressClass`: the default ingress class.
     ClusterIngressClass,
     /// `workload.name`
     WorkloadName,
@@ -33,12 +33,12 @@ pub enum Variable {
     WorkloadNamespace,
     /// `workload.revision`
     WorkloadRevision,
-    /// `fleet.targets`: the names of all clusters the workload goes to (S1-25).
+    /// `fleet.targets`: the names of all target clusters of the workload (S1-25).
     FleetTargets,
 }
 
 /// Every variable with a fixed name.
-const PLAIN: [(&str, Variable); 13] = [
+const FIXED_VARIABLES: [(&str, Variable); 13] = [
     ("cluster.name", Variable::ClusterName),
     ("cluster.id", Variable::ClusterId),
     ("cluster.provider", Variable::ClusterProvider),
@@ -53,35 +53,41 @@ const PLAIN: [(&str, Variable); 13] = [
     ("workload.revision", Variable::WorkloadRevision),
     ("fleet.targets", Variable::FleetTargets),
 ];
-const LABELS: &str = "cluster.labels";
+const LABELS_PREFIX: &str = "cluster.labels";
 
-/// What the first word of a variable must be for an expression to be ours.
+/// The first segments of variables; other expressions belong to other tools.
 pub(super) const ROOTS: [&str; 3] = ["cluster", "workload", "fleet"];
 
 impl Variable {
-    /// The variable that these parts name; else the one that was probably meant, if any.
-    pub(super) fn named(parts: &[&str]) -> Result<Self, Option<&'static str>> {
+    /// The variable with these segments.
+    ///
+    /// # Errors
+    /// The nearest variable name, if any.
+    pub(super) fn parse(parts: &[&str]) -> Result<Self, Option<&'static str>> {
         if let ["cluster", "labels", key] = parts {
             return Ok(Self::ClusterLabel((*key).to_owned()));
         }
         let whole = parts.join(".");
-        match PLAIN.iter().find(|(name, _)| *name == whole) {
+        match FIXED_VARIABLES.iter().find(|(name, _)| *name == whole) {
             Some((_, variable)) => Ok(variable.clone()),
             None => {
-                let beginning = parts.iter().take(2).copied().collect::<Vec<_>>().join(".");
-                Err(nearest(&beginning, PLAIN.iter().map(|(name, _)| *name).chain([LABELS])))
+                let prefix = parts.iter().take(2).copied().collect::<Vec<_>>().join(".");
+                Err(find_nearest(
+                    &prefix,
+                    FIXED_VARIABLES.iter().map(|(name, _)| *name).chain([LABELS_PREFIX]),
+                ))
             }
         }
     }
 
-    /// What a person does about a value that is not there.
-    pub fn remedy(&self) -> String {
+    /// What to do about a missing value, as a sentence for people.
+    pub fn hint(&self) -> String {
         match self {
             Self::ClusterLabel(key) => format!("Label the cluster with {key}, or write | default(\"…\")."),
             Self::ClusterRegion => {
                 "Label the cluster with topology.kubernetes.io/region, or write | default(\"…\").".to_owned()
             }
-            _ => "The cluster has not told; it waits until it does, or write | default(\"…\").".to_owned(),
+            _ => "Wait until the cluster reports it, or write | default(\"…\").".to_owned(),
         }
     }
 }
@@ -89,10 +95,10 @@ impl Variable {
 impl fmt::Display for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ClusterLabel(key) if key.contains(['.', '/']) => write!(f, "{LABELS}[\"{key}\"]"),
-            Self::ClusterLabel(key) => write!(f, "{LABELS}.{key}"),
+            Self::ClusterLabel(key) if key.contains(['.', '/']) => write!(f, "{LABELS_PREFIX}[\"{key}\"]"),
+            Self::ClusterLabel(key) => write!(f, "{LABELS_PREFIX}.{key}"),
             plain => {
-                let found = PLAIN.iter().find(|(_, variable)| variable == plain);
+                let found = FIXED_VARIABLES.iter().find(|(_, variable)| variable == plain);
                 f.write_str(found.map_or("", |(name, _)| name))
             }
         }

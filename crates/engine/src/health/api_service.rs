@@ -1,14 +1,14 @@
-//! Aggregated API services (`health.md` C.1).
+//! Aggregated API services.
 
 use domain::health::Health;
 
-use super::view::View;
-use super::{MINUTE, degraded, healthy, progressing};
+use super::object_view::ObjectView;
+use super::{MINUTE_MILLIS, degraded, healthy, progressing};
 
-/// Not available for so long is a failure.
-const GRACE: i64 = 5 * MINUTE;
+/// Unavailable for this time is degraded, in milliseconds.
+const GRACE: i64 = 5 * MINUTE_MILLIS;
 
-pub(super) fn assess(view: &View<'_>) -> Health {
+pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     let Some(available) = view.condition("Available") else {
         return progressing("WaitingToBeProcessed", "Waiting to be processed");
     };
@@ -16,9 +16,9 @@ pub(super) fn assess(view: &View<'_>) -> Health {
     if available.is_true() {
         return healthy(message);
     }
-    let since = available.since.or_else(|| view.instant("/metadata/creationTimestamp"));
+    let since = available.since.or_else(|| view.timestamp("/metadata/creationTimestamp"));
     match since {
-        Some(since) if view.now.since(since) >= GRACE => {
+        Some(since) if view.now.millis_since(since) >= GRACE => {
             degraded(available.reason_or("ServiceNotAvailable"), message)
         }
         _ => progressing(available.reason_or("ServiceNotAvailable"), message),

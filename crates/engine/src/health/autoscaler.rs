@@ -1,15 +1,15 @@
-//! Horizontal pod autoscalers, v1 and v2 (`health.md` C.1).
+//! Horizontal pod autoscalers, v1 and v2.
 
 use domain::health::{Health, HealthStatus};
 use serde_json::Value;
 
-use super::view::{Condition, View, conditions};
-use super::{MINUTE, degraded, healthy, progressing};
+use super::object_view::{ObjectView, StatusCondition, conditions};
+use super::{MINUTE_MILLIS, degraded, healthy, progressing};
 
-/// Metrics are missing at first; before this age that is no failure.
-const GRACE: i64 = 5 * MINUTE;
+/// Metrics are missing at first; a failure counts only above this age, in milliseconds.
+const GRACE: i64 = 5 * MINUTE_MILLIS;
 
-/// Reasons of failure, by condition.
+/// Condition types with the reasons that are failures.
 const FAILURES: [(&str, &str); 8] = [
     ("AbleToScale", "FailedGetScale"),
     ("AbleToScale", "FailedUpdateScale"),
@@ -21,12 +21,12 @@ const FAILURES: [(&str, &str); 8] = [
     ("ScalingActive", "InvalidSelector"),
 ];
 
-pub(super) fn assess(view: &View<'_>) -> Health {
-    // Version 1 has no conditions of its own and keeps them in an annotation, as text.
+pub(super) fn assess(view: &ObjectView<'_>) -> Health {
+    // `autoscaling/v1` has no condition list; it stores them as JSON in an annotation.
     let annotation = view.text("/metadata/annotations/autoscaling.alpha.kubernetes.io~1conditions");
-    let kept: Value = serde_json::from_str(annotation).unwrap_or_default();
-    let from_annotation = conditions(kept.as_array().map_or(&[][..], Vec::as_slice));
-    let all: Vec<Condition<'_>> = view.conditions().chain(from_annotation).collect();
+    let parsed: Value = serde_json::from_str(annotation).unwrap_or_default();
+    let from_annotation = conditions(parsed.as_array().map_or(&[][..], Vec::as_slice));
+    let all: Vec<StatusCondition<'_>> = view.conditions().chain(from_annotation).collect();
     let failed = all.iter().find(|condition| FAILURES.contains(&(condition.kind, condition.reason)));
     match failed {
         Some(failed) if view.age() < GRACE => {
@@ -35,7 +35,7 @@ pub(super) fn assess(view: &View<'_>) -> Health {
         Some(failed) => return degraded(failed.reason, failed.message),
         None => {}
     }
-    let scales = |condition: &Condition<'_>| {
+    let scales = |condition: &StatusCondition<'_>| {
         matches!(condition.kind, "AbleToScale" | "ScalingLimited") && condition.is_true()
     };
     if all.iter().any(scales) {

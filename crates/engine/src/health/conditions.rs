@@ -1,17 +1,17 @@
-//! Kinds that nobody has a rule for, by the conventions of their conditions (`health.md` C.2).
+//! Kinds without a rule of their own, by the conventions of status conditions.
 
 use domain::health::{Health, HealthStatus};
 
-use super::view::{Condition, View};
-use super::{MINUTE, degraded, healthy, progressing, suspended};
+use super::object_view::{ObjectView, StatusCondition};
+use super::{MINUTE_MILLIS, degraded, healthy, progressing, suspended};
 
-/// A controller may take so long to write the first status.
+/// Grace period for the first status, in milliseconds.
 const FIRST_STATUS: i64 = 30_000;
-/// Not ready for so long is a failure.
-const PATIENCE: i64 = 10 * MINUTE;
+/// Not ready for this time is degraded, in milliseconds.
+const READY_GRACE: i64 = 10 * MINUTE_MILLIS;
 
-const BAD: [&str; 5] = ["Failed", "Error", "Stalled", "Degraded", "ReplicaFailure"];
-const GOOD: [&str; 9] = [
+const FAILURE_TYPES: [&str; 5] = ["Failed", "Error", "Stalled", "Degraded", "ReplicaFailure"];
+const SUCCESS_TYPES: [&str; 9] = [
     "Ready",
     "Available",
     "Healthy",
@@ -22,9 +22,9 @@ const GOOD: [&str; 9] = [
     "Synced",
     "Reconciled",
 ];
-const MOVING: [&str; 4] = ["Progressing", "Reconciling", "Installing", "Updating"];
+const PROGRESS_TYPES: [&str; 4] = ["Progressing", "Reconciling", "Installing", "Updating"];
 
-pub(super) fn assess(view: &View<'_>) -> Health {
+pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     if !view.has("/status") {
         return if view.age() < FIRST_STATUS {
             progressing("StatusNotReportedYet", "waiting for its first status")
@@ -32,50 +32,51 @@ pub(super) fn assess(view: &View<'_>) -> Health {
             Health::new(HealthStatus::Healthy, "NoStatus", "exists; it reports no status")
         };
     }
-    bad(view)
-        .or_else(|| not_good(view))
-        .or_else(|| good(view))
-        .or_else(|| moving(view))
-        .unwrap_or_else(|| phase(view))
+    assess_failure(view)
+        .or_else(|| assess_unmet(view))
+        .or_else(|| assess_success(view))
+        .or_else(|| assess_progress(view))
+        .unwrap_or_else(|| assess_phase(view))
 }
 
-fn bad(view: &View<'_>) -> Option<Health> {
-    let condition = view.conditions().find(|c| BAD.contains(&c.kind) && c.is_true())?;
+fn assess_failure(view: &ObjectView<'_>) -> Option<Health> {
+    let condition = view.conditions().find(|c| FAILURE_TYPES.contains(&c.kind) && c.is_true())?;
     Some(degraded(condition.reason_or(condition.kind), condition.message))
 }
 
-fn not_good(view: &View<'_>) -> Option<Health> {
-    let condition = GOOD.iter().filter_map(|kind| view.condition(kind)).find(|c| !c.is_true())?;
-    let at_once = condition.is_false() && is_final(condition.reason);
-    let overdue =
-        condition.is_false() && condition.since.is_some_and(|since| view.now.since(since) >= PATIENCE);
-    let (reason, message) = (condition.reason_or(condition.kind), text(&condition));
-    Some(if at_once || overdue { degraded(reason, message) } else { progressing(reason, message) })
+fn assess_unmet(view: &ObjectView<'_>) -> Option<Health> {
+    let condition = SUCCESS_TYPES.iter().filter_map(|kind| view.condition(kind)).find(|c| !c.is_true())?;
+    let is_permanent = condition.is_false() && is_permanent(condition.reason);
+    let is_overdue = condition.is_false()
+        && condition.since.is_some_and(|since| view.now.millis_since(since) >= READY_GRACE);
+    let (reason, message) = (condition.reason_or(condition.kind), describe(&condition));
+    Some(if is_permanent || is_overdue { degraded(reason, message) } else { progressing(reason, message) })
 }
 
-/// Reasons that time will not heal.
-fn is_final(reason: &str) -> bool {
+/// Whether a reason is a permanent failure.
+fn is_permanent(reason: &str) -> bool {
     reason.ends_with("Error") || reason.ends_with("Failed") || reason.starts_with("Invalid")
 }
 
-fn good(view: &View<'_>) -> Option<Health> {
-    let condition = GOOD.iter().filter_map(|kind| view.condition(kind)).find(Condition::is_true)?;
+fn assess_success(view: &ObjectView<'_>) -> Option<Health> {
+    let condition =
+        SUCCESS_TYPES.iter().filter_map(|kind| view.condition(kind)).find(StatusCondition::is_true)?;
     Some(healthy(condition.message))
 }
 
-fn moving(view: &View<'_>) -> Option<Health> {
-    let condition = view.conditions().find(|c| MOVING.contains(&c.kind) && c.is_true())?;
-    Some(progressing(condition.reason_or(condition.kind), text(&condition)))
+fn assess_progress(view: &ObjectView<'_>) -> Option<Health> {
+    let condition = view.conditions().find(|c| PROGRESS_TYPES.contains(&c.kind) && c.is_true())?;
+    Some(progressing(condition.reason_or(condition.kind), describe(&condition)))
 }
 
-fn text(condition: &Condition<'_>) -> String {
+fn describe(condition: &StatusCondition<'_>) -> String {
     match condition.message {
         "" => format!("{} is {}", condition.kind, condition.status),
         message => message.to_owned(),
     }
 }
 
-fn phase(view: &View<'_>) -> Health {
+fn assess_phase(view: &ObjectView<'_>) -> Health {
     let phase = match view.text("/status/phase") {
         "" => view.text("/status/state"),
         phase => phase,

@@ -1,33 +1,34 @@
-//! Deployments (`health.md` C.1).
+//! Deployments.
 
 use domain::health::Health;
 
-use super::view::View;
+use super::object_view::ObjectView;
 use super::{degraded, healthy, progressing, suspended};
 
-pub(super) fn assess(view: &View<'_>) -> Health {
+pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     if view.is_set("/spec/paused") {
         return suspended("DeploymentPaused", "Deployment is paused");
     }
     if view.int("/metadata/generation") > view.int("/status/observedGeneration") {
         return progressing("LatestGenerationNotObserved", "waiting for the update to be observed");
     }
-    if let Some(late) = view.condition("Progressing").filter(|c| c.reason == "ProgressDeadlineExceeded") {
-        let message = if late.message.is_empty() { "exceeded its progress deadline" } else { late.message };
+    if let Some(overdue) = view.condition("Progressing").filter(|c| c.reason == "ProgressDeadlineExceeded") {
+        let message =
+            if overdue.message.is_empty() { "exceeded its progress deadline" } else { overdue.message };
         return degraded("ProgressDeadlineExceeded", message);
     }
     if let Some(failure) = view.condition("ReplicaFailure").filter(|c| c.is_true()) {
         return degraded(failure.reason_or("ReplicaFailure"), failure.message);
     }
-    replicas(view)
+    assess_replicas(view)
 }
 
-fn replicas(view: &View<'_>) -> Health {
-    let wanted = view.wanted_replicas();
+fn assess_replicas(view: &ObjectView<'_>) -> Health {
+    let desired = view.desired_replicas();
     let (all, updated) = (view.int("/status/replicas"), view.int("/status/updatedReplicas"));
     let available = view.int("/status/availableReplicas");
-    if wanted > updated {
-        let message = format!("{updated} out of {wanted} new replicas have been updated");
+    if desired > updated {
+        let message = format!("{updated} out of {desired} new replicas have been updated");
         return progressing("ReplicasUpdating", message);
     }
     if all > updated {
@@ -40,10 +41,10 @@ fn replicas(view: &View<'_>) -> Health {
         let message = format!("{available} of {updated} updated replicas are available");
         return progressing("ReplicasUnavailable", message);
     }
-    if wanted > 0
+    if desired > 0
         && let Some(condition) = view.condition("Available").filter(|c| c.is_false())
     {
         return progressing(condition.reason_or("MinimumReplicasUnavailable"), condition.message);
     }
-    healthy(if wanted == 0 { "scaled to zero" } else { "" })
+    healthy(if desired == 0 { "scaled to zero" } else { "" })
 }

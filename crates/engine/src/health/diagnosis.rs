@@ -1,6 +1,6 @@
-//! Why pods do not run: the cause, not the symptom (`health.md` C.3).
+//! Diagnosis of pods that do not run: root causes instead of symptoms.
 //!
-//! Pods with the same cause are counted together, and at most five causes are told, worst and most frequent first.
+//! Pods with the same cause are aggregated. At most five causes are returned, worst and most frequent first.
 
 use std::borrow::Borrow;
 
@@ -8,77 +8,77 @@ use domain::Timestamp;
 use domain::health::{Health, HealthStatus};
 use serde_json::Value;
 
+use super::object_view::ObjectView;
 use super::pod::SCHEDULING_GRACE;
-use super::view::View;
-use super::{MINUTE, degraded};
+use super::{MINUTE_MILLIS, degraded};
 
-/// Most causes told.
+/// Max number of returned causes.
 const CAUSES_MAX: usize = 5;
-/// A crash further back than this no longer explains why a container is not ready.
-const CRASH_MEMORY: i64 = 10 * MINUTE;
-/// A volume may take so long to be attached.
-const MOUNT_GRACE: i64 = 2 * MINUTE;
-/// Longest last message quoted, in characters.
+/// A crash older than this does not explain why a container is not ready, in milliseconds.
+const CRASH_WINDOW: i64 = 10 * MINUTE_MILLIS;
+/// Grace period for mounting a volume, in milliseconds.
+const MOUNT_GRACE: i64 = 2 * MINUTE_MILLIS;
+/// Longest quoted message, in characters.
 const QUOTE_MAX: usize = 200;
 
-/// One cause over all pods that have it.
+/// One cause, aggregated over all affected pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cause {
+pub struct FailureCause {
     /// CamelCase reason, such as `ImagePullFailed` or `CrashLoop`.
     pub reason: &'static str,
-    /// How bad.
+    /// Resulting health status.
     pub status: HealthStatus,
-    /// What is wrong, without the numbers that differ from pod to pod.
-    pub what: String,
-    /// Most restarts of any of the containers.
+    /// Description without the values that differ between pods.
+    pub summary: String,
+    /// Highest restart count of an affected container.
     pub restarts: i64,
-    /// Number of pods.
+    /// Number of affected pods.
     pub pods: u32,
 }
 
-impl Cause {
-    /// The sentence people read.
-    pub fn sentence(&self) -> String {
+impl FailureCause {
+    /// Description with restarts and number of pods, for display.
+    pub fn message(&self) -> String {
         let restarts = match self.restarts {
             0 => String::new(),
             1 => ", 1 restart".to_owned(),
             n => format!(", {n} restarts"),
         };
         let pods = if self.pods > 1 { format!(" ({} pods)", self.pods) } else { String::new() };
-        format!("{}{restarts}{pods}", self.what)
+        format!("{}{restarts}{pods}", self.summary)
     }
 
-    /// Whether it is an image that can't be had.
-    pub fn is_about_image(&self) -> bool {
+    /// Whether an image can't be pulled.
+    pub fn is_image_failure(&self) -> bool {
         matches!(self.reason, "ImagePullFailed" | "InvalidImageName")
     }
 }
 
-/// What the pods of one object say.
+/// Diagnosis of the pods of one object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnosis {
     /// Causes, worst first.
-    pub causes: Vec<Cause>,
-    /// Pods looked at; those on their way out are not.
+    pub causes: Vec<FailureCause>,
+    /// Number of diagnosed pods; terminating ones are excluded.
     pub pods: u32,
-    /// Pods whose containers are still being created.
+    /// Number of pods whose containers are still being created.
     pub starting: u32,
 }
 
 impl Diagnosis {
-    /// The worst cause as a health; `None` if nothing is wrong.
+    /// The worst cause as a health; `None` without a cause worse than healthy.
     pub fn health(&self) -> Option<Health> {
         let worst = self.causes.first().filter(|cause| cause.status > HealthStatus::Healthy)?;
-        Some(Health { status: worst.status, ..degraded(worst.reason, worst.sentence()) })
+        Some(Health { status: worst.status, ..degraded(worst.reason, worst.message()) })
     }
 
-    /// The causes as sentences.
-    pub fn sentences(&self) -> Vec<String> {
-        self.causes.iter().map(Cause::sentence).collect()
+    /// The causes, for display.
+    pub fn messages(&self) -> Vec<String> {
+        self.causes.iter().map(FailureCause::message).collect()
     }
 }
 
-/// Looks at the pods of one object and at the warnings (`v1/Event`) about them.
+/// Diagnoses the pods of one object, with the warnings (`v1/WatcherEvent`) about them.
 pub fn diagnose<'a>(
     pods: impl IntoIterator<Item = &'a Value>,
     warnings: &[impl Borrow<Value>],
@@ -86,7 +86,7 @@ pub fn diagnose<'a>(
 ) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     for object in pods {
-        let pod = View { object, now };
+        let pod = ObjectView { object, now };
         if pod.has("/metadata/deletionTimestamp") {
             continue;
         }
@@ -94,25 +94,30 @@ pub fn diagnose<'a>(
         if is_starting(&pod) {
             diagnosis.starting += 1;
         }
-        let mut causes = causes_of(&pod);
+        let mut causes = find_causes(&pod);
         if causes.is_empty() && !pod.condition("Ready").is_some_and(|ready| ready.is_true()) {
-            let about = |warning: &&Value| warning["involvedObject"]["uid"] == pod.object["metadata"]["uid"];
-            let newest = warnings.iter().map(Borrow::borrow).filter(about);
-            causes.extend(newest.max_by_key(|w| w["lastTimestamp"].as_str()).and_then(|w| warned(&pod, w)));
+            let is_about =
+                |warning: &&Value| warning["involvedObject"]["uid"] == pod.object["metadata"]["uid"];
+            let newest = warnings.iter().map(Borrow::borrow).filter(is_about);
+            causes.extend(
+                newest.max_by_key(|w| w["lastTimestamp"].as_str()).and_then(|w| warning_cause(&pod, w)),
+            );
         }
         causes.into_iter().for_each(|cause| diagnosis.add(cause));
     }
     diagnosis
         .causes
-        .sort_by(|a, b| b.status.cmp(&a.status).then(b.pods.cmp(&a.pods)).then(a.what.cmp(&b.what)));
+        .sort_by(|a, b| b.status.cmp(&a.status).then(b.pods.cmp(&a.pods)).then(a.summary.cmp(&b.summary)));
     diagnosis.causes.truncate(CAUSES_MAX);
     diagnosis
 }
 
 impl Diagnosis {
-    fn add(&mut self, cause: Cause) {
-        let known =
-            self.causes.iter_mut().find(|known| known.reason == cause.reason && known.what == cause.what);
+    fn add(&mut self, cause: FailureCause) {
+        let known = self
+            .causes
+            .iter_mut()
+            .find(|known| known.reason == cause.reason && known.summary == cause.summary);
         match known {
             Some(known) => {
                 known.pods += 1;
@@ -124,72 +129,85 @@ impl Diagnosis {
     }
 }
 
-fn statuses<'a>(pod: &View<'a>) -> impl Iterator<Item = &'a Value> {
+fn container_statuses<'a>(pod: &ObjectView<'a>) -> impl Iterator<Item = &'a Value> {
     pod.list("/status/initContainerStatuses").iter().chain(pod.list("/status/containerStatuses"))
 }
 
-fn waiting(status: &Value) -> Option<&str> {
+fn waiting_reason(status: &Value) -> Option<&str> {
     status.pointer("/state/waiting").map(|waiting| waiting["reason"].as_str().unwrap_or_default())
 }
 
-fn is_starting(pod: &View<'_>) -> bool {
-    let no_statuses = statuses(pod).next().is_none();
+fn is_starting(pod: &ObjectView<'_>) -> bool {
+    let no_statuses = container_statuses(pod).next().is_none();
     let pending = matches!(pod.text("/status/phase"), "" | "Pending");
     pending && no_statuses
-        || statuses(pod)
-            .any(|status| matches!(waiting(status), Some("" | "ContainerCreating" | "PodInitializing")))
+        || container_statuses(pod).any(|status| {
+            matches!(waiting_reason(status), Some("" | "ContainerCreating" | "PodInitializing"))
+        })
 }
 
-fn cause(reason: &'static str, status: HealthStatus, what: String) -> Cause {
-    Cause { reason, status, what, restarts: 0, pods: 1 }
+fn new_cause(reason: &'static str, status: HealthStatus, what: String) -> FailureCause {
+    FailureCause { reason, status, summary: what, restarts: 0, pods: 1 }
 }
 
-fn causes_of(pod: &View<'_>) -> Vec<Cause> {
-    let mut causes: Vec<Cause> = statuses(pod).filter_map(|status| of_container(pod, status)).collect();
-    causes.extend(unschedulable(pod));
+fn find_causes(pod: &ObjectView<'_>) -> Vec<FailureCause> {
+    let mut causes: Vec<FailureCause> =
+        container_statuses(pod).filter_map(|status| container_cause(pod, status)).collect();
+    causes.extend(unschedulable_cause(pod));
     if pod.text("/status/phase") == "Failed" && causes.is_empty() {
         let reason = pod.text("/status/reason");
         let message = pod.text("/status/message");
-        let what = format!("a pod failed{}", tail(if message.is_empty() { reason } else { message }));
-        // Whoever owns the pod decides whether one failure matters.
-        causes.push(cause("PodFailed", HealthStatus::Healthy, what));
+        let what =
+            format!("a pod failed{}", message_suffix(if message.is_empty() { reason } else { message }));
+        // The pod's controller decides whether one failure matters.
+        causes.push(new_cause("PodFailed", HealthStatus::Healthy, what));
     }
     causes
 }
 
-/// What a warning adds when the containers themselves say nothing.
-fn warned(pod: &View<'_>, warning: &Value) -> Option<Cause> {
+/// The cause of a warning, if the container states contain none.
+fn warning_cause(pod: &ObjectView<'_>, warning: &Value) -> Option<FailureCause> {
     let message = warning["message"].as_str().unwrap_or_default();
     match warning["reason"].as_str()? {
         "FailedMount" | "FailedAttachVolume" => {
-            // Volumes are often late; one that is still missing after a while is not coming by itself.
-            let late = pod.age() > MOUNT_GRACE;
-            let status = if late { HealthStatus::Degraded } else { HealthStatus::Progressing };
-            Some(cause("FailedMount", status, format!("a volume cannot be mounted{}", tail(message))))
+            // Mounts are often delayed; one that still fails after the grace period does not recover on its own.
+            let is_overdue = pod.age() > MOUNT_GRACE;
+            let status = if is_overdue { HealthStatus::Degraded } else { HealthStatus::Progressing };
+            Some(new_cause(
+                "FailedMount",
+                status,
+                format!("a volume cannot be mounted{}", message_suffix(message)),
+            ))
         }
         "FailedCreatePodSandBox" => {
-            let what = format!("its network cannot be set up{}", tail(message));
-            Some(cause("FailedSandbox", HealthStatus::Progressing, what))
+            let what = format!("its network cannot be set up{}", message_suffix(message));
+            Some(new_cause("FailedSandbox", HealthStatus::Progressing, what))
         }
-        "Unhealthy" => {
-            Some(cause("ProbeFailed", HealthStatus::Progressing, format!("is not ready{}", tail(message))))
-        }
+        "Unhealthy" => Some(new_cause(
+            "ProbeFailed",
+            HealthStatus::Progressing,
+            format!("is not ready{}", message_suffix(message)),
+        )),
         _ => None,
     }
 }
 
-fn unschedulable(pod: &View<'_>) -> Option<Cause> {
+fn unschedulable_cause(pod: &ObjectView<'_>) -> Option<FailureCause> {
     let condition = pod.condition("PodScheduled").filter(|c| c.is_false() && c.reason == "Unschedulable")?;
     let status =
         if pod.age() > SCHEDULING_GRACE { HealthStatus::Degraded } else { HealthStatus::Progressing };
-    Some(cause("Unschedulable", status, format!("cannot be scheduled{}", tail(condition.message))))
+    Some(new_cause(
+        "Unschedulable",
+        status,
+        format!("cannot be scheduled{}", message_suffix(condition.message)),
+    ))
 }
 
-fn of_container(pod: &View<'_>, status: &Value) -> Option<Cause> {
+fn container_cause(pod: &ObjectView<'_>, status: &Value) -> Option<FailureCause> {
     let name = status["name"].as_str().unwrap_or_default();
     let message = status.pointer("/state/waiting/message").and_then(Value::as_str).unwrap_or_default();
-    let bad = |reason, what| Some(cause(reason, HealthStatus::Degraded, what));
-    match waiting(status) {
+    let bad = |reason, what| Some(new_cause(reason, HealthStatus::Degraded, what));
+    match waiting_reason(status) {
         Some(
             "ImagePullBackOff"
             | "ErrImagePull"
@@ -198,28 +216,32 @@ fn of_container(pod: &View<'_>, status: &Value) -> Option<Cause> {
             | "RegistryUnavailable",
         ) => bad(
             "ImagePullFailed",
-            format!("cannot pull image {}{}", image(pod, status), tail(pull_message(message))),
+            format!(
+                "cannot pull image {}{}",
+                container_image(pod, status),
+                message_suffix(pull_message(message))
+            ),
         ),
         Some("InvalidImageName") => {
-            bad("InvalidImageName", format!("image name {} is not valid", image(pod, status)))
+            bad("InvalidImageName", format!("image name {} is not valid", container_image(pod, status)))
         }
         Some("CreateContainerConfigError") => {
             let what = format!(
-                "container {name} references a ConfigMap or Secret that is not there{}",
-                tail(message)
+                "container {name} references a ConfigMap or Secret that does not exist{}",
+                message_suffix(message)
             );
             bad("ContainerConfigError", what)
         }
-        Some("CrashLoopBackOff") => Some(crash(pod, status)),
+        Some("CrashLoopBackOff") => Some(crash_cause(pod, status)),
         Some(reason) if reason.ends_with("Error") => {
-            bad("ContainerStartFailed", format!("container {name} cannot start{}", tail(message)))
+            bad("ContainerStartFailed", format!("container {name} cannot start{}", message_suffix(message)))
         }
-        _ => recent_crash(pod, status),
+        _ => recent_crash_cause(pod, status),
     }
 }
 
-/// Between two crashes a container runs for a moment; that does not make it well.
-fn recent_crash(pod: &View<'_>, status: &Value) -> Option<Cause> {
+/// A container that is running between two crashes is still reported as crashing.
+fn recent_crash_cause(pod: &ObjectView<'_>, status: &Value) -> Option<FailureCause> {
     if status["ready"] == true || pod.text("/spec/restartPolicy") == "Never" {
         return None;
     }
@@ -228,52 +250,53 @@ fn recent_crash(pod: &View<'_>, status: &Value) -> Option<Cause> {
         .flatten()
         .find(|ended| ended["exitCode"].as_i64().unwrap_or(0) != 0)?;
     let finished: Timestamp = ended["finishedAt"].as_str()?.parse().ok()?;
-    (pod.now.since(finished) < CRASH_MEMORY).then(|| crash(pod, status))
+    (pod.now.millis_since(finished) < CRASH_WINDOW).then(|| crash_cause(pod, status))
 }
 
-fn crash(pod: &View<'_>, status: &Value) -> Cause {
+fn crash_cause(pod: &ObjectView<'_>, status: &Value) -> FailureCause {
     let name = status["name"].as_str().unwrap_or_default();
     let restarts = status["restartCount"].as_i64().unwrap_or(0);
     let ended = status.pointer("/lastState/terminated").or_else(|| status.pointer("/state/terminated"));
     let Some(ended) = ended else {
-        let crash = cause("CrashLoop", HealthStatus::Degraded, format!("container {name} keeps crashing"));
-        return Cause { restarts, ..crash };
+        let crash =
+            new_cause("CrashLoop", HealthStatus::Degraded, format!("container {name} keeps crashing"));
+        return FailureCause { restarts, ..crash };
     };
     if ended["reason"] == "OOMKilled" {
         let limit = memory_limit(pod, name)
             .map_or("out of memory".to_owned(), |limit| format!("memory limit {limit}"));
         let crash =
-            cause("OOMKilled", HealthStatus::Degraded, format!("container {name} was killed: {limit}"));
-        return Cause { restarts, ..crash };
+            new_cause("OOMKilled", HealthStatus::Degraded, format!("container {name} was killed: {limit}"));
+        return FailureCause { restarts, ..crash };
     }
     let code = ended["exitCode"].as_i64().unwrap_or(0);
-    let said = ended["message"].as_str().unwrap_or_default().trim();
-    let quote = match said.lines().last() {
-        Some(line) if !line.is_empty() => format!(", last said {:?}", short(line)),
+    let output = ended["message"].as_str().unwrap_or_default().trim();
+    let quote = match output.lines().last() {
+        Some(line) if !line.is_empty() => format!(", last output {:?}", truncate(line)),
         _ => String::new(),
     };
     let crash =
-        cause("CrashLoop", HealthStatus::Degraded, format!("container {name} exits with {code}{quote}"));
-    Cause { restarts, ..crash }
+        new_cause("CrashLoop", HealthStatus::Degraded, format!("container {name} exits with {code}{quote}"));
+    FailureCause { restarts, ..crash }
 }
 
-fn spec<'a>(pod: &View<'a>, name: &str) -> Option<&'a Value> {
+fn container_spec<'a>(pod: &ObjectView<'a>, name: &str) -> Option<&'a Value> {
     let containers = pod.list("/spec/containers").iter().chain(pod.list("/spec/initContainers"));
     containers.into_iter().find(|container| container["name"] == name)
 }
 
-fn memory_limit(pod: &View<'_>, name: &str) -> Option<String> {
-    Some(spec(pod, name)?.pointer("/resources/limits/memory")?.as_str()?.to_owned())
+fn memory_limit(pod: &ObjectView<'_>, name: &str) -> Option<String> {
+    Some(container_spec(pod, name)?.pointer("/resources/limits/memory")?.as_str()?.to_owned())
 }
 
-/// The image as it was asked for.
-fn image(pod: &View<'_>, status: &Value) -> String {
-    let asked = spec(pod, status["name"].as_str().unwrap_or_default())
+/// The image as specified, else as reported.
+fn container_image(pod: &ObjectView<'_>, status: &Value) -> String {
+    let specified = container_spec(pod, status["name"].as_str().unwrap_or_default())
         .and_then(|container| container["image"].as_str());
-    asked.or_else(|| status["image"].as_str()).unwrap_or_default().to_owned()
+    specified.or_else(|| status["image"].as_str()).unwrap_or_default().to_owned()
 }
 
-/// A back-off says what the last try said, or nothing that the reason does not say already.
+/// The cause in a pull message; a back-off message contains that of the last attempt or nothing beyond the reason.
 fn pull_message(message: &str) -> &str {
     match message.split_once("ErrImagePull: ") {
         Some((_, cause)) => cause,
@@ -282,11 +305,11 @@ fn pull_message(message: &str) -> &str {
     }
 }
 
-fn tail(message: &str) -> String {
-    if message.trim().is_empty() { String::new() } else { format!(": {}", short(message.trim())) }
+fn message_suffix(message: &str) -> String {
+    if message.trim().is_empty() { String::new() } else { format!(": {}", truncate(message.trim())) }
 }
 
-fn short(text: &str) -> String {
+fn truncate(text: &str) -> String {
     if text.chars().count() <= QUOTE_MAX {
         return text.to_owned();
     }

@@ -1,14 +1,14 @@
-//! Pod disruption budgets (`health.md` C.1).
+//! Pod disruption budgets.
 
 use domain::health::Health;
 
-use super::view::View;
-use super::{MINUTE, degraded, healthy, progressing};
+use super::object_view::ObjectView;
+use super::{MINUTE_MILLIS, degraded, healthy, progressing};
 
-/// Too few healthy pods for so long is a failure.
-const GRACE: i64 = 10 * MINUTE;
+/// Too few healthy pods for this time is degraded, in milliseconds.
+const GRACE: i64 = 10 * MINUTE_MILLIS;
 
-pub(super) fn assess(view: &View<'_>) -> Health {
+pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     let (current, desired) = (view.int("/status/currentHealthy"), view.int("/status/desiredHealthy"));
     if view.has("/status") && current >= desired {
         let none_allowed = view.int("/status/disruptionsAllowed") == 0;
@@ -18,9 +18,9 @@ pub(super) fn assess(view: &View<'_>) -> Health {
     let since = view
         .condition("DisruptionAllowed")
         .and_then(|condition| condition.since)
-        .or_else(|| view.instant("/metadata/creationTimestamp"));
+        .or_else(|| view.timestamp("/metadata/creationTimestamp"));
     match since {
-        Some(since) if view.now.since(since) >= GRACE => degraded("InsufficientPods", message),
+        Some(since) if view.now.millis_since(since) >= GRACE => degraded("InsufficientPods", message),
         _ => progressing("InsufficientPods", message),
     }
 }

@@ -1,14 +1,14 @@
-//! Gateway API (`health.md` C.1).
+//! Gateway API.
 
 use domain::health::Health;
 use serde_json::Value;
 
-use super::view::{View, conditions};
+use super::object_view::{ObjectView, conditions};
 use super::{degraded, healthy, progressing};
 
-pub(super) fn assess_gateway(view: &View<'_>) -> Health {
-    if let Some(refused) = view.condition("Accepted").filter(|c| c.is_false()) {
-        return degraded(refused.reason_or("NotAccepted"), refused.message);
+pub(super) fn assess_gateway(view: &ObjectView<'_>) -> Health {
+    if let Some(rejected) = view.condition("Accepted").filter(|c| c.is_false()) {
+        return degraded(rejected.reason_or("NotAccepted"), rejected.message);
     }
     match view.condition("Programmed") {
         Some(programmed) if programmed.is_true() => healthy(""),
@@ -17,10 +17,10 @@ pub(super) fn assess_gateway(view: &View<'_>) -> Health {
     }
 }
 
-pub(super) fn assess_route(view: &View<'_>) -> Health {
+pub(super) fn assess_route(view: &ObjectView<'_>) -> Health {
     let parents = view.list("/status/parents");
     if parents.is_empty() {
-        return progressing("NoParents", "no gateway has taken the route yet");
+        return progressing("NoParents", "no gateway has accepted the route yet");
     }
     let mut waiting = None;
     for parent in parents {
@@ -36,7 +36,9 @@ pub(super) fn assess_route(view: &View<'_>) -> Health {
         }
     }
     match waiting {
-        Some(gateway) => progressing("WaitingForGateway", format!("gateway {gateway} has not decided yet")),
+        Some(gateway) => {
+            progressing("WaitingForGateway", format!("waiting for gateway {gateway} to accept the route"))
+        }
         None => healthy(""),
     }
 }

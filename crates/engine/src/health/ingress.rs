@@ -1,12 +1,12 @@
-//! Ingresses (`health.md` C.1).
+//! Ingresses.
 
 use domain::health::Health;
 
+use super::object_view::ObjectView;
 use super::service::has_address;
-use super::view::View;
 use super::{healthy, progressing};
 
-pub(super) fn assess(view: &View<'_>) -> Health {
+pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     if has_address(view) {
         return healthy("");
     }

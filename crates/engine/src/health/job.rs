@@ -1,11 +1,11 @@
-//! Jobs (`health.md` C.1). The status of a condition counts, not its presence.
+//! Jobs. The status of a condition counts, not its presence.
 
 use domain::health::{Health, HealthStatus};
 
-use super::view::View;
+use super::object_view::ObjectView;
 use super::{COMPLETED, degraded, progressing, suspended};
 
-pub(super) fn assess(view: &View<'_>) -> Health {
+pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     let is_true = |kind: &str| view.condition(kind).filter(|c| c.is_true());
     if let Some(failed) = is_true("Failed") {
         return degraded(failed.reason_or("JobFailed"), failed.message);

@@ -1,11 +1,11 @@
-//! Namespaces (`health.md` C.1).
+//! Namespaces.
 
 use domain::health::Health;
 
-use super::view::View;
+use super::object_view::ObjectView;
 use super::{healthy, progressing};
 
-pub(super) fn assess(view: &View<'_>) -> Health {
+pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     if view.text("/status/phase") != "Terminating" {
         return healthy("");
     }

@@ -1,39 +1,39 @@
-//! Pods that are applied as such (`health.md` C.1).
+//! Pods that are part of a bundle.
 
 use domain::health::{Health, HealthStatus};
 use serde_json::Value;
 
-use super::view::View;
+use super::object_view::ObjectView;
 use super::{degraded, healthy, progressing};
 
-/// How long a pod may be unschedulable before that counts: the scheduler tries again by itself.
+/// Unschedulable for longer is degraded, in milliseconds; the scheduler retries until then.
 pub(super) const SCHEDULING_GRACE: i64 = 15_000;
 
-pub(super) fn assess(view: &View<'_>) -> Health {
+pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     if restarts_always(view)
-        && let Some(health) = waiting_in_error(view)
+        && let Some(health) = assess_waiting(view)
     {
         return health;
     }
     match view.text("/status/phase") {
         "Pending" => pending(view),
         "Running" => running(view),
-        "Succeeded" => healthy("ran to its end"),
+        "Succeeded" => healthy("completed"),
         "Failed" => failed(view),
         other => Health::new(HealthStatus::Unknown, "UnknownPhase", format!("phase is {other:?}")),
     }
 }
 
-fn restarts_always(view: &View<'_>) -> bool {
+fn restarts_always(view: &ObjectView<'_>) -> bool {
     matches!(view.text("/spec/restartPolicy"), "" | "Always")
 }
 
-fn statuses<'a>(view: &View<'a>) -> impl Iterator<Item = &'a Value> {
+fn container_statuses<'a>(view: &ObjectView<'a>) -> impl Iterator<Item = &'a Value> {
     view.list("/status/initContainerStatuses").iter().chain(view.list("/status/containerStatuses"))
 }
 
-fn waiting_in_error(view: &View<'_>) -> Option<Health> {
-    let waiting = || statuses(view).filter_map(|status| status.pointer("/state/waiting"));
+fn assess_waiting(view: &ObjectView<'_>) -> Option<Health> {
+    let waiting = || container_statuses(view).filter_map(|status| status.pointer("/state/waiting"));
     let is_error =
         |reason: &str| reason.starts_with("Err") || reason.ends_with("Error") || reason.ends_with("BackOff");
     let bad: Vec<&Value> =
@@ -43,7 +43,7 @@ fn waiting_in_error(view: &View<'_>) -> Option<Health> {
     Some(degraded(reason, messages.join(", ")))
 }
 
-fn pending(view: &View<'_>) -> Health {
+fn pending(view: &ObjectView<'_>) -> Health {
     let unschedulable =
         view.condition("PodScheduled").filter(|c| c.is_false() && c.reason == "Unschedulable");
     match unschedulable {
@@ -53,33 +53,33 @@ fn pending(view: &View<'_>) -> Health {
     }
 }
 
-fn running(view: &View<'_>) -> Health {
+fn running(view: &ObjectView<'_>) -> Health {
     if !restarts_always(view) {
-        return progressing("PodRunning", "runs to its end");
+        return progressing("PodRunning", "is running to completion");
     }
     if view.condition("Ready").is_some_and(|c| c.is_true()) {
         return healthy("");
     }
-    let ended = statuses(view).find_map(|status| status.pointer("/lastState/terminated"));
+    let ended = container_statuses(view).find_map(|status| status.pointer("/lastState/terminated"));
     match ended {
         Some(ended) => degraded("ContainerRestarted", termination(ended, "a container")),
         None => progressing("PodNotReady", "is not ready"),
     }
 }
 
-fn failed(view: &View<'_>) -> Health {
+fn failed(view: &ObjectView<'_>) -> Health {
     let message = view.text("/status/message");
     if !message.is_empty() {
         return degraded("PodFailed", message);
     }
-    for status in statuses(view) {
+    for status in container_statuses(view) {
         let Some(ended) = status.pointer("/state/terminated").filter(|ended| ended["exitCode"] != 0) else {
             continue;
         };
         let name = status["name"].as_str().unwrap_or_default();
         return degraded("PodFailed", termination(ended, &format!("container {name:?}")));
     }
-    degraded("PodFailed", "failed without saying why")
+    degraded("PodFailed", "failed without a message")
 }
 
 fn termination(ended: &Value, subject: &str) -> String {

@@ -1,20 +1,23 @@
-//! Replica sets and replication controllers (`health.md` C.1).
+//! Replica sets and replication controllers.
 
 use domain::health::Health;
 
-use super::view::View;
+use super::object_view::ObjectView;
 use super::{degraded, healthy, progressing};
 
-pub(super) fn assess(view: &View<'_>) -> Health {
+pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     if view.int("/metadata/generation") > view.int("/status/observedGeneration") {
         return progressing("LatestGenerationNotObserved", "waiting for the update to be observed");
     }
     if let Some(failure) = view.condition("ReplicaFailure").filter(|c| c.is_true()) {
         return degraded(failure.reason_or("ReplicaFailure"), failure.message);
     }
-    let (wanted, available) = (view.wanted_replicas(), view.int("/status/availableReplicas"));
-    if available < wanted {
-        return progressing("ReplicasUnavailable", format!("{available} of {wanted} replicas are available"));
+    let (desired, available) = (view.desired_replicas(), view.int("/status/availableReplicas"));
+    if available < desired {
+        return progressing(
+            "ReplicasUnavailable",
+            format!("{available} of {desired} replicas are available"),
+        );
     }
     healthy("")
 }

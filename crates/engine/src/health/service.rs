@@ -1,11 +1,11 @@
-//! Services (`health.md` C.1).
+//! Services.
 
 use domain::health::Health;
 
-use super::view::View;
+use super::object_view::ObjectView;
 use super::{healthy, progressing};
 
-pub(super) fn assess(view: &View<'_>) -> Health {
+pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     if view.text("/spec/type") != "LoadBalancer" {
         return healthy("");
     }
@@ -19,7 +19,7 @@ pub(super) fn assess(view: &View<'_>) -> Health {
 }
 
 /// Whether `status.loadBalancer` has an address.
-pub(super) fn has_address(view: &View<'_>) -> bool {
+pub(super) fn has_address(view: &ObjectView<'_>) -> bool {
     let filled = |field: &serde_json::Value| field.as_str().is_some_and(|text| !text.is_empty());
     view.list("/status/loadBalancer/ingress")
         .iter()

@@ -1,4 +1,4 @@
-//! One table per kind: what the API server says, and what is made of it (`health.md` C.0–C.3).
+//! One table per kind: live objects and their expected health.
 
 use domain::Timestamp;
 use domain::health::HealthStatus::{self, Degraded, Healthy, Missing, Progressing, Suspended, Unknown};
@@ -18,7 +18,7 @@ fn now() -> Timestamp {
     NOW.parse().unwrap()
 }
 
-/// An object of a kind, made two hours ago, with more merged in.
+/// An object created two hours ago, with `more` merged in.
 fn object(api_version: &str, kind: &str, more: Value) -> Value {
     let mut object = json!({"apiVersion": api_version, "kind": kind,
         "metadata": {"name": "a", "namespace": "shop", "generation": 2, "creationTimestamp": LONG_AGO}});
@@ -41,15 +41,15 @@ fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
     json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": LONG_AGO})
 }
 
-/// Every row: what differs, the health, a part of reason or message.
-fn table(api_version: &str, kind: &str, base: &Value, rows: &[(Value, HealthStatus, &str)]) {
-    for (more, status, words) in rows {
+/// Asserts the rows: merged fields, expected status, a part of reason and message.
+fn assert_health(api_version: &str, kind: &str, base: &Value, rows: &[(Value, HealthStatus, &str)]) {
+    for (more, status, text) in rows {
         let mut all = base.clone();
         merge(&mut all, more.clone());
         let health = assess(&object(api_version, kind, all), now());
-        let said = format!("{} {}", health.reason, health.message);
-        assert_eq!(health.status, *status, "{kind} {more}: {said}");
-        assert!(said.contains(words), "{kind} {more}: {said:?} does not say {words:?}");
+        let actual = format!("{} {}", health.reason, health.message);
+        assert_eq!(health.status, *status, "{kind} {more}: {actual}");
+        assert!(actual.contains(text), "{kind} {more}: {actual:?} does not contain {text:?}");
     }
 }
 

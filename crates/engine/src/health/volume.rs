@@ -1,11 +1,11 @@
-//! Volume claims and volumes (`health.md` C.1).
+//! Volume claims and volumes.
 
 use domain::health::{Health, HealthStatus};
 
-use super::view::View;
+use super::object_view::ObjectView;
 use super::{degraded, healthy, progressing, suspended};
 
-pub(super) fn assess_claim(view: &View<'_>) -> Health {
+pub(super) fn assess_claim(view: &ObjectView<'_>) -> Health {
     match view.text("/status/phase") {
         "Bound" => healthy(""),
         "" | "Pending" => progressing("ClaimPending", "waiting for a volume"),
@@ -14,10 +14,10 @@ pub(super) fn assess_claim(view: &View<'_>) -> Health {
     }
 }
 
-pub(super) fn assess_volume(view: &View<'_>) -> Health {
+pub(super) fn assess_volume(view: &ObjectView<'_>) -> Health {
     match view.text("/status/phase") {
         "Bound" | "Available" => healthy(""),
-        "" | "Pending" => progressing("VolumePending", "is being made"),
+        "" | "Pending" => progressing("VolumePending", "is being provisioned"),
         "Released" => suspended("VolumeReleased", "its claim is gone; it is not reclaimed yet"),
         "Failed" => degraded("VolumeFailed", view.text("/status/message")),
         other => unknown(other),

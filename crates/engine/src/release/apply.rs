@@ -1,8 +1,8 @@
-//! Server-side apply, rank by rank, objects of one rank at once, only what differs.
+//! Server-side apply of differing objects, rank by rank; objects of one rank concurrently.
 //!
-//! All objects of a rank are tried and each has its own result (P14); the next rank begins when all of them are
-//! applied, because what comes later needs what comes before: the version that runs is worth more than half of a new
-//! one. Names are recorded before the first object is made (P15).
+//! All objects of a rank are tried and each has its own result (P14). The next rank starts when all of them are
+//! applied, because later ranks depend on earlier ones: the running version is better than a partial new one. Object
+//! names are recorded before the first object is created (P15).
 
 use std::ops::Range;
 use std::time::Duration;
@@ -14,72 +14,72 @@ use futures::StreamExt;
 use futures::stream;
 use serde_json::Value;
 
-use super::drift::{self, Now};
-use super::pass::{Flow, Pass, waiting};
-use super::plan::{Asked, Step, plan};
+use super::drift::{self, DriftAction};
+use super::object_action::{ObjectAction, ObjectInput, decide_action};
 use super::preflight;
-use super::retry::{Failure, sentence};
-use crate::api::{Api, Applied, Force, Resource};
+use super::reconciliation::{ReconcileFlow, Reconciliation, waiting_stage};
+use super::retry::{RetryState, failure_message};
+use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
+use crate::applied_release::{AppliedRelease, InventoryEntry};
+use crate::desired_object::DesiredObject;
 use crate::error::Error;
-use crate::observe::{Condition, Live};
-use crate::record::{Entry, Record};
-use crate::wanted::Wanted;
+use crate::observe::{CacheState, LiveObject};
 
-/// Kinds that were there before us and may hold things of others: they are never deleted by us.
-const SHARED: [&str; 4] =
+/// Kinds whose pre-existing objects may contain foreign objects or data: these are never deleted.
+const SHARED_KINDS: [&str; 4] =
     ["Namespace", "CustomResourceDefinition", "PersistentVolume", "PersistentVolumeClaim"];
 
-/// One write to do.
-struct Job {
+/// One pending write.
+struct ObjectWrite {
     at: usize,
-    step: Step,
-    force: Force,
-    /// The uid it had when it was last applied.
+    action: ObjectAction,
+    force: ForceConflicts,
+    /// Recorded uid of the last apply.
     uid: String,
     live: Option<Value>,
-    /// What has to be known of an object that may have been there before us.
-    look_first: Option<LookFirst>,
+    /// Why the object is read before the write; `None` if it is not.
+    read_first: Option<ReadReason>,
     body: Vec<u8>,
 }
 
-/// Why an object is read before it is written: the watch sees only what carries our label.
+/// Why an object is read before it is written: the watch covers only objects with the release label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LookFirst {
-    /// It is left alone if it is there.
-    LeaveIfThere,
-    /// It is adopted only if nothing of it would change.
+enum ReadReason {
+    /// It is not changed if it exists.
+    LeaveExisting,
+    /// It is adopted only if it is identical.
     AdoptIfIdentical,
-    /// Fields of it are the cluster's.
-    KeepFields,
+    /// Its ignored fields keep their live values.
+    RetainFields,
 }
 
-/// Applies what differs.
-pub(crate) async fn run(pass: &mut Pass<'_>) -> Flow {
-    if let Err(state) = intend(pass).await {
-        pass.stage(StageName::Applied, state);
-        return Flow::Stop;
+/// Applies differing objects.
+pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
+    if let Err(state) = record_intent(pass).await {
+        pass.set_stage(StageName::Applied, state);
+        return ReconcileFlow::Stop;
     }
     let mut blocked = false;
-    for group in ranks(pass) {
+    for group in rank_ranges(pass) {
         if pass.is_outdated() {
-            return Flow::Again;
+            return ReconcileFlow::Restart;
         }
         if blocked {
-            group.for_each(|at| only_look(pass, at));
+            group.for_each(|at| update_applied(pass, at));
             continue;
         }
-        let jobs = decide(pass, group.clone()).await;
-        write(pass, jobs).await;
+        let jobs = plan_writes(pass, group.clone()).await;
+        run_writes(pass, jobs).await;
         blocked = pass.targets[group].iter().any(|target| !target.applied);
-        super::conclude::interim(pass);
+        super::report::report_progress(pass);
     }
-    let state = stage(pass);
-    pass.stage(StageName::Applied, state);
-    if blocked { Flow::Stop } else { Flow::Go }
+    let state = applied_stage(pass);
+    pass.set_stage(StageName::Applied, state);
+    if blocked { ReconcileFlow::Stop } else { ReconcileFlow::Continue }
 }
 
 /// Positions of the targets of each rank.
-fn ranks(pass: &Pass<'_>) -> Vec<Range<usize>> {
+fn rank_ranges(pass: &Reconciliation<'_>) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     for at in 0..pass.targets.len() {
         let rank = |at: usize| pass.prepared.objects[pass.targets[at].index].rank;
@@ -91,223 +91,256 @@ fn ranks(pass: &Pass<'_>) -> Vec<Range<usize>> {
     groups
 }
 
-/// Records the names of everything that may be made, unless they are recorded already.
-async fn intend(pass: &mut Pass<'_>) -> Result<(), StageState> {
-    let mut news = false;
+/// Records the names of all objects that may be created, unless already recorded.
+async fn record_intent(pass: &mut Reconciliation<'_>) -> Result<(), StageState> {
+    let mut has_new = false;
     for target in &pass.targets {
-        let wanted = &pass.prepared.objects[target.index];
-        let known = pass.entries.iter().any(|entry| entry.object.same_object(&wanted.object));
-        if known || pass.is_read_only(&wanted.object) {
+        let desired = &pass.prepared.objects[target.index];
+        let is_recorded = pass.inventory.iter().any(|entry| entry.object.is_same_object(&desired.object));
+        if is_recorded || pass.is_read_only(&desired.object) {
             continue;
         }
-        news = true;
-        let plural = target.resource.as_ref().map(|resource| resource.plural.clone());
-        let live = target.live(wanted).filter(|live| live.release == Some(pass.slot.id));
-        pass.entries.push(Entry {
-            object: wanted.object.clone(),
+        has_new = true;
+        let plural = target.kind.as_ref().map(|resource| resource.plural.clone());
+        let live = target.live_object(desired).filter(|live| live.release == Some(pass.worker.id));
+        pass.inventory.push(InventoryEntry {
+            object: desired.object.clone(),
             resource: plural.unwrap_or_default(),
             uid: live.as_ref().map(|live| live.uid.clone()).unwrap_or_default(),
             hash: live.map(|live| live.hash.clone()).unwrap_or_default(),
-            ..Entry::default()
+            ..InventoryEntry::default()
         });
     }
-    let known = pass.cx.records.get(pass.slot.id);
-    let generation = pass.order.want.generation;
-    // A record that is ahead of the hub is set back before anything is: a restart in between finds what was decided.
-    if !news && known.as_ref().is_some_and(|known| known.generation <= generation) {
+    let known = pass.cx.applied_releases.get(pass.worker.id);
+    let generation = pass.request.desired.generation;
+    // Lower the recorded generation before any write, so that a restart in between does not detect the hub as behind
+    // again.
+    if !has_new && known.as_ref().is_some_and(|known| known.generation <= generation) {
         return Ok(());
     }
-    let record = Record {
+    let record = AppliedRelease {
         revision: pass.revision,
         generation,
         bundle: Some(pass.prepared.digest.clone()),
-        applied: pass.memory.applied.clone(),
-        resources: pass.entries.clone(),
+        applied: pass.state.applied.clone(),
+        resources: pass.inventory.clone(),
         eviction_start: None,
         ..known.map_or_else(
-            || pass.cx.records.blank(pass.slot.id, &pass.order.want.workload),
+            || pass.cx.applied_releases.new_record(pass.worker.id, &pass.request.desired.workload),
             |known| (*known).clone(),
         )
     };
     let name = record.name.clone();
-    let held = pass.memory.record.clone().filter(|failure| !failure.is_due());
-    let failure = match held {
+    let pending = pass.state.record_failure.clone().filter(|failure| !failure.is_due());
+    let failure = match pending {
         Some(failure) => failure,
-        None => match pass.cx.records.write(record).await {
+        None => match pass.cx.applied_releases.write(record).await {
             Ok(_) => {
-                pass.memory.record = None;
+                pass.state.record_failure = None;
                 return Ok(());
             }
-            Err(error) => Failure::after(pass.memory.record.as_ref(), error, &pass.cx.options),
+            Err(error) => RetryState::after(pass.state.record_failure.as_ref(), error, &pass.cx.options),
         },
     };
     pass.wake_at(failure.due);
-    let state = failure.stage(&format!("Record {name}"));
-    pass.memory.record = Some(failure);
+    let state = failure.stage_state(&format!("Record {name}"));
+    pass.state.record_failure = Some(failure);
     Err(state)
 }
 
-/// What to write for the objects of one rank.
-async fn decide(pass: &mut Pass<'_>, group: Range<usize>) -> Vec<Job> {
+/// Decides the writes of one rank.
+async fn plan_writes(pass: &mut Reconciliation<'_>, group: Range<usize>) -> Vec<ObjectWrite> {
     let mut jobs = Vec::new();
     for at in group {
-        if pass.targets[at].objects.is_none() && !established(pass, at).await {
+        if pass.targets[at].cache.is_none() && !ensure_established(pass, at).await {
             continue;
         }
         let prepared = pass.prepared.clone();
-        let wanted = &prepared.objects[pass.targets[at].index];
-        let live = pass.targets[at].live(wanted);
-        let entry = pass.entry(&wanted.object).cloned();
+        let desired = &prepared.objects[pass.targets[at].index];
+        let live = pass.targets[at].live_object(desired);
+        let entry = pass.inventory_entry(&desired.object).cloned();
         let release = pass.release();
-        let rules = pass.rules.clone();
-        let rule = rules.about(&pass.policies, &wanted.object);
-        let asked = Asked { wanted, rule: &rule };
-        let step = plan(release, asked, live.as_deref(), entry.as_ref(), pass.memory.object(&wanted.object));
-        jobs.extend(job(pass, at, step, live.as_deref(), entry.map(|entry| entry.uid).unwrap_or_default()));
+        let rules = pass.object_policies.clone();
+        let rule = rules.for_object(&pass.policies, &desired.object);
+        let input = ObjectInput { desired, policy: &rule };
+        let step = decide_action(
+            release,
+            input,
+            live.as_deref(),
+            entry.as_ref(),
+            pass.state.object_mut(&desired.object),
+        );
+        jobs.extend(plan_write(
+            pass,
+            at,
+            step,
+            live.as_deref(),
+            entry.map(|entry| entry.uid).unwrap_or_default(),
+        ));
     }
     jobs
 }
 
-fn job(pass: &mut Pass<'_>, at: usize, step: Step, live: Option<&Live>, uid: String) -> Option<Job> {
+fn plan_write(
+    pass: &mut Reconciliation<'_>,
+    at: usize,
+    step: ObjectAction,
+    live: Option<&LiveObject>,
+    uid: String,
+) -> Option<ObjectWrite> {
     let prepared = pass.prepared.clone();
-    let wanted = &prepared.objects[pass.targets[at].index];
-    let take_over = pass.policies.conflict == ConflictPolicy::TakeOver;
-    let mut force = if take_over { Force::Yes } else { Force::No };
-    let needed =
-        matches!(step, Step::Drifted(_)) || wanted.autoscaled || pass.rule(&wanted.object).leaves_fields();
-    let value = live.filter(|_| needed).map(Live::value);
+    let desired = &prepared.objects[pass.targets[at].index];
+    let take_over = pass.policies.conflict == ConflictPolicy::Force;
+    let mut force = if take_over { ForceConflicts::Yes } else { ForceConflicts::No };
+    let needed = matches!(step, ObjectAction::Drifted(_))
+        || desired.autoscaled
+        || pass.object_policy(&desired.object).has_ignored_fields();
+    let value = live.filter(|_| needed).map(LiveObject::value);
     match &step {
-        Step::Settled | Step::Completed => {
-            pass.targets[at].completed = step == Step::Completed;
-            pass.targets[at].problem = outlived(wanted, &step, live);
-            settle(pass, at);
+        ObjectAction::InSync | ObjectAction::Completed => {
+            pass.targets[at].completed = step == ObjectAction::Completed;
+            pass.targets[at].problem = completed_warning(desired, &step, live);
+            mark_applied(pass, at);
             return None;
         }
-        Step::Awaited => {
-            pass.wait(at, Error::ObjectAwaited(wanted.object.to_string()));
+        ObjectAction::Awaited => {
+            pass.set_waiting(at, Error::ObjectAwaited(desired.object.to_string()));
             return None;
         }
-        Step::Terminating => {
-            let finalizers = live.map(|live| super::remove::finalizers(&live.value())).unwrap_or_default();
-            pass.wait(at, Error::ObjectTerminating(finalizers));
+        ObjectAction::Terminating => {
+            let finalizers =
+                live.map(|live| super::remove::describe_finalizers(&live.value())).unwrap_or_default();
+            pass.set_waiting(at, Error::ObjectTerminating(finalizers));
             return None;
         }
-        Step::Foreign(_) => {
-            if let Some(message) = live.and_then(|live| preflight::taken(pass, live)) {
-                let message = format!("{}: {message}", wanted.object);
-                pass.targets[at].hold = Some(waiting("ResourceConflict", message));
+        ObjectAction::Foreign(_) => {
+            if let Some(message) = live.and_then(|live| preflight::ownership_conflict(pass, live)) {
+                let message = format!("{}: {message}", desired.object);
+                pass.targets[at].blocked_by = Some(waiting_stage("ResourceConflict", message));
                 return None;
             }
-            force = Force::Yes;
+            force = ForceConflicts::Yes;
         }
-        Step::Create | Step::Update | Step::Vanished | Step::Drifted(_) => {}
+        ObjectAction::Create | ObjectAction::Update | ObjectAction::Missing | ObjectAction::Drifted(_) => {}
     }
     if let Some(failure) =
-        pass.memory.object(&wanted.object).failure.clone().filter(|failure| !failure.is_due())
+        pass.state.object_mut(&desired.object).failure.clone().filter(|failure| !failure.is_due())
     {
-        hold(pass, at, &failure);
+        block_target(pass, at, &failure);
         return None;
     }
     let drift = match &step {
-        Step::Drifted(changes) => Some(&changes[..]),
-        Step::Vanished => Some(&[][..]),
+        ObjectAction::Drifted(changes) => Some(&changes[..]),
+        ObjectAction::Missing => Some(&[][..]),
         _ => None,
     };
     if let Some(changes) = drift {
-        // Told or not, what was applied was applied; whether it still is so is the other axis.
+        // A drifted object counts as applied; drift is reported separately.
         pass.targets[at].applied = true;
-        if drift::decide(pass, at, changes, value.as_ref()) == Now::Leave {
+        if drift::decide_drift_action(pass, at, changes, value.as_ref()) == DriftAction::Leave {
             return None;
         }
         pass.targets[at].applied = false;
-        if matches!(step, Step::Drifted(_)) {
-            force = Force::Yes;
+        if matches!(step, ObjectAction::Drifted(_)) {
+            force = ForceConflicts::Yes;
         }
     }
-    let rule = pass.rule(&wanted.object);
-    let heal = matches!(step, Step::Drifted(_));
-    let body = wanted.body(value.as_ref(), &rule, heal);
+    let rule = pass.object_policy(&desired.object);
+    let heal = matches!(step, ObjectAction::Drifted(_));
+    let body = desired.apply_body(value.as_ref(), &rule, heal);
     let look_first = match step {
-        Step::Create if rule.strategy == UpdateStrategy::CreateOnly => Some(LookFirst::LeaveIfThere),
-        Step::Create | Step::Foreign(_) if pass.policies.conflict == ConflictPolicy::IfIdentical => {
-            Some(LookFirst::AdoptIfIdentical)
+        ObjectAction::Create if rule.strategy == UpdateStrategy::CreateOnly => {
+            Some(ReadReason::LeaveExisting)
         }
-        Step::Create | Step::Vanished if rule.leaves_fields() => Some(LookFirst::KeepFields),
+        ObjectAction::Create | ObjectAction::Foreign(_)
+            if pass.policies.conflict == ConflictPolicy::IfIdentical =>
+        {
+            Some(ReadReason::AdoptIfIdentical)
+        }
+        ObjectAction::Create | ObjectAction::Missing if rule.has_ignored_fields() => {
+            Some(ReadReason::RetainFields)
+        }
         _ => None,
     };
-    Some(Job { at, step, force, uid, live: value, look_first, body })
+    Some(ObjectWrite { at, action: step, force, uid, live: value, read_first: look_first, body })
 }
 
-/// What ran to its end is not updated any more; that a new revision would have changed it is said.
-fn outlived(wanted: &Wanted, step: &Step, live: Option<&Live>) -> Option<Finding> {
-    let differs = live.is_some_and(|live| live.hash != wanted.hash);
-    (*step == Step::Completed && differs).then(|| {
+/// Warning that a completed object is not updated although a new revision changes it.
+fn completed_warning(
+    desired: &DesiredObject,
+    step: &ObjectAction,
+    live: Option<&LiveObject>,
+) -> Option<Finding> {
+    let differs = live.is_some_and(|live| live.hash != desired.hash);
+    (*step == ObjectAction::Completed && differs).then(|| {
         Finding::warning(
             "CompleteNotUpdated",
-            "It ran to its end with the content of an earlier revision and is not updated any more.",
-            "Give it another name to run the new content.",
+            "It completed with the content of an earlier revision and is no longer updated.",
+            "Rename it to run the new content.",
         )
-        .about(wanted.object.to_string())
+        .with_object(desired.object.to_string())
     })
 }
 
-fn settle(pass: &mut Pass<'_>, at: usize) {
+fn mark_applied(pass: &mut Reconciliation<'_>, at: usize) {
     let prepared = pass.prepared.clone();
-    let memory = pass.memory.object(&prepared.objects[pass.targets[at].index].object);
-    memory.failure = None;
-    memory.waiting = None;
-    memory.noted = None;
+    let object_state = pass.state.object_mut(&prepared.objects[pass.targets[at].index].object);
+    object_state.failure = None;
+    object_state.waiting = None;
+    object_state.reported_drift = None;
     pass.targets[at].applied = true;
 }
 
-fn hold(pass: &mut Pass<'_>, at: usize, failure: &Failure) {
+fn block_target(pass: &mut Reconciliation<'_>, at: usize, failure: &RetryState) {
     let object = &pass.prepared.objects[pass.targets[at].index].object;
     let subject = object.to_string();
-    let problem = Finding::error(failure.error.label(), sentence("", &failure.error), failure.error.hint());
-    pass.targets[at].problem = Some(problem.about(&*subject));
-    pass.targets[at].hold = Some(failure.stage(&subject));
+    let problem =
+        Finding::error(failure.error.label(), failure_message("", &failure.error), failure.error.hint());
+    pass.targets[at].problem = Some(problem.with_object(&*subject));
+    pass.targets[at].blocked_by = Some(failure.stage_state(&subject));
     pass.wake_at(failure.due);
 }
 
-/// A target of a rank whose turn has not come.
-fn only_look(pass: &mut Pass<'_>, at: usize) {
-    let wanted = &pass.prepared.objects[pass.targets[at].index];
-    let live = pass.targets[at].live(wanted);
+/// Updates whether a target is applied, without a write: its rank is blocked by an earlier one.
+fn update_applied(pass: &mut Reconciliation<'_>, at: usize) {
+    let desired = &pass.prepared.objects[pass.targets[at].index];
+    let live = pass.targets[at].live_object(desired);
     pass.targets[at].applied =
-        live.is_some_and(|live| live.hash == wanted.hash && live.release == Some(pass.slot.id));
+        live.is_some_and(|live| live.hash == desired.hash && live.release == Some(pass.worker.id));
 }
 
-/// Whether the definition of a custom resource is established and its kind is served by now. A wait, not an error.
-async fn established(pass: &mut Pass<'_>, at: usize) -> bool {
+/// Whether the definition of a custom resource is established and its kind is served. If not, the target waits.
+async fn ensure_established(pass: &mut Reconciliation<'_>, at: usize) -> bool {
     let prepared = pass.prepared.clone();
-    let wanted = &prepared.objects[pass.targets[at].index];
-    let Some(resource) = pass.targets[at].resource.clone() else { return false };
+    let desired = &prepared.objects[pass.targets[at].index];
+    let Some(resource) = pass.targets[at].kind.clone() else { return false };
     if is_established(pass, &resource) {
         let served =
-            pass.cx.discovery.refresh().await.ok().and_then(|kinds| kinds.of(&wanted.object).cloned());
+            pass.cx.discovery.refresh().await.ok().and_then(|kinds| kinds.resolve(&desired.object).cloned());
         if let Some(served) = served {
-            let objects = pass.cx.observed.objects(&served);
-            if !matches!(objects.settled().await, Condition::NotServed | Condition::Failing(..)) {
-                pass.targets[at].objects = Some(objects);
-                pass.memory.object(&wanted.object).waiting = None;
+            let objects = pass.cx.observed.watch_kind(&served);
+            if !matches!(objects.wait_until_settled().await, CacheState::NotServed | CacheState::Failing(..))
+            {
+                pass.targets[at].cache = Some(objects);
+                pass.state.object_mut(&desired.object).waiting = None;
                 return true;
             }
-            pass.cx.observed.forget_ended();
+            pass.cx.observed.remove_ended();
         }
-        // Discovery follows the definition a moment later; nothing tells when.
+        // Discovery lists the kind shortly after its definition is established; there is no event for it.
         pass.wake_in(Duration::from_millis(50));
     }
-    pass.slot.set_waiting(true);
-    pass.wait(at, Error::DefinitionNotEstablished(wanted.object.kind.clone()));
+    pass.worker.set_waits_for_dependency(true);
+    pass.set_waiting(at, Error::DefinitionNotEstablished(desired.object.kind.clone()));
     false
 }
 
-fn is_established(pass: &Pass<'_>, resource: &Resource) -> bool {
+fn is_established(pass: &Reconciliation<'_>, resource: &ServedKind) -> bool {
     let name = format!("{}.{}", resource.plural, resource.group);
     let definition = pass.targets.iter().find_map(|target| {
-        let wanted = &pass.prepared.objects[target.index];
-        let is_it = wanted.object.kind == "CustomResourceDefinition" && wanted.object.name == name;
-        is_it.then(|| target.live(wanted)).flatten()
+        let desired = &pass.prepared.objects[target.index];
+        let is_it = desired.object.kind == "CustomResourceDefinition" && desired.object.name == name;
+        is_it.then(|| target.live_object(desired)).flatten()
     });
     definition.is_some_and(|live| {
         let value = live.value();
@@ -317,150 +350,171 @@ fn is_established(pass: &Pass<'_>, resource: &Resource) -> bool {
     })
 }
 
-/// Does the writes of one rank at once.
-async fn write(pass: &mut Pass<'_>, jobs: Vec<Job>) {
+/// Runs the writes of one rank concurrently.
+async fn run_writes(pass: &mut Reconciliation<'_>, jobs: Vec<ObjectWrite>) {
     if jobs.is_empty() {
         return;
     }
-    // From the first write on, no bundle is applied completely until this one is.
-    if pass.memory.applied.as_ref() != Some(&pass.prepared.digest) {
-        pass.memory.applied = None;
+    // From the first write until the end, no bundle is applied completely.
+    if pass.state.applied.as_ref() != Some(&pass.prepared.digest) {
+        pass.state.applied = None;
     }
-    pass.wrote = true;
-    let (api, shared) = (&pass.api(), &*pass);
-    let all: Vec<_> = jobs.into_iter().map(|job| write_job(shared, api, job)).collect();
-    let results: Vec<(Job, Result<Applied, Error>)> =
+    pass.has_written = true;
+    let (api, borrowed) = (&pass.api(), &*pass);
+    let all: Vec<_> = jobs.into_iter().map(|job| run_write(borrowed, api, job)).collect();
+    let results: Vec<(ObjectWrite, Result<ApplyResponse, Error>)> =
         stream::iter(all).buffer_unordered(pass.cx.options.concurrency.max(1)).collect().await;
     for (job, result) in results {
-        take(pass, job, result);
+        record_result(pass, job, result);
     }
 }
 
-async fn write_job(pass: &Pass<'_>, api: &Api, job: Job) -> (Job, Result<Applied, Error>) {
+async fn run_write(
+    pass: &Reconciliation<'_>,
+    api: &ApiClient,
+    job: ObjectWrite,
+) -> (ObjectWrite, Result<ApplyResponse, Error>) {
     let target = &pass.targets[job.at];
-    let wanted = &pass.prepared.objects[target.index];
-    let rule = pass.rule(&wanted.object);
-    let asked = Asked { wanted, rule: &rule };
-    let result = match &target.resource {
-        Some(resource) => write_one(api, resource, asked, &job).await,
-        None => Err(Error::ApiMissing(wanted.object.kind.clone())),
+    let desired = &pass.prepared.objects[target.index];
+    let rule = pass.object_policy(&desired.object);
+    let input = ObjectInput { desired, policy: &rule };
+    let result = match &target.kind {
+        Some(resource) => apply_object(api, resource, input, &job).await,
+        None => Err(Error::ApiMissing(desired.object.kind.clone())),
     };
     (job, result)
 }
 
-async fn write_one(api: &Api, resource: &Resource, asked: Asked<'_>, job: &Job) -> Result<Applied, Error> {
-    let Asked { wanted, rule } = asked;
-    let path = resource.object(&wanted.object.namespace, &wanted.object.name);
-    let there = match job.look_first {
+async fn apply_object(
+    api: &ApiClient,
+    resource: &ServedKind,
+    input: ObjectInput<'_>,
+    job: &ObjectWrite,
+) -> Result<ApplyResponse, Error> {
+    let ObjectInput { desired, policy: rule } = input;
+    let path = resource.object_path(&desired.object.namespace, &desired.object.name);
+    let existing = match job.read_first {
         None => None,
         Some(_) => match api.get(&path).await {
-            Ok(there) => Some(there),
+            Ok(existing) => Some(existing),
             Err(Error::NotFound(_)) => None,
             Err(error) => return Err(error),
         },
     };
-    let body = match (job.look_first, there) {
-        (Some(LookFirst::LeaveIfThere), Some(object)) => return Ok(Applied { object, created: false }),
-        (Some(LookFirst::AdoptIfIdentical), Some(there)) => {
-            identical(asked, &there)?;
-            wanted.body(Some(&there), rule, false)
+    let body = match (job.read_first, existing) {
+        (Some(ReadReason::LeaveExisting), Some(object)) => {
+            return Ok(ApplyResponse { object, created: false });
         }
-        (Some(LookFirst::KeepFields), Some(there)) => wanted.body(Some(&there), rule, false),
+        (Some(ReadReason::AdoptIfIdentical), Some(existing)) => {
+            check_identical(input, &existing)?;
+            desired.apply_body(Some(&existing), rule, false)
+        }
+        (Some(ReadReason::RetainFields), Some(existing)) => desired.apply_body(Some(&existing), rule, false),
         _ => job.body.clone(),
     };
     let result = api.apply(&path, body, job.force, false).await;
-    if !matches!(result, Err(Error::ApplyConflict { .. })) || job.step != Step::Vanished || job.uid.is_empty()
+    if !matches!(result, Err(Error::ApplyConflict { .. }))
+        || job.action != ObjectAction::Missing
+        || job.uid.is_empty()
     {
         return result;
     }
-    // It looked gone because somebody took our label off. If it is the very object that was applied, it is put back;
-    // one that somebody made anew is theirs, and the conflict stands.
-    let there = api.get(&path).await?;
-    if there.pointer("/metadata/uid").and_then(Value::as_str) != Some(&job.uid) {
+    // The object looked deleted because its label was removed. If the uid is the recorded one, it is self-healed; an
+    // object re-created by another party is foreign, and the conflict stays.
+    let existing = api.get(&path).await?;
+    if existing.pointer("/metadata/uid").and_then(Value::as_str) != Some(&job.uid) {
         return result;
     }
-    api.apply(&path, wanted.body(Some(&there), rule, true), Force::Yes, false).await
+    api.apply(&path, desired.apply_body(Some(&existing), rule, true), ForceConflicts::Yes, false).await
 }
 
-/// Whether applying would change nothing of an object that was there before, apart from our own marks.
-pub(crate) fn identical(Asked { wanted, rule }: Asked<'_>, there: &Value) -> Result<(), Error> {
-    let mut changes = domain::plan::diff(&wanted.compared(rule), there);
+/// Checks that an apply would change nothing of an existing object except Flotilla's label and annotations.
+pub(crate) fn check_identical(
+    ObjectInput { desired, policy: rule }: ObjectInput<'_>,
+    existing: &Value,
+) -> Result<(), Error> {
+    let mut changes = domain::plan::diff(&desired.comparable_value(rule), existing);
     let is_mark = |path: &str| {
-        crate::wanted::MARKS.iter().any(|mark| path.ends_with(&mark.replace('/', "~1")))
+        crate::desired_object::OWNERSHIP_KEYS.iter().any(|mark| path.ends_with(&mark.replace('/', "~1")))
             || matches!(path, "/metadata/labels" | "/metadata/annotations")
     };
-    changes.retain(|change| !is_mark(&change.path) && !rule.ignores(&change.path));
-    let unmarked = |field: &str| {
-        let marks = wanted.compared(rule);
-        let of = |value: &Value| value["metadata"][field].as_object().cloned().unwrap_or_default();
-        of(&marks)
+    changes.retain(|change| !is_mark(&change.path) && !rule.is_ignored(&change.path));
+    let has_same_metadata = |field: &str| {
+        let desired = desired.comparable_value(rule);
+        let entries = desired["metadata"][field].as_object().cloned().unwrap_or_default();
+        entries
             .into_iter()
-            .filter(|(key, _)| !crate::wanted::MARKS.contains(&key.as_str()))
-            .all(|(key, value)| there["metadata"][field].get(&key) == Some(&value))
+            .filter(|(key, _)| !crate::desired_object::OWNERSHIP_KEYS.contains(&key.as_str()))
+            .all(|(key, value)| existing["metadata"][field].get(&key) == Some(&value))
     };
     let mut fields: Vec<String> = changes.into_iter().map(|change| change.path).collect();
     for field in ["labels", "annotations"] {
-        if !unmarked(field) && !fields.iter().any(|path| path.starts_with(&format!("/metadata/{field}"))) {
+        if !has_same_metadata(field)
+            && !fields.iter().any(|path| path.starts_with(&format!("/metadata/{field}")))
+        {
             fields.push(format!("/metadata/{field}"));
         }
     }
     if fields.is_empty() { Ok(()) } else { Err(Error::NotIdentical(fields)) }
 }
 
-fn take(pass: &mut Pass<'_>, job: Job, result: Result<Applied, Error>) {
+fn record_result(pass: &mut Reconciliation<'_>, job: ObjectWrite, result: Result<ApplyResponse, Error>) {
     let prepared = pass.prepared.clone();
-    let wanted = &prepared.objects[pass.targets[job.at].index];
+    let desired = &prepared.objects[pass.targets[job.at].index];
     let applied = match result {
         Ok(applied) => applied,
         Err(error) => {
-            let before = pass.memory.object(&wanted.object).failure.clone();
-            let failure = Failure::after(before.as_ref(), error, &pass.cx.options);
-            tracing::debug!(object = %wanted.object, reason = failure.error.label(), "apply failed");
-            hold(pass, job.at, &failure);
-            pass.memory.object(&wanted.object).failure = Some(failure);
+            let before = pass.state.object_mut(&desired.object).failure.clone();
+            let failure = RetryState::after(before.as_ref(), error, &pass.cx.options);
+            tracing::debug!(object = %desired.object, reason = failure.error.label(), "the apply of an object failed; it is retried");
+            block_target(pass, job.at, &failure);
+            pass.state.object_mut(&desired.object).failure = Some(failure);
             return;
         }
     };
-    let live = Live::of(&applied.object);
-    pass.cx.observed.pods.note_owner(&live);
-    let memory = pass.memory.object(&wanted.object);
-    memory.equal = Some((live.version.clone(), wanted.hash.clone()));
-    let rules = pass.rules.clone();
-    let rule = rules.about(&pass.policies, &wanted.object);
-    let memory = pass.memory.object(&wanted.object);
-    memory.own = domain::plan::diff(&wanted.compared(&rule), &applied.object);
-    pass.targets[job.at].shared =
-        job.step == Step::Create && !applied.created && SHARED.contains(&wanted.object.kind.as_str());
-    let same = live.uid == job.uid;
-    if let Some(objects) = &pass.targets[job.at].objects {
-        objects.put(live);
+    let live = LiveObject::from_value(&applied.object);
+    pass.cx.observed.pods.insert_owner(&live);
+    let object_state = pass.state.object_mut(&desired.object);
+    object_state.last_equal = Some((live.version.clone(), desired.hash.clone()));
+    let rules = pass.object_policies.clone();
+    let rule = rules.for_object(&pass.policies, &desired.object);
+    let object_state = pass.state.object_mut(&desired.object);
+    object_state.server_changes = domain::plan::diff(&desired.comparable_value(&rule), &applied.object);
+    pass.targets[job.at].shared = job.action == ObjectAction::Create
+        && !applied.created
+        && SHARED_KINDS.contains(&desired.object.kind.as_str());
+    let is_same = live.uid == job.uid;
+    if let Some(objects) = &pass.targets[job.at].cache {
+        objects.upsert(live);
     }
-    settle(pass, job.at);
-    match &job.step {
-        Step::Drifted(changes) => {
-            drift::healed(pass, &wanted.object, &drift::paths(changes), job.live.as_ref());
+    mark_applied(pass, job.at);
+    match &job.action {
+        ObjectAction::Drifted(changes) => {
+            drift::record_heal(pass, &desired.object, &drift::field_paths(changes), job.live.as_ref());
         }
-        Step::Vanished if same => {
-            let label = format!("/metadata/labels/{}", crate::wanted::RELEASE_LABEL.replace('/', "~1"));
-            drift::healed(pass, &wanted.object, &[label], Some(&applied.object));
+        ObjectAction::Missing if is_same => {
+            let label =
+                format!("/metadata/labels/{}", crate::desired_object::RELEASE_LABEL.replace('/', "~1"));
+            drift::record_heal(pass, &desired.object, &[label], Some(&applied.object));
         }
-        Step::Vanished => drift::healed(pass, &wanted.object, &[], None),
+        ObjectAction::Missing => drift::record_heal(pass, &desired.object, &[], None),
         _ => {}
     }
 }
 
-/// The stage: done, or the worst of what holds it.
-fn stage(pass: &Pass<'_>) -> StageState {
-    let holds: Vec<&StageState> = pass.targets.iter().filter_map(|target| target.hold.as_ref()).collect();
-    let worst = holds.iter().find(|state| matches!(state, StageState::Failed(_))).or(holds.first());
+/// The applied stage: done, or the worst blocking state of the targets.
+fn applied_stage(pass: &Reconciliation<'_>) -> StageState {
+    let blocking: Vec<&StageState> =
+        pass.targets.iter().filter_map(|target| target.blocked_by.as_ref()).collect();
+    let worst = blocking.iter().find(|state| matches!(state, StageState::Failed(_))).or(blocking.first());
     let Some(worst) = worst else {
         return StageState::Done;
     };
     let mut state = (*worst).clone();
-    if let StageState::Failed(trouble) | StageState::Waiting(trouble) = &mut state
-        && holds.len() > 1
+    if let StageState::Failed(reason) | StageState::Waiting(reason) = &mut state
+        && blocking.len() > 1
     {
-        trouble.message = format!("{} (and {} more)", trouble.message, holds.len() - 1);
+        reason.message = format!("{} (and {} more)", reason.message, blocking.len() - 1);
     }
     state
 }

@@ -1,108 +1,133 @@
-//! Somebody changed an object of ours: put it back, or tell (S0-12, P13, P25).
+//! Drift of managed objects: self-heal or report (S0-12, P13, P25).
 
 use domain::finding::Finding;
 use domain::object::ObjectRef;
 use domain::plan::FieldChange;
-use domain::report::{DriftNote, DriftOutcome};
+use domain::report::{DriftOutcome, DriftReport};
 use domain::workload::DriftPolicy;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::memory::CONTESTED_AFTER;
-use super::pass::Pass;
-use super::retry::heal_pause;
-use crate::managed;
+use super::reconcile_state::CONTESTED_AFTER;
+use super::reconciliation::Reconciliation;
+use super::retry::heal_backoff;
+use crate::managed_fields;
 
-/// What to do about a drift now.
+/// Action for one drifted object.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Now {
-    /// Put it back.
+pub(crate) enum DriftAction {
+    /// Self-heal: apply the desired content.
     Heal,
-    /// Leave it; it has been told.
+    /// Leave the object as it is; the drift is reported.
     Leave,
 }
 
-/// Decides about a drift and takes note of what is not put back. `changes` is empty when the object is gone.
-pub(crate) fn decide(pass: &mut Pass<'_>, at: usize, changes: &[FieldChange], live: Option<&Value>) -> Now {
+/// Decides the action for a drift and records drift that is not healed. `changes` is empty if the object is missing.
+pub(crate) fn decide_drift_action(
+    pass: &mut Reconciliation<'_>,
+    at: usize,
+    changes: &[FieldChange],
+    live: Option<&Value>,
+) -> DriftAction {
     let prepared = pass.prepared.clone();
     let object = &prepared.objects[pass.targets[at].index].object;
-    let fields = paths(changes);
+    let fields = field_paths(changes);
     if pass.policies.drift == DriftPolicy::Notify {
-        tell_once(pass, object, &fields, live);
-        pass.targets[at].drifted = fields;
-        return Now::Leave;
+        report_drift_once(pass, object, &fields, live);
+        pass.targets[at].drifted_fields = fields;
+        return DriftAction::Leave;
     }
-    let memory = pass.memory.object(object);
-    let fights = memory.fights();
-    let resting = memory.heals.back().map(|last| *last + heal_pause(fights, &pass.cx.options));
-    match resting {
-        Some(until) if until > Instant::now() => {
-            pass.targets[at].drifted = fields.clone();
-            pass.wake_at(until);
-            if fights >= CONTESTED_AFTER {
-                contest(pass, at, object, &fields, live);
+    let object_state = pass.state.object_mut(object);
+    let recent_heals = object_state.recent_heals();
+    let next_heal =
+        object_state.heal_times.back().map(|last| *last + heal_backoff(recent_heals, &pass.cx.options));
+    match next_heal {
+        Some(next) if next > Instant::now() => {
+            pass.targets[at].drifted_fields = fields.clone();
+            pass.wake_at(next);
+            if recent_heals >= CONTESTED_AFTER {
+                report_contest(pass, at, object, &fields, live);
             }
-            Now::Leave
+            DriftAction::Leave
         }
-        _ => Now::Heal,
+        _ => DriftAction::Heal,
     }
 }
 
-fn tell_once(pass: &mut Pass<'_>, object: &ObjectRef, fields: &[String], live: Option<&Value>) {
-    let told = pass.memory.object(object).noted.as_deref() == Some(fields);
-    if !told {
-        note(pass, object, fields, live, DriftOutcome::Found);
-        pass.memory.object(object).noted = Some(fields.to_vec());
+fn report_drift_once(
+    pass: &mut Reconciliation<'_>,
+    object: &ObjectRef,
+    fields: &[String],
+    live: Option<&Value>,
+) {
+    let is_reported = pass.state.object_mut(object).reported_drift.as_deref() == Some(fields);
+    if !is_reported {
+        push_drift_note(pass, object, fields, live, DriftOutcome::Found);
+        pass.state.object_mut(object).reported_drift = Some(fields.to_vec());
     }
 }
 
-fn contest(pass: &mut Pass<'_>, at: usize, object: &ObjectRef, fields: &[String], live: Option<&Value>) {
-    if !pass.memory.object(object).contested {
-        note(pass, object, fields, live, DriftOutcome::Contested);
-        pass.memory.object(object).contested = true;
+fn report_contest(
+    pass: &mut Reconciliation<'_>,
+    at: usize,
+    object: &ObjectRef,
+    fields: &[String],
+    live: Option<&Value>,
+) {
+    if !pass.state.object_mut(object).is_contest_reported {
+        push_drift_note(pass, object, fields, live, DriftOutcome::Contested);
+        pass.state.object_mut(object).is_contest_reported = true;
     }
-    let manager = manager(fields, live);
-    let what = if fields.is_empty() { "it".to_owned() } else { fields.join(", ") };
+    let manager = changing_manager(fields, live);
+    let fields = if fields.is_empty() { "it".to_owned() } else { fields.join(", ") };
     pass.targets[at].problem = Some(
         Finding::warning(
             "Contested",
-            format!("{object}: {manager} keeps changing {what} back; it was put back {CONTESTED_AFTER} times within 10 min."),
-            "Stop the other party, or leave the field out of the workload.",
+            format!("{object}: {manager} repeatedly changes {fields}; self-heal reverted it {CONTESTED_AFTER} times within 10 min."),
+            "Stop the other manager, or remove the field from the workload.",
         )
-        .about(object.to_string()),
+        .with_object(object.to_string()),
     );
 }
 
-/// Takes note that an object was put back.
-pub(crate) fn healed(pass: &mut Pass<'_>, object: &ObjectRef, fields: &[String], before: Option<&Value>) {
-    note(pass, object, fields, before, DriftOutcome::Healed);
-    let memory = pass.memory.object(object);
-    memory.heals.push_back(Instant::now());
-    memory.noted = None;
+/// Records that an object was self-healed.
+pub(crate) fn record_heal(
+    pass: &mut Reconciliation<'_>,
+    object: &ObjectRef,
+    fields: &[String],
+    before: Option<&Value>,
+) {
+    push_drift_note(pass, object, fields, before, DriftOutcome::Healed);
+    let object_state = pass.state.object_mut(object);
+    object_state.heal_times.push_back(Instant::now());
+    object_state.reported_drift = None;
 }
 
-fn note(
-    pass: &mut Pass<'_>,
+fn push_drift_note(
+    pass: &mut Reconciliation<'_>,
     object: &ObjectRef,
     fields: &[String],
     live: Option<&Value>,
     outcome: DriftOutcome,
 ) {
-    pass.memory.drift.push(DriftNote {
+    pass.state.drift_notes.push(DriftReport {
         object: object.clone(),
         fields: fields.to_vec(),
-        manager: manager(fields, live),
+        manager: changing_manager(fields, live),
         outcome,
         at: pass.now,
     });
 }
 
-/// A deletion leaves no trace of who did it.
-fn manager(fields: &[String], live: Option<&Value>) -> String {
-    live.map_or_else(|| managed::UNKNOWN.to_owned(), |live| managed::culprit(live, fields))
+/// The manager that changed the fields; unknown for a deletion, which leaves no trace.
+fn changing_manager(fields: &[String], live: Option<&Value>) -> String {
+    live.map_or_else(
+        || managed_fields::UNKNOWN_MANAGER.to_owned(),
+        |live| managed_fields::changing_manager(live, fields),
+    )
 }
 
-/// The fields that changed.
-pub(crate) fn paths(changes: &[FieldChange]) -> Vec<String> {
+/// Paths of the changed fields.
+pub(crate) fn field_paths(changes: &[FieldChange]) -> Vec<String> {
     changes.iter().map(|change| change.path.clone()).collect()
 }

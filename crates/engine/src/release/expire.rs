@@ -1,19 +1,19 @@
-//! A workload that only runs jobs is complete once all of them ran to their end; after the time its policy gives it, what
-//! is left of it is cleaned away (`ttlSecondsAfterFinished`).
+//! Cleanup of completed workloads: one that runs only jobs is complete once all of them completed. Its remaining
+//! objects are deleted after the policy's `ttlSecondsAfterFinished`.
 //!
-//! That it ran is recorded before anything is deleted: whatever moment the engine dies in, nothing runs a second time.
+//! Completion is recorded before any deletion, so that no job runs a second time after a crash at any point.
 
 use domain::Timestamp;
 use domain::health::HealthStatus;
 use serde_json::Value;
 
-use super::conclude;
-use super::pass::Pass;
 use super::preflight::owns_pods;
-use super::remove::sweep;
+use super::reconciliation::Reconciliation;
+use super::remove::delete_by_rank;
+use super::report;
 
-/// Whether everything in the bundle that runs containers is a job that ran to its end, and the rest is well.
-pub(crate) fn is_complete(pass: &Pass<'_>) -> bool {
+/// Whether everything in the bundle that runs containers is a completed job, and the other objects are healthy.
+pub(crate) fn is_complete(pass: &Reconciliation<'_>) -> bool {
     let mut jobs = 0;
     for target in &pass.targets {
         let kind = &pass.prepared.objects[target.index].object.kind;
@@ -30,45 +30,47 @@ pub(crate) fn is_complete(pass: &Pass<'_>) -> bool {
     jobs > 0
 }
 
-/// Cleans away what is complete, when its time has come.
-pub(crate) async fn run(pass: &mut Pass<'_>) {
+/// Deletes the objects of a complete workload once its TTL has expired.
+pub(crate) async fn run(pass: &mut Reconciliation<'_>) {
     let Some(ttl) = pass.policies.ttl_seconds_after_finished else { return };
     if !is_complete(pass) {
         return;
     }
-    let begun = pass.entries.iter().all(|entry| entry.completed);
-    if !begun {
-        let Some(finished) = finished(pass) else { return };
+    let is_cleanup_started = pass.inventory.iter().all(|entry| entry.completed);
+    if !is_cleanup_started {
+        let Some(finished) = finished_at(pass) else { return };
         let due = finished.plus_millis(i64::from(ttl) * 1_000);
-        if let Ok(left @ 1..) = u64::try_from(due.millis().saturating_sub(pass.now.millis())) {
-            pass.wake_in(std::time::Duration::from_millis(left));
+        if let Ok(remaining @ 1..) = u64::try_from(due.millis().saturating_sub(pass.now.millis())) {
+            pass.wake_in(std::time::Duration::from_millis(remaining));
             return;
         }
     }
-    let is_left =
-        |index: usize| pass.targets[index].live(&pass.prepared.objects[pass.targets[index].index]).is_some();
-    if !(0..pass.targets.len()).any(is_left) {
+    let exists = |index: usize| {
+        pass.targets[index].live_object(&pass.prepared.objects[pass.targets[index].index]).is_some()
+    };
+    if !(0..pass.targets.len()).any(exists) {
         return;
     }
     pass.targets.iter_mut().for_each(|target| target.completed = true);
-    conclude::write_record(pass).await;
-    let recorded = pass.cx.records.get(pass.slot.id);
-    let is_recorded = recorded.is_some_and(|record| record.resources.iter().all(|entry| entry.completed));
+    report::write_record(pass).await;
+    let record = pass.cx.applied_releases.get(pass.worker.id);
+    let is_recorded = record.is_some_and(|record| record.resources.iter().all(|entry| entry.completed));
     if !is_recorded {
         return;
     }
-    let entries = pass.entries.clone();
-    sweep(pass, &entries).await;
-    pass.leftovers.clear();
+    let entries = pass.inventory.clone();
+    delete_by_rank(pass, &entries).await;
+    pass.prune_items.clear();
 }
 
-/// When the last of its jobs ended; `None` once no job is there any more.
-fn finished(pass: &Pass<'_>) -> Option<Timestamp> {
-    let ends = pass.targets.iter().filter_map(|target| {
-        let wanted = &pass.prepared.objects[target.index];
-        let live = target.live(wanted).filter(|live| wanted.object.kind == "Job" && !live.deleting)?;
+/// When the last job completed; `None` if no job exists any more.
+fn finished_at(pass: &Reconciliation<'_>) -> Option<Timestamp> {
+    let completion_times = pass.targets.iter().filter_map(|target| {
+        let desired = &pass.prepared.objects[target.index];
+        let live =
+            target.live_object(desired).filter(|live| desired.object.kind == "Job" && !live.deleting)?;
         let value = live.value();
         value.pointer("/status/completionTime").and_then(Value::as_str)?.parse().ok()
     });
-    ends.max()
+    completion_times.max()
 }

@@ -1,22 +1,22 @@
-//! Before anything is written: every kind is served, every namespace is there, nobody else owns the objects.
+//! Preflight checks before any write: kinds are served, namespaces exist, no other release owns the objects.
 
 use std::collections::{BTreeSet, HashMap};
 
 use domain::finding::Finding;
 use domain::policy::{ConflictPolicy, UpdateStrategy};
-use domain::release::stage::Trouble;
+use domain::release::stage::StageReason;
 use domain::release::{StageName, StageState};
 use serde_json::{Value, json};
 
-use super::behind;
-use super::pass::{Flow, Pass};
-use super::retry::{Failure, sentence};
-use crate::api::Resource;
-use crate::discovery::Kinds;
+use super::hub_behind;
+use super::reconciliation::{ReconcileFlow, Reconciliation};
+use super::retry::{RetryState, failure_message};
+use crate::api::ServedKind;
+use crate::desired_object::DesiredObject;
+use crate::discovery::ServedKinds;
 use crate::error::Error;
-use crate::observe::cluster::{self, Namespace};
-use crate::observe::{Condition, Live};
-use crate::wanted::Wanted;
+use crate::observe::cluster_state::{self, NamespaceStatus};
+use crate::observe::{CacheState, LiveObject};
 
 /// Kinds that own pods.
 const POD_OWNERS: [&str; 7] =
@@ -27,70 +27,72 @@ pub(crate) fn owns_pods(kind: &str) -> bool {
     kind == "Pod" || POD_OWNERS.contains(&kind)
 }
 
-/// Looks before anything is touched.
-pub(crate) async fn run(pass: &mut Pass<'_>) -> Flow {
-    pass.stage(StageName::Notified, StageState::Done);
-    let record = pass.read_record();
-    let pulled = pulled(pass);
-    pass.stage(StageName::Pulled, pulled);
-    if pass.order.prepared.is_none() || behind::holds(pass, record.as_deref(), StageName::Preflight) {
-        return Flow::Stop;
+/// Runs the preflight checks.
+pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
+    pass.set_stage(StageName::Notified, StageState::Done);
+    let record = pass.load_record();
+    let pulled = pull_stage(pass);
+    pass.set_stage(StageName::Pulled, pulled);
+    if pass.request.prepared.is_none()
+        || hub_behind::block_if_hub_behind(pass, record.as_deref(), StageName::Preflight)
+    {
+        return ReconcileFlow::Stop;
     }
     if let Some(record) = record.filter(|record| record.deleting)
-        && let Err(error) = pass.cx.records.let_go(&record).await
+        && let Err(error) = pass.cx.applied_releases.remove_finalizer(&record).await
     {
-        return failed(pass, error, &record.name);
+        return record_failure(pass, error, &record.name);
     }
-    let result = look(pass).await;
+    let result = check(pass).await;
     match result {
-        Ok(Flow::Go) => {
-            pass.memory.preflight = None;
-            pass.stage(StageName::Preflight, StageState::Done);
-            Flow::Go
+        Ok(ReconcileFlow::Continue) => {
+            pass.state.preflight_failure = None;
+            pass.set_stage(StageName::Preflight, StageState::Done);
+            ReconcileFlow::Continue
         }
         Ok(other) => other,
-        Err((error, subject)) => failed(pass, error, &subject),
+        Err((error, subject)) => record_failure(pass, error, &subject),
     }
 }
 
-/// How far the bundle is.
-pub(crate) fn pulled(pass: &Pass<'_>) -> StageState {
-    match &pass.order.pulled {
-        _ if pass.order.prepared.is_some() => StageState::Done,
+/// State of the pull stage.
+pub(crate) fn pull_stage(pass: &Reconciliation<'_>) -> StageState {
+    match &pass.request.pull_stage {
+        _ if pass.request.prepared.is_some() => StageState::Done,
         StageState::Done => StageState::Running { message: String::new() },
         other => other.clone(),
     }
 }
 
-fn failed(pass: &mut Pass<'_>, error: Error, subject: &str) -> Flow {
-    let again = match &pass.memory.preflight {
+fn record_failure(pass: &mut Reconciliation<'_>, error: Error, subject: &str) -> ReconcileFlow {
+    let failure = match &pass.state.preflight_failure {
         Some(before) if before.error == error && !before.is_due() => before.clone(),
-        before => Failure::after(before.as_ref(), error, &pass.cx.options),
+        before => RetryState::after(before.as_ref(), error, &pass.cx.options),
     };
-    pass.slot.set_waiting(true);
-    pass.wake_at(again.due);
-    pass.stage(StageName::Preflight, again.stage(subject));
-    pass.memory.preflight = Some(again);
-    Flow::Stop
+    pass.worker.set_waits_for_dependency(true);
+    pass.wake_at(failure.due);
+    pass.set_stage(StageName::Preflight, failure.stage_state(subject));
+    pass.state.preflight_failure = Some(failure);
+    ReconcileFlow::Stop
 }
 
-type Held = (Error, String);
+type PreflightFailure = (Error, String);
 
-async fn look(pass: &mut Pass<'_>) -> Result<Flow, Held> {
-    resolve(pass).await?;
-    observe(pass).await?;
-    namespaces(pass).await?;
-    Ok(foreign(pass))
+async fn check(pass: &mut Reconciliation<'_>) -> Result<ReconcileFlow, PreflightFailure> {
+    resolve_kinds(pass).await?;
+    start_watches(pass).await?;
+    ensure_namespaces(pass).await?;
+    Ok(check_ownership(pass))
 }
 
-/// Finds the kind of every object, reading the cluster's kinds anew if one is missed.
-async fn resolve(pass: &mut Pass<'_>) -> Result<(), Held> {
-    let defined = defined(&pass.prepared.objects);
-    let mut missing = find(pass, &pass.cx.discovery.kinds(), &defined);
-    let may_ask = pass.memory.preflight.as_ref().is_none_or(Failure::is_due);
-    if !missing.is_empty() && may_ask {
+/// Resolves the kind of every object; runs discovery again if one is missing.
+async fn resolve_kinds(pass: &mut Reconciliation<'_>) -> Result<(), PreflightFailure> {
+    let defined = defined_kinds(&pass.prepared.objects);
+    let mut missing = assign_kinds(pass, &pass.cx.discovery.kinds(), &defined);
+    let is_due = pass.state.preflight_failure.as_ref().is_none_or(RetryState::is_due);
+    if !missing.is_empty() && is_due {
         let kinds = pass.cx.discovery.refresh().await.map_err(|error| (error, String::new()))?;
-        missing = find(pass, &kinds, &defined);
+        missing = assign_kinds(pass, &kinds, &defined);
     }
     let Some(first) = missing.first() else { return Ok(()) };
     let object = &pass.prepared.objects[*first].object;
@@ -98,39 +100,43 @@ async fn resolve(pass: &mut Pass<'_>) -> Result<(), Held> {
     let subject = object.to_string();
     for index in missing {
         let object = &pass.prepared.objects[index].object;
-        let finding =
-            Finding::error(error.label(), sentence("", &error), error.hint()).about(object.to_string());
+        let finding = Finding::error(error.label(), failure_message("", &error), error.hint())
+            .with_object(object.to_string());
         pass.targets[index].problem = Some(finding);
     }
     Err((error, subject))
 }
 
-/// Resolves what can be resolved; returns the objects of kinds that nobody serves or defines.
-fn find(pass: &mut Pass<'_>, kinds: &Kinds, defined: &HashMap<(String, String), Resource>) -> Vec<usize> {
+/// Sets the kind of every object; returns the indexes of objects whose kind is neither served nor defined.
+fn assign_kinds(
+    pass: &mut Reconciliation<'_>,
+    kinds: &ServedKinds,
+    defined: &HashMap<(String, String), ServedKind>,
+) -> Vec<usize> {
     let mut missing = Vec::new();
     for target in &mut pass.targets {
         let object = &pass.prepared.objects[target.index].object;
         let definition = || defined.get(&(object.group.clone(), object.kind.clone())).cloned();
-        let definition = definition().map(|r| Resource { version: object.version.clone(), ..r });
-        target.resource = kinds.of(object).cloned().or(definition);
-        if target.resource.is_none() {
+        let definition = definition().map(|r| ServedKind { version: object.version.clone(), ..r });
+        target.kind = kinds.resolve(object).cloned().or(definition);
+        if target.kind.is_none() {
             missing.push(target.index);
         }
     }
     missing
 }
 
-/// The kinds that the bundle itself defines.
-pub(crate) fn defined(objects: &[Wanted]) -> HashMap<(String, String), Resource> {
+/// The kinds defined by the bundle itself.
+pub(crate) fn defined_kinds(objects: &[DesiredObject]) -> HashMap<(String, String), ServedKind> {
     let text = |value: &Value, pointer: &str| {
         value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
     objects
         .iter()
-        .filter(|wanted| wanted.object.kind == "CustomResourceDefinition")
-        .map(|wanted| {
-            let value = wanted.value();
-            let resource = Resource {
+        .filter(|desired| desired.object.kind == "CustomResourceDefinition")
+        .map(|desired| {
+            let value = desired.value();
+            let resource = ServedKind {
                 group: text(&value, "/spec/group"),
                 version: String::new(),
                 kind: text(&value, "/spec/names/kind"),
@@ -142,39 +148,39 @@ pub(crate) fn defined(objects: &[Wanted]) -> HashMap<(String, String), Resource>
         .collect()
 }
 
-/// Begins to watch what is in use and waits for the first list of each kind.
-async fn observe(pass: &mut Pass<'_>) -> Result<(), Held> {
+/// Starts the watches of the used kinds and waits for their first lists.
+async fn start_watches(pass: &mut Reconciliation<'_>) -> Result<(), PreflightFailure> {
     let kinds = pass.cx.discovery.kinds();
     for target in &mut pass.targets {
         let object = &pass.prepared.objects[target.index].object;
-        if kinds.of(object).is_none() {
+        if kinds.resolve(object).is_none() {
             continue;
         }
         let observed = &pass.cx.observed;
-        target.objects = target.resource.as_ref().map(|resource| match pass.policies.strategy(object) {
-            UpdateStrategy::ServerSideApply => observed.objects(resource),
-            // What others made carries no label of ours.
-            _ => observed.single(pass.slot.id, resource, object),
+        target.cache = target.kind.as_ref().map(|resource| match pass.policies.update_strategy(object) {
+            UpdateStrategy::ServerSideApply => observed.watch_kind(resource),
+            // Objects created by others lack the release label.
+            _ => observed.watch_object(pass.worker.id, resource, object),
         });
         if owns_pods(&object.kind) && !object.namespace.is_empty() {
-            pass.cx.observed.pods.watch(&object.namespace);
+            pass.cx.observed.pods.watch_namespace(&object.namespace);
         }
     }
     let (policies, prepared) = (&pass.policies, &pass.prepared);
-    pass.cx.observed.keep_singles(pass.slot.id, |object| {
-        policies.strategy(object) != UpdateStrategy::ServerSideApply
-            && prepared.objects.iter().any(|wanted| wanted.object == *object)
+    pass.cx.observed.retain_single_objects(pass.worker.id, |object| {
+        policies.update_strategy(object) != UpdateStrategy::ServerSideApply
+            && prepared.objects.iter().any(|desired| desired.object == *object)
     });
-    // All first lists are under way by now; waiting for them one after the other costs no more than the slowest.
+    // All first lists are already running, so waiting sequentially takes as long as the slowest.
     for target in &pass.targets {
-        let Some(objects) = &target.objects else { continue };
+        let Some(objects) = &target.cache else { continue };
         let subject = || pass.prepared.objects[target.index].object.to_string();
-        match objects.settled().await {
-            Condition::Failing(error, _) => return Err((error, format!("Reading {}", subject()))),
-            Condition::NotServed => {
-                pass.cx.observed.forget_ended();
+        match objects.wait_until_settled().await {
+            CacheState::Failing(error, _) => return Err((error, format!("Reading {}", subject()))),
+            CacheState::NotServed => {
+                pass.cx.observed.remove_ended();
                 let _ = pass.cx.discovery.refresh().await;
-                return Err((Error::ApiMissing(objects.resource.kind.clone()), subject()));
+                return Err((Error::ApiMissing(objects.kind.kind.clone()), subject()));
             }
             _ => {}
         }
@@ -182,31 +188,33 @@ async fn observe(pass: &mut Pass<'_>) -> Result<(), Held> {
     Ok(())
 }
 
-/// Makes missing namespaces if the policy says so. Such a namespace is not recorded, so it is never removed by us.
-async fn namespaces(pass: &mut Pass<'_>) -> Result<(), Held> {
+/// Creates missing namespaces if the policy allows it. They are not recorded, so they are never deleted.
+async fn ensure_namespaces(pass: &mut Reconciliation<'_>) -> Result<(), PreflightFailure> {
     let own: BTreeSet<&str> = pass
         .prepared
         .objects
         .iter()
-        .filter(|wanted| wanted.object.kind == "Namespace")
-        .map(|wanted| wanted.object.name.as_str())
+        .filter(|desired| desired.object.kind == "Namespace")
+        .map(|desired| desired.object.name.as_str())
         .collect();
     let needed: BTreeSet<String> = pass
         .targets
         .iter()
-        .filter(|target| target.resource.as_ref().is_some_and(|resource| resource.namespaced))
+        .filter(|target| target.kind.as_ref().is_some_and(|resource| resource.namespaced))
         .filter(|target| !pass.is_read_only(&pass.prepared.objects[target.index].object))
         .map(|target| pass.prepared.objects[target.index].object.namespace.clone())
         .filter(|namespace| !namespace.is_empty() && !own.contains(namespace.as_str()))
         .collect();
     for namespace in needed {
-        match pass.cx.observed.cluster.namespace(&namespace) {
-            Namespace::Active | Namespace::Unknown => {}
-            Namespace::Terminating => {
+        match pass.cx.observed.cluster.namespace_status(&namespace) {
+            NamespaceStatus::Active | NamespaceStatus::Unknown => {}
+            NamespaceStatus::Terminating => {
                 return Err((Error::NamespaceTerminating(namespace), String::new()));
             }
-            Namespace::Missing if pass.policies.create_namespace => create(pass, &namespace).await?,
-            Namespace::Missing => {
+            NamespaceStatus::Missing if pass.policies.create_namespace => {
+                create_namespace(pass, &namespace).await?
+            }
+            NamespaceStatus::Missing => {
                 return Err((Error::NamespaceMissing(namespace), String::new()));
             }
         }
@@ -214,9 +222,9 @@ async fn namespaces(pass: &mut Pass<'_>) -> Result<(), Held> {
     Ok(())
 }
 
-async fn create(pass: &mut Pass<'_>, namespace: &str) -> Result<(), Held> {
-    if pass.memory.preflight.as_ref().is_some_and(|failure| !failure.is_due()) {
-        let failure = pass.memory.preflight.as_ref().map(|failure| failure.error.clone());
+async fn create_namespace(pass: &mut Reconciliation<'_>, namespace: &str) -> Result<(), PreflightFailure> {
+    if pass.state.preflight_failure.as_ref().is_some_and(|failure| !failure.is_due()) {
+        let failure = pass.state.preflight_failure.as_ref().map(|failure| failure.error.clone());
         return Err((failure.unwrap_or(Error::Gone), format!("Namespace {namespace}")));
     }
     let value = json!({
@@ -225,53 +233,54 @@ async fn create(pass: &mut Pass<'_>, namespace: &str) -> Result<(), Held> {
         "metadata": {
             "name": namespace,
             "labels": { "app.kubernetes.io/managed-by": "flotilla" },
-            "annotations": { crate::wanted::WORKLOAD_ANNOTATION: pass.order.want.workload },
+            "annotations": { crate::desired_object::WORKLOAD_ANNOTATION: pass.request.desired.workload },
         },
     });
-    match pass.cx.api.create(&cluster::namespaces().collection(""), &value).await {
-        Ok(made) => {
-            pass.cx.observed.cluster.put_namespace(&made);
+    match pass.cx.api.create(&cluster_state::namespace_kind().collection_path(""), &value).await {
+        Ok(created) => {
+            pass.cx.observed.cluster.insert_namespace(&created);
             Ok(())
         }
-        // Somebody was faster, perhaps another release.
+        // It was created concurrently, such as by another release.
         Err(Error::Conflict(_)) => Ok(()),
         Err(error) => Err((error, format!("Namespace {namespace}"))),
     }
 }
 
-/// Objects that carry the label of another release are not touched.
-fn foreign(pass: &mut Pass<'_>) -> Flow {
-    let mut held = None;
+/// Stops if an object has the label of another release.
+fn check_ownership(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
+    let mut conflict = None;
     for at in 0..pass.targets.len() {
-        let wanted = &pass.prepared.objects[pass.targets[at].index];
-        let Some(live) = pass.targets[at].live(wanted) else { continue };
-        if pass.policies.strategy(&wanted.object) != UpdateStrategy::ServerSideApply {
+        let desired = &pass.prepared.objects[pass.targets[at].index];
+        let Some(live) = pass.targets[at].live_object(desired) else { continue };
+        if pass.policies.update_strategy(&desired.object) != UpdateStrategy::ServerSideApply {
             continue;
         }
-        if let Some(message) = taken(pass, &live) {
-            let subject = wanted.object.to_string();
+        if let Some(message) = ownership_conflict(pass, &live) {
+            let subject = desired.object.to_string();
             let hint = "Remove it from one of the two workloads.";
             pass.targets[at].problem =
-                Some(Finding::error("ResourceConflict", message.clone(), hint).about(&*subject));
-            held.get_or_insert(format!("{subject}: {message} {hint}"));
+                Some(Finding::error("ResourceConflict", message.clone(), hint).with_object(&*subject));
+            conflict.get_or_insert(format!("{subject}: {message} {hint}"));
         }
     }
-    let Some(message) = held else { return Flow::Go };
-    let trouble = Trouble { reason: "ResourceConflict".to_owned(), message, attempts: 0, next_retry: None };
-    pass.stage(StageName::Preflight, StageState::Failed(trouble));
-    // What the other release does to its objects does not wake this one; looking costs no request.
+    let Some(message) = conflict else { return ReconcileFlow::Continue };
+    let reason =
+        StageReason { reason: "ResourceConflict".to_owned(), message, attempts: 0, next_retry: None };
+    pass.set_stage(StageName::Preflight, StageState::Failed(reason));
+    // Changes by the other release do not wake this one; the check reads only the cache.
     pass.wake_in(pass.cx.options.retry_first);
-    Flow::Stop
+    ReconcileFlow::Stop
 }
 
-/// Why an object may not be touched, if another release has it.
-pub(crate) fn taken(pass: &Pass<'_>, live: &Live) -> Option<String> {
+/// Why an object may not be changed, if another release owns it.
+pub(crate) fn ownership_conflict(pass: &Reconciliation<'_>, live: &LiveObject) -> Option<String> {
     let other = live.release.filter(|other| *other != pass.release())?;
-    let abandoned = !pass.cx.slots.is_wanted(other);
-    if abandoned && pass.policies.conflict != ConflictPolicy::Abort {
+    let is_abandoned = !pass.cx.workers.is_desired(other);
+    if is_abandoned && pass.policies.conflict != ConflictPolicy::Abort {
         return None;
     }
-    let workload = pass.cx.records.get(other).map(|record| record.workload.clone());
+    let workload = pass.cx.applied_releases.get(other).map(|record| record.workload.clone());
     Some(match workload {
         Some(workload) => format!("it belongs to workload {workload:?}."),
         None => format!("it belongs to another release ({other})."),

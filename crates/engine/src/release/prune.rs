@@ -1,48 +1,48 @@
-//! Objects of the record that the bundle no longer has go, once everything that is wanted is there (S3-13).
+//! Prunes recorded objects that the bundle no longer contains, after all desired objects were applied (S3-13).
 
 use domain::object::ObjectRef;
 use domain::release::{StageName, StageState};
 
-use super::pass::{Flow, Pass};
-use super::remove::{Swept, sweep};
-use crate::record::Entry;
+use super::reconciliation::{ReconcileFlow, Reconciliation};
+use super::remove::{PruneResult, delete_by_rank};
+use crate::applied_release::InventoryEntry;
 
-/// Removes leftovers.
-pub(crate) async fn run(pass: &mut Pass<'_>) -> Flow {
-    let leftovers = leftovers(pass);
-    if leftovers.is_empty() {
-        let generation = pass.order.want.generation;
-        let state = if pass.memory.pruned == Some(generation) {
+/// Prunes obsolete objects.
+pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
+    let obsolete = obsolete_entries(pass);
+    if obsolete.is_empty() {
+        let generation = pass.request.desired.generation;
+        let state = if pass.state.pruned_generation == Some(generation) {
             StageState::Done
         } else {
             StageState::Skipped { message: "There was nothing to prune.".to_owned() }
         };
-        pass.stage(StageName::Pruned, state);
-        return Flow::Go;
+        pass.set_stage(StageName::Pruned, state);
+        return ReconcileFlow::Continue;
     }
     if !pass.policies.prune {
-        let message = format!("Pruning is off; {} objects of earlier revisions stay.", leftovers.len());
-        pass.stage(StageName::Pruned, StageState::Skipped { message });
-        return Flow::Go;
+        let message = format!("Pruning is disabled; {} objects of earlier revisions stay.", obsolete.len());
+        pass.set_stage(StageName::Pruned, StageState::Skipped { message });
+        return ReconcileFlow::Continue;
     }
-    pass.memory.pruned = Some(pass.order.want.generation);
-    let Swept { remaining, state } = sweep(pass, &leftovers).await;
-    let gone = |entry: &Entry| {
-        leftovers.iter().any(|left| left.object == entry.object)
-            && !remaining.iter().any(|left| left.object == entry.object)
+    pass.state.pruned_generation = Some(pass.request.desired.generation);
+    let PruneResult { remaining, state } = delete_by_rank(pass, &obsolete).await;
+    let is_deleted = |entry: &InventoryEntry| {
+        obsolete.iter().any(|other| other.object == entry.object)
+            && !remaining.iter().any(|other| other.object == entry.object)
     };
-    pass.entries.retain(|entry| !gone(entry));
-    pass.stage(StageName::Pruned, state.clone());
+    pass.inventory.retain(|entry| !is_deleted(entry));
+    pass.set_stage(StageName::Pruned, state.clone());
     if pass.is_outdated() {
-        return Flow::Again;
+        return ReconcileFlow::Restart;
     }
-    if state.is_over() { Flow::Go } else { Flow::Stop }
+    if state.is_finished() { ReconcileFlow::Continue } else { ReconcileFlow::Stop }
 }
 
-fn leftovers(pass: &Pass<'_>) -> Vec<Entry> {
-    let is_wanted = |entry: &&Entry| {
-        let wanted = |object: &ObjectRef| object.same_object(&entry.object) && !pass.is_read_only(object);
-        pass.prepared.objects.iter().any(|one| wanted(&one.object))
+fn obsolete_entries(pass: &Reconciliation<'_>) -> Vec<InventoryEntry> {
+    let is_desired = |entry: &&InventoryEntry| {
+        let is_it = |object: &ObjectRef| object.is_same_object(&entry.object) && !pass.is_read_only(object);
+        pass.prepared.objects.iter().any(|desired| is_it(&desired.object))
     };
-    pass.entries.iter().filter(|entry| !is_wanted(entry)).cloned().collect()
+    pass.inventory.iter().filter(|entry| !is_desired(entry)).cloned().collect()
 }

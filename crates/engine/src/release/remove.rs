@@ -1,11 +1,11 @@
-//! Taking objects away: those a new bundle no longer has, or all of a release.
+//! Deletion of objects: those that a new bundle no longer contains, or all of a release.
 //!
-//! Only an object with the recorded uid is deleted, the other way round than it was applied, rank by rank, each after
-//! the one before is gone, so that a pod that is ending still has its configuration (S3-11, S3-12, P16, P17).
+//! Only objects with the recorded uid are deleted, in reverse rank order. A rank starts after the previous one is gone,
+//! so that a terminating pod still has its configuration (S3-11, S3-12, P16, P17).
 
 use std::collections::BTreeMap;
 
-use domain::bundle::rank;
+use domain::bundle::apply_rank;
 use domain::finding::Finding;
 use domain::health::{Health, HealthStatus};
 use domain::object::ObjectRef;
@@ -15,84 +15,86 @@ use futures::StreamExt;
 use futures::stream;
 use serde_json::{Value, json};
 
-use super::behind;
-use super::conclude;
-use super::pass::{Flow, Leftover, Pass, waiting};
-use super::retry::{Failure, sentence};
-use crate::api::{FIELD_MANAGER, Resource};
+use super::hub_behind;
+use super::reconciliation::{PruneItem, ReconcileFlow, Reconciliation, waiting_stage};
+use super::report;
+use super::retry::{RetryState, failure_message};
+use crate::api::{FIELD_MANAGER, ServedKind};
+use crate::applied_release::InventoryEntry;
+use crate::desired_object::{HASH_ANNOTATION, RELEASE_LABEL, WORKLOAD_ANNOTATION};
 use crate::error::Error;
-use crate::observe::{Condition, Live};
-use crate::record::Entry;
-use crate::wanted::{HASH_ANNOTATION, RELEASE_LABEL, WORKLOAD_ANNOTATION};
+use crate::observe::{CacheState, LiveObject};
 
-/// What a sweep left.
-pub(crate) struct Swept {
-    pub remaining: Vec<Entry>,
+/// Result of a deletion of several objects.
+pub(crate) struct PruneResult {
+    pub remaining: Vec<InventoryEntry>,
     pub state: StageState,
 }
 
-/// What became of one object.
-enum Fate {
-    /// Not there, or not ours.
+/// Result of the deletion of one object.
+enum DeletionResult {
+    /// It does not exist or is not owned by the release.
     Gone,
-    /// Its deletion is under way.
-    Ending(Option<Value>),
+    /// It is being deleted; with its last state, if known.
+    Terminating(Option<Value>),
     Failed(Error),
 }
 
 /// Removes the whole release.
-pub(crate) async fn run(pass: &mut Pass<'_>, deletion: DeletionPolicy) -> Flow {
-    pass.stage(StageName::Notified, StageState::Done);
+pub(crate) async fn run(pass: &mut Reconciliation<'_>, deletion: DeletionPolicy) -> ReconcileFlow {
+    pass.set_stage(StageName::Notified, StageState::Done);
     for name in [StageName::Pulled, StageName::Preflight, StageName::Applied] {
-        pass.stage(name, StageState::Skipped { message: "The release is being removed.".to_owned() });
+        pass.set_stage(name, StageState::Skipped { message: "The release is being removed.".to_owned() });
     }
-    let record = pass.read_record();
-    if behind::holds(pass, record.as_deref(), StageName::Pruned) {
-        conclude::removing(pass);
-        return Flow::Stop;
+    let record = pass.load_record();
+    if hub_behind::block_if_hub_behind(pass, record.as_deref(), StageName::Pruned) {
+        report::report_removing(pass);
+        return ReconcileFlow::Stop;
     }
-    pass.memory.applied = None;
+    pass.state.applied = None;
     if let Some(record) = &record
-        && let Err(error) = pass.cx.records.mark_deleted(record).await
+        && let Err(error) = pass.cx.applied_releases.request_deletion(record).await
     {
-        return failed(pass, error, &record.name);
+        return record_failure(pass, error, &record.name);
     }
-    add_unrecorded(pass);
-    let entries = pass.entries.clone();
-    let swept = match deletion {
-        DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => sweep(pass, &entries).await,
-        DeletionPolicy::Orphan => orphan(pass, &entries).await,
+    add_unrecorded_objects(pass);
+    let entries = pass.inventory.clone();
+    let result = match deletion {
+        DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => {
+            delete_by_rank(pass, &entries).await
+        }
+        DeletionPolicy::Orphan => orphan_entries(pass, &entries).await,
     };
     if pass.is_outdated() {
-        return Flow::Again;
+        return ReconcileFlow::Restart;
     }
-    let over = swept.state.is_over();
-    pass.stage(StageName::Pruned, swept.state);
-    if over {
+    let is_over = result.state.is_finished();
+    pass.set_stage(StageName::Pruned, result.state);
+    if is_over {
         if let Some(record) = &record
-            && let Err(error) = pass.cx.records.let_go(record).await
+            && let Err(error) = pass.cx.applied_releases.remove_finalizer(record).await
         {
-            return failed(pass, error, &record.name);
+            return record_failure(pass, error, &record.name);
         }
-        conclude::gone(pass);
+        report::report_removed(pass);
     } else {
-        conclude::removing(pass);
+        report::report_removing(pass);
     }
-    Flow::Go
+    ReconcileFlow::Continue
 }
 
-fn failed(pass: &mut Pass<'_>, error: Error, name: &str) -> Flow {
-    let failure = Failure::after(pass.memory.record.as_ref(), error, &pass.cx.options);
+fn record_failure(pass: &mut Reconciliation<'_>, error: Error, name: &str) -> ReconcileFlow {
+    let failure = RetryState::after(pass.state.record_failure.as_ref(), error, &pass.cx.options);
     pass.wake_at(failure.due);
-    pass.stage(StageName::Pruned, failure.stage(&format!("Record {name}")));
-    pass.memory.record = Some(failure);
-    conclude::removing(pass);
-    Flow::Stop
+    pass.set_stage(StageName::Pruned, failure.stage_state(&format!("Record {name}")));
+    pass.state.record_failure = Some(failure);
+    report::report_removing(pass);
+    ReconcileFlow::Stop
 }
 
-/// Objects that carry the label of the release but were not recorded, because somebody took the record away.
-fn add_unrecorded(pass: &mut Pass<'_>) {
-    for (resource, live) in pass.cx.observed.labelled(pass.release()) {
+/// Adds objects with the label of the release that are missing from the record, such as after its deletion.
+fn add_unrecorded_objects(pass: &mut Reconciliation<'_>) {
+    for (resource, live) in pass.cx.observed.labelled_objects(pass.release()) {
         let object = ObjectRef {
             group: resource.group.clone(),
             version: resource.version.clone(),
@@ -100,96 +102,105 @@ fn add_unrecorded(pass: &mut Pass<'_>) {
             namespace: live.namespace.clone(),
             name: live.name.clone(),
         };
-        if pass.entry(&object).is_none() {
-            pass.entries.push(Entry {
+        if pass.inventory_entry(&object).is_none() {
+            pass.inventory.push(InventoryEntry {
                 object,
                 resource: resource.plural,
                 uid: live.uid.clone(),
-                ..Entry::default()
+                ..InventoryEntry::default()
             });
         }
     }
 }
 
-/// Removes objects, one rank after the other, the last rank first. Says what is left and why.
-pub(crate) async fn sweep(pass: &mut Pass<'_>, entries: &[Entry]) -> Swept {
-    let mut ranks: BTreeMap<u32, Vec<Entry>> = BTreeMap::new();
+/// Deletes objects rank by rank, in reverse order. Returns the remaining objects and the reason.
+pub(crate) async fn delete_by_rank(pass: &mut Reconciliation<'_>, entries: &[InventoryEntry]) -> PruneResult {
+    let mut ranks: BTreeMap<u32, Vec<InventoryEntry>> = BTreeMap::new();
     for entry in entries {
-        ranks.entry(rank(&entry.object.kind)).or_default().push(entry.clone());
+        ranks.entry(apply_rank(&entry.object.kind)).or_default().push(entry.clone());
     }
     let mut remaining = Vec::new();
     let mut state = StageState::Done;
     for (_, group) in ranks.into_iter().rev() {
         if !remaining.is_empty() {
-            group.iter().for_each(|entry| pass.leftovers.push(leftover(entry, Health::healthy(), None)));
+            group.iter().for_each(|entry| pass.prune_items.push(prune_item(entry, Health::healthy(), None)));
             remaining.extend(group);
             continue;
         }
-        let fates = fates(pass, &group).await;
+        let fates = delete_rank(pass, &group).await;
         for (entry, fate) in group.into_iter().zip(fates) {
-            if let Some(held) = settle(pass, &entry, fate) {
-                let worse = matches!(held, StageState::Failed(_)) || !matches!(state, StageState::Failed(_));
-                if worse && (state == StageState::Done || !matches!(held, StageState::Running { .. })) {
-                    state = held;
+            if let Some(blocked_by) = record_result(pass, &entry, fate) {
+                let is_failed = matches!(blocked_by, StageState::Failed(_));
+                let is_worse = is_failed || !matches!(state, StageState::Failed(_));
+                if is_worse
+                    && (state == StageState::Done || !matches!(blocked_by, StageState::Running { .. }))
+                {
+                    state = blocked_by;
                 }
                 remaining.push(entry);
             }
         }
     }
-    Swept { remaining, state }
+    PruneResult { remaining, state }
 }
 
-async fn fates(pass: &mut Pass<'_>, group: &[Entry]) -> Vec<Fate> {
-    let shared: &Pass<'_> = pass;
-    let all: Vec<_> = group.iter().map(|entry| one(shared, entry)).collect();
-    stream::iter(all).buffered(shared.cx.options.concurrency.max(1)).collect().await
+async fn delete_rank(pass: &mut Reconciliation<'_>, group: &[InventoryEntry]) -> Vec<DeletionResult> {
+    let pass: &Reconciliation<'_> = pass;
+    let all: Vec<_> = group.iter().map(|entry| delete_entry(pass, entry)).collect();
+    stream::iter(all).buffered(pass.cx.options.concurrency.max(1)).collect().await
 }
 
-/// Takes the result for one object; returns why it is still there.
-fn settle(pass: &mut Pass<'_>, entry: &Entry, fate: Fate) -> Option<StageState> {
+/// Records the result for one object; returns why it still exists.
+fn record_result(
+    pass: &mut Reconciliation<'_>,
+    entry: &InventoryEntry,
+    fate: DeletionResult,
+) -> Option<StageState> {
     match fate {
-        Fate::Gone => {
-            pass.memory.objects.remove(&entry.object);
+        DeletionResult::Gone => {
+            pass.state.objects.remove(&entry.object);
             None
         }
-        Fate::Ending(live) => {
-            pass.memory.object(&entry.object).failure = None;
-            pass.memory.deleted.insert(entry.uid.clone());
-            let names = live.as_ref().map(finalizers).unwrap_or_default();
-            let held = match names.is_empty() {
+        DeletionResult::Terminating(live) => {
+            pass.state.object_mut(&entry.object).failure = None;
+            pass.state.deletion_requested.insert(entry.uid.clone());
+            let names = live.as_ref().map(describe_finalizers).unwrap_or_default();
+            let blocked_by = match names.is_empty() {
                 true => StageState::Running { message: format!("{} is being deleted.", entry.object) },
-                false => waiting("FinalizerPending", format!("{} is being deleted; {names}", entry.object)),
+                false => {
+                    waiting_stage("FinalizerPending", format!("{} is being deleted; {names}", entry.object))
+                }
             };
             let message = format!("is being deleted; {names}");
             let health = Health::new(HealthStatus::Progressing, "PendingDeletion", message);
-            pass.leftovers.push(leftover(entry, health, None));
-            Some(held)
+            pass.prune_items.push(prune_item(entry, health, None));
+            Some(blocked_by)
         }
-        Fate::Failed(error) => {
-            let before = pass.memory.object(&entry.object).failure.clone();
+        DeletionResult::Failed(error) => {
+            let before = pass.state.object_mut(&entry.object).failure.clone();
             let failure = match before {
                 Some(before) if !before.is_due() => before,
-                before => Failure::after(before.as_ref(), error, &pass.cx.options),
+                before => RetryState::after(before.as_ref(), error, &pass.cx.options),
             };
             pass.wake_at(failure.due);
             let subject = entry.object.to_string();
             let hint = failure.error.hint();
-            let problem =
-                Finding::error(failure.error.label(), sentence("", &failure.error), hint).about(&*subject);
-            pass.leftovers.push(leftover(entry, Health::default(), Some(problem)));
-            let state = failure.stage(&subject);
-            pass.memory.object(&entry.object).failure = Some(failure);
+            let problem = Finding::error(failure.error.label(), failure_message("", &failure.error), hint)
+                .with_object(&*subject);
+            pass.prune_items.push(prune_item(entry, Health::default(), Some(problem)));
+            let state = failure.stage_state(&subject);
+            pass.state.object_mut(&entry.object).failure = Some(failure);
             Some(state)
         }
     }
 }
 
-fn leftover(entry: &Entry, health: Health, problem: Option<Finding>) -> Leftover {
-    Leftover { object: entry.object.clone(), resource: entry.resource.clone(), health, problem }
+fn prune_item(entry: &InventoryEntry, health: Health, problem: Option<Finding>) -> PruneItem {
+    PruneItem { object: entry.object.clone(), plural: entry.resource.clone(), health, problem }
 }
 
-/// The finalizers that hold an object, in words; empty when only the deletion of its dependants does.
-pub(crate) fn finalizers(live: &Value) -> String {
+/// Sentence with the finalizers that block the deletion; empty if only `foregroundDeletion` does.
+pub(crate) fn describe_finalizers(live: &Value) -> String {
     let names: Vec<&str> = live
         .pointer("/metadata/finalizers")
         .and_then(Value::as_array)
@@ -200,121 +211,140 @@ pub(crate) fn finalizers(live: &Value) -> String {
         .collect();
     match names.as_slice() {
         [] => String::new(),
-        [one] => format!("finalizer {one} holds it."),
-        many => format!("finalizers {} hold it.", many.join(", ")),
+        [one] => format!("finalizer {one} blocks it."),
+        many => format!("finalizers {} block it.", many.join(", ")),
     }
 }
 
-/// Deletes one object, or finds that there is nothing to delete.
-async fn one(pass: &Pass<'_>, entry: &Entry) -> Fate {
-    if let Some(failure) = pass.memory.objects.get(&entry.object).and_then(|memory| memory.failure.as_ref())
+/// Deletes one object, if it exists and is owned.
+async fn delete_entry(pass: &Reconciliation<'_>, entry: &InventoryEntry) -> DeletionResult {
+    if let Some(failure) =
+        pass.state.objects.get(&entry.object).and_then(|object_state| object_state.failure.as_ref())
         && !failure.is_due()
     {
-        return Fate::Failed(failure.error.clone());
+        return DeletionResult::Failed(failure.error.clone());
     }
-    let live = match find(pass, entry).await {
+    let live = match find_owned(pass, entry).await {
         Ok(Some(found)) => found,
-        Ok(None) => return Fate::Gone,
-        Err(error) => return Fate::Failed(error),
+        Ok(None) => return DeletionResult::Gone,
+        Err(error) => return DeletionResult::Failed(error),
     };
     let (resource, value) = live;
-    let claimed = pass.cx.records.is_claimed_by_another(pass.release(), &entry.uid);
-    if entry.shared || claimed || pass.lets_go(&entry.object) {
-        // It was there before us and others may live in it, or it is in another record too, or a policy says that it
-        // stays: only our claim goes.
-        return match strip(pass, &resource, entry, &value).await {
-            Ok(()) => Fate::Gone,
-            Err(error) => Fate::Failed(error),
+    let claimed = pass.cx.applied_releases.is_claimed_by_another(pass.release(), &entry.uid);
+    if entry.shared || claimed || pass.is_orphaned(&entry.object) {
+        // It existed before and may contain foreign objects, is listed by another record, or is orphaned by policy:
+        // only the ownership is released.
+        return match release_ownership(pass, &resource, entry, &value).await {
+            Ok(()) => DeletionResult::Gone,
+            Err(error) => DeletionResult::Failed(error),
         };
     }
     let uid = value.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default();
     if value.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string) {
-        return Fate::Ending(Some(value));
+        return DeletionResult::Terminating(Some(value));
     }
-    let path = resource.object(&entry.object.namespace, &entry.object.name);
-    match pass.api().delete(&path, uid, propagation(entry)).await {
-        // What holds it shows with the next event; an object that nothing holds is gone with the answer.
+    let path = resource.object_path(&entry.object.namespace, &entry.object.name);
+    match pass.api().delete(&path, uid, propagation_policy(entry)).await {
+        // An object without finalizers is gone after the response; others terminate and their watch events follow.
         Ok(()) => match pass.cx.api.get(&path).await {
-            Err(Error::NotFound(_)) => Fate::Gone,
-            Ok(after) if after.pointer("/metadata/uid").and_then(Value::as_str) != Some(uid) => Fate::Gone,
-            Ok(after) => Fate::Ending(Some(after)),
-            Err(_) => Fate::Ending(None),
+            Err(Error::NotFound(_)) => DeletionResult::Gone,
+            Ok(after) if after.pointer("/metadata/uid").and_then(Value::as_str) != Some(uid) => {
+                DeletionResult::Gone
+            }
+            Ok(after) => DeletionResult::Terminating(Some(after)),
+            Err(_) => DeletionResult::Terminating(None),
         },
-        Err(Error::NotFound(_) | Error::Conflict(_)) => Fate::Gone,
-        Err(error) => Fate::Failed(error),
+        Err(Error::NotFound(_) | Error::Conflict(_)) => DeletionResult::Gone,
+        Err(error) => DeletionResult::Failed(error),
     }
 }
 
-/// Objects with dependants go after them; for the others that would only be a detour.
-fn propagation(entry: &Entry) -> &'static str {
-    if matches!(rank(&entry.object.kind), 8 | 9) { "Foreground" } else { "Background" }
+/// Foreground for workloads, whose dependents must be deleted first; background for all other kinds.
+fn propagation_policy(entry: &InventoryEntry) -> &'static str {
+    if matches!(apply_rank(&entry.object.kind), 8 | 9) { "Foreground" } else { "Background" }
 }
 
-/// The object as it is, if it is there and ours. A cache that can't be trusted is not asked.
-async fn find(pass: &Pass<'_>, entry: &Entry) -> Result<Option<(Resource, Value)>, Error> {
+/// The live object, if it exists and is owned. A cache that is not fresh is not used.
+async fn find_owned(
+    pass: &Reconciliation<'_>,
+    entry: &InventoryEntry,
+) -> Result<Option<(ServedKind, Value)>, Error> {
     let kinds = pass.cx.discovery.kinds();
-    let resource =
-        kinds.of(&entry.object).or_else(|| kinds.in_any_version(&entry.object.group, &entry.object.kind));
+    let resource = kinds
+        .resolve(&entry.object)
+        .or_else(|| kinds.find_any_version(&entry.object.group, &entry.object.kind));
     let Some(resource) = resource.cloned() else {
-        // The kind is gone, and its objects with it, but only if the cluster says so itself.
+        // A kind that is no longer served has no objects, but only if discovery of its group succeeded.
         let fresh = pass.cx.discovery.refresh().await?;
-        let served = fresh.in_any_version(&entry.object.group, &entry.object.kind).is_some();
-        return match !served && fresh.is_known(&entry.object.group) {
+        let served = fresh.find_any_version(&entry.object.group, &entry.object.kind).is_some();
+        return match !served && fresh.is_group_known(&entry.object.group) {
             true => Ok(None),
             false => Err(Error::ApiMissing(entry.object.kind.clone())),
         };
     };
-    let objects = pass.cx.observed.objects(&resource);
-    let fresh = objects.settled().await == Condition::Fresh;
-    let seen = objects.get(&entry.object.namespace, &entry.object.name);
-    let seen = seen.filter(|_| fresh);
-    if seen.is_none() && fresh && pass.memory.deleted.contains(&entry.uid) && !entry.uid.is_empty() {
+    let objects = pass.cx.observed.watch_kind(&resource);
+    let is_fresh = objects.wait_until_settled().await == CacheState::Fresh;
+    let cached = objects.get(&entry.object.namespace, &entry.object.name);
+    let cached = cached.filter(|_| is_fresh);
+    if cached.is_none()
+        && is_fresh
+        && pass.state.deletion_requested.contains(&entry.uid)
+        && !entry.uid.is_empty()
+    {
         return Ok(None);
     }
-    let value = match seen {
+    let value = match cached {
         Some(live) => live.value(),
-        // Not seen may mean that somebody took our label off: the server knows.
-        None => match pass.cx.api.get(&resource.object(&entry.object.namespace, &entry.object.name)).await {
-            Ok(value) => value,
-            Err(Error::NotFound(_) | Error::NamespaceMissing(_)) => return Ok(None),
-            Err(error) => return Err(error),
-        },
+        // An object that is not cached may only have lost its label, so it is read.
+        None => {
+            match pass.cx.api.get(&resource.object_path(&entry.object.namespace, &entry.object.name)).await {
+                Ok(value) => value,
+                Err(Error::NotFound(_) | Error::NamespaceMissing(_)) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
     };
-    Ok(is_ours(pass, entry, &Live::of(&value)).then_some((resource, value)))
+    Ok(is_owned(pass, entry, &LiveObject::from_value(&value)).then_some((resource, value)))
 }
 
-/// The uid decides; where none was recorded yet, the label does.
-fn is_ours(pass: &Pass<'_>, entry: &Entry, live: &Live) -> bool {
-    let elsewhere = live.release.is_some_and(|release| release != pass.release());
+/// Ownership is decided by the uid, or by the label if no uid is recorded.
+fn is_owned(pass: &Reconciliation<'_>, entry: &InventoryEntry, live: &LiveObject) -> bool {
+    let is_foreign = live.release.is_some_and(|release| release != pass.release());
     match entry.uid.as_str() {
         "" => live.release == Some(pass.release()),
-        uid => uid == live.uid && !elsewhere,
+        uid => uid == live.uid && !is_foreign,
     }
 }
 
-/// Leaves the objects and takes our marks off them.
-async fn orphan(pass: &mut Pass<'_>, entries: &[Entry]) -> Swept {
+/// Orphans the objects: they stay, and their label, annotations and field ownership are removed.
+async fn orphan_entries(pass: &mut Reconciliation<'_>, entries: &[InventoryEntry]) -> PruneResult {
     let mut remaining = Vec::new();
     let mut state = StageState::Done;
     for entry in entries {
-        let fate = match find(pass, entry).await {
-            Ok(None) => Fate::Gone,
-            Ok(Some((resource, value))) => match strip(pass, &resource, entry, &value).await {
-                Ok(()) => Fate::Gone,
-                Err(error) => Fate::Failed(error),
+        let fate = match find_owned(pass, entry).await {
+            Ok(None) => DeletionResult::Gone,
+            Ok(Some((resource, value))) => match release_ownership(pass, &resource, entry, &value).await {
+                Ok(()) => DeletionResult::Gone,
+                Err(error) => DeletionResult::Failed(error),
             },
-            Err(error) => Fate::Failed(error),
+            Err(error) => DeletionResult::Failed(error),
         };
-        if let Some(held) = settle(pass, entry, fate) {
-            state = held;
+        if let Some(blocked_by) = record_result(pass, entry, fate) {
+            state = blocked_by;
             remaining.push(entry.clone());
         }
     }
-    Swept { remaining, state }
+    PruneResult { remaining, state }
 }
 
-/// Takes label, annotations and our claim on the fields off an object. Applying less instead would delete its fields.
-async fn strip(pass: &Pass<'_>, resource: &Resource, entry: &Entry, value: &Value) -> Result<(), Error> {
+/// Removes label, annotations and field ownership from an object. An apply without the fields would delete them
+/// instead.
+async fn release_ownership(
+    pass: &Reconciliation<'_>,
+    resource: &ServedKind,
+    entry: &InventoryEntry,
+    value: &Value,
+) -> Result<(), Error> {
     let managers = value.pointer("/metadata/managedFields").and_then(Value::as_array);
     let others: Vec<&Value> =
         managers.into_iter().flatten().filter(|entry| entry["manager"] != FIELD_MANAGER).collect();
@@ -323,11 +353,11 @@ async fn strip(pass: &Pass<'_>, resource: &Resource, entry: &Entry, value: &Valu
         "resourceVersion": value["metadata"]["resourceVersion"],
         "labels": { RELEASE_LABEL: null },
         "annotations": { WORKLOAD_ANNOTATION: null, HASH_ANNOTATION: null },
-        // An empty list would mean "as before"; one empty entry clears it.
+        // The API ignores an empty list; one empty entry clears the list.
         "managedFields": if others.is_empty() { json!([{}]) } else { json!(others) },
     }});
-    let path = resource.object(&entry.object.namespace, &entry.object.name);
-    match pass.api().merge(&path, &patch).await {
+    let path = resource.object_path(&entry.object.namespace, &entry.object.name);
+    match pass.api().merge_patch(&path, &patch).await {
         Ok(_) | Err(Error::NotFound(_)) => Ok(()),
         Err(error) => Err(error),
     }

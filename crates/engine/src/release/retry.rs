@@ -1,39 +1,39 @@
-//! How often something failed, and when it is tried again: 5 s, doubled up to 5 min, ±20 %, for ever (S2-3).
+//! Failures and their back-off: 5 s, doubled up to 5 min, ±20 %, without an attempt limit (S2-3).
 
 use std::time::Duration;
 
 use domain::Timestamp;
 use domain::release::StageState;
-use domain::release::stage::Trouble;
+use domain::release::stage::StageReason;
 use rand::Rng;
 use tokio::time::Instant;
 
 use crate::Options;
-use crate::error::{Error, Patience};
+use crate::error::{Error, RetryClass};
 
-/// The latest failure of one thing, and how many there were before it.
+/// The latest failure of an operation and its number of attempts.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure {
+pub(crate) struct RetryState {
     pub error: Error,
     pub attempts: u32,
-    /// When it may be tried again.
+    /// When it may be retried.
     pub due: Instant,
-    /// The same, for people.
+    /// The same as wall-clock time, for display.
     pub next_retry: Timestamp,
 }
 
-impl Failure {
-    /// One more failure after `before`.
+impl RetryState {
+    /// The failure following `before`.
     pub(crate) fn after(before: Option<&Self>, error: Error, options: &Options) -> Self {
         let attempts = before.map_or(0, |before| before.attempts).saturating_add(1);
-        let delay = match error.patience() {
-            Patience::Slow => options.retry_max,
-            Patience::Soon => {
+        let delay = match error.retry_class() {
+            RetryClass::Slow => options.retry_max,
+            RetryClass::Soon => {
                 options.retry_first.saturating_mul(1 << (attempts - 1).min(16)).min(options.retry_max)
             }
         };
         let delay = delay.mul_f64(rand::rng().random_range(0.8..1.2));
-        let delay = error.retry_after().map_or(delay, |asked| asked.max(delay));
+        let delay = error.retry_after().map_or(delay, |requested| requested.max(delay));
         let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
         Self { error, attempts, due: Instant::now() + delay, next_retry: options.now().plus_millis(millis) }
     }
@@ -42,19 +42,19 @@ impl Failure {
         self.due <= Instant::now()
     }
 
-    /// The trouble as a stage shows it, about `subject`.
-    pub(crate) fn trouble(&self, subject: &str) -> Trouble {
-        Trouble {
+    /// The reason of a stage; the message starts with `subject`.
+    pub(crate) fn stage_reason(&self, subject: &str) -> StageReason {
+        StageReason {
             reason: self.error.label().to_owned(),
-            message: sentence(subject, &self.error),
+            message: failure_message(subject, &self.error),
             attempts: self.attempts,
             next_retry: Some(self.next_retry),
         }
     }
 
-    /// The stage: waiting for what will come by itself, failed otherwise.
-    pub(crate) fn stage(&self, subject: &str) -> StageState {
-        let trouble = self.trouble(subject);
+    /// The stage state: waiting for transient errors, failed otherwise.
+    pub(crate) fn stage_state(&self, subject: &str) -> StageState {
+        let reason = self.stage_reason(subject);
         match self.error {
             Error::ApiMissing(_)
             | Error::NamespaceMissing(_)
@@ -64,14 +64,14 @@ impl Failure {
             | Error::ObjectAwaited(_)
             | Error::ApiServerUnreachable(_)
             | Error::Timeout(_)
-            | Error::Throttled { .. } => StageState::Waiting(trouble),
-            _ => StageState::Failed(trouble),
+            | Error::Throttled { .. } => StageState::Waiting(reason),
+            _ => StageState::Failed(reason),
         }
     }
 }
 
-/// Which object, why, what to do.
-pub(crate) fn sentence(subject: &str, error: &Error) -> String {
+/// Message of a failure: subject, error, hint.
+pub(crate) fn failure_message(subject: &str, error: &Error) -> String {
     let text = error.to_string();
     let end = if text.ends_with('.') { "" } else { "." };
     if subject.is_empty() {
@@ -81,11 +81,11 @@ pub(crate) fn sentence(subject: &str, error: &Error) -> String {
     }
 }
 
-/// Pause before the next repair of an object that was repaired `times` times within ten minutes.
-pub(crate) fn heal_pause(times: usize, options: &Options) -> Duration {
+/// Back-off before the next self-heal of an object that was healed `times` times within ten minutes.
+pub(crate) fn heal_backoff(times: usize, options: &Options) -> Duration {
     match times {
         0 => Duration::ZERO,
-        // After three fights the object is contested; then it is put back rarely (P13).
+        // From three self-heals on, the object is contested and is healed rarely (P13).
         1 | 2 => options.heal_first.saturating_mul(if times == 1 { 1 } else { 3 }).min(options.retry_max),
         _ => options.retry_max,
     }
@@ -100,11 +100,11 @@ mod tests {
     }
 
     #[test]
-    fn s2_3_pauses_double_up_to_five_minutes_and_never_end() {
+    fn s2_3_back_off_doubles_up_to_five_minutes_without_an_attempt_limit() {
         let mut failure = None;
         for seconds in [5, 10, 20, 40, 80, 160, 300, 300] {
             let error = Error::ServerFailed { code: 500, message: String::new(), retry_after: None };
-            let next = Failure::after(failure.as_ref(), error, &options());
+            let next = RetryState::after(failure.as_ref(), error, &options());
             let millis = next.next_retry.millis();
             assert!((seconds * 800..=seconds * 1_200).contains(&millis), "{seconds} s: {millis} ms");
             failure = Some(next);
@@ -113,16 +113,16 @@ mod tests {
     }
 
     #[test]
-    fn p14_a_refusal_is_tried_again_slowly_and_a_wish_of_the_server_is_honoured() {
-        let refused = Failure::after(None, Error::Invalid("spec".into()), &options());
-        assert!(refused.next_retry.millis() >= 240_000);
+    fn p14_a_rejection_is_retried_slowly_and_retry_after_is_respected() {
+        let rejected = RetryState::after(None, Error::Invalid("spec".into()), &options());
+        assert!(rejected.next_retry.millis() >= 240_000);
         let busy = Error::Throttled { retry_after: Some(Duration::from_secs(60)) };
-        assert_eq!(Failure::after(None, busy, &options()).next_retry.millis(), 60_000);
+        assert_eq!(RetryState::after(None, busy, &options()).next_retry.millis(), 60_000);
     }
 
     #[test]
-    fn p13_repairs_of_the_same_object_become_rare() {
-        let pauses: Vec<u64> = (0..5).map(|n| heal_pause(n, &options()).as_secs()).collect();
-        assert_eq!(pauses, [0, 2, 6, 300, 300]);
+    fn p13_self_heals_of_the_same_object_become_rare() {
+        let delays: Vec<u64> = (0..5).map(|n| heal_backoff(n, &options()).as_secs()).collect();
+        assert_eq!(delays, [0, 2, 6, 300, 300]);
     }
 }

@@ -1,23 +1,24 @@
-//! Server-side apply, ownership of fields, order, definitions and namespaces.
+//! Server-side apply: field ownership, order, definitions and namespaces.
 
 use domain::release::StageName;
 use domain::workload::{ConflictPolicy, Policies};
 use serde_json::{Value, json};
 
-use crate::place::*;
-use crate::watching::Agent;
+use crate::test_agent::TestAgent;
+use crate::test_env::*;
 
-pub async fn s3_6_a_second_pass_writes_nothing(mut place: Place) {
+pub async fn s3_6_a_second_pass_writes_nothing(mut env: TestEnv) {
     let objects = vec![config_map("settings", "1"), workload("Deployment", "web", None)];
-    place.wants(objects.clone(), Policies::default());
-    place.until_operational().await;
-    let spec = |object: Value| (object["metadata"]["generation"].clone(), object["metadata"]["uid"].clone());
-    let before = place.get(CONFIG_MAP, "settings").await.unwrap();
-    let deployment = spec(place.get(DEPLOYMENT, "web").await.unwrap());
-    place.later(std::time::Duration::ZERO, objects).await;
-    place.until_operational().await;
-    assert_eq!(place.get(CONFIG_MAP, "settings").await.unwrap(), before);
-    assert_eq!(spec(place.get(DEPLOYMENT, "web").await.unwrap()), deployment);
+    env.set_present(objects.clone(), Policies::default());
+    env.until_operational().await;
+    let version_of =
+        |object: Value| (object["metadata"]["generation"].clone(), object["metadata"]["uid"].clone());
+    let before = env.get(CONFIG_MAP, "settings").await.unwrap();
+    let deployment = version_of(env.get(DEPLOYMENT, "web").await.unwrap());
+    env.restart_agent_ahead(std::time::Duration::ZERO, objects).await;
+    env.until_operational().await;
+    assert_eq!(env.get(CONFIG_MAP, "settings").await.unwrap(), before);
+    assert_eq!(version_of(env.get(DEPLOYMENT, "web").await.unwrap()), deployment);
     let managers = before["metadata"]["managedFields"].as_array().unwrap();
     let ours: Vec<&Value> =
         managers.iter().filter(|entry| entry["manager"] == engine::FIELD_MANAGER).collect();
@@ -26,50 +27,50 @@ pub async fn s3_6_a_second_pass_writes_nothing(mut place: Place) {
     assert_eq!(ours[0]["fieldsV1"]["f:data"], json!({"f:key": {}}));
 }
 
-pub async fn s3_8_the_record_holds_the_uid_of_every_object(place: Place) {
-    place.wants(vec![config_map("a", "1"), config_map("b", "1")], Policies::default());
-    let report = place.until_operational().await;
+pub async fn s3_8_the_record_contains_the_uid_of_every_object(env: TestEnv) {
+    env.set_present(vec![config_map("a", "1"), config_map("b", "1")], Policies::default());
+    let report = env.until_operational().await;
     let digest = report.applied.unwrap();
-    let recorded =
-        async || place.record().await.is_some_and(|record| record["spec"]["applied"] == digest.as_str());
-    place.eventually("recorded", recorded).await;
-    let record = place.record().await.unwrap();
+    let is_recorded =
+        async || env.record().await.is_some_and(|record| record["spec"]["applied"] == digest.as_str());
+    env.wait_until("recorded", is_recorded).await;
+    let record = env.record().await.unwrap();
     assert_eq!(record["metadata"]["finalizers"], json!(["flotilla.dev/applied-cleanup"]));
     for name in ["a", "b"] {
-        let live = place.get(CONFIG_MAP, name).await.unwrap();
+        let live = env.get(CONFIG_MAP, name).await.unwrap();
         let entries = record["spec"]["resources"].as_array().unwrap();
         let entry = entries.iter().find(|entry| entry["name"] == name).unwrap();
         assert_eq!(entry["uid"], live["metadata"]["uid"]);
     }
 }
 
-async fn conflicts(place: &Place) {
-    place.wants(vec![config_map("settings", "ours")], Policies::default());
-    let (report, message) = place.until_trouble(StageName::Applied, "ApplyConflict").await;
+async fn assert_conflict(env: &TestEnv) {
+    env.set_present(vec![config_map("settings", "ours")], Policies::default());
+    let (report, message) = env.until_stage_reason(StageName::Applied, "ApplyConflict").await;
     assert!(message.contains("someone-else") && message.contains("key"), "{message}");
     assert_eq!(report.resources[0].problem.as_ref().unwrap().code, "ApplyConflict");
-    assert_eq!(place.get(CONFIG_MAP, "settings").await.unwrap()["data"]["key"], "theirs");
+    assert_eq!(env.get(CONFIG_MAP, "settings").await.unwrap()["data"]["key"], "theirs");
 }
 
-pub async fn p13_fields_written_by_another_conflict_with_his_name(place: Place) {
-    place.create(config_map("settings", "theirs"), "someone-else").await;
-    conflicts(&place).await;
+pub async fn p13_fields_written_by_another_manager_conflict_with_its_name(env: TestEnv) {
+    env.create(config_map("settings", "theirs"), "someone-else").await;
+    assert_conflict(&env).await;
 }
 
-pub async fn p13_fields_applied_by_another_conflict_with_his_name(place: Place) {
-    place.apply_as(config_map("settings", "theirs"), "someone-else").await;
-    conflicts(&place).await;
+pub async fn p13_fields_applied_by_another_manager_conflict_with_its_name(env: TestEnv) {
+    env.apply_as(config_map("settings", "theirs"), "someone-else").await;
+    assert_conflict(&env).await;
 }
 
-pub async fn the_policy_take_over_takes_fields_of_another(place: Place) {
-    place.apply_as(config_map("settings", "theirs"), "someone-else").await;
-    let policies = Policies { conflict: ConflictPolicy::TakeOver, ..Policies::default() };
-    place.wants(vec![config_map("settings", "ours")], policies);
-    place.until_applied().await;
-    assert_eq!(place.get(CONFIG_MAP, "settings").await.unwrap()["data"]["key"], "ours");
+pub async fn the_take_over_policy_forces_fields_of_another_manager(env: TestEnv) {
+    env.apply_as(config_map("settings", "theirs"), "someone-else").await;
+    let policies = Policies { conflict: ConflictPolicy::Force, ..Policies::default() };
+    env.set_present(vec![config_map("settings", "ours")], policies);
+    env.until_applied().await;
+    assert_eq!(env.get(CONFIG_MAP, "settings").await.unwrap()["data"]["key"], "ours");
 }
 
-/// A definition of a kind of its own for each scenario.
+/// A definition of `kind`, which is unique to a scenario.
 pub fn definition(group: &str, kind: &str) -> Value {
     let lower = kind.to_lowercase();
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -82,48 +83,48 @@ pub fn definition(group: &str, kind: &str) -> Value {
                     "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}]}})
 }
 
-pub async fn an_object_follows_its_definition(place: Place) {
+pub async fn an_object_is_applied_after_its_definition(env: TestEnv) {
     let object = json!({"apiVersion": "follows.example.com/v1", "kind": "Lamp",
         "metadata": {"name": "a"}, "spec": {"size": 3}});
-    place.wants(vec![definition("follows.example.com", "Lamp"), object], Policies::default());
-    place.until_applied().await;
-    let live = place.get(("follows.example.com/v1", "Lamp"), "a").await.unwrap();
+    env.set_present(vec![definition("follows.example.com", "Lamp"), object], Policies::default());
+    env.until_applied().await;
+    let live = env.get(("follows.example.com/v1", "Lamp"), "a").await.unwrap();
     assert_eq!(live["spec"]["size"], 3);
 }
 
-pub async fn r_8_a_missing_namespace_is_made(place: Place) {
-    let elsewhere = "made-by-the-engine";
+pub async fn r_8_a_missing_namespace_is_created(env: TestEnv) {
+    let namespace = "created-by-the-engine";
     let mut object = config_map("settings", "1");
-    object["metadata"]["namespace"] = elsewhere.into();
-    place.wants(vec![object], Policies::default());
-    place.until_applied().await;
-    assert!(place.get(NAMESPACE, elsewhere).await.is_some());
-    place.wants_nothing(domain::workload::DeletionPolicy::Foreground);
-    place.until_gone().await;
-    let kept = place.get(NAMESPACE, elsewhere).await.unwrap();
-    assert!(kept["metadata"].get("deletionTimestamp").is_none());
+    object["metadata"]["namespace"] = namespace.into();
+    env.set_present(vec![object], Policies::default());
+    env.until_applied().await;
+    assert!(env.get(NAMESPACE, namespace).await.is_some());
+    env.set_absent(domain::workload::DeletionPolicy::Foreground);
+    env.until_gone().await;
+    let live = env.get(NAMESPACE, namespace).await.unwrap();
+    assert!(live["metadata"].get("deletionTimestamp").is_none());
 }
 
-pub async fn r_8_without_the_policy_a_missing_namespace_is_waited_for(place: Place) {
-    let elsewhere = "made-by-somebody";
+pub async fn r_8_without_the_policy_a_missing_namespace_is_awaited(env: TestEnv) {
+    let name = "created-by-a-user";
     let mut object = config_map("settings", "1");
-    object["metadata"]["namespace"] = elsewhere.into();
-    place.wants(vec![object], Policies { create_namespace: false, ..Policies::default() });
-    place.until_trouble(StageName::Preflight, "NamespaceMissing").await;
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": elsewhere}});
-    place.create(namespace, "kubectl").await;
-    place.until_applied().await;
+    object["metadata"]["namespace"] = name.into();
+    env.set_present(vec![object], Policies { create_namespace: false, ..Policies::default() });
+    env.until_stage_reason(StageName::Preflight, "NamespaceMissing").await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    env.create(namespace, "kubectl").await;
+    env.until_applied().await;
 }
 
-pub async fn an_unknown_kind_is_waited_for(place: Place) {
+pub async fn an_unknown_kind_is_awaited(env: TestEnv) {
     let object = json!({"apiVersion": "waits.example.com/v1", "kind": "Lamp",
         "metadata": {"name": "a"}, "spec": {"size": 3}});
-    place.wants(vec![object], Policies::default());
-    place.until_trouble(StageName::Preflight, "ApiMissing").await;
-    place.create(definition("waits.example.com", "Lamp"), "kubectl").await;
-    place.until_applied().await;
-    let other = Agent::start(place.client(), &place.hub, std::time::Duration::ZERO).await;
-    let facts = other.engine.facts().await.unwrap();
+    env.set_present(vec![object], Policies::default());
+    env.until_stage_reason(StageName::Preflight, "ApiMissing").await;
+    env.create(definition("waits.example.com", "Lamp"), "kubectl").await;
+    env.until_applied().await;
+    let other = TestAgent::start(env.client(), &env.hub, std::time::Duration::ZERO).await;
+    let facts = other.engine.read_facts().await.unwrap();
     assert_eq!(facts.serves("waits.example.com", "v1", "Lamp"), Some(true));
     assert_eq!(facts.serves("waits.example.com", "v2", "Lamp"), Some(false));
 }

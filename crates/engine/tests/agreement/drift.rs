@@ -1,83 +1,82 @@
-//! Drift: what somebody changed is put back, and told.
+//! Drift: changes by other managers are healed and reported.
 
 use domain::report::DriftOutcome;
 use domain::workload::Policies;
 use serde_json::json;
 
-use crate::place::*;
+use crate::test_env::*;
 
-async fn settled(place: &Place, objects: Vec<serde_json::Value>) {
-    place.wants(objects, Policies::default());
-    place.until_operational().await;
-    place
-        .eventually("recorded", async || {
-            place.record().await.is_some_and(|record| record["spec"]["applied"] != "")
-        })
-        .await;
+async fn until_recorded(env: &TestEnv, objects: Vec<serde_json::Value>) {
+    env.set_present(objects, Policies::default());
+    env.until_operational().await;
+    env.wait_until("recorded", async || {
+        env.record().await.is_some_and(|record| record["spec"]["applied"] != "")
+    })
+    .await;
 }
 
-pub async fn s0_12_an_edited_field_is_put_back_and_its_editor_named(place: Place) {
-    settled(&place, vec![config_map("settings", "1")]).await;
-    place.merge(CONFIG_MAP, "settings", json!({"data": {"key": "2"}}), "kubectl-edit").await;
-    place.eventually("told", async || !place.agent.drift().is_empty()).await;
-    let note = place.agent.drift().remove(0);
+pub async fn s0_12_an_edited_field_is_healed_and_its_manager_reported(env: TestEnv) {
+    until_recorded(&env, vec![config_map("settings", "1")]).await;
+    env.merge_patch(CONFIG_MAP, "settings", json!({"data": {"key": "2"}}), "kubectl-edit").await;
+    env.wait_until("reported", async || !env.agent.drift().is_empty()).await;
+    let note = env.agent.drift().remove(0);
     assert_eq!(note.fields, ["/data/key"]);
     assert_eq!(note.manager, "kubectl-edit");
     assert_eq!(note.outcome, DriftOutcome::Healed);
-    place.until_operational().await;
-    assert_eq!(place.get(CONFIG_MAP, "settings").await.unwrap()["data"]["key"], "1");
+    env.until_operational().await;
+    assert_eq!(env.get(CONFIG_MAP, "settings").await.unwrap()["data"]["key"], "1");
 }
 
-pub async fn s0_12_a_deleted_object_is_made_again(place: Place) {
-    settled(&place, vec![config_map("settings", "1")]).await;
-    place.delete(CONFIG_MAP, "settings").await;
-    place.eventually("made again", async || place.get(CONFIG_MAP, "settings").await.is_some()).await;
-    place.eventually("told", async || !place.agent.drift().is_empty()).await;
-    let note = place.agent.drift().remove(0);
+pub async fn s0_12_a_deleted_object_is_re_created(env: TestEnv) {
+    until_recorded(&env, vec![config_map("settings", "1")]).await;
+    env.delete(CONFIG_MAP, "settings").await;
+    env.wait_until("re-created", async || env.get(CONFIG_MAP, "settings").await.is_some()).await;
+    env.wait_until("reported", async || !env.agent.drift().is_empty()).await;
+    let note = env.agent.drift().remove(0);
     assert!(note.fields.is_empty(), "{note:?}");
-    let uid = place.get(CONFIG_MAP, "settings").await.unwrap()["metadata"]["uid"].clone();
-    let recorded = async || place.record().await.unwrap()["spec"]["resources"][0]["uid"] == uid;
-    place.eventually("recorded anew", recorded).await;
+    let uid = env.get(CONFIG_MAP, "settings").await.unwrap()["metadata"]["uid"].clone();
+    let is_recorded = async || env.record().await.unwrap()["spec"]["resources"][0]["uid"] == uid;
+    env.wait_until("recorded with the new uid", is_recorded).await;
 }
 
-pub async fn s0_12_a_deleted_deployment_is_made_again_and_becomes_operational(place: Place) {
-    settled(&place, vec![workload("Deployment", "web", None)]).await;
-    let before = place.get(DEPLOYMENT, "web").await.unwrap()["metadata"]["uid"].clone();
-    place.delete(DEPLOYMENT, "web").await;
-    let anew =
-        async || place.get(DEPLOYMENT, "web").await.is_some_and(|live| live["metadata"]["uid"] != before);
-    place.eventually("made again", anew).await;
-    let available = async || {
-        place.get(DEPLOYMENT, "web").await.is_some_and(|live| live["status"]["availableReplicas"] == 2)
+pub async fn s0_12_a_deleted_deployment_is_re_created_and_becomes_operational(env: TestEnv) {
+    until_recorded(&env, vec![workload("Deployment", "web", None)]).await;
+    let before = env.get(DEPLOYMENT, "web").await.unwrap()["metadata"]["uid"].clone();
+    env.delete(DEPLOYMENT, "web").await;
+    let is_re_created =
+        async || env.get(DEPLOYMENT, "web").await.is_some_and(|live| live["metadata"]["uid"] != before);
+    env.wait_until("re-created", is_re_created).await;
+    let is_available = async || {
+        env.get(DEPLOYMENT, "web").await.is_some_and(|live| live["status"]["availableReplicas"] == 2)
     };
-    place.eventually("available", available).await;
-    place.until_operational().await;
-    // The first one's pods go with it.
-    place.eventually("cleaned up", async || place.list(POD).await.len() == 2).await;
+    env.wait_until("available", is_available).await;
+    env.until_operational().await;
+    // The pods of the deleted deployment are garbage-collected.
+    env.wait_until("cleaned up", async || env.list(POD).await.len() == 2).await;
 }
 
-pub async fn a_field_somebody_adds_beside_ours_is_left(place: Place) {
-    settled(&place, vec![config_map("settings", "1")]).await;
-    place.merge(CONFIG_MAP, "settings", json!({"data": {"theirs": "2"}}), "kubectl-edit").await;
-    // A change that is ours shows that the first was seen before it.
-    place.merge(CONFIG_MAP, "settings", json!({"data": {"key": "2"}}), "kubectl-edit").await;
-    place.eventually("told", async || !place.agent.drift().is_empty()).await;
-    assert_eq!(place.agent.drift()[0].fields, ["/data/key"]);
-    place.until_operational().await;
-    let live = place.get(CONFIG_MAP, "settings").await.unwrap();
+pub async fn a_field_added_by_another_manager_is_not_removed(env: TestEnv) {
+    until_recorded(&env, vec![config_map("settings", "1")]).await;
+    env.merge_patch(CONFIG_MAP, "settings", json!({"data": {"theirs": "2"}}), "kubectl-edit").await;
+    // A second, drifting change proves that the first one was observed.
+    env.merge_patch(CONFIG_MAP, "settings", json!({"data": {"key": "2"}}), "kubectl-edit").await;
+    env.wait_until("reported", async || !env.agent.drift().is_empty()).await;
+    assert_eq!(env.agent.drift()[0].fields, ["/data/key"]);
+    env.until_operational().await;
+    let live = env.get(CONFIG_MAP, "settings").await.unwrap();
     assert_eq!(live["data"], json!({"key": "1", "theirs": "2"}));
 }
 
-pub async fn a_deleted_namespace_is_made_again_with_all_that_was_in_it(place: Place) {
-    let elsewhere = "deleted-and-made-again";
+pub async fn a_deleted_namespace_is_re_created_with_its_objects(env: TestEnv) {
+    let name = "deleted-and-re-created";
     let mut object = config_map("settings", "1");
-    object["metadata"]["namespace"] = elsewhere.into();
-    place.wants(vec![object], Policies::default());
-    place.until_operational().await;
-    let before = place.get(NAMESPACE, elsewhere).await.unwrap()["metadata"]["uid"].clone();
-    place.delete(NAMESPACE, elsewhere).await;
-    let anew =
-        async || place.get(NAMESPACE, elsewhere).await.is_some_and(|live| live["metadata"]["uid"] != before);
-    place.eventually("made again", anew).await;
-    place.until_operational().await;
+    object["metadata"]["namespace"] = name.into();
+    env.set_present(vec![object], Policies::default());
+    env.until_operational().await;
+    let before = env.get(NAMESPACE, name).await.unwrap()["metadata"]["uid"].clone();
+    env.delete(NAMESPACE, name).await;
+    let is_re_created =
+        async || env.get(NAMESPACE, name).await.is_some_and(|live| live["metadata"]["uid"] != before);
+    env.wait_until("re-created", is_re_created).await;
+    env.until_operational().await;
 }

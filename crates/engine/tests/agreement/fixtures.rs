@@ -1,17 +1,17 @@
-//! Whole workloads, from the files that the browser tests publish: applied, healed, removed without a trace.
+//! Complete workloads from the fixtures of the browser tests: applied, healed, removed.
 
 use std::path::Path;
 
 use domain::manifest;
-use domain::release::Sync;
+use domain::release::SyncStatus;
 use domain::report::ReleaseReport;
 use domain::workload::{DeletionPolicy, Policies, SourceFile};
 use serde_json::{Value, json};
 
-use crate::place::*;
+use crate::test_env::*;
 
 /// The objects of a fixture, in the order of its files.
-fn fixture(name: &str) -> Vec<Value> {
+fn read_fixture(name: &str) -> Vec<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../end2end/fixtures").join(name);
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -24,37 +24,40 @@ fn fixture(name: &str) -> Vec<Value> {
     parsed.objects()
 }
 
-/// What a real cluster has and these control planes do not: somebody who gives addresses and volumes.
-async fn provide(place: &Place) {
-    if place.plane().is_none() {
+/// Sets the addresses of ingresses, which the test control planes have no controller for.
+async fn set_ingress_addresses(env: &TestEnv) {
+    if env.control_plane().is_none() {
         return;
     }
-    for ingress in place.list(("networking.k8s.io/v1", "Ingress")).await {
+    for ingress in env.list(("networking.k8s.io/v1", "Ingress")).await {
         let address = json!({"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}});
         let name = ingress["metadata"]["name"].as_str().unwrap();
-        place.merge_status(("networking.k8s.io/v1", "Ingress"), name, address).await;
+        env.merge_patch_status(("networking.k8s.io/v1", "Ingress"), name, address).await;
     }
 }
 
-async fn lives(place: &Place, objects: &[Value]) -> ReleaseReport {
-    place.wants(objects.to_vec(), Policies::default());
-    place.until_applied().await;
-    provide(place).await;
-    place.until_operational().await
+async fn apply_fixture(env: &TestEnv, objects: &[Value]) -> ReleaseReport {
+    env.set_present(objects.to_vec(), Policies::default());
+    env.until_applied().await;
+    set_ingress_addresses(env).await;
+    env.until_operational().await
 }
 
-async fn goes(place: &Place, objects: &[Value]) {
-    place.wants_nothing(DeletionPolicy::Foreground);
-    let report = place.until_gone().await;
-    assert_eq!(report.sync, Sync::Removed);
-    assert!(place.record().await.is_none());
+async fn remove_fixture(env: &TestEnv, objects: &[Value]) {
+    env.set_absent(DeletionPolicy::Foreground);
+    let report = env.until_gone().await;
+    assert_eq!(report.sync, SyncStatus::Removed);
+    assert!(env.record().await.is_none());
     for object in objects {
         let kind = (text(object, "apiVersion"), text(object, "kind"));
         let name = object["metadata"]["name"].as_str().unwrap();
-        assert!(kind.1 == "Lighthouse" || place.get(kind, name).await.is_none(), "{kind:?} {name} is left");
+        assert!(
+            kind.1 == "Lighthouse" || env.get(kind, name).await.is_none(),
+            "{kind:?} {name} still exists"
+        );
     }
     for kind in [POD, ("apps/v1", "ReplicaSet"), ("batch/v1", "Job")] {
-        assert!(place.list(kind).await.is_empty(), "{kind:?} are left");
+        assert!(env.list(kind).await.is_empty(), "{kind:?} still exist");
     }
 }
 
@@ -62,88 +65,89 @@ fn text(object: &Value, field: &str) -> &'static str {
     object[field].as_str().unwrap().to_owned().leak()
 }
 
-pub async fn s0_9_the_shop_of_three_tiers_lives_heals_and_goes_without_a_trace(place: Place) {
-    let objects = fixture("three-tier");
-    let report = lives(&place, &objects).await;
+pub async fn s0_9_a_three_tier_shop_is_applied_healed_and_removed(env: TestEnv) {
+    let objects = read_fixture("three-tier");
+    let report = apply_fixture(&env, &objects).await;
     assert!(report.resources.iter().all(|resource| resource.applied));
-    let recorded = async || place.record().await.is_some_and(|record| record["spec"]["state"] == "Applied");
-    place.eventually("recorded", recorded).await;
-    let before = place.get(DEPLOYMENT, "api").await.unwrap()["metadata"]["uid"].clone();
-    if place.kubectl(&["delete", "deployment", "api"]).await.is_none() {
-        place.delete(DEPLOYMENT, "api").await;
+    let is_recorded = async || env.record().await.is_some_and(|record| record["spec"]["state"] == "Applied");
+    env.wait_until("recorded", is_recorded).await;
+    let before = env.get(DEPLOYMENT, "api").await.unwrap()["metadata"]["uid"].clone();
+    if env.kubectl(&["delete", "deployment", "api"]).await.is_none() {
+        env.delete(DEPLOYMENT, "api").await;
     }
-    let healed = async || {
-        let live = place.get(DEPLOYMENT, "api").await;
+    let is_healed = async || {
+        let live = env.get(DEPLOYMENT, "api").await;
         live.is_some_and(|live| live["metadata"]["uid"] != before && live["status"]["availableReplicas"] == 2)
     };
-    place.eventually("healed", healed).await;
-    place.until_operational().await;
-    assert_eq!(place.agent.drift()[0].object.name, "api");
-    goes(&place, &objects).await;
+    env.wait_until("healed", is_healed).await;
+    env.until_operational().await;
+    assert_eq!(env.agent.drift()[0].object.name, "api");
+    remove_fixture(&env, &objects).await;
 }
 
-pub async fn s3_8_kubectl_shows_state_workload_revision_and_age_of_a_release(place: Place) {
-    place.wants(vec![config_map("held", "1")], Policies::default());
-    place.until_operational().await;
-    let recorded = async || place.record().await.is_some_and(|record| record["spec"]["state"] == "Applied");
-    place.eventually("recorded", recorded).await;
-    let name = place.record().await.unwrap()["metadata"]["name"].as_str().unwrap().to_owned();
+pub async fn s3_8_kubectl_shows_state_workload_revision_and_age_of_a_release(env: TestEnv) {
+    env.set_present(vec![config_map("blocked", "1")], Policies::default());
+    env.until_operational().await;
+    let is_recorded = async || env.record().await.is_some_and(|record| record["spec"]["state"] == "Applied");
+    env.wait_until("recorded", is_recorded).await;
+    let name = env.record().await.unwrap()["metadata"]["name"].as_str().unwrap().to_owned();
     let row = async || -> Option<(Vec<String>, Vec<String>)> {
-        let table = place.kubectl(&["get", "appliedreleases", &name]).await?;
+        let table = env.kubectl(&["get", "appliedreleases", &name]).await?;
         let mut rows = table.lines().map(|row| row.split_whitespace().map(String::from).collect());
         Some((rows.next()?, rows.next()?))
     };
-    let Some((head, values)) = row().await else { return };
-    assert_eq!(head, ["NAME", "STATE", "WORKLOAD", "REVISION", "AGE"]);
+    let Some((header, values)) = row().await else { return };
+    assert_eq!(header, ["NAME", "STATE", "WORKLOAD", "REVISION", "AGE"]);
     assert_eq!(values[1..4], ["Applied", "shop", "1"]);
-    let hold = |finalizers| json!({"metadata": {"finalizers": finalizers}});
-    place.merge(CONFIG_MAP, "held", hold(json!(["example.com/hold"])), "kubectl-edit").await;
-    place.wants_nothing(DeletionPolicy::Foreground);
-    place.until("going", |report| report.sync == Sync::Removing).await;
-    place.eventually("told", async || row().await.is_some_and(|(_, values)| values[1] == "Removing")).await;
-    place.merge(CONFIG_MAP, "held", hold(json!(null)), "kubectl-edit").await;
-    place.until_gone().await;
+    let with_finalizers = |finalizers| json!({"metadata": {"finalizers": finalizers}});
+    env.merge_patch(CONFIG_MAP, "blocked", with_finalizers(json!(["example.com/hold"])), "kubectl-edit")
+        .await;
+    env.set_absent(DeletionPolicy::Foreground);
+    env.wait_for_report("removing", |report| report.sync == SyncStatus::Removing).await;
+    env.wait_until("shown", async || row().await.is_some_and(|(_, values)| values[1] == "Removing")).await;
+    env.merge_patch(CONFIG_MAP, "blocked", with_finalizers(json!(null)), "kubectl-edit").await;
+    env.until_gone().await;
 }
 
-pub async fn ten_services_live_and_go(place: Place) {
-    let objects = fixture("ten-services");
-    lives(&place, &objects).await;
-    goes(&place, &objects).await;
+pub async fn ten_services_are_applied_and_removed(env: TestEnv) {
+    let objects = read_fixture("ten-services");
+    apply_fixture(&env, &objects).await;
+    remove_fixture(&env, &objects).await;
 }
 
-pub async fn a_definition_and_its_object_live_and_go(place: Place) {
-    let objects = fixture("crd");
-    place.wants(objects.clone(), Policies::default());
-    place.until_applied().await;
-    let lamp = objects.iter().find(|object| object["kind"] == "Lighthouse").unwrap();
-    let kind = (text(lamp, "apiVersion"), "Lighthouse");
-    let name = lamp["metadata"]["name"].as_str().unwrap();
-    place.merge_status(kind, name, json!({"conditions": [{"type": "Ready", "status": "True"}]})).await;
-    place.until_operational().await;
-    goes(&place, &objects).await;
+pub async fn a_definition_and_its_object_are_applied_and_removed(env: TestEnv) {
+    let objects = read_fixture("crd");
+    env.set_present(objects.clone(), Policies::default());
+    env.until_applied().await;
+    let object = objects.iter().find(|object| object["kind"] == "Lighthouse").unwrap();
+    let kind = (text(object, "apiVersion"), "Lighthouse");
+    let name = object["metadata"]["name"].as_str().unwrap();
+    env.merge_patch_status(kind, name, json!({"conditions": [{"type": "Ready", "status": "True"}]})).await;
+    env.until_operational().await;
+    remove_fixture(&env, &objects).await;
 }
 
-pub async fn a_stateful_queue_lives_and_goes(place: Place) {
-    let objects = fixture("stateful");
-    if place.plane().is_some() {
+pub async fn a_stateful_queue_is_applied_and_removed(env: TestEnv) {
+    let objects = read_fixture("stateful");
+    if env.control_plane().is_some() {
         for number in 0..3 {
-            let claim = json!({"namespace": place.namespace, "name": format!("data-queue-{number}")});
+            let claim = json!({"namespace": env.namespace, "name": format!("data-queue-{number}")});
             let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume",
                 "metadata": {"name": format!("queue-{number}")},
                 "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "claimRef": claim,
                     "hostPath": {"path": "/nowhere"}}});
-            place.create(volume, "test").await;
+            env.create(volume, "test").await;
         }
     }
-    lives(&place, &objects).await;
-    assert_eq!(place.list(("v1", "PersistentVolumeClaim")).await.len(), 3);
-    goes(&place, &objects).await;
-    let kept = place.list(("v1", "PersistentVolumeClaim")).await.len();
-    assert_eq!(kept, 3, "data outlives the workload, as Kubernetes has it");
+    apply_fixture(&env, &objects).await;
+    assert_eq!(env.list(("v1", "PersistentVolumeClaim")).await.len(), 3);
+    remove_fixture(&env, &objects).await;
+    let claims = env.list(("v1", "PersistentVolumeClaim")).await.len();
+    assert_eq!(claims, 3, "claims of a StatefulSet outlive it, as in Kubernetes");
 }
 
-pub async fn jobs_live_and_go(place: Place) {
-    let objects = fixture("jobs");
-    lives(&place, &objects).await;
-    goes(&place, &objects).await;
+pub async fn jobs_are_applied_and_removed(env: TestEnv) {
+    let objects = read_fixture("jobs");
+    apply_fixture(&env, &objects).await;
+    remove_fixture(&env, &objects).await;
 }

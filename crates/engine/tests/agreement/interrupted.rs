@@ -1,44 +1,44 @@
-//! The API server goes away and comes back.
+//! Outages of the API server.
 
 use domain::report::DriftOutcome;
 use domain::workload::Policies;
 
-use crate::place::*;
+use crate::test_env::*;
 
-pub async fn p11_a_change_while_the_server_was_away_and_its_history_was_lost_is_put_back(place: Place) {
-    place.wants(vec![config_map("settings", "1"), config_map("other", "1")], Policies::default());
-    place.until_operational().await;
-    let recorded = async || place.record().await.is_some_and(|record| record["spec"]["applied"] != "");
-    place.eventually("recorded", recorded).await;
-    let before = place.get(CONFIG_MAP, "settings").await.unwrap()["metadata"]["uid"].clone();
-    match (place.cluster(), place.plane()) {
+pub async fn p11_a_change_during_an_outage_with_lost_watch_history_is_healed(env: TestEnv) {
+    env.set_present(vec![config_map("settings", "1"), config_map("other", "1")], Policies::default());
+    env.until_operational().await;
+    let is_recorded = async || env.record().await.is_some_and(|record| record["spec"]["applied"] != "");
+    env.wait_until("recorded", is_recorded).await;
+    let before = env.get(CONFIG_MAP, "settings").await.unwrap()["metadata"]["uid"].clone();
+    match (env.simulated_cluster(), env.control_plane()) {
         (Some(cluster), _) => {
             cluster.faults().set_offline(true);
-            cluster.delete(CONFIG_MAP, (&place.namespace, "settings")).unwrap();
+            cluster.delete(CONFIG_MAP, (&env.namespace, "settings")).unwrap();
             cluster.compact();
         }
         (_, Some(plane)) => {
-            plane.stop();
-            plane.delete_stored(&format!("registry/configmaps/{}/settings", place.namespace)).await;
-            plane.compact().await;
+            plane.kill_api_server();
+            plane.delete_from_etcd(&format!("registry/configmaps/{}/settings", env.namespace)).await;
+            plane.compact_etcd().await;
         }
-        _ => unreachable!("a place is simulated or real"),
+        _ => unreachable!("an environment is simulated or real"),
     }
-    place.eventually("known to be away", async || !place.agent.engine.is_reachable()).await;
-    match (place.cluster(), place.plane()) {
+    env.wait_until("detected as unreachable", async || !env.agent.engine.is_reachable()).await;
+    match (env.simulated_cluster(), env.control_plane()) {
         (Some(cluster), _) => cluster.faults().set_offline(false),
-        (_, Some(plane)) => plane.restart().await,
-        _ => unreachable!("a place is simulated or real"),
+        (_, Some(plane)) => plane.restart_api_server().await,
+        _ => unreachable!("an environment is simulated or real"),
     }
-    let anew = async || {
-        let live = place.get(CONFIG_MAP, "settings").await;
+    let is_re_created = async || {
+        let live = env.get(CONFIG_MAP, "settings").await;
         live.is_some_and(|live| live["metadata"]["uid"] != before)
     };
-    place.eventually("put back", anew).await;
-    place.eventually("told", async || !place.agent.drift().is_empty()).await;
-    let notes = place.agent.drift();
+    env.wait_until("healed", is_re_created).await;
+    env.wait_until("reported", async || !env.agent.drift().is_empty()).await;
+    let notes = env.agent.drift();
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert_eq!(notes[0].object.name, "settings");
     assert_eq!(notes[0].outcome, DriftOutcome::Healed);
-    place.until_operational().await;
+    env.until_operational().await;
 }

@@ -1,4 +1,4 @@
-//! The engine dies between any two of its writes, and the next one goes on from there (P15).
+//! The engine crashes between any two writes, and the next one converges (P15).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
@@ -7,13 +7,13 @@ use domain::workload::{DeletionPolicy, Policies};
 use http::{Method, Request};
 use kube::client::Body;
 
-use crate::place::*;
+use crate::test_env::*;
 
-/// A connection on which so many writes succeed and none after them, as if the engine had been killed between two; and
-/// how many are left: less than none, once one was refused.
-fn dying(client: kube::Client, writes: i64) -> (kube::Client, Arc<AtomicI64>) {
-    let left = Arc::new(AtomicI64::new(writes));
-    let budget = left.clone();
+/// A connection on which only the first `writes` writes succeed, which simulates a crash, and the number of remaining
+/// writes: negative once one was rejected.
+fn failing_client(client: kube::Client, writes: i64) -> (kube::Client, Arc<AtomicI64>) {
+    let remaining = Arc::new(AtomicI64::new(writes));
+    let budget = remaining.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
         let (client, budget) = (client.clone(), budget.clone());
         async move {
@@ -23,31 +23,31 @@ fn dying(client: kube::Client, writes: i64) -> (kube::Client, Arc<AtomicI64>) {
             client.send(request).await.map_err(std::io::Error::other)
         }
     });
-    (kube::Client::new(service, "default"), left)
+    (kube::Client::new(service, "default"), remaining)
 }
 
-pub async fn p15_killed_between_any_two_writes_the_next_engine_goes_on_and_removes_all(mut place: Place) {
-    let whole = || vec![config_map("a", "1"), config_map("b", "1"), workload("Deployment", "web", None)];
-    // The record, three objects, the record again: one more than there are, so that every place is met.
+pub async fn p15_after_a_crash_between_any_two_writes_the_next_engine_converges(mut env: TestEnv) {
+    let objects = || vec![config_map("a", "1"), config_map("b", "1"), workload("Deployment", "web", None)];
+    // Record, three objects, record: one iteration more than writes, to cover every position.
     for writes in 0..6 {
-        let (client, left) = dying(place.client(), writes);
-        place.serve_over(client).await;
-        place.wants(whole(), Policies::default());
-        let over = async || {
-            let applied = place.agent.report(place.release).is_some_and(|report| report.applied.is_some());
-            left.load(SeqCst) < 0 || writes == 5 && applied
+        let (client, remaining) = failing_client(env.client(), writes);
+        env.restart_agent_over(client).await;
+        env.set_present(objects(), Policies::default());
+        let is_over = async || {
+            let applied = env.agent.report(env.release).is_some_and(|report| report.applied.is_some());
+            remaining.load(SeqCst) < 0 || writes == 5 && applied
         };
-        place.eventually("killed or through", over).await;
+        env.wait_until("crashed or applied", is_over).await;
 
-        place.serve_over(place.client()).await;
-        place.wants(vec![config_map("a", "2")], Policies::default());
-        place.until_operational().await;
-        assert_eq!(place.get(CONFIG_MAP, "a").await.unwrap()["data"]["key"], "2", "after {writes} writes");
-        assert!(place.get(CONFIG_MAP, "b").await.is_none(), "after {writes} writes");
-        assert!(place.get(DEPLOYMENT, "web").await.is_none(), "after {writes} writes");
-        place.wants_nothing(DeletionPolicy::Foreground);
-        place.until_gone().await;
-        assert!(place.get(CONFIG_MAP, "a").await.is_none(), "after {writes} writes");
-        assert!(place.record().await.is_none(), "after {writes} writes");
+        env.restart_agent_over(env.client()).await;
+        env.set_present(vec![config_map("a", "2")], Policies::default());
+        env.until_operational().await;
+        assert_eq!(env.get(CONFIG_MAP, "a").await.unwrap()["data"]["key"], "2", "after {writes} writes");
+        assert!(env.get(CONFIG_MAP, "b").await.is_none(), "after {writes} writes");
+        assert!(env.get(DEPLOYMENT, "web").await.is_none(), "after {writes} writes");
+        env.set_absent(DeletionPolicy::Foreground);
+        env.until_gone().await;
+        assert!(env.get(CONFIG_MAP, "a").await.is_none(), "after {writes} writes");
+        assert!(env.record().await.is_none(), "after {writes} writes");
     }
 }

@@ -1,4 +1,4 @@
-//! What RBAC denies. Only against a real API server: the simulated cluster lets everybody do everything.
+//! Missing RBAC permissions. Only against a real API server: the simulated cluster has no authorization.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use domain::release::StageName;
 use domain::workload::Policies;
 use serde_json::json;
 
-use crate::place::*;
-use crate::watching::Agent;
+use crate::test_agent::TestAgent;
+use crate::test_env::*;
 
 #[tokio::test]
-async fn p14_what_the_agent_may_not_do_is_told_as_a_missing_permission() {
-    let name = "p14_what_the_agent_may_not_do_is_told_as_a_missing_permission";
-    if !testkit::available(name) {
+async fn p14_a_request_without_permission_is_reported_as_permission_denied() {
+    let name = "p14_a_request_without_permission_is_reported_as_permission_denied";
+    if !testkit::is_available(name) {
         return;
     }
-    let mut place = Place::real(name, false).await;
+    let mut env = TestEnv::real(name, false).await;
     let rbac = "rbac.authorization.k8s.io/v1";
     let all = json!(["*"]);
     let rules = json!([
@@ -26,46 +26,43 @@ async fn p14_what_the_agent_may_not_do_is_told_as_a_missing_permission() {
     let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "small-agent"});
     let subject = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "small-agent"});
     let metadata = json!({"name": "small-agent"});
-    place
-        .create(
-            json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": metadata, "rules": rules}),
-            "test",
-        )
-        .await;
+    env.create(
+        json!({"apiVersion": rbac, "kind": "ClusterRole", "metadata": metadata, "rules": rules}),
+        "test",
+    )
+    .await;
     let binding = json!({"apiVersion": rbac, "kind": "ClusterRoleBinding", "metadata": metadata,
         "roleRef": role, "subjects": [subject]});
-    place.create(binding, "test").await;
+    env.create(binding, "test").await;
     let rules = json!([{"apiGroups": [""], "resources": ["services"], "verbs": ["create", "patch"]}]);
-    let metadata = json!({"name": "here", "namespace": place.namespace});
-    place
-        .create(json!({"apiVersion": rbac, "kind": "Role", "metadata": metadata, "rules": rules}), "test")
+    let metadata = json!({"name": "here", "namespace": env.namespace});
+    env.create(json!({"apiVersion": rbac, "kind": "Role", "metadata": metadata, "rules": rules}), "test")
         .await;
     let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "here"});
     let subject = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "small-agent"});
     let binding = json!({"apiVersion": rbac, "kind": "RoleBinding", "metadata": metadata, "roleRef": role,
         "subjects": [subject]});
-    place.create(binding, "test").await;
-    let client = place.plane().unwrap().client_as("small-agent");
-    place.agent = Agent::start(client, &place.hub, Duration::ZERO).await;
-    // G410: and it is known before anybody asks for it.
-    let facts = place.agent.engine.facts().await.unwrap();
+    env.create(binding, "test").await;
+    let client = env.control_plane().unwrap().impersonating_client("small-agent");
+    env.agent = TestAgent::start(client, &env.hub, Duration::ZERO).await;
+    // G410: the permissions are part of the facts.
+    let facts = env.agent.engine.read_facts().await.unwrap();
     let denied = |kind: &str| facts.apis.iter().find(|api| api.kind == kind).unwrap().denied;
-    assert!(facts.rights_known && denied("Secret") && denied("ClusterRole") && !denied("ConfigMap"));
-    place
-        .eventually("what is granted in one namespace is told", async || {
-            let facts = place.agent.engine.facts().await.unwrap();
-            let granted = facts.namespace(&place.namespace).and_then(|told| told.granted.clone());
-            granted.is_some_and(|granted| granted == ["Service"])
-        })
-        .await;
+    assert!(facts.permissions_known && denied("Secret") && denied("ClusterRole") && !denied("ConfigMap"));
+    env.wait_until("permissions granted in one namespace are reported", async || {
+        let facts = env.agent.engine.read_facts().await.unwrap();
+        let granted = facts.namespace(&env.namespace).and_then(|namespace| namespace.granted.clone());
+        granted.is_some_and(|granted| granted == ["Service"])
+    })
+    .await;
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}});
-    place.wants(vec![config_map("open", "1"), secret], Policies::default());
+    env.set_present(vec![config_map("open", "1"), secret], Policies::default());
     let denied = |report: &domain::report::ReleaseReport| {
         [StageName::Preflight, StageName::Applied].iter().any(|name| {
-            stage(report, *name).and_then(|state| state.trouble()).is_some_and(|trouble| {
-                trouble.reason == "PermissionDenied" && trouble.message.contains("secrets")
+            stage_state(report, *name).and_then(|state| state.reason()).is_some_and(|actual| {
+                actual.reason == "PermissionDenied" && actual.message.contains("secrets")
             })
         })
     };
-    place.until("denied", denied).await;
+    env.wait_for_report("denied", denied).await;
 }

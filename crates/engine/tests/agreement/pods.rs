@@ -1,15 +1,15 @@
-//! Why pods do not run: the cause, not the symptom (`health.md` C.3).
+//! Diagnosis of pods that do not run.
 
 use std::time::Duration;
 
 use domain::health::HealthStatus::{Degraded, Healthy, Progressing};
 use domain::workload::Policies;
 use serde_json::{Value, json};
-use testkit::Ailment;
+use testkit::PodFault;
 
-use crate::place::*;
+use crate::test_env::*;
 
-fn pod(name: &str, ailment: Option<Ailment>) -> Value {
+fn pod(name: &str, ailment: Option<PodFault>) -> Value {
     let mut pod = template(name, ailment);
     pod["apiVersion"] = "v1".into();
     pod["kind"] = "Pod".into();
@@ -17,55 +17,57 @@ fn pod(name: &str, ailment: Option<Ailment>) -> Value {
     pod
 }
 
-pub async fn c3_a_crash_loop_is_told_with_its_exit_code(place: Place) {
-    place.wants(vec![workload("Deployment", "web", Some(Ailment::Crash))], Policies::default());
-    let (_, causes) = place.until_health("web", Degraded, "CrashLoop").await;
+pub async fn c3_a_crash_loop_is_reported_with_its_exit_code(env: TestEnv) {
+    env.set_present(vec![workload("Deployment", "web", Some(PodFault::Crash))], Policies::default());
+    let (_, causes) = env.until_health("web", Degraded, "CrashLoop").await;
     assert!(causes[0].contains("container web exits with 1"), "{causes:?}");
 }
 
-pub async fn c3_a_container_out_of_memory_is_told_with_its_limit(place: Place) {
-    let mut hungry = workload("Deployment", "web", Some(Ailment::OutOfMemory));
-    hungry["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({"limits": {"memory": "128Mi"}});
-    place.wants(vec![hungry], Policies::default());
-    let (_, causes) = place.until_health("web", Degraded, "OOMKilled").await;
+pub async fn c3_a_container_out_of_memory_is_reported_with_its_limit(env: TestEnv) {
+    let mut limited = workload("Deployment", "web", Some(PodFault::OutOfMemory));
+    limited["spec"]["template"]["spec"]["containers"][0]["resources"] =
+        json!({"limits": {"memory": "128Mi"}});
+    env.set_present(vec![limited], Policies::default());
+    let (_, causes) = env.until_health("web", Degraded, "OOMKilled").await;
     assert!(causes[0].contains("memory limit 128Mi"), "{causes:?}");
 }
 
-pub async fn c3_an_image_that_cannot_be_pulled_is_named(place: Place) {
-    place.wants(vec![workload("Deployment", "web", Some(Ailment::ImagePull))], Policies::default());
-    let (_, causes) = place.until_health("web", Degraded, "ImagePullFailed").await;
+pub async fn c3_an_image_that_cannot_be_pulled_is_reported(env: TestEnv) {
+    env.set_present(vec![workload("Deployment", "web", Some(PodFault::ImagePull))], Policies::default());
+    let (_, causes) = env.until_health("web", Degraded, "ImagePullFailed").await;
     assert!(causes[0].contains("cannot pull image does-not-exist:1"), "{causes:?}");
 }
 
-/// At first it is progressing: the scheduler tries again by itself.
-async fn unschedulable(mut place: Place, object: Value, sentence: &str) {
-    place.wants(vec![object.clone()], Policies::default());
-    let found =
-        place.until("unschedulable", |report| report.resources.iter().any(|one| !one.causes.is_empty()));
+/// It is progressing at first, because the scheduler retries.
+async fn assert_unschedulable(mut env: TestEnv, object: Value, message: &str) {
+    env.set_present(vec![object.clone()], Policies::default());
+    let found = env.wait_for_report("unschedulable", |report| {
+        report.resources.iter().any(|resource| !resource.causes.is_empty())
+    });
     let report = found.await;
     assert_eq!(report.health.status, Progressing);
-    place.later(Duration::from_secs(30), vec![object]).await;
-    let (_, causes) = place.until_health("web", Degraded, "Unschedulable").await;
-    assert!(causes[0].contains(sentence), "{causes:?}");
+    env.restart_agent_ahead(Duration::from_secs(30), vec![object]).await;
+    let (_, causes) = env.until_health("web", Degraded, "Unschedulable").await;
+    assert!(causes[0].contains(message), "{causes:?}");
 }
 
-pub async fn c3_a_pod_no_node_has_room_for_is_unschedulable(place: Place) {
-    let mut greedy = workload("Deployment", "web", None);
-    greedy["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "99"}});
-    unschedulable(place, greedy, "0/3 nodes are available: 3 Insufficient cpu").await;
+pub async fn c3_a_pod_that_fits_no_node_is_unschedulable(env: TestEnv) {
+    let mut large = workload("Deployment", "web", None);
+    large["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "99"}});
+    assert_unschedulable(env, large, "0/3 nodes are available: 3 Insufficient cpu").await;
 }
 
-pub async fn c3_a_selector_no_node_matches_is_unschedulable(place: Place) {
-    let mut picky = workload("Deployment", "web", None);
-    picky["spec"]["template"]["spec"]["nodeSelector"] = json!({"disk": "fast"});
-    let sentence = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector";
-    unschedulable(place, picky, sentence).await;
+pub async fn c3_a_selector_no_node_matches_is_unschedulable(env: TestEnv) {
+    let mut selective = workload("Deployment", "web", None);
+    selective["spec"]["template"]["spec"]["nodeSelector"] = json!({"disk": "fast"});
+    let message = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector";
+    assert_unschedulable(env, selective, message).await;
 }
 
-pub async fn c3_a_failing_probe_is_the_cause_while_it_waits(place: Place) {
-    place.wants(vec![workload("Deployment", "web", Some(Ailment::NeverReady))], Policies::default());
-    let told = |report: &domain::report::ReleaseReport| report.health.message.contains("probe failed");
-    let report = place.until("explained", told).await;
+pub async fn c3_a_failing_probe_is_the_cause_while_progressing(env: TestEnv) {
+    env.set_present(vec![workload("Deployment", "web", Some(PodFault::NeverReady))], Policies::default());
+    let has_cause = |report: &domain::report::ReleaseReport| report.health.message.contains("probe failed");
+    let report = env.wait_for_report("explained", has_cause).await;
     assert_eq!(report.health.status, Progressing);
     let web = &report.resources[0];
     assert!(
@@ -74,15 +76,15 @@ pub async fn c3_a_failing_probe_is_the_cause_while_it_waits(place: Place) {
     );
 }
 
-pub async fn c3_a_bare_pod_runs_and_is_healthy(place: Place) {
-    place.wants(vec![pod("alone", None)], Policies::default());
-    place.until_operational().await;
-    place.until_health("alone", Healthy, "").await;
+pub async fn c3_a_bare_pod_runs_and_is_healthy(env: TestEnv) {
+    env.set_present(vec![pod("alone", None)], Policies::default());
+    env.until_operational().await;
+    env.until_health("alone", Healthy, "").await;
 }
 
-pub async fn c3_a_bare_pod_that_fails_is_degraded(place: Place) {
-    let mut failing = pod("alone", Some(Ailment::Crash));
+pub async fn c3_a_bare_pod_that_fails_is_degraded(env: TestEnv) {
+    let mut failing = pod("alone", Some(PodFault::Crash));
     failing["spec"]["restartPolicy"] = "Never".into();
-    place.wants(vec![failing], Policies::default());
-    place.until("degraded", |report| report.health.status == Degraded).await;
+    env.set_present(vec![failing], Policies::default());
+    env.wait_for_report("degraded", |report| report.health.status == Degraded).await;
 }

@@ -1,4 +1,4 @@
-//! A webhook that must be asked and does not answer. Only against a real API server: the simulated one asks nobody.
+//! An unavailable webhook with `failurePolicy: Fail`. Only against a real API server: the simulated one calls none.
 
 use domain::release::StageName;
 use domain::workload::Policies;
@@ -8,10 +8,10 @@ use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::place::*;
+use crate::test_env::*;
 
-/// Asks about every ConfigMap of the namespace, on a port where nobody listens.
-fn deaf(namespace: &str) -> Value {
+/// A webhook for every ConfigMap of the namespace, at a closed port.
+fn unavailable_webhook(namespace: &str) -> Value {
     json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": namespace}, "webhooks": [{
             "name": "gate.example.com", "failurePolicy": "Fail", "sideEffects": "None", "timeoutSeconds": 2,
@@ -22,29 +22,30 @@ fn deaf(namespace: &str) -> Value {
 }
 
 #[tokio::test]
-async fn p14_a_webhook_that_is_down_is_named_for_its_object_alone_and_work_goes_on_when_it_is_gone() {
-    let name = "p14_a_webhook_that_is_down_is_named_for_its_object_alone";
-    if !testkit::available(name) {
+async fn p14_an_unavailable_webhook_blocks_only_its_objects_until_it_is_deleted() {
+    let name = "p14_an_unavailable_webhook_blocks_only_its_objects";
+    if !testkit::is_available(name) {
         return;
     }
-    let place = Place::real(name, false).await;
-    let hooks: Api<ValidatingWebhookConfiguration> = Api::all(place.client());
-    let hook = serde_json::from_value(deaf(&place.namespace)).unwrap();
-    hooks.create(&PostParams::default(), &hook).await.unwrap();
-    let maps: Api<ConfigMap> = Api::namespaced(place.client(), &place.namespace);
-    let trial = PostParams { dry_run: true, ..PostParams::default() };
+    let env = TestEnv::real(name, false).await;
+    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(env.client());
+    let webhook = serde_json::from_value(unavailable_webhook(&env.namespace)).unwrap();
+    webhooks.create(&PostParams::default(), &webhook).await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(env.client(), &env.namespace);
+    let dry_run = PostParams { dry_run: true, ..PostParams::default() };
     let probe = serde_json::from_value(json!({"metadata": {"name": "probe"}})).unwrap();
-    place.eventually("in force", async || maps.create(&trial, &probe).await.is_err()).await;
+    env.wait_until("in effect", async || maps.create(&dry_run, &probe).await.is_err()).await;
 
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}});
-    place.wants(vec![config_map("held", "1"), secret], Policies::default());
-    let (report, message) = place.until_trouble(StageName::Applied, "AdmissionUnavailable").await;
-    assert!(message.contains("ConfigMap") && message.contains("held"), "{message}");
+    env.set_present(vec![config_map("blocked", "1"), secret], Policies::default());
+    let (report, message) = env.until_stage_reason(StageName::Applied, "AdmissionUnavailable").await;
+    assert!(message.contains("ConfigMap") && message.contains("blocked"), "{message}");
     assert!(message.contains("\"gate.example.com\"") && message.contains("connection refused"), "{message}");
-    let applied = |name: &str| report.resources.iter().find(|one| one.object.name == name).unwrap().applied;
-    assert_eq!((applied("held"), applied("key")), (false, true));
+    let applied =
+        |name: &str| report.resources.iter().find(|resource| resource.object.name == name).unwrap().applied;
+    assert_eq!((applied("blocked"), applied("key")), (false, true));
 
-    hooks.delete(&place.namespace, &DeleteParams::default()).await.unwrap();
-    place.until_operational().await;
-    assert_eq!(place.get(CONFIG_MAP, "held").await.unwrap()["data"]["key"], "1");
+    webhooks.delete(&env.namespace, &DeleteParams::default()).await.unwrap();
+    env.until_operational().await;
+    assert_eq!(env.get(CONFIG_MAP, "blocked").await.unwrap()["data"]["key"], "1");
 }

@@ -1,90 +1,92 @@
-//! What the schema refuses the server refuses, at the same field, and what the server takes the schema takes.
+//! The server rejects what the schema rejects, at the same field, and the schema accepts what the server accepts.
 //!
-//! The server is asked by server-side apply, which is how objects are applied, as a dry run with `fieldValidation=Strict`.
+//! The server is tested with a dry run of a server-side apply with `fieldValidation=Strict`.
 
 use std::path::{Path, PathBuf};
 
-use domain::guard::{Known, check_static_with};
-use domain::manifest::{self, Manifest, Parsed};
-use domain::schema::{Schema, kubernetes};
+use domain::guard::{ClusterSchemas, check_static_with};
+use domain::manifest::{self, Manifest, ParsedManifests};
+use domain::schema::{Schema, kubernetes_schema};
 use domain::workload::{SourceFile, WorkloadSpec};
-use domain::{Finding, finding::Place};
+use domain::{Finding, finding::SourceLocation};
 use serde_json::{Value, json};
-use testkit::{ControlPlane, available};
+use testkit::{ControlPlane, is_available};
 
-use crate::broken::{self, Broken, Taken};
-use crate::{address, ask, plane};
+use crate::validation_cases::{self, InvalidObject, ValidObject};
+use crate::{collection_path, send, shared_control_plane};
 
-/// What we say of the structure of an object beside others, each as `pointer: message`.
-fn ours(objects: &[&Value]) -> Vec<(String, String)> {
-    by(kubernetes(), objects)
+/// Violations of the stored schema, each as pointer and message.
+fn find_violations(objects: &[&Value]) -> Vec<(String, String)> {
+    find_violations_with(kubernetes_schema(), objects)
 }
 
-/// What this schema says of the structure of objects.
-fn by(schema: &Schema, objects: &[&Value]) -> Vec<(String, String)> {
-    let manifests = objects.iter().map(|object| Manifest::new((*object).clone(), Place::default()));
-    let parsed = Parsed { manifests: manifests.collect(), findings: Vec::new() };
+/// Violations of a schema, each as pointer and message.
+fn find_violations_with(schema: &Schema, objects: &[&Value]) -> Vec<(String, String)> {
+    let manifests = objects.iter().map(|object| Manifest::new((*object).clone(), SourceLocation::default()));
+    let parsed = ParsedManifests { manifests: manifests.collect(), findings: Vec::new() };
     let spec = WorkloadSpec { namespace: "web".to_owned(), ..WorkloadSpec::default() };
-    let findings = check_static_with(&Known::of(schema), "a", &spec, &parsed);
-    let errors = findings.into_iter().filter(Finding::blocks);
+    let findings = check_static_with(&ClusterSchemas::from_schema(schema), "a", &spec, &parsed);
+    let errors = findings.into_iter().filter(Finding::is_blocking);
     errors.map(|finding| (finding.path, finding.message)).collect()
 }
 
-/// Asks the server to apply an object, and to keep nothing.
-async fn theirs(plane: &ControlPlane, object: &Value) -> Result<Value, String> {
-    let everywhere = ["CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Namespace"];
-    let namespaced = !everywhere.iter().any(|kind| object["kind"] == *kind);
+/// Dry-run apply of an object on the server.
+async fn apply_dry_run(plane: &ControlPlane, object: &Value) -> Result<Value, String> {
+    let cluster_wide = ["CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Namespace"];
+    let namespaced = !cluster_wide.iter().any(|kind| object["kind"] == *kind);
     let mut object = object.clone();
     if namespaced {
         object["metadata"]["namespace"] = "default".into();
     }
     let path = format!(
         "{}/{}?dryRun=All&fieldValidation=Strict&fieldManager=test&force=true",
-        address(&object, namespaced),
+        collection_path(&object, namespaced),
         object["metadata"]["name"].as_str().unwrap()
     );
     let request = http::Request::patch(path).header("content-type", "application/apply-patch+yaml");
-    ask(plane, request.body(object.to_string().into_bytes()).unwrap()).await
+    send(plane, request.body(object.to_string().into_bytes()).unwrap()).await
 }
 
 #[tokio::test]
-async fn g403_what_the_schema_refuses_the_server_refuses_at_the_same_field() {
-    if !available("g403_what_the_schema_refuses_the_server_refuses_at_the_same_field") {
+async fn g403_the_server_rejects_what_the_schema_rejects_at_the_same_field() {
+    if !is_available("g403_the_server_rejects_what_the_schema_rejects_at_the_same_field") {
         return;
     }
-    let plane = plane().await;
+    let plane = shared_control_plane().await;
     let mut wrong = Vec::new();
-    for Broken { what, at, server, object } in broken::broken() {
-        let said = ours(&[&object]);
-        let pointers: Vec<&str> = said.iter().map(|(pointer, _)| pointer.as_str()).collect();
+    for InvalidObject { what, at, server, object } in validation_cases::invalid_objects() {
+        let violations = find_violations(&[&object]);
+        let pointers: Vec<&str> = violations.iter().map(|(pointer, _)| pointer.as_str()).collect();
         if pointers != [at] {
-            wrong.push(format!("{what}: we say {said:?}"));
+            wrong.push(format!("{what}: the schema reports {violations:?}"));
         }
-        match theirs(plane, &object).await {
-            Err(answer) if answer.contains(&server) => {}
-            answer => wrong.push(format!("{what}: the server says {answer:?}, not {server}")),
+        match apply_dry_run(plane, &object).await {
+            Err(message) if message.contains(&server) => {}
+            result => wrong.push(format!("{what}: the server returns {result:?}, not {server}")),
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[tokio::test]
-async fn g403_what_the_server_takes_the_schema_takes() {
-    if !available("g403_what_the_server_takes_the_schema_takes") {
+async fn g403_the_schema_accepts_what_the_server_accepts() {
+    if !is_available("g403_the_schema_accepts_what_the_server_accepts") {
         return;
     }
-    let plane = plane().await;
-    for Taken { what, object } in broken::taken() {
-        assert_eq!(ours(&[&object]), [], "{what}");
-        theirs(plane, &object).await.unwrap_or_else(|answer| panic!("{what}: the server says {answer}"));
+    let plane = shared_control_plane().await;
+    for ValidObject { what, object } in validation_cases::valid_objects() {
+        assert_eq!(find_violations(&[&object]), [], "{what}");
+        apply_dry_run(plane, &object)
+            .await
+            .unwrap_or_else(|error| panic!("{what}: the server rejects it: {error}"));
     }
 }
 
-fn fixtures() -> PathBuf {
+fn fixtures_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../end2end/fixtures")
 }
 
-fn read(folder: &Path) -> Parsed {
+fn read_fixture(folder: &Path) -> ParsedManifests {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -96,41 +98,44 @@ fn read(folder: &Path) -> Parsed {
 }
 
 #[tokio::test]
-async fn g403_the_good_fixtures_fit_here_and_there() {
-    if !available("g403_the_good_fixtures_fit_here_and_there") {
+async fn g403_valid_fixtures_are_accepted_by_schema_and_server() {
+    if !is_available("g403_valid_fixtures_are_accepted_by_schema_and_server") {
         return;
     }
-    let plane = plane().await;
+    let plane = shared_control_plane().await;
     for name in ["three-tier", "ten-services", "stateful", "jobs"] {
-        let objects = read(&fixtures().join(name)).objects();
-        assert_eq!(ours(&objects.iter().collect::<Vec<_>>()), [], "{name}");
+        let objects = read_fixture(&fixtures_dir().join(name)).objects();
+        assert_eq!(find_violations(&objects.iter().collect::<Vec<_>>()), [], "{name}");
         for object in objects {
-            theirs(plane, &object).await.unwrap_or_else(|answer| panic!("{name}: the server says {answer}"));
+            apply_dry_run(plane, &object)
+                .await
+                .unwrap_or_else(|error| panic!("{name}: the server rejects it: {error}"));
         }
     }
 }
 
 #[tokio::test]
-async fn g403_a_custom_kind_is_held_to_its_definition_here_and_there() {
-    if !available("g403_a_custom_kind_is_held_to_its_definition_here_and_there") {
+async fn g403_a_custom_kind_is_validated_by_its_definition_in_schema_and_server() {
+    if !is_available("g403_a_custom_kind_is_validated_by_its_definition_in_schema_and_server") {
         return;
     }
-    let plane = plane().await;
-    let objects = read(&fixtures().join("crd")).objects();
+    let plane = shared_control_plane().await;
+    let objects = read_fixture(&fixtures_dir().join("crd")).objects();
     let find = |kind: &str| objects.iter().find(|object| object["kind"] == kind).unwrap();
     let (definition, good) = (find("CustomResourceDefinition"), find("Lighthouse"));
-    let request = http::Request::post(address(definition, false)).header("content-type", "application/json");
-    ask(plane, request.body(definition.to_string().into_bytes()).unwrap()).await.unwrap();
-    // A kind is served a moment after it is defined.
+    let request =
+        http::Request::post(collection_path(definition, false)).header("content-type", "application/json");
+    send(plane, request.body(definition.to_string().into_bytes()).unwrap()).await.unwrap();
+    // A kind is served with a delay after its definition.
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
-    while let Err(answer) = theirs(plane, good).await {
-        assert!(tokio::time::Instant::now() < deadline, "{answer}");
+    while let Err(error) = apply_dry_run(plane, good).await {
+        assert!(tokio::time::Instant::now() < deadline, "{error}");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    assert_eq!(ours(&[definition, good]), []);
-    let told = told_kind(plane, good).await;
-    assert_eq!(by(&told, &[good]), []);
-    for (spec, pointer, words) in [
+    assert_eq!(find_violations(&[definition, good]), []);
+    let server_schema = read_schema_with_kind(plane, good).await;
+    assert_eq!(find_violations_with(&server_schema, &[good]), []);
+    for (spec, pointer, text) in [
         (json!({"heightMetres": 3, "caracter": "F"}), "/spec/caracter", ".spec.caracter"),
         (json!({"heightMetres": "3"}), "/spec/heightMetres", "spec.heightMetres"),
         (json!({"heightMetres": 3, "coast": "up"}), "/spec/coast", "spec.coast"),
@@ -139,31 +144,35 @@ async fn g403_a_custom_kind_is_held_to_its_definition_here_and_there() {
     ] {
         let mut object = good.clone();
         object["spec"] = spec;
-        let said = ours(&[definition, &object]);
-        assert_eq!(said.iter().map(|(pointer, _)| pointer).collect::<Vec<_>>(), [pointer], "{said:?}");
+        let violations = find_violations(&[definition, &object]);
         assert_eq!(
-            by(&told, &[&object]),
-            said,
-            "the definition is not needed where the server tells of the kind"
+            violations.iter().map(|(pointer, _)| pointer).collect::<Vec<_>>(),
+            [pointer],
+            "{violations:?}"
         );
-        let answer = theirs(plane, &object).await.unwrap_err();
-        assert!(answer.contains(words), "{words}: {answer}");
+        assert_eq!(
+            find_violations_with(&server_schema, &[&object]),
+            violations,
+            "the definition is not needed if the schema of the server contains the kind"
+        );
+        let error = apply_dry_run(plane, &object).await.unwrap_err();
+        assert!(error.contains(text), "{text}: {error}");
     }
 }
 
-/// What agents read of the server's kinds, once this object's kind is among them: a moment after it is served.
-async fn told_kind(plane: &ControlPlane, object: &Value) -> Schema {
+/// The schema that agents read from the server, once it contains the kind of this object.
+async fn read_schema_with_kind(plane: &ControlPlane, object: &Value) -> Schema {
     let options = engine::Options::new(|| domain::Timestamp::from_millis(0));
-    let mut broken = object.clone();
-    broken["spec"]["no-such-field"] = 1.into();
+    let mut invalid = object.clone();
+    invalid["spec"]["no-such-field"] = 1.into();
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
     loop {
-        let written = engine::schema(plane.client(), &options).await.unwrap();
-        let schema = Schema::read(written.text.as_bytes()).unwrap();
-        if !by(&schema, &[&broken]).is_empty() {
+        let written = engine::read_schema(plane.client(), &options).await.unwrap();
+        let schema = Schema::from_json(written.text.as_bytes()).unwrap();
+        if !find_violations_with(&schema, &[&invalid]).is_empty() {
             return schema;
         }
-        assert!(tokio::time::Instant::now() < deadline, "the server does not tell of the kind");
+        assert!(tokio::time::Instant::now() < deadline, "the schema of the server does not contain the kind");
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     }
 }

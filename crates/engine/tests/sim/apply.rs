@@ -1,9 +1,9 @@
-//! Apply: create, update, conflicts, order, no write without need.
+//! Apply: create, update, conflicts, order, no unnecessary writes.
 
 use domain::health::HealthStatus;
-use domain::plan::Outcome;
+use domain::plan::PlannedAction;
 use domain::policy::{UpdateRule, UpdateStrategy};
-use domain::release::{StageName, Sync};
+use domain::release::{StageName, SyncStatus};
 use domain::workload::{ConflictPolicy, Policies};
 use serde_json::json;
 
@@ -11,38 +11,38 @@ use crate::harness::*;
 
 #[tokio::test]
 async fn s0_9_a_bundle_is_applied_and_becomes_operational() {
-    let cluster = cluster();
-    let agent = agent(&cluster).await;
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
     let bundle = shop("nginx:1.27");
-    let wanted = desired(1, 1, &bundle, Policies::default());
-    agent.engine.set_desired(vec![wanted.clone()]);
-    let report = agent.until_operational(&wanted.want).await;
+    let input = present_input(1, 1, &bundle, Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    let report = agent.until_operational(&input.desired).await;
     assert_eq!(report.applied, Some(bundle.digest()));
     assert_eq!(report.health.status, HealthStatus::Healthy);
     assert!(report.resources.iter().all(|resource| resource.applied));
-    assert!(!report.gone);
+    assert!(!report.removed);
     let kinds: Vec<&str> = report.resources.iter().map(|resource| resource.object.kind.as_str()).collect();
     assert_eq!(kinds, ["ConfigMap", "Service", "Deployment"], "S3-5: in the order of the bundle");
     let live = cluster.get(DEPLOYMENT, ("default", "web")).unwrap();
-    assert_eq!(live["metadata"]["labels"][engine::RELEASE_LABEL], release(1).to_string());
+    assert_eq!(live["metadata"]["labels"][engine::RELEASE_LABEL], release_id(1).to_string());
     assert_eq!(live["metadata"]["annotations"][engine::WORKLOAD_ANNOTATION], "shop1");
     assert_eq!(
         live["spec"]["template"]["metadata"]["labels"],
         json!({"app": "web"}),
-        "pods are not restarted by labels"
+        "the pod template is unchanged, so pods are not restarted"
     );
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn s3_8_the_record_names_every_object_with_its_uid_and_holds_a_finalizer() {
-    let cluster = cluster();
-    let agent = agent(&cluster).await;
+async fn s3_8_the_record_lists_every_object_with_its_uid_and_has_a_finalizer() {
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
     let bundle = shop("nginx");
-    let wanted = desired(1, 1, &bundle, Policies::default());
-    agent.engine.set_desired(vec![wanted.clone()]);
-    agent.until_operational(&wanted.want).await;
-    until("recorded", || {
+    let input = present_input(1, 1, &bundle, Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.until_operational(&input.desired).await;
+    wait_until("recorded", || {
         let records = cluster.list(RECORD, None);
         records.len() == 1 && records[0]["spec"]["applied"] == bundle.digest().as_str()
     })
@@ -60,16 +60,16 @@ async fn s3_8_the_record_names_every_object_with_its_uid_and_holds_a_finalizer()
 }
 
 #[tokio::test]
-async fn s3_6_an_update_writes_only_what_differs() {
-    let cluster = cluster();
-    let agent = agent(&cluster).await;
-    let first = desired(1, 1, &shop("nginx:1"), Policies::default());
+async fn s3_6_an_update_writes_only_differing_objects() {
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
+    let first = present_input(1, 1, &shop("nginx:1"), Policies::default());
     agent.engine.set_desired(vec![first.clone()]);
-    agent.until_operational(&first.want).await;
+    agent.until_operational(&first.desired).await;
     let before = cluster.get(CONFIG_MAP, ("default", "settings")).unwrap();
-    let second = desired(1, 2, &shop("nginx:2"), Policies::default());
+    let second = present_input(1, 2, &shop("nginx:2"), Policies::default());
     agent.engine.set_desired(vec![second.clone()]);
-    agent.until_operational(&second.want).await;
+    agent.until_operational(&second.desired).await;
     let live = cluster.get(DEPLOYMENT, ("default", "web")).unwrap();
     assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "nginx:2");
     assert_eq!(cluster.get(CONFIG_MAP, ("default", "settings")).unwrap(), before);
@@ -77,13 +77,14 @@ async fn s3_6_an_update_writes_only_what_differs() {
 }
 
 #[tokio::test]
-async fn p13_a_conflict_names_the_other_manager_and_writes_nothing() {
-    let cluster = still_cluster();
+async fn p13_a_conflict_reports_the_other_manager_and_writes_nothing() {
+    let cluster = cluster_without_controllers();
     cluster.create(config_map("settings", "theirs"), "someone-else").unwrap();
-    let agent = agent(&cluster).await;
-    let wanted = desired(1, 1, &bundle(vec![config_map("settings", "ours")]), Policies::default());
-    agent.engine.set_desired(vec![wanted.clone()]);
-    let (report, message) = agent.until_trouble(release(1), StageName::Applied, "ApplyConflict").await;
+    let agent = start_agent(&cluster).await;
+    let input = present_input(1, 1, &bundle(vec![config_map("settings", "ours")]), Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    let (report, message) =
+        agent.until_stage_reason(release_id(1), StageName::Applied, "ApplyConflict").await;
     assert!(message.contains("someone-else"), "{message}");
     assert!(message.contains("ConfigMap default/settings"), "{message}");
     assert!(message.contains("key"), "{message}");
@@ -95,111 +96,118 @@ async fn p13_a_conflict_names_the_other_manager_and_writes_nothing() {
 }
 
 #[tokio::test]
-async fn the_policy_take_over_takes_fields_of_others() {
-    let cluster = still_cluster();
+async fn the_take_over_policy_forces_fields_of_other_managers() {
+    let cluster = cluster_without_controllers();
     cluster.create(config_map("settings", "theirs"), "someone-else").unwrap();
-    let agent = agent(&cluster).await;
-    let policies = Policies { conflict: ConflictPolicy::TakeOver, ..Policies::default() };
-    let wanted = desired(1, 1, &bundle(vec![config_map("settings", "ours")]), policies);
-    agent.engine.set_desired(vec![wanted.clone()]);
-    agent.until_applied(&wanted.want).await;
+    let agent = start_agent(&cluster).await;
+    let policies = Policies { conflict: ConflictPolicy::Force, ..Policies::default() };
+    let input = present_input(1, 1, &bundle(vec![config_map("settings", "ours")]), policies);
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.until_applied(&input.desired).await;
     assert_eq!(cluster.get(CONFIG_MAP, ("default", "settings")).unwrap()["data"]["key"], "ours");
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn p14_a_refused_object_says_why_and_the_others_of_its_rank_are_applied() {
-    let cluster = still_cluster();
-    cluster.faults().set_admission(vec![kubesim::AdmissionRule {
+async fn p14_a_rejected_object_reports_the_reason_and_the_others_of_its_rank_are_applied() {
+    let cluster = cluster_without_controllers();
+    cluster.faults().set_admission_rules(vec![kubesim::AdmissionRule {
         webhook: "policy.example.com".into(),
         kind: "ConfigMap".into(),
         name: "bad".into(),
         message: "names must be good".into(),
         ..Default::default()
     }]);
-    let agent = agent(&cluster).await;
+    let agent = start_agent(&cluster).await;
     let objects = vec![config_map("bad", "1"), config_map("good", "1"), service("web")];
-    let wanted = desired(1, 1, &bundle(objects), Policies::default());
-    agent.engine.set_desired(vec![wanted.clone()]);
-    let (report, message) = agent.until_trouble(release(1), StageName::Applied, "AdmissionRejected").await;
+    let input = present_input(1, 1, &bundle(objects), Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    let (report, message) =
+        agent.until_stage_reason(release_id(1), StageName::Applied, "AdmissionRejected").await;
     assert!(message.contains("ConfigMap default/bad") && message.contains("names must be good"), "{message}");
     let applied: Vec<bool> = report.resources.iter().map(|resource| resource.applied).collect();
-    assert_eq!(applied, [false, true, false], "what comes later needs what comes before");
+    assert_eq!(applied, [false, true, false], "a later rank is not applied before an earlier one");
     assert!(cluster.get(("v1", "Service"), ("default", "web")).is_none());
-    assert_eq!(report.sync, Sync::Applying);
+    assert_eq!(report.sync, SyncStatus::Applying);
     cluster.faults().clear();
-    agent.until_applied(&wanted.want).await;
+    agent.until_applied(&input.desired).await;
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn g405_what_a_webhook_lets_nobody_try_is_compared_and_told() {
-    let cluster = still_cluster();
-    cluster.faults().set_admission(vec![kubesim::AdmissionRule {
+async fn g405_an_object_whose_webhook_rejects_dry_runs_is_compared_and_reported() {
+    let cluster = cluster_without_controllers();
+    cluster.faults().set_admission_rules(vec![kubesim::AdmissionRule {
         webhook: "audit.example.com".into(),
         kind: "ConfigMap".into(),
         no_dry_run: true,
         ..Default::default()
     }]);
-    let agent = agent(&cluster).await;
-    let planned = bundle(vec![config_map("settings", "1"), service("web")]);
-    let wanted = desired(1, 1, &planned, Policies::default());
-    let effect = agent.engine.effect(Some(release(1)), &wanted.want.goal, &planned).await;
-    assert_eq!((effect.tally().create, effect.tally().untried), (2, 1), "{effect:#?}");
-    let [finding] = effect.findings.as_slice() else { panic!("{effect:#?}") };
-    assert_eq!((finding.code.as_str(), finding.blocks()), ("G405", false));
-    assert!(finding.message.starts_with("ConfigMap default/settings could not be tried: "), "{finding:?}");
+    let agent = start_agent(&cluster).await;
+    let content = bundle(vec![config_map("settings", "1"), service("web")]);
+    let input = present_input(1, 1, &content, Policies::default());
+    let plan = agent.engine.dry_run(Some(release_id(1)), &input.desired.phase, &content).await;
+    assert_eq!((plan.counts().create, plan.counts().unverified), (2, 1), "{plan:#?}");
+    let [finding] = plan.findings.as_slice() else { panic!("{plan:#?}") };
+    assert_eq!((finding.code.as_str(), finding.is_blocking()), ("G405", false));
+    assert!(finding.message.starts_with("ConfigMap default/settings could not be dry-run: "), "{finding:?}");
     assert!(finding.message.contains("audit.example.com"), "{finding:?}");
-    agent.engine.set_desired(vec![wanted.clone()]);
-    agent.until_applied(&wanted.want).await;
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.until_applied(&input.desired).await;
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn p12_a_release_in_trouble_does_not_hold_up_another() {
-    let cluster = still_cluster();
-    cluster.create(config_map("taken", "theirs"), "someone-else").unwrap();
-    let agent = agent(&cluster).await;
-    let stuck = desired(1, 1, &bundle(vec![config_map("taken", "ours")]), Policies::default());
-    let fine = desired(2, 1, &bundle(vec![config_map("free", "1")]), Policies::default());
-    agent.engine.set_desired(vec![stuck, fine.clone()]);
-    agent.until_applied(&fine.want).await;
-    agent.until_trouble(release(1), StageName::Applied, "ApplyConflict").await;
+async fn p12_a_failing_release_does_not_block_another() {
+    let cluster = cluster_without_controllers();
+    cluster.create(config_map("owned", "theirs"), "someone-else").unwrap();
+    let agent = start_agent(&cluster).await;
+    let failing = present_input(1, 1, &bundle(vec![config_map("owned", "ours")]), Policies::default());
+    let independent = present_input(2, 1, &bundle(vec![config_map("free", "1")]), Policies::default());
+    agent.engine.set_desired(vec![failing, independent.clone()]);
+    agent.until_applied(&independent.desired).await;
+    agent.until_stage_reason(release_id(1), StageName::Applied, "ApplyConflict").await;
     agent.stop().await;
 }
 
 #[tokio::test]
 async fn two_releases_never_share_an_object() {
-    let cluster = still_cluster();
-    let agent = agent(&cluster).await;
-    let first = desired(1, 1, &bundle(vec![config_map("settings", "1")]), Policies::default());
+    let cluster = cluster_without_controllers();
+    let agent = start_agent(&cluster).await;
+    let first = present_input(1, 1, &bundle(vec![config_map("settings", "1")]), Policies::default());
     agent.engine.set_desired(vec![first.clone()]);
-    agent.until_applied(&first.want).await;
-    let second = desired(2, 1, &bundle(vec![config_map("settings", "2")]), Policies::default());
+    agent.until_applied(&first.desired).await;
+    let second = present_input(2, 1, &bundle(vec![config_map("settings", "2")]), Policies::default());
     agent.engine.set_desired(vec![first, second]);
-    let (_, message) = agent.until_trouble(release(2), StageName::Preflight, "ResourceConflict").await;
+    let (_, message) =
+        agent.until_stage_reason(release_id(2), StageName::Preflight, "ResourceConflict").await;
     assert!(message.contains("shop1"), "{message}");
     assert_eq!(cluster.get(CONFIG_MAP, ("default", "settings")).unwrap()["data"]["key"], "1");
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn replicas_are_left_to_the_autoscaler_of_the_bundle() {
-    let cluster = still_cluster();
+async fn replicas_controlled_by_an_autoscaler_of_the_bundle_are_not_overwritten() {
+    let cluster = cluster_without_controllers();
     let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "web", "namespace": "default"},
         "spec": {"minReplicas": 1, "maxReplicas": 9,
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
-    let agent = agent(&cluster).await;
-    let first =
-        desired(1, 1, &bundle(vec![deployment("web", 2, "nginx:1"), scaler.clone()]), Policies::default());
+    let agent = start_agent(&cluster).await;
+    let first = present_input(
+        1,
+        1,
+        &bundle(vec![deployment("web", 2, "nginx:1"), scaler.clone()]),
+        Policies::default(),
+    );
     agent.engine.set_desired(vec![first.clone()]);
-    agent.until_applied(&first.want).await;
+    agent.until_applied(&first.desired).await;
     let scale = |object: &mut serde_json::Value| object["spec"]["replicas"] = 7.into();
-    cluster.touch(DEPLOYMENT, ("default", "web"), "horizontal-pod-autoscaler", scale).unwrap();
-    let second = desired(1, 2, &bundle(vec![deployment("web", 2, "nginx:2"), scaler]), Policies::default());
+    cluster.edit(DEPLOYMENT, ("default", "web"), "horizontal-pod-autoscaler", scale).unwrap();
+    let second =
+        present_input(1, 2, &bundle(vec![deployment("web", 2, "nginx:2"), scaler]), Policies::default());
     agent.engine.set_desired(vec![second.clone()]);
-    agent.until_applied(&second.want).await;
+    agent.until_applied(&second.desired).await;
     let live = cluster.get(DEPLOYMENT, ("default", "web")).unwrap();
     assert_eq!(live["spec"]["replicas"], 7);
     assert_eq!(live["spec"]["template"]["spec"]["containers"][0]["image"], "nginx:2");
@@ -208,27 +216,27 @@ async fn replicas_are_left_to_the_autoscaler_of_the_bundle() {
 }
 
 #[tokio::test]
-async fn g404_a_dry_run_tells_what_would_change_and_writes_nothing() {
-    let cluster = still_cluster();
-    let agent = agent(&cluster).await;
-    let wanted = desired(1, 1, &bundle(vec![config_map("settings", "1")]), Policies::default());
-    agent.engine.set_desired(vec![wanted.clone()]);
-    agent.until_applied(&wanted.want).await;
-    until("recorded", || cluster.list(RECORD, None)[0]["spec"]["applied"] != "").await;
+async fn g404_a_dry_run_reports_the_changes_and_writes_nothing() {
+    let cluster = cluster_without_controllers();
+    let agent = start_agent(&cluster).await;
+    let input = present_input(1, 1, &bundle(vec![config_map("settings", "1")]), Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.until_applied(&input.desired).await;
+    wait_until("recorded", || cluster.list(RECORD, None)[0]["spec"]["applied"] != "").await;
     let version = cluster.resource_version();
     let mut widget = config_map("x", "1");
     widget["apiVersion"] = "example.com/v1".into();
     widget["kind"] = "Widget".into();
-    let asked = bundle(vec![config_map("settings", "2"), config_map("fresh", "1"), widget]);
-    let effect = agent.engine.effect(Some(release(1)), &present(Policies::default()), &asked).await;
-    let [changed, made, unknown] = effect.objects.as_slice() else { panic!("{effect:?}") };
-    let Outcome::Change { fields, .. } = &changed.outcome else { panic!("{changed:?}") };
+    let content = bundle(vec![config_map("settings", "2"), config_map("fresh", "1"), widget]);
+    let plan = agent.engine.dry_run(Some(release_id(1)), &present_phase(Policies::default()), &content).await;
+    let [changed, created, unknown] = plan.objects.as_slice() else { panic!("{plan:?}") };
+    let PlannedAction::Change { fields, .. } = &changed.action else { panic!("{changed:?}") };
     assert_eq!(fields.len(), 1, "{fields:?}");
     assert_eq!(fields[0].path, "/data/key");
-    assert_eq!(fields[0].wanted, Some("2".into()));
-    assert_eq!(made.outcome, Outcome::Create);
+    assert_eq!(fields[0].desired, Some("2".into()));
+    assert_eq!(created.action, PlannedAction::Create);
     assert!(
-        matches!(&unknown.outcome, Outcome::Refused { finding } if finding.code == "G401"),
+        matches!(&unknown.action, PlannedAction::Rejected { finding } if finding.code == "G401"),
         "{unknown:?}"
     );
     assert_eq!(cluster.resource_version(), version);
@@ -236,14 +244,14 @@ async fn g404_a_dry_run_tells_what_would_change_and_writes_nothing() {
 }
 
 #[tokio::test]
-async fn e_2_a_plan_does_not_say_that_it_makes_what_it_only_observes() {
-    let cluster = still_cluster();
-    let agent = agent(&cluster).await;
+async fn e_2_a_plan_does_not_create_read_only_objects() {
+    let cluster = cluster_without_controllers();
+    let agent = start_agent(&cluster).await;
     let rule = UpdateRule { strategy: UpdateStrategy::ReadOnly, ..UpdateRule::default() };
     let policies = Policies { update: vec![rule], ..Policies::default() };
-    let asked = bundle(vec![config_map("theirs", "1")]);
-    let effect = agent.engine.effect(Some(release(1)), &present(policies), &asked).await;
-    assert_eq!(effect.objects[0].outcome, Outcome::Unchanged);
-    assert!(effect.objects[0].untried.contains("only observes it"), "{effect:?}");
+    let content = bundle(vec![config_map("theirs", "1")]);
+    let plan = agent.engine.dry_run(Some(release_id(1)), &present_phase(policies), &content).await;
+    assert_eq!(plan.objects[0].action, PlannedAction::Unchanged);
+    assert!(plan.objects[0].unverified.contains("only observes it"), "{plan:?}");
     agent.stop().await;
 }

@@ -1,44 +1,47 @@
-//! A simulated cluster with an engine on it, and a memory of what the engine reported last.
+//! A simulated cluster with an engine, and the received reports.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
 use domain::bundle::Bundle;
-use domain::release::{StageName, StageState, Sync};
-use domain::report::{DriftNote, Goal, ReleaseReport, Want};
+use domain::release::{StageName, StageState, SyncStatus};
+use domain::report::{DesiredPhase, DesiredRelease, DriftReport, ReleaseReport};
 use domain::workload::{DeletionPolicy, Policies};
 use domain::{ReleaseId, Timestamp};
-use engine::{Desired, Engine, Options};
-use kubesim::Cluster;
+use engine::{Engine, Options, ReleaseInput};
+use kubesim::SimCluster;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Longer than anything here may take; a test that waits so long has failed.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit of every wait; a test that reaches it fails.
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
-type Told = Arc<Mutex<(HashMap<ReleaseId, Vec<ReleaseReport>>, Vec<DriftNote>)>>;
+type ReceivedReports = Arc<Mutex<(HashMap<ReleaseId, Vec<ReleaseReport>>, Vec<DriftReport>)>>;
 
-/// One engine at work.
-pub struct Agent {
+/// A running engine and its received reports.
+pub struct TestAgent {
     pub engine: Engine,
     cancel: CancellationToken,
-    work: Vec<JoinHandle<()>>,
-    told: Told,
+    tasks: Vec<JoinHandle<()>>,
+    received: ReceivedReports,
 }
 
-pub fn cluster() -> Cluster {
-    Cluster::new(kubesim::Options { pod_start: Duration::from_millis(10), ..kubesim::Options::default() })
+pub fn simulated_cluster() -> SimCluster {
+    SimCluster::new(kubesim::SimOptions {
+        pod_start: Duration::from_millis(10),
+        ..kubesim::SimOptions::default()
+    })
 }
 
-/// A cluster on which nothing moves by itself.
-pub fn still_cluster() -> Cluster {
-    Cluster::new(kubesim::Options { clockwork: false, ..kubesim::Options::default() })
+/// A cluster without simulated controllers.
+pub fn cluster_without_controllers() -> SimCluster {
+    SimCluster::new(kubesim::SimOptions { run_controllers: false, ..kubesim::SimOptions::default() })
 }
 
 pub fn now() -> Timestamp {
-    // Elapsed time of the process clock would do; the simulated cluster stamps objects with the real one.
+    // Real time, because the simulated cluster sets real timestamps.
     let since = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis());
     Timestamp::from_millis(i64::try_from(since).unwrap_or(0))
 }
@@ -53,150 +56,163 @@ pub fn options() -> Options {
     }
 }
 
-pub async fn agent(cluster: &Cluster) -> Agent {
+pub async fn start_agent(cluster: &SimCluster) -> TestAgent {
     let client = kube::Client::new(cluster.service(), "default");
-    Agent::start(Engine::connect(client, options()).await.unwrap())
+    TestAgent::start(Engine::connect(client, options()).await.unwrap())
 }
 
-impl Agent {
+impl TestAgent {
     pub fn start(engine: Engine) -> Self {
         let cancel = CancellationToken::new();
-        let told = Told::default();
+        let log = ReceivedReports::default();
         let (worker, stop) = (engine.clone(), cancel.clone());
         let work = tokio::spawn(async move { worker.run(stop).await });
-        let (reports, keep) = (engine.reports(), told.clone());
-        let listen = tokio::spawn(async move {
+        let (reports, received) = (engine.reports(), log.clone());
+        let receiver = tokio::spawn(async move {
             loop {
                 for mut report in reports.next().await {
-                    let mut told = keep.lock().unwrap();
-                    told.1.append(&mut report.drift);
-                    told.0.entry(report.release).or_default().push(report);
+                    let mut received = received.lock().unwrap();
+                    received.1.append(&mut report.drift);
+                    received.0.entry(report.release).or_default().push(report);
                 }
             }
         });
-        Self { engine, cancel, work: vec![work, listen], told }
+        Self { engine, cancel, tasks: vec![work, receiver], received: log }
     }
 
     pub fn report(&self, release: ReleaseId) -> Option<ReleaseReport> {
         self.reports(release).pop()
     }
 
-    /// Every report about a release so far.
+    /// All reports of a release so far.
     pub fn reports(&self, release: ReleaseId) -> Vec<ReleaseReport> {
-        self.told.lock().unwrap().0.get(&release).cloned().unwrap_or_default()
+        self.received.lock().unwrap().0.get(&release).cloned().unwrap_or_default()
     }
 
-    pub fn drift(&self) -> Vec<DriftNote> {
-        self.told.lock().unwrap().1.clone()
+    pub fn drift(&self) -> Vec<DriftReport> {
+        self.received.lock().unwrap().1.clone()
     }
 
-    /// Waits until the latest report about a release is as asked.
-    pub async fn until(
+    /// Waits until the latest report of a release matches.
+    pub async fn wait_for_report(
         &self,
         release: ReleaseId,
-        what: &str,
-        ok: impl Fn(&ReleaseReport) -> bool,
+        expected: &str,
+        is_ok: impl Fn(&ReleaseReport) -> bool,
     ) -> ReleaseReport {
-        let begun = tokio::time::Instant::now();
+        let started_at = tokio::time::Instant::now();
         loop {
-            if let Some(report) = self.report(release).filter(&ok) {
+            if let Some(report) = self.report(release).filter(&is_ok) {
                 return report;
             }
-            assert!(begun.elapsed() < PATIENCE, "not {what}: {:#?}", self.report(release));
+            assert!(started_at.elapsed() < TIMEOUT, "not {expected}: {:#?}", self.report(release));
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 
-    pub async fn until_operational(&self, want: &Want) -> ReleaseReport {
+    pub async fn until_operational(&self, want: &DesiredRelease) -> ReleaseReport {
         let generation = want.generation;
-        self.until(want.release, "operational", |report| {
+        self.wait_for_report(want.release, "operational", |report| {
             report.generation == generation
                 && is_done(report, StageName::Operational)
-                && report.sync == Sync::Synced
+                && report.sync == SyncStatus::Synced
         })
         .await
     }
 
-    pub async fn until_applied(&self, want: &Want) -> ReleaseReport {
+    pub async fn until_applied(&self, want: &DesiredRelease) -> ReleaseReport {
         let generation = want.generation;
-        let applied = |report: &ReleaseReport| report.generation == generation && report.applied.is_some();
-        self.until(want.release, "applied", applied).await
+        let is_applied = |report: &ReleaseReport| report.generation == generation && report.applied.is_some();
+        self.wait_for_report(want.release, "applied", is_applied).await
     }
 
-    /// Waits until the engine knows that its API server is silent, and has had the time to say something about it.
-    pub async fn until_silent(&self) {
-        until("silent", || !self.engine.is_reachable()).await;
+    /// Waits until the engine has detected the outage, and long enough for a report about it.
+    pub async fn until_unreachable(&self) {
+        wait_until("unreachable", || !self.engine.is_reachable()).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 
-    /// Waits until a stage is in trouble for this reason.
-    pub async fn until_trouble(
+    /// Waits until a stage has this reason; returns the report and the message.
+    pub async fn until_stage_reason(
         &self,
         release: ReleaseId,
         stage: StageName,
         reason: &str,
     ) -> (ReleaseReport, String) {
         let found = |report: &ReleaseReport| {
-            let trouble = state(report, stage)?.trouble()?;
-            (trouble.reason == reason).then(|| trouble.message.clone())
+            let actual = stage_state(report, stage)?.reason()?;
+            (actual.reason == reason).then(|| actual.message.clone())
         };
-        let report = self.until(release, reason, |report| found(report).is_some()).await;
+        let report = self.wait_for_report(release, reason, |report| found(report).is_some()).await;
         let message = found(&report).unwrap();
         (report, message)
     }
 
     pub async fn stop(self) {
         self.cancel.cancel();
-        for work in self.work {
+        for work in self.tasks {
             work.abort();
             let _ = work.await;
         }
     }
 }
 
-pub async fn until(what: &str, ok: impl Fn() -> bool) {
-    let begun = tokio::time::Instant::now();
-    while !ok() {
-        assert!(begun.elapsed() < PATIENCE, "not {what}");
+pub async fn wait_until(expected: &str, is_ok: impl Fn() -> bool) {
+    let started_at = tokio::time::Instant::now();
+    while !is_ok() {
+        assert!(started_at.elapsed() < TIMEOUT, "not {expected}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
 
-pub fn state(report: &ReleaseReport, stage: StageName) -> Option<&StageState> {
-    report.stages.iter().find(|said| said.name == stage).map(|said| &said.state)
+pub fn stage_state(report: &ReleaseReport, stage: StageName) -> Option<&StageState> {
+    report.stages.iter().find(|other| other.name == stage).map(|other| &other.state)
 }
 
 pub fn is_done(report: &ReleaseReport, stage: StageName) -> bool {
-    state(report, stage).is_some_and(StageState::is_over)
+    stage_state(report, stage).is_some_and(StageState::is_finished)
 }
 
-pub fn release(number: u128) -> ReleaseId {
+pub fn release_id(number: u128) -> ReleaseId {
     ReleaseId::from_parts(1_700_000_000_000, number)
 }
 
-/// A want for a bundle, with what it needs.
-pub fn desired(number: u128, generation: i64, bundle: &Arc<Bundle>, policies: Policies) -> Desired {
-    let goal =
-        Goal::Present { bundle: bundle.digest(), revision: u32::try_from(generation).unwrap(), policies };
-    let want =
-        Want { release: release(number), workload: format!("shop{number}"), generation, sync_nonce: 0, goal };
-    Desired { want, bundle: Some(bundle.clone()), pulled: StageState::Done }
-}
-
-/// A goal for questions; its digest and revision play no part in them.
-pub fn present(policies: Policies) -> Goal {
-    Goal::Present { bundle: domain::Digest::of(b""), revision: 1, policies }
-}
-
-pub fn absent(number: u128, generation: i64, deletion: DeletionPolicy) -> Desired {
-    let want = Want {
-        release: release(number),
+/// Input of a present release with its bundle.
+pub fn present_input(
+    number: u128,
+    generation: i64,
+    bundle: &Arc<Bundle>,
+    policies: Policies,
+) -> ReleaseInput {
+    let phase = DesiredPhase::Present {
+        bundle: bundle.digest(),
+        revision: u32::try_from(generation).unwrap(),
+        policies,
+    };
+    let want = DesiredRelease {
+        release: release_id(number),
         workload: format!("shop{number}"),
         generation,
         sync_nonce: 0,
-        goal: Goal::Absent { deletion, policies: Policies::default() },
+        phase,
     };
-    Desired { want, bundle: None, pulled: StageState::Pending }
+    ReleaseInput { desired: want, bundle: Some(bundle.clone()), pull_stage: StageState::Done }
+}
+
+/// A present phase for dry runs, which ignore digest and revision.
+pub fn present_phase(policies: Policies) -> DesiredPhase {
+    DesiredPhase::Present { bundle: domain::Digest::compute(b""), revision: 1, policies }
+}
+
+pub fn absent_input(number: u128, generation: i64, deletion: DeletionPolicy) -> ReleaseInput {
+    let want = DesiredRelease {
+        release: release_id(number),
+        workload: format!("shop{number}"),
+        generation,
+        sync_nonce: 0,
+        phase: DesiredPhase::Absent { deletion, policies: Policies::default() },
+    };
+    ReleaseInput { desired: want, bundle: None, pull_stage: StageState::Pending }
 }
 
 pub fn bundle(objects: Vec<Value>) -> Arc<Bundle> {
@@ -221,7 +237,7 @@ pub fn service(name: &str) -> Value {
         "spec": {"selector": {"app": name}, "ports": [{"port": 80}]}})
 }
 
-/// A workload with something of several ranks.
+/// A workload with objects of several ranks.
 pub fn shop(image: &str) -> Arc<Bundle> {
     bundle(vec![config_map("settings", "1"), service("web"), deployment("web", 2, image)])
 }

@@ -1,4 +1,4 @@
-//! Health as reported: causes, images, silence.
+//! Reported health: causes, images, outages.
 
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ use crate::harness::*;
 
 #[tokio::test]
 async fn s0_8_an_image_that_cannot_be_pulled_fails_its_stage_with_image_and_message() {
-    let cluster = cluster();
-    let agent = agent(&cluster).await;
-    let wanted = desired(1, 1, &shop("registry.example.com/does-not-exist:1"), Policies::default());
-    agent.engine.set_desired(vec![wanted.clone()]);
-    let (report, message) = agent.until_trouble(release(1), StageName::ImagesPulled, "ImagePullFailed").await;
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
+    let input = present_input(1, 1, &shop("registry.example.com/does-not-exist:1"), Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    let (report, message) =
+        agent.until_stage_reason(release_id(1), StageName::ImagesPulled, "ImagePullFailed").await;
     assert!(message.contains("registry.example.com/does-not-exist:1"), "{message}");
     assert!(message.contains("Deployment default/web"), "{message}");
     assert!(is_done(&report, StageName::Applied));
@@ -23,147 +24,149 @@ async fn s0_8_an_image_that_cannot_be_pulled_fails_its_stage_with_image_and_mess
     assert_eq!(report.health.reason, "ImagePullFailed");
     let web = report.resources.iter().find(|resource| resource.object.kind == "Deployment").unwrap();
     assert!(web.causes[0].contains("cannot pull image"), "{:?}", web.causes);
-    let fixed = desired(1, 2, &shop("nginx"), Policies::default());
+    let fixed = present_input(1, 2, &shop("nginx"), Policies::default());
     agent.engine.set_desired(vec![fixed.clone()]);
-    agent.until_operational(&fixed.want).await;
+    agent.until_operational(&fixed.desired).await;
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn s0_9_a_crash_loop_is_told_with_its_exit_code() {
-    let cluster = cluster();
-    let agent = agent(&cluster).await;
-    let wanted = desired(1, 1, &shop("crashloop:1"), Policies::default());
-    agent.engine.set_desired(vec![wanted.clone()]);
-    let (report, message) = agent.until_trouble(release(1), StageName::Operational, "CrashLoop").await;
+async fn s0_9_a_crash_loop_is_reported_with_its_exit_code() {
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
+    let input = present_input(1, 1, &shop("crashloop:1"), Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    let (report, message) =
+        agent.until_stage_reason(release_id(1), StageName::Operational, "CrashLoop").await;
     assert!(message.contains("container web exits with 1"), "{message}");
-    assert!(matches!(state(&report, StageName::Operational), Some(StageState::Failed(_))));
+    assert!(matches!(stage_state(&report, StageName::Operational), Some(StageState::Failed(_))));
     assert!(is_done(&report, StageName::ImagesPulled));
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn a_failing_probe_is_told_as_the_cause() {
-    let cluster = cluster();
-    let agent = agent(&cluster).await;
-    agent.engine.set_desired(vec![desired(1, 1, &shop("neverready:1"), Policies::default())]);
-    let said = |report: &domain::report::ReleaseReport| report.health.message.contains("probe failed");
-    let report = agent.until(release(1), "explained", said).await;
+async fn a_failing_probe_is_reported_as_the_cause() {
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
+    agent.engine.set_desired(vec![present_input(1, 1, &shop("neverready:1"), Policies::default())]);
+    let has_cause = |report: &domain::report::ReleaseReport| report.health.message.contains("probe failed");
+    let report = agent.wait_for_report(release_id(1), "explained", has_cause).await;
     assert_eq!(report.health.status, HealthStatus::Progressing);
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn p11_while_the_api_server_is_silent_what_was_told_last_stands() {
-    let cluster = cluster();
-    let agent = agent(&cluster).await;
-    let wanted = desired(1, 1, &shop("nginx"), Policies::default());
-    agent.engine.set_desired(vec![wanted.clone()]);
-    agent.until_operational(&wanted.want).await;
+async fn p11_during_an_api_server_outage_the_last_report_stays_valid() {
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
+    let input = present_input(1, 1, &shop("nginx"), Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.until_operational(&input.desired).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let before = agent.reports(release(1));
+    let before = agent.reports(release_id(1));
     cluster.faults().set_offline(true);
-    agent.until_silent().await;
-    agent.engine.set_desired(vec![wanted.clone()]);
+    agent.until_unreachable().await;
+    agent.engine.set_desired(vec![input.clone()]);
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(agent.reports(release(1)), before, "silence is no news about a release");
+    assert_eq!(agent.reports(release_id(1)), before, "an outage is no change of a release");
     cluster.faults().set_offline(false);
-    until("told again", || agent.reports(release(1)).len() > before.len()).await;
-    let after = agent.reports(release(1)).split_off(before.len());
-    let is_well = |report: &ReleaseReport| {
+    wait_until("reported again", || agent.reports(release_id(1)).len() > before.len()).await;
+    let after = agent.reports(release_id(1)).split_off(before.len());
+    let is_healthy = |report: &ReleaseReport| {
         report.health.status == HealthStatus::Healthy && is_done(report, StageName::Operational)
     };
-    assert!(after.iter().all(is_well), "{after:#?}");
+    assert!(after.iter().all(is_healthy), "{after:#?}");
     assert!(agent.drift().is_empty());
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn p11_a_want_that_changes_during_silence_is_acknowledged_over_what_was_known() {
-    let cluster = cluster();
-    let agent = agent(&cluster).await;
-    let first = desired(1, 1, &shop("nginx:1"), Policies::default());
+async fn p11_a_desired_release_that_changes_during_an_outage_is_acknowledged_with_the_last_known_state() {
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
+    let first = present_input(1, 1, &shop("nginx:1"), Policies::default());
     agent.engine.set_desired(vec![first.clone()]);
-    let before = agent.until_operational(&first.want).await;
+    let before = agent.until_operational(&first.desired).await;
     cluster.faults().set_offline(true);
-    agent.until_silent().await;
-    let second = desired(1, 2, &shop("nginx:2"), Policies::default());
+    agent.until_unreachable().await;
+    let second = present_input(1, 2, &shop("nginx:2"), Policies::default());
     agent.engine.set_desired(vec![second.clone()]);
-    let report = agent.until(release(1), "acknowledged", |report| report.generation == 2).await;
+    let report = agent.wait_for_report(release_id(1), "acknowledged", |report| report.generation == 2).await;
     let stages: Vec<StageName> = report.stages.iter().map(|stage| stage.name).collect();
     assert_eq!(stages, [StageName::Notified, StageName::Pulled]);
-    let known = |report: &ReleaseReport| {
+    let state_of = |report: &ReleaseReport| {
         (report.sync, report.health.status, report.applied.clone(), report.resources.clone())
     };
-    assert_eq!(known(&report), known(&before));
+    assert_eq!(state_of(&report), state_of(&before));
     cluster.faults().set_offline(false);
-    agent.until_operational(&second.want).await;
+    agent.until_operational(&second.desired).await;
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn p11_a_change_made_while_the_api_server_was_silent_is_caught_up() {
-    let cluster = cluster();
-    let agent = agent(&cluster).await;
-    let first = desired(1, 1, &shop("nginx:1"), Policies::default());
+async fn p11_a_change_during_an_outage_is_reconciled_afterwards() {
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
+    let first = present_input(1, 1, &shop("nginx:1"), Policies::default());
     agent.engine.set_desired(vec![first.clone()]);
-    agent.until_operational(&first.want).await;
+    agent.until_operational(&first.desired).await;
     cluster.faults().set_offline(true);
-    agent.until_silent().await;
+    agent.until_unreachable().await;
     cluster.delete(CONFIG_MAP, ("default", "settings")).unwrap();
     cluster.compact();
-    let second = desired(1, 2, &shop("nginx:2"), Policies::default());
+    let second = present_input(1, 2, &shop("nginx:2"), Policies::default());
     agent.engine.set_desired(vec![second.clone()]);
     cluster.faults().set_offline(false);
-    agent.until_operational(&second.want).await;
+    agent.until_operational(&second.desired).await;
     assert!(cluster.get(CONFIG_MAP, ("default", "settings")).is_some());
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn one_pod_that_starts_is_not_called_pods() {
-    let cluster = kubesim::Cluster::new(kubesim::Options {
+async fn a_single_starting_pod_is_reported_in_the_singular() {
+    let cluster = kubesim::SimCluster::new(kubesim::SimOptions {
         pod_start: Duration::from_secs(600),
-        ..kubesim::Options::default()
+        ..kubesim::SimOptions::default()
     });
-    let agent = agent(&cluster).await;
+    let agent = start_agent(&cluster).await;
     let content = bundle(vec![deployment("web", 1, "nginx")]);
-    agent.engine.set_desired(vec![desired(1, 1, &content, Policies::default())]);
-    let said = |report: &ReleaseReport| {
-        matches!(state(report, StageName::ImagesPulled), Some(StageState::Running { message })
+    agent.engine.set_desired(vec![present_input(1, 1, &content, Policies::default())]);
+    let has_message = |report: &ReleaseReport| {
+        matches!(stage_state(report, StageName::ImagesPulled), Some(StageState::Running { message })
             if message == "Deployment default/web: the containers of 1 pod are being created.")
     };
-    agent.until(release(1), "told in words", said).await;
+    agent.wait_for_report(release_id(1), "reported in the singular", has_message).await;
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn p11_a_busy_server_delays_and_never_fails_a_release() {
-    let cluster = cluster();
-    let agent = agent(&cluster).await;
-    let rates = kubesim::Rates { internal_error: 0.3, ..Default::default() };
-    cluster.faults().set_rates(rates);
-    let wanted = desired(1, 1, &shop("nginx"), Policies::default());
-    agent.engine.set_desired(vec![wanted.clone()]);
-    agent.until_operational(&wanted.want).await;
+async fn p11_server_errors_delay_a_release_but_never_fail_it() {
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
+    let rates = kubesim::ErrorRates { internal_error: 0.3, ..Default::default() };
+    cluster.faults().set_error_rates(rates);
+    let input = present_input(1, 1, &shop("nginx"), Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.until_operational(&input.desired).await;
     agent.stop().await;
 }
 
 #[tokio::test]
-async fn a_job_runs_to_its_end_and_not_again() {
-    let cluster = cluster();
-    let agent = agent(&cluster).await;
+async fn a_completed_job_is_not_run_again() {
+    let cluster = simulated_cluster();
+    let agent = start_agent(&cluster).await;
     let job = serde_json::json!({"apiVersion": "batch/v1", "kind": "Job",
         "metadata": {"name": "once", "namespace": "default"},
         "spec": {"template": {"spec": {"restartPolicy": "Never",
             "containers": [{"name": "run", "image": "busybox"}]}}}});
-    let wanted = desired(1, 1, &bundle(vec![job]), Policies::default());
-    agent.engine.set_desired(vec![wanted.clone()]);
-    agent.until_operational(&wanted.want).await;
-    until("recorded", || cluster.list(RECORD, None)[0]["spec"]["resources"][0]["completed"] == true).await;
+    let input = present_input(1, 1, &bundle(vec![job]), Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.until_operational(&input.desired).await;
+    wait_until("recorded", || cluster.list(RECORD, None)[0]["spec"]["resources"][0]["completed"] == true)
+        .await;
     cluster.delete(("batch/v1", "Job"), ("default", "once")).unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     assert!(cluster.get(("batch/v1", "Job"), ("default", "once")).is_none());
-    agent.until_operational(&wanted.want).await;
+    agent.until_operational(&input.desired).await;
     agent.stop().await;
 }

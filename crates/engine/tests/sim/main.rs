@@ -1,4 +1,4 @@
-//! The engine against simulated clusters, in one process.
+//! Tests of the engine against simulated clusters, in one process.
 
 mod apply;
 mod catch_up;

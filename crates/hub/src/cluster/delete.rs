@@ -1,43 +1,51 @@
-//! Forgets a cluster.
+//! Deletes a cluster.
 
 use domain::Severity;
-use domain::can::WhyNot;
+use domain::actions::ActionUnavailable;
 use domain::event::{EventKind, NewEvent};
 
-use crate::hub::Done;
+use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Forgets a cluster on which nothing is left. With `force`, also one that holds something still or can't be asked:
-    /// what runs there is left alone, and its agent is cut off.
-    pub async fn cluster_delete(&self, actor: &Actor, name: &str, force: bool) -> Result<(), Error> {
+    /// Deletes a cluster that has no workload. With `force`, also one that still has workloads or is unreachable: what runs
+    /// there is left running, and its agent is disconnected.
+    pub async fn delete_cluster(&self, actor: &Actor, name: &str, force: bool) -> Result<(), Error> {
         let mut tx = self.write().await?;
-        let found = store::cluster::by_name(&mut tx, name).await?;
+        let found = store::cluster::get_by_name(&mut tx, name).await?;
         let cluster = found.ok_or_else(|| Error::not_found("cluster", name))?;
-        let held = store::release::count_held(&mut tx, cluster.id).await?;
-        if held > 0 && !force {
-            let s = if held == 1 { "" } else { "s" };
+        let remaining = store::release::count_present(&mut tx, cluster.id).await?;
+        if remaining > 0 && !force {
+            let s = if remaining == 1 { "" } else { "s" };
             let why = format!(
-                "Cluster {name} still holds {held} workload{s}: take them away first, or delete with force and what \
-                 runs there is left alone."
+                "Cluster {name} still has {remaining} workload{s}: remove them first, or delete the cluster with force; what \
+                 runs there is then left running."
             );
-            return Err(Error::NotNow(WhyNot(why)));
+            return Err(Error::FailedPrecondition(ActionUnavailable(why)));
         }
         let now = self.clock().now();
-        let workloads = store::release::delete_of_cluster(&mut tx, cluster.id).await?;
+        let workloads = store::release::delete_by_cluster(&mut tx, cluster.id).await?;
         store::cluster::delete(&mut tx, cluster.id).await?;
-        store::queue::PLACER.mark_everything(&mut tx, now).await?;
+        store::queue::PLACER.mark_all(&mut tx, now).await?;
         store::queue::PLACER.mark(&mut tx, &workloads, now).await?;
-        let left =
-            if held > 0 { format!("; {held} of its workloads are left as they are") } else { String::new() };
+        let orphaned = if remaining > 0 {
+            format!("; {remaining} of its workloads are left running")
+        } else {
+            String::new()
+        };
         let event = NewEvent::new(
             EventKind::ClusterDeleted,
             &actor.name,
-            format!("Cluster {name} was deleted{left}."),
+            format!("Cluster {name} was deleted{orphaned}."),
         )
-        .cluster(cluster.id, name)
-        .weighing(if held > 0 { Severity::Warning } else { Severity::Note });
-        let done = Done { events: vec![event], wants_of: vec![cluster.id], dirty: true, ..Done::default() };
-        self.commit(tx, done).await
+        .with_cluster(cluster.id, name)
+        .with_severity(if remaining > 0 { Severity::Warning } else { Severity::Note });
+        let effects = CommitEffects {
+            events: vec![event],
+            changed_clusters: vec![cluster.id],
+            wake_placer: true,
+            ..CommitEffects::default()
+        };
+        self.commit(tx, effects).await
     }
 }

@@ -1,16 +1,16 @@
-//! Changes labels, taints or schedulability of a cluster; every published workload is placed anew.
+//! Changes labels, taints or schedulability of a cluster.
 
 use domain::cluster::{Cluster, check_labels};
 use domain::event::{EventKind, NewEvent};
 
 use super::ClusterEdit;
-use crate::hub::Done;
-use crate::workload::check_match;
+use crate::hub::CommitEffects;
+use crate::workload::check_if_match;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Changes labels, taints or schedulability; every published workload is placed anew.
-    pub async fn cluster_edit(
+    /// Changes labels, taints or schedulability; every published workload is placed again.
+    pub async fn edit_cluster(
         &self,
         actor: &Actor,
         name: &str,
@@ -18,11 +18,11 @@ impl Hub {
         if_match: Option<i64>,
     ) -> Result<Cluster, Error> {
         let mut tx = self.write().await?;
-        let found = store::cluster::by_name(&mut tx, name).await?;
+        let found = store::cluster::get_by_name(&mut tx, name).await?;
         let mut cluster = found.ok_or_else(|| Error::not_found("cluster", name))?;
-        check_match(cluster.revision, if_match)?;
+        check_if_match(cluster.revision, if_match)?;
         let before = cluster.clone();
-        apply(&mut cluster, edit);
+        apply_edit(&mut cluster, edit);
         let findings = check_labels(&cluster.labels);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
@@ -32,17 +32,18 @@ impl Hub {
         }
         cluster.revision += 1;
         if !store::cluster::update(&mut tx, &cluster, before.revision).await? {
-            return Err(Error::Changed { current: cluster.revision });
+            return Err(Error::RevisionConflict { current: cluster.revision });
         }
-        store::queue::PLACER.mark_everything(&mut tx, self.clock().now()).await?;
-        let message = format!("Cluster {name} was changed: {}.", changes(&before, &cluster));
-        let event = NewEvent::new(EventKind::ClusterEdited, &actor.name, message).cluster(cluster.id, name);
-        self.commit(tx, Done::dirty_with(event)).await?;
+        store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
+        let message = format!("Cluster {name} was changed: {}.", describe_changes(&before, &cluster));
+        let event =
+            NewEvent::new(EventKind::ClusterEdited, &actor.name, message).with_cluster(cluster.id, name);
+        self.commit(tx, CommitEffects::with_event_for_placer(event)).await?;
         Ok(cluster)
     }
 }
 
-fn apply(cluster: &mut Cluster, edit: ClusterEdit) {
+fn apply_edit(cluster: &mut Cluster, edit: ClusterEdit) {
     for (key, value) in edit.labels {
         match value {
             Some(value) => cluster.labels.insert(key, value),
@@ -53,18 +54,18 @@ fn apply(cluster: &mut Cluster, edit: ClusterEdit) {
     cluster.schedulable = edit.schedulable.unwrap_or(cluster.schedulable);
 }
 
-/// What changed, in words: `env=prod, -legacy, taints, unschedulable`.
-fn changes(before: &Cluster, after: &Cluster) -> String {
+/// The changes as text: `env=prod, -legacy, taints, unschedulable`.
+fn describe_changes(before: &Cluster, after: &Cluster) -> String {
     let set = after.labels.iter().filter(|(key, value)| before.labels.get(*key) != Some(value));
-    let mut words: Vec<String> = set.map(|(key, value)| format!("{key}={value}")).collect();
-    words.extend(
+    let mut parts: Vec<String> = set.map(|(key, value)| format!("{key}={value}")).collect();
+    parts.extend(
         before.labels.keys().filter(|key| !after.labels.contains_key(*key)).map(|key| format!("-{key}")),
     );
     if before.taints != after.taints {
-        words.push("taints".to_owned());
+        parts.push("taints".to_owned());
     }
     if before.schedulable != after.schedulable {
-        words.push(if after.schedulable { "schedulable" } else { "unschedulable" }.to_owned());
+        parts.push(if after.schedulable { "schedulable" } else { "unschedulable" }.to_owned());
     }
-    words.join(", ")
+    parts.join(", ")
 }

@@ -1,38 +1,40 @@
-//! A cluster is heard from: its lease is renewed, and if it was silent, its releases are live again.
+//! Heartbeats: renew a cluster's lease and mark its releases as reachable.
 
 use domain::ClusterId;
-use domain::cluster::Reach;
+use domain::cluster::Connectivity;
 use domain::event::{EventKind, NewEvent};
 use store::Tx;
 
-use crate::hub::Done;
+use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
 impl Hub {
-    /// The agent of this cluster was heard from: its lease is renewed.
-    pub async fn cluster_heartbeat(&self, cluster: ClusterId) -> Result<(), Error> {
+    /// Renews the lease of this cluster.
+    pub async fn record_heartbeat(&self, cluster: ClusterId) -> Result<(), Error> {
         let mut tx = self.write().await?;
-        let mut done = Done::default();
-        self.heard_from(&mut tx, cluster, &mut done).await?;
-        self.commit(tx, done).await
+        let mut effects = CommitEffects::default();
+        self.renew_lease(&mut tx, cluster, &mut effects).await?;
+        self.commit(tx, effects).await
     }
 
-    /// Renews the lease inside a transaction; tells of a cluster that was silent before.
-    pub(crate) async fn heard_from(
+    /// Renews the lease inside a transaction; records an event if the cluster was late or offline.
+    pub(crate) async fn renew_lease(
         &self,
         tx: &mut Tx,
         cluster: ClusterId,
-        done: &mut Done,
+        effects: &mut CommitEffects,
     ) -> Result<(), Error> {
         let now = self.clock().now();
-        for (id, before) in store::cluster::touch(tx, &[cluster], now).await? {
-            store::release::reach_of_cluster(tx, id, Reach::Online, now).await?;
-            done.every_rollout |= before == Reach::Offline;
-            let Some(found) = store::cluster::by_id(tx, id).await? else { continue };
-            let word = if before == Reach::Offline { "online" } else { "online again" };
-            let message = format!("Cluster {} is {word}.", found.name);
-            done.events
-                .push(NewEvent::new(EventKind::ClusterReach, "flotilla", message).cluster(id, &found.name));
+        for (id, before) in store::cluster::record_heartbeats(tx, &[cluster], now).await? {
+            store::release::set_connectivity_by_cluster(tx, id, Connectivity::Online, now).await?;
+            effects.all_rollouts_dirty |= before == Connectivity::Offline;
+            let Some(found) = store::cluster::get_by_id(tx, id).await? else { continue };
+            let state = if before == Connectivity::Offline { "online" } else { "online again" };
+            let message = format!("Cluster {} is {state}.", found.name);
+            effects.events.push(
+                NewEvent::new(EventKind::ClusterConnectivity, "flotilla", message)
+                    .with_cluster(id, &found.name),
+            );
         }
         Ok(())
     }

@@ -6,12 +6,12 @@ use domain::event::{EventKind, NewEvent};
 use domain::name;
 
 use super::NewCluster;
-use crate::hub::Done;
+use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Registers a cluster, or finds the one with this name. Published workloads are placed anew: it may match.
-    pub async fn cluster_register(&self, actor: &Actor, new: NewCluster) -> Result<Cluster, Error> {
+    /// Registers a cluster, or returns the one with this name. Published workloads are placed again: it may match.
+    pub async fn register_cluster(&self, actor: &Actor, new: NewCluster) -> Result<Cluster, Error> {
         let mut findings = check_labels(&new.labels);
         findings.extend(name::check_label("Cluster name", &new.name));
         if !findings.is_empty() {
@@ -19,20 +19,20 @@ impl Hub {
         }
         let now = self.clock().now();
         let mut tx = self.write().await?;
-        if let Some(found) = store::cluster::by_name(&mut tx, &new.name).await? {
+        if let Some(found) = store::cluster::get_by_name(&mut tx, &new.name).await? {
             return Ok(found);
         }
         let cluster = Cluster {
             labels: new.labels,
             lease_seconds: new.lease_seconds,
-            ..Cluster::new(self.ids().make(ClusterId::from_parts), new.name, new.kind, now)
+            ..Cluster::new(self.ids().generate(ClusterId::from_parts), new.name, new.kind, now)
         };
         store::cluster::insert(&mut tx, &cluster).await?;
-        store::queue::PLACER.mark_everything(&mut tx, now).await?;
+        store::queue::PLACER.mark_all(&mut tx, now).await?;
         let message = format!("Cluster {} was registered.", cluster.name);
         let event = NewEvent::new(EventKind::ClusterRegistered, &actor.name, message)
-            .cluster(cluster.id, &cluster.name);
-        self.commit(tx, Done::dirty_with(event)).await?;
+            .with_cluster(cluster.id, &cluster.name);
+        self.commit(tx, CommitEffects::with_event_for_placer(event)).await?;
         Ok(cluster)
     }
 }

@@ -1,4 +1,4 @@
-//! Lists of clusters, one cluster, and what runs on it.
+//! Queries on clusters: list, one cluster, its releases.
 
 use std::collections::HashMap;
 
@@ -7,44 +7,48 @@ use domain::cluster::{Cluster, ClusterSummary};
 use domain::join;
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
-use domain::rollup::Counts;
+use domain::rollup::ReleaseCounts;
 
 use crate::{Error, Hub};
 
 impl Hub {
     /// One page of clusters, by name.
-    pub async fn cluster_list(&self, query: &ListQuery) -> Result<Page<ClusterSummary>, Error> {
+    pub async fn list_clusters(&self, query: &ListQuery) -> Result<Page<ClusterSummary>, Error> {
         let mut tx = self.read().await?;
         let page = store::cluster::list(&mut tx, query).await?;
         let ids: Vec<ClusterId> = page.items.iter().map(|cluster| cluster.id).collect();
-        let counts: HashMap<ClusterId, Counts> =
+        let counts: HashMap<ClusterId, ReleaseCounts> =
             store::release::counts_by_cluster(&mut tx, &ids).await?.into_iter().collect();
-        let joinings = store::identity::joinings(&mut tx, &ids).await?;
+        let joinings = store::certificate::list_join_statuses(&mut tx, &ids).await?;
         Ok(page.map(|mut cluster| {
             cluster.facts.apis.clear();
             let counts = counts.get(&cluster.id).cloned().unwrap_or_default();
-            let conditions = join::conditions(&cluster, joinings.get(&cluster.id));
+            let conditions = join::cluster_conditions(&cluster, joinings.get(&cluster.id));
             ClusterSummary { cluster, counts, conditions }
         }))
     }
 
     /// One cluster with its facts and counts.
-    pub async fn cluster_view(&self, name: &str) -> Result<ClusterSummary, Error> {
+    pub async fn get_cluster(&self, name: &str) -> Result<ClusterSummary, Error> {
         let mut tx = self.read().await?;
-        let found = load(&mut tx, name).await?;
-        let with_facts = store::cluster::all_with_facts(&mut tx, &[found.id]).await?.pop();
+        let found = load_cluster(&mut tx, name).await?;
+        let with_facts = store::cluster::get_many_with_facts(&mut tx, &[found.id]).await?.pop();
         let counts = store::release::counts_by_cluster(&mut tx, &[found.id]).await?;
         let counts = counts.into_iter().next().map(|(_, counts)| counts).unwrap_or_default();
-        let joinings = store::identity::joinings(&mut tx, &[found.id]).await?;
-        let conditions = join::conditions(&found, joinings.get(&found.id));
+        let joinings = store::certificate::list_join_statuses(&mut tx, &[found.id]).await?;
+        let conditions = join::cluster_conditions(&found, joinings.get(&found.id));
         Ok(ClusterSummary { cluster: with_facts.unwrap_or(found), counts, conditions })
     }
 
     /// One page of the releases on a cluster, worst first; without resources.
-    pub async fn cluster_releases(&self, name: &str, query: &ListQuery) -> Result<Page<ReleaseView>, Error> {
+    pub async fn list_cluster_releases(
+        &self,
+        name: &str,
+        query: &ListQuery,
+    ) -> Result<Page<ReleaseView>, Error> {
         let mut tx = self.read().await?;
-        let cluster = load(&mut tx, name).await?;
-        let page = store::release::of_cluster(&mut tx, cluster.id, query).await?;
+        let cluster = load_cluster(&mut tx, name).await?;
+        let page = store::release::list_by_cluster(&mut tx, cluster.id, query).await?;
         let region = cluster.region().to_owned();
         Ok(page.map(|(release, workload)| {
             ReleaseView::new(release, workload, cluster.name.clone(), region.clone())
@@ -52,6 +56,6 @@ impl Hub {
     }
 }
 
-async fn load(tx: &mut store::Tx, name: &str) -> Result<Cluster, Error> {
-    store::cluster::by_name(tx, name).await?.ok_or_else(|| Error::not_found("cluster", name))
+async fn load_cluster(tx: &mut store::Tx, name: &str) -> Result<Cluster, Error> {
+    store::cluster::get_by_name(tx, name).await?.ok_or_else(|| Error::not_found("cluster", name))
 }

@@ -1,4 +1,4 @@
-//! A person accepts an agent: its cluster is registered, or the cluster that is there gets a new agent.
+//! Accepts an agent: its cluster is registered, or the existing cluster gets a new agent.
 
 use domain::ClusterId;
 use domain::cluster::{Cluster, ClusterKind};
@@ -6,90 +6,94 @@ use domain::event::{EventKind, NewEvent};
 use domain::join::{Registration, RegistrationState};
 use store::Tx;
 
-use crate::hub::Done;
+use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Registrations that wait for a person, and those that were refused; oldest first.
-    pub async fn registration_list(&self) -> Result<Vec<Registration>, Error> {
+    /// Pending and rejected registrations; oldest first.
+    pub async fn list_registrations(&self) -> Result<Vec<Registration>, Error> {
         let mut tx = self.read().await?;
-        Ok(store::registration::open(&mut tx).await?)
+        Ok(store::registration::list_not_accepted(&mut tx).await?)
     }
 
-    /// Accepts the agent that waits under this name. Published workloads are placed anew: the cluster may match.
+    /// Accepts the pending agent with this name. Published workloads are placed again: the cluster may match.
     ///
-    /// `fingerprint` is the key that the person saw, if they compared it: another one is refused.
-    pub async fn cluster_accept(
+    /// `fingerprint` is the key fingerprint that the person compared, if they did: with another key nothing is accepted.
+    pub async fn accept_cluster(
         &self,
         actor: &Actor,
         name: &str,
         fingerprint: Option<&str>,
     ) -> Result<Cluster, Error> {
         let mut tx = self.write().await?;
-        let found = store::registration::pending(&mut tx, name).await?;
-        let seen = |found: &Registration| fingerprint.is_none_or(|seen| seen == found.fingerprint);
-        let found = found.filter(seen).ok_or_else(|| Error::not_found("waiting agent", name))?;
-        let mut done = Done::default();
-        let cluster = self.let_in(&mut tx, found, &actor.name, &mut done).await?;
-        self.commit(tx, done).await?;
+        let found = store::registration::get_pending(&mut tx, name).await?;
+        let matches = |found: &Registration| fingerprint.is_none_or(|key| key == found.fingerprint);
+        let found = found.filter(matches).ok_or_else(|| Error::not_found("pending agent", name))?;
+        let mut effects = CommitEffects::default();
+        let cluster = self.accept_registration(&mut tx, found, &actor.name, &mut effects).await?;
+        self.commit(tx, effects).await?;
         Ok(cluster)
     }
 
-    /// Lets a registration in. The agents that the cluster had before are no longer let in.
-    pub(super) async fn let_in(
+    /// Accepts a registration; revokes the certificates of the cluster's earlier agents.
+    pub(super) async fn accept_registration(
         &self,
         tx: &mut Tx,
         registration: Registration,
         by: &str,
-        done: &mut Done,
+        effects: &mut CommitEffects,
     ) -> Result<Cluster, Error> {
         let now = self.clock().now();
-        let cluster = match store::cluster::by_name(tx, &registration.name).await? {
+        let cluster = match store::cluster::get_by_name(tx, &registration.name).await? {
             Some(found) if found.kind != ClusterKind::Agent => {
-                return Err(Error::Exists(format!("Cluster {} is served by the server itself.", found.name)));
+                return Err(Error::AlreadyExists(format!(
+                    "Cluster {} is served by the server itself.",
+                    found.name
+                )));
             }
             Some(found) => {
-                store::registration::reject_of_cluster(tx, found.id).await?;
-                store::identity::revoke_of_cluster(tx, found.id, now).await?;
-                done.wants_of.push(found.id);
+                store::registration::reject_by_cluster(tx, found.id).await?;
+                store::certificate::revoke_by_cluster(tx, found.id, now).await?;
+                effects.changed_clusters.push(found.id);
                 found
             }
-            None => self.new_cluster(tx, &registration, done).await?,
+            None => self.insert_cluster(tx, &registration, effects).await?,
         };
-        store::identity::accepted(tx, cluster.id, by, now).await?;
-        let decided = Registration {
+        store::certificate::record_acceptance(tx, cluster.id, by, now).await?;
+        let accepted = Registration {
             state: RegistrationState::Accepted,
             decided_by: Some(by.to_owned()),
             cluster: Some(cluster.id),
             ..registration
         };
-        store::registration::decide(tx, &decided, now).await?;
+        store::registration::record_decision(tx, &accepted, now).await?;
         let message =
-            format!("Cluster {} was accepted; its agent's key is {}.", cluster.name, decided.fingerprint);
-        let event = NewEvent::new(EventKind::ClusterAccepted, by, message).cluster(cluster.id, &cluster.name);
-        done.events.push(event);
+            format!("Cluster {} was accepted; its agent's key is {}.", cluster.name, accepted.fingerprint);
+        let event =
+            NewEvent::new(EventKind::ClusterAccepted, by, message).with_cluster(cluster.id, &cluster.name);
+        effects.events.push(event);
         Ok(cluster)
     }
 
-    async fn new_cluster(
+    async fn insert_cluster(
         &self,
         tx: &mut Tx,
         registration: &Registration,
-        done: &mut Done,
+        effects: &mut CommitEffects,
     ) -> Result<Cluster, Error> {
         let now = self.clock().now();
         let cluster = Cluster {
             labels: registration.labels.clone(),
             ..Cluster::new(
-                self.ids().make(ClusterId::from_parts),
+                self.ids().generate(ClusterId::from_parts),
                 registration.name.clone(),
                 ClusterKind::Agent,
                 now,
             )
         };
         store::cluster::insert(tx, &cluster).await?;
-        store::queue::PLACER.mark_everything(tx, now).await?;
-        done.dirty = true;
+        store::queue::PLACER.mark_all(tx, now).await?;
+        effects.wake_placer = true;
         Ok(cluster)
     }
 }

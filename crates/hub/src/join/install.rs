@@ -1,24 +1,24 @@
-//! What is installed on a cluster that joins: namespace, account, rights, token and the agent itself, as manifests.
+//! The manifests that install an agent: namespace, service account, RBAC, join token, Deployment.
 
 use domain::join::NewJoinToken;
 use domain::{Finding, name};
 use serde_json::{Value, json};
 
-use super::JoinSecret;
+use super::JoinTokenSecret;
 use crate::{Actor, Error, Hub};
 
-/// The agent's namespace and the name of everything in it.
-const OWN: &str = "flotilla-agent";
-/// Namespaces and kinds taken at most.
-const MOST: usize = 100;
-/// Longest name of an image.
-const LONGEST_IMAGE: usize = 500;
+/// The agent's namespace, and the name of every object in it.
+const AGENT_NAME: &str = "flotilla-agent";
+/// Maximum number of namespaces and of kinds.
+const MAX_ITEMS: usize = 100;
+/// Maximum length of an image reference.
+const MAX_IMAGE_BYTES: usize = 500;
 
-const READ: [&str; 3] = ["get", "list", "watch"];
-const WRITE: [&str; 4] = ["create", "update", "patch", "delete"];
+const READ_VERBS: [&str; 3] = ["get", "list", "watch"];
+const WRITE_VERBS: [&str; 4] = ["create", "update", "patch", "delete"];
 
-/// Kinds that need no plural and no group to be said: kind, group, plural.
-const KINDS: [(&str, &str, &str); 17] = [
+/// Kinds known without their group and plural: kind, group, plural.
+const KNOWN_KINDS: [(&str, &str, &str); 17] = [
     ("Deployment", "apps", "deployments"),
     ("StatefulSet", "apps", "statefulsets"),
     ("DaemonSet", "apps", "daemonsets"),
@@ -32,56 +32,56 @@ const KINDS: [(&str, &str, &str); 17] = [
     ("NetworkPolicy", "networking.k8s.io", "networkpolicies"),
     ("HorizontalPodAutoscaler", "autoscaling", "horizontalpodautoscalers"),
     ("PodDisruptionBudget", "policy", "poddisruptionbudgets"),
-    // Only when they are asked for: whoever may read or give these may do much.
+    // Only on request: access to these allows privilege escalation.
     ("Secret", "", "secrets"),
     ("Role", "rbac.authorization.k8s.io", "roles"),
     ("RoleBinding", "rbac.authorization.k8s.io", "rolebindings"),
     ("Pod", "", "pods"),
 ];
-/// How many of them an agent may write when no kinds were said.
-const USUAL: usize = 13;
+/// The number of kinds, from the first, that an agent may write by default.
+const DEFAULT_KINDS: usize = 13;
 
-/// What is to be installed.
+/// Options of [`Hub::create_install_manifest`].
 #[derive(Debug, Clone, Default)]
-pub struct Install {
+pub struct InstallOptions {
     /// The name of the cluster.
     pub cluster: String,
-    /// Where agents dial.
+    /// The address that agents connect to.
     pub hub: String,
-    /// The agent's image; that of this version if none is said.
+    /// The agent's image; by default that of this version.
     pub image: Option<String>,
     /// Namespaces that the agent may write to.
     pub namespaces: Vec<String>,
-    /// Kinds that it may write: of the well-known ones, or `plural.group`.
+    /// Kinds that it may write: well-known ones, or `plural.group`.
     pub kinds: Vec<String>,
-    /// Whether it may write them everywhere, and make namespaces.
+    /// Whether it may write them in all namespaces, and create namespaces.
     pub cluster_wide: bool,
-    /// The service account in whose name it acts, `namespace/name`.
+    /// The service account that it impersonates, `namespace/name`.
     pub impersonate: Option<String>,
-    /// The token to make; bound to the name of the cluster and to one use.
+    /// The join token to create; bound to the name of the cluster and to one use.
     pub token: NewJoinToken,
 }
 
-/// Group and plural of a kind.
-type Resource = (String, String);
+/// Group and plural (resource) of a kind.
+type GroupResource = (String, String);
 
 impl Hub {
-    /// Makes a token for a cluster of this name and the manifests to give to `kubectl apply`. `text` writes the whole
-    /// token out, with what the hub itself does not know.
-    pub async fn cluster_install(
+    /// Creates a join token for a cluster of this name and the manifests for `kubectl apply`. `text` renders the token,
+    /// including the CA fingerprint, which is not known here.
+    pub async fn create_install_manifest(
         &self,
         actor: &Actor,
-        install: Install,
-        text: impl Fn(&JoinSecret) -> String,
-    ) -> Result<(JoinSecret, String), Error> {
-        let resources = checked(&install)?;
+        install: InstallOptions,
+        text: impl Fn(&JoinTokenSecret) -> String,
+    ) -> Result<(JoinTokenSecret, String), Error> {
+        let resources = check_options(&install)?;
         let token = NewJoinToken {
             cluster_name: Some(install.cluster.clone()),
             max_uses: 1,
             ..install.token.clone()
         };
-        let secret = self.join_token_create(actor, token).await?;
-        let documents = manifests(&install, &resources, &text(&secret));
+        let secret = self.create_join_token(actor, token).await?;
+        let documents = render_manifests(&install, &resources, &text(&secret));
         let mut manifest = String::new();
         for document in documents {
             let yaml = serde_saphyr::to_string(&document);
@@ -94,47 +94,51 @@ impl Hub {
     }
 }
 
-/// The kinds, once everything was found good.
-fn checked(install: &Install) -> Result<Vec<Resource>, Error> {
+/// Checks the options; returns the resources that the agent may write.
+fn check_options(install: &InstallOptions) -> Result<Vec<GroupResource>, Error> {
     let mut findings: Vec<Finding> =
         name::check_label("Cluster name", &install.cluster).into_iter().collect();
     findings.extend(install.namespaces.iter().filter_map(|space| name::check_namespace(space)));
     if let Some(account) = &install.impersonate {
         let parts = account.split_once('/');
         if !parts.is_some_and(|(space, name)| name::is_label(space) && name::is_subdomain(name)) {
-            findings.push(wrong("The service account is none.", "Write namespace/name."));
+            findings.push(install_finding("The service account is not valid.", "Write namespace/name."));
         }
     }
-    if install.namespaces.len() > MOST || install.kinds.len() > MOST {
-        findings.push(wrong("These are too many namespaces or kinds.", "Name at most a hundred, or all."));
+    if install.namespaces.len() > MAX_ITEMS || install.kinds.len() > MAX_ITEMS {
+        findings.push(install_finding(
+            "There are too many namespaces or kinds.",
+            "List at most 100 of each, or allow the whole cluster.",
+        ));
     }
     let image = install.image.as_deref().unwrap_or_default();
-    if image.len() > LONGEST_IMAGE || image.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        findings.push(wrong("The image is none.", "Write registry/name:tag."));
+    if image.len() > MAX_IMAGE_BYTES || image.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        findings.push(install_finding("The image reference is not valid.", "Write registry/name:tag."));
     }
     let mut resources = Vec::new();
     for kind in &install.kinds {
-        match resource(kind) {
+        match parse_kind(kind) {
             Some(resource) => resources.push(resource),
-            None => findings.push(wrong(
-                &format!("{:?} is no kind that is known.", kind.chars().take(80).collect::<String>()),
+            None => findings.push(install_finding(
+                &format!("Unknown kind {:?}.", kind.chars().take(80).collect::<String>()),
                 "Write a well-known kind such as Deployment, or plural.group such as certificates.cert-manager.io.",
             )),
         }
     }
     if install.kinds.is_empty() {
-        let usual = KINDS.iter().take(USUAL);
-        resources = usual.map(|(_, group, plural)| ((*group).to_owned(), (*plural).to_owned())).collect();
+        let defaults = KNOWN_KINDS.iter().take(DEFAULT_KINDS);
+        resources = defaults.map(|(_, group, plural)| ((*group).to_owned(), (*plural).to_owned())).collect();
     }
     if findings.is_empty() { Ok(resources) } else { Err(Error::Invalid(findings)) }
 }
 
-fn wrong(message: &str, hint: &str) -> Finding {
+fn install_finding(message: &str, hint: &str) -> Finding {
     Finding::error("Install", message, hint)
 }
 
-fn resource(kind: &str) -> Option<Resource> {
-    let known = KINDS.iter().find(|(name, _, plural)| name.eq_ignore_ascii_case(kind) || *plural == kind);
+fn parse_kind(kind: &str) -> Option<GroupResource> {
+    let known =
+        KNOWN_KINDS.iter().find(|(name, _, plural)| name.eq_ignore_ascii_case(kind) || *plural == kind);
     if let Some((_, group, plural)) = known {
         return Some(((*group).to_owned(), (*plural).to_owned()));
     }
@@ -142,94 +146,95 @@ fn resource(kind: &str) -> Option<Resource> {
     (name::is_label(plural) && name::is_subdomain(group)).then(|| (group.to_owned(), plural.to_owned()))
 }
 
-fn rule(resources: &[Resource], verbs: &[&str]) -> Vec<Value> {
-    let rule =
-        |(group, plural): &Resource| json!({"apiGroups": [group], "resources": [plural], "verbs": verbs});
+fn policy_rules(resources: &[GroupResource], verbs: &[&str]) -> Vec<Value> {
+    let rule = |(group, plural): &GroupResource| json!({"apiGroups": [group], "resources": [plural], "verbs": verbs});
     resources.iter().map(rule).collect()
 }
 
-fn manifests(install: &Install, resources: &[Resource], token: &str) -> Vec<Value> {
-    let meta = json!({"name": OWN, "namespace": OWN});
-    let mut all = vec![
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OWN,
+fn render_manifests(install: &InstallOptions, resources: &[GroupResource], token: &str) -> Vec<Value> {
+    let meta = json!({"name": AGENT_NAME, "namespace": AGENT_NAME});
+    let mut documents = vec![
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENT_NAME,
             "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}),
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}),
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "join-token", "namespace": OWN},
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "join-token", "namespace": AGENT_NAME},
             "stringData": {"token": token}}),
         role(
-            OWN,
-            &rule(&[(String::new(), "secrets".to_owned())], &["get", "list", "create", "patch", "delete"]),
+            AGENT_NAME,
+            &policy_rules(
+                &[(String::new(), "secrets".to_owned())],
+                &["get", "list", "create", "patch", "delete"],
+            ),
         ),
-        binding(OWN, &[account(OWN, OWN)]),
+        role_binding(AGENT_NAME, &[service_account_subject(AGENT_NAME, AGENT_NAME)]),
     ];
-    let mut subjects = vec![account(OWN, OWN)];
-    let mut rules = own_rules();
+    let mut subjects = vec![service_account_subject(AGENT_NAME, AGENT_NAME)];
+    let mut rules = agent_rules();
     match install.impersonate.as_deref().and_then(|acting| acting.split_once('/')) {
         Some((space, name)) => {
-            // The engine acts in that name throughout, so it needs the records too; its other rights are its owner's.
-            subjects.push(account(space, name));
-            // In its namespace only: an account of the same name elsewhere is somebody else.
+            // The engine impersonates it for every request, so it needs access to the records too; its other rights come from its owner.
+            subjects.push(service_account_subject(space, name));
+            // In its namespace only: an account with the same name in another namespace is another identity.
             let impersonate = json!({"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["impersonate"],
                 "resourceNames": [name]});
-            all.push(role(space, &[impersonate]));
-            all.push(binding(space, &[account(OWN, OWN)]));
+            documents.push(role(space, &[impersonate]));
+            documents.push(role_binding(space, &[service_account_subject(AGENT_NAME, AGENT_NAME)]));
         }
         None => {
-            rules.extend(rule(resources, &READ));
+            rules.extend(policy_rules(resources, &READ_VERBS));
             if install.cluster_wide {
-                rules.extend(rule(resources, &WRITE));
-                rules.extend(rule(&[(String::new(), "namespaces".to_owned())], &WRITE));
+                rules.extend(policy_rules(resources, &WRITE_VERBS));
+                rules.extend(policy_rules(&[(String::new(), "namespaces".to_owned())], &WRITE_VERBS));
             } else {
                 for space in &install.namespaces {
-                    all.push(role(space, &rule(resources, &WRITE)));
-                    all.push(binding(space, &[account(OWN, OWN)]));
+                    documents.push(role(space, &policy_rules(resources, &WRITE_VERBS)));
+                    documents.push(role_binding(space, &[service_account_subject(AGENT_NAME, AGENT_NAME)]));
                 }
             }
         }
     }
-    all.push(json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-        "metadata": {"name": OWN}, "rules": rules}));
-    all.push(json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-        "metadata": {"name": OWN}, "subjects": subjects,
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": OWN}}));
-    all.push(deployment(install));
-    all
+    documents.push(json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": AGENT_NAME}, "rules": rules}));
+    documents.push(json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": AGENT_NAME}, "subjects": subjects,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": AGENT_NAME}}));
+    documents.push(deployment(install));
+    documents
 }
 
-/// The agent's own records, and what it reads to know the cluster and to say why something does not run.
-fn own_rules() -> Vec<Value> {
-    let known =
-        |group: &str, plurals: &[&str]| json!({"apiGroups": [group], "resources": plurals, "verbs": READ});
-    let all: Vec<&str> = READ.into_iter().chain(WRITE).collect();
+/// Rules for the agent's own records, and for what it reads to report cluster facts and causes of failures.
+fn agent_rules() -> Vec<Value> {
+    let readable = |group: &str, plurals: &[&str]| json!({"apiGroups": [group], "resources": plurals, "verbs": READ_VERBS});
+    let verbs: Vec<&str> = READ_VERBS.into_iter().chain(WRITE_VERBS).collect();
     vec![
-        json!({"apiGroups": ["flotilla.dev"], "resources": ["appliedreleases"], "verbs": all}),
+        json!({"apiGroups": ["flotilla.dev"], "resources": ["appliedreleases"], "verbs": verbs}),
         json!({"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
             "verbs": ["get", "list", "watch", "create"]}),
         json!({"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
             "resourceNames": ["appliedreleases.flotilla.dev"], "verbs": ["patch", "update"]}),
-        known("", &["namespaces", "nodes", "resourcequotas", "serviceaccounts", "pods", "events"]),
-        known("apps", &["replicasets"]),
-        known("storage.k8s.io", &["storageclasses"]),
-        known("networking.k8s.io", &["ingressclasses"]),
+        readable("", &["namespaces", "nodes", "resourcequotas", "serviceaccounts", "pods", "events"]),
+        readable("apps", &["replicasets"]),
+        readable("storage.k8s.io", &["storageclasses"]),
+        readable("networking.k8s.io", &["ingressclasses"]),
     ]
 }
 
-fn account(namespace: &str, name: &str) -> Value {
+fn service_account_subject(namespace: &str, name: &str) -> Value {
     json!({"kind": "ServiceAccount", "name": name, "namespace": namespace})
 }
 
 fn role(namespace: &str, rules: &[Value]) -> Value {
     json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-        "metadata": {"name": OWN, "namespace": namespace}, "rules": rules})
+        "metadata": {"name": AGENT_NAME, "namespace": namespace}, "rules": rules})
 }
 
-fn binding(namespace: &str, subjects: &[Value]) -> Value {
+fn role_binding(namespace: &str, subjects: &[Value]) -> Value {
     json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-        "metadata": {"name": OWN, "namespace": namespace}, "subjects": subjects,
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": OWN}})
+        "metadata": {"name": AGENT_NAME, "namespace": namespace}, "subjects": subjects,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": AGENT_NAME}})
 }
 
-fn deployment(install: &Install) -> Value {
+fn deployment(install: &InstallOptions) -> Value {
     let image = install.image.clone().filter(|image| !image.is_empty());
     let image = image.unwrap_or_else(|| format!("flotilla-agent:{}", env!("CARGO_PKG_VERSION")));
     let mut env = vec![
@@ -240,15 +245,15 @@ fn deployment(install: &Install) -> Value {
     if let Some(account) = &install.impersonate {
         env.push(json!({"name": "FLOTILLA_IMPERSONATE", "value": account}));
     }
-    let labels = json!({"app.kubernetes.io/name": OWN});
-    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": OWN, "namespace": OWN, "labels": labels},
+    let labels = json!({"app.kubernetes.io/name": AGENT_NAME});
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": AGENT_NAME, "namespace": AGENT_NAME, "labels": labels},
     "spec": {
         "replicas": 1,
-        // Never two at once: the newer one would only take the older one's place at the hub.
+        // Never two pods: a newer incarnation replaces the older one at the hub.
         "strategy": {"type": "Recreate"},
         "selector": {"matchLabels": labels},
         "template": {"metadata": {"labels": labels}, "spec": {
-            "serviceAccountName": OWN,
+            "serviceAccountName": AGENT_NAME,
             "securityContext": {"runAsNonRoot": true, "runAsUser": 65532, "runAsGroup": 65532,
                 "seccompProfile": {"type": "RuntimeDefault"}},
             "containers": [{
@@ -270,45 +275,51 @@ fn deployment(install: &Install) -> Value {
 mod tests {
     use super::*;
 
-    fn install() -> Install {
-        Install {
+    fn options() -> InstallOptions {
+        InstallOptions {
             cluster: "eu-1".to_owned(),
             hub: "https://hub.example.com:4601".to_owned(),
             namespaces: vec!["shop".to_owned(), "blog".to_owned()],
             kinds: vec!["Deployment".to_owned(), "certificates.cert-manager.io".to_owned()],
-            ..Install::default()
+            ..InstallOptions::default()
         }
     }
 
-    fn of_kind<'a>(all: &'a [Value], kind: &str) -> Vec<&'a Value> {
-        all.iter().filter(|one| one["kind"] == kind).collect()
+    fn filter_kind<'a>(all: &'a [Value], kind: &str) -> Vec<&'a Value> {
+        all.iter().filter(|object| object["kind"] == kind).collect()
     }
 
     #[test]
-    fn the_agent_may_write_what_was_asked_for_where_it_was_asked_for_and_its_own_records() {
-        let install = install();
-        let all = manifests(&install, &checked(&install).unwrap(), "flj_x");
+    fn the_agent_may_write_the_requested_kinds_in_the_requested_namespaces_and_its_own_records() {
+        let install = options();
+        let all = render_manifests(&install, &check_options(&install).unwrap(), "flj_x");
         let spaces: Vec<&Value> =
-            of_kind(&all, "Role").into_iter().map(|role| &role["metadata"]["namespace"]).collect();
+            filter_kind(&all, "Role").into_iter().map(|role| &role["metadata"]["namespace"]).collect();
         assert_eq!(spaces, ["flotilla-agent", "shop", "blog"]);
-        let wide = of_kind(&all, "ClusterRole")[0]["rules"].as_array().unwrap();
+        let cluster_rules = filter_kind(&all, "ClusterRole")[0]["rules"].as_array().unwrap();
         let writes = |rule: &&Value| {
-            rule["verbs"].as_array().unwrap().iter().any(|verb| WRITE.contains(&verb.as_str().unwrap()))
+            rule["verbs"].as_array().unwrap().iter().any(|verb| WRITE_VERBS.contains(&verb.as_str().unwrap()))
         };
-        let written: Vec<&Value> = wide.iter().filter(writes).map(|rule| &rule["resources"][0]).collect();
+        let written: Vec<&Value> =
+            cluster_rules.iter().filter(writes).map(|rule| &rule["resources"][0]).collect();
         assert_eq!(written, ["appliedreleases", "customresourcedefinitions", "customresourcedefinitions"]);
-        assert!(!json!(wide).to_string().contains("\"*\"") && !json!(wide).to_string().contains("secrets"));
-        let everywhere = Install { cluster_wide: true, ..install };
-        let all = manifests(&everywhere, &checked(&everywhere).unwrap(), "flj_x");
-        assert_eq!(of_kind(&all, "Role").len(), 1, "only for its own Secrets");
-        assert!(of_kind(&all, "ClusterRole")[0].to_string().contains("namespaces\"],\"verbs\":[\"create"));
+        assert!(
+            !json!(cluster_rules).to_string().contains("\"*\"")
+                && !json!(cluster_rules).to_string().contains("secrets")
+        );
+        let cluster_wide = InstallOptions { cluster_wide: true, ..install };
+        let all = render_manifests(&cluster_wide, &check_options(&cluster_wide).unwrap(), "flj_x");
+        assert_eq!(filter_kind(&all, "Role").len(), 1, "only for its own Secrets");
+        assert!(
+            filter_kind(&all, "ClusterRole")[0].to_string().contains("namespaces\"],\"verbs\":[\"create")
+        );
     }
 
     #[test]
     fn the_agent_runs_without_privileges() {
-        let install = install();
-        let all = manifests(&install, &checked(&install).unwrap(), "flj_x");
-        let pod = &of_kind(&all, "Deployment")[0]["spec"]["template"]["spec"];
+        let install = options();
+        let all = render_manifests(&install, &check_options(&install).unwrap(), "flj_x");
+        let pod = &filter_kind(&all, "Deployment")[0]["spec"]["template"]["spec"];
         let container = &pod["containers"][0]["securityContext"];
         assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
         assert_eq!(container["readOnlyRootFilesystem"], true);
@@ -317,17 +328,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
-        let wrong = [
-            Install { cluster: "a b".to_owned(), ..install() },
-            Install { namespaces: vec!["kube-system".to_owned()], ..install() },
-            Install { kinds: vec!["*".to_owned()], ..install() },
-            Install { kinds: vec!["x.*".to_owned()], ..install() },
-            Install { impersonate: Some("nobody".to_owned()), ..install() },
-            Install { image: Some("a\nb".to_owned()), ..install() },
+    fn invalid_options_are_rejected() {
+        let invalid = [
+            InstallOptions { cluster: "a b".to_owned(), ..options() },
+            InstallOptions { namespaces: vec!["kube-system".to_owned()], ..options() },
+            InstallOptions { kinds: vec!["*".to_owned()], ..options() },
+            InstallOptions { kinds: vec!["x.*".to_owned()], ..options() },
+            InstallOptions { impersonate: Some("nobody".to_owned()), ..options() },
+            InstallOptions { image: Some("a\nb".to_owned()), ..options() },
         ];
-        for wrong in wrong {
-            assert!(matches!(checked(&wrong), Err(Error::Invalid(_))), "{wrong:?}");
+        for options in invalid {
+            assert!(matches!(check_options(&options), Err(Error::Invalid(_))), "{options:?}");
         }
     }
 }

@@ -1,33 +1,33 @@
-//! A certificate is given out.
+//! Issues certificates.
 
 use domain::ClusterId;
 use store::Tx;
-use store::identity::Identity;
+use store::certificate::CertificateRecord;
 
 use super::AgentCertificate;
-use crate::authority::Request;
+use crate::authority::CertificateRequest;
 use crate::{Authority, Error, Hub};
 
 impl Hub {
-    /// The certificate of this key for this cluster: the one given out before while it lasts, so that an answer that was
-    /// lost costs nothing, otherwise a new one.
-    pub(super) async fn issue(
+    /// The certificate of this key for this cluster: the one issued before while it is valid long enough, so that a lost
+    /// response can be repeated; otherwise a new one.
+    pub(super) async fn issue_certificate(
         &self,
         tx: &mut Tx,
         authority: &Authority,
-        request: &Request,
+        request: &CertificateRequest,
         cluster: ClusterId,
     ) -> Result<AgentCertificate, Error> {
-        let until = authority.lasts_until();
-        let found = store::cluster::by_id(tx, cluster).await?;
+        let until = authority.earliest_reusable_expiry();
+        let found = store::cluster::get_by_id(tx, cluster).await?;
         let found = found.ok_or_else(|| Error::not_found("cluster", cluster.to_string()))?;
-        let kept = store::identity::lasting(tx, cluster, &request.fingerprint, until).await?;
-        let identity = match kept {
-            Some(kept) => kept,
+        let existing = store::certificate::find_valid(tx, cluster, &request.fingerprint, until).await?;
+        let identity = match existing {
+            Some(existing) => existing,
             None => {
-                let signed = authority.for_agent(request, cluster);
+                let signed = authority.issue_agent_certificate(request, cluster);
                 let signed = signed.map_err(|error| Error::Internal(Box::new(error)))?;
-                let made = Identity {
+                let created = CertificateRecord {
                     serial: signed.serial,
                     cluster,
                     fingerprint: request.fingerprint.clone(),
@@ -36,8 +36,8 @@ impl Hub {
                     not_after: signed.not_after,
                     revoked_at: None,
                 };
-                store::identity::insert(tx, &made).await?;
-                made
+                store::certificate::insert(tx, &created).await?;
+                created
             }
         };
         Ok(AgentCertificate {

@@ -1,6 +1,6 @@
-//! An agent asks to join. Asked again with the same key, it is told how far it is.
+//! An agent's request to join. Repeated with the same key, it returns the state of the registration.
 
-use domain::can::WhyNot;
+use domain::actions::ActionUnavailable;
 use domain::cluster::{ClusterFacts, ClusterKind};
 use domain::event::{EventKind, NewEvent};
 use domain::join::{JoinToken, Registration, RegistrationState};
@@ -8,133 +8,141 @@ use domain::{Finding, Severity, name};
 use store::Tx;
 use subtle::ConstantTimeEq as _;
 
-use super::{JoinRequest, Joined};
-use crate::authority::Request;
-use crate::hub::Done;
-use crate::sign_in::fingerprint;
+use super::{JoinRequest, RegistrationResult};
+use crate::authority::CertificateRequest;
+use crate::hub::CommitEffects;
+use crate::sign_in::hash_secret;
 use crate::{Authority, Error, Hub};
 
-/// Registrations that may wait at once; a person looks at each.
-const MOST_PENDING: i64 = 1_000;
-/// Longest text and list taken of the facts.
-const LONGEST_TEXT: usize = 253;
-const LONGEST_LIST: usize = 200;
+/// Maximum pending registrations: a person reviews each.
+const MAX_PENDING: i64 = 1_000;
+/// Maximum length of texts and lists in the facts.
+const MAX_TEXT_CHARS: usize = 253;
+const MAX_LIST_ITEMS: usize = 200;
 
-const BAD_TOKEN: Error = Error::Unauthenticated("The join token is not valid.");
+const INVALID_TOKEN: Error = Error::Unauthenticated("The join token is not valid.");
 
 impl Hub {
-    /// Lets an agent ask to join. The same key with the same token is the same registration, however often it asks; a
-    /// new key uses the token up by one.
-    pub async fn agent_register(&self, authority: &Authority, asked: JoinRequest) -> Result<Joined, Error> {
-        let Some(request) = Request::read(&asked.csr) else {
-            return Err(wrong("The certificate request can't be read.", "Send one for a P-256 key, as PEM."));
+    /// Registers an agent that requests to join. The same key with the same token is the same registration, however often
+    /// it is repeated; a new key counts as one use of the token.
+    pub async fn register_agent(
+        &self,
+        authority: &Authority,
+        join: JoinRequest,
+    ) -> Result<RegistrationResult, Error> {
+        let Some(request) = CertificateRequest::from_pem(&join.csr) else {
+            return Err(certificate_request_error(
+                "The certificate request can't be read.",
+                "Send one for a P-256 key, as PEM.",
+            ));
         };
         let mut tx = self.write().await?;
-        let token = checked(&mut tx, &asked).await?;
-        let known = store::registration::by_fingerprint(&mut tx, &request.fingerprint).await?;
-        let same = known.filter(|known| known.token == token.id && known.name == asked.name);
+        let token = verify_token(&mut tx, &join).await?;
+        let known = store::registration::get_by_fingerprint(&mut tx, &request.fingerprint).await?;
+        let same = known.filter(|known| known.token == token.id && known.name == join.name);
         match same {
-            Some(known) => self.how_far(tx, authority, &request, (known, token)).await,
-            None => self.first_time(tx, authority, (&request, asked), token).await,
+            Some(known) => self.resume_registration(tx, authority, &request, (known, token)).await,
+            None => self.create_registration(tx, authority, (&request, join), token).await,
         }
     }
 
-    async fn how_far(
+    async fn resume_registration(
         &self,
         mut tx: Tx,
         authority: &Authority,
-        request: &Request,
+        request: &CertificateRequest,
         (known, token): (Registration, JoinToken),
-    ) -> Result<Joined, Error> {
+    ) -> Result<RegistrationResult, Error> {
         match (known.state, known.cluster) {
             (RegistrationState::Accepted, Some(cluster)) => {
-                let issued = self.issue(&mut tx, authority, request, cluster).await?;
-                self.commit(tx, Done::default()).await?;
-                Ok(Joined::Certificate(issued))
+                let issued = self.issue_certificate(&mut tx, authority, request, cluster).await?;
+                self.commit(tx, CommitEffects::default()).await?;
+                Ok(RegistrationResult::Certificate(issued))
             }
-            (RegistrationState::Rejected, _) => Err(refused(&known.name)),
-            _ if token.revoked_at.is_some() => Err(BAD_TOKEN),
-            _ => Ok(Joined::Pending { fingerprint: known.fingerprint }),
+            (RegistrationState::Rejected, _) => Err(rejected_error(&known.name)),
+            _ if token.revoked_at.is_some() => Err(INVALID_TOKEN),
+            _ => Ok(RegistrationResult::Pending { fingerprint: known.fingerprint }),
         }
     }
 
-    async fn first_time(
+    async fn create_registration(
         &self,
         mut tx: Tx,
         authority: &Authority,
-        (request, asked): (&Request, JoinRequest),
+        (request, join): (&CertificateRequest, JoinRequest),
         token: JoinToken,
-    ) -> Result<Joined, Error> {
-        if let Some(finding) = name::check_label("Cluster name", &asked.name) {
+    ) -> Result<RegistrationResult, Error> {
+        if let Some(finding) = name::check_label("Cluster name", &join.name) {
             return Err(Error::Invalid(vec![finding]));
         }
         let now = self.clock().now();
-        if !token.admits(&asked.name, now) || !store::join_token::use_once(&mut tx, token.id).await? {
-            tracing::warn!(token = %token.id, name = asked.name, "a join token was shown that lets nobody in");
+        if !token.is_valid_for(&join.name, now) || !store::join_token::consume_use(&mut tx, token.id).await? {
+            tracing::warn!(token = %token.id, name = join.name, "rejected a join token that has expired, is used up or is bound to another cluster name");
             return Err(Error::Unauthenticated(
-                "The join token has ended, is used up, or is for a cluster of another name.",
+                "The join token has expired, is used up, or is bound to another cluster name.",
             ));
         }
-        make_room(&mut tx, &asked.name, &token).await?;
-        let exists = store::cluster::by_name(&mut tx, &asked.name).await?;
-        if exists.as_ref().is_some_and(|cluster| cluster.kind != ClusterKind::Agent) {
-            let message = format!("Cluster {} is served by the server itself.", asked.name);
-            return Err(Error::Exists(message));
+        replace_pending_registration(&mut tx, &join.name, &token).await?;
+        let existing = store::cluster::get_by_name(&mut tx, &join.name).await?;
+        if existing.as_ref().is_some_and(|cluster| cluster.kind != ClusterKind::Agent) {
+            let message = format!("Cluster {} is served by the server itself.", join.name);
+            return Err(Error::AlreadyExists(message));
         }
         let registration = Registration {
             fingerprint: request.fingerprint.clone(),
             state: RegistrationState::Pending,
             token: token.id,
             labels: token.labels.clone(),
-            facts: bounded(asked.facts),
-            since: now,
+            facts: truncate_facts(join.facts),
+            requested_at: now,
             cluster: None,
             decided_by: None,
-            name: asked.name,
+            name: join.name,
         };
-        store::registration::save(&mut tx, &registration, &asked.csr).await?;
-        let mut done = Done::with(pending(&registration));
-        if !token.accepts(&registration.name, exists.is_some()) {
-            self.commit(tx, done).await?;
-            return Ok(Joined::Pending { fingerprint: registration.fingerprint });
+        store::registration::save(&mut tx, &registration, &join.csr).await?;
+        let mut effects = CommitEffects::with_event(pending_event(&registration));
+        if !token.can_auto_accept(&registration.name, existing.is_some()) {
+            self.commit(tx, effects).await?;
+            return Ok(RegistrationResult::Pending { fingerprint: registration.fingerprint });
         }
         let by = format!("{}, by token {}", token.created_by, token.id);
-        let cluster = self.let_in(&mut tx, registration, &by, &mut done).await?;
-        let issued = self.issue(&mut tx, authority, request, cluster.id).await?;
-        self.commit(tx, done).await?;
-        Ok(Joined::Certificate(issued))
+        let cluster = self.accept_registration(&mut tx, registration, &by, &mut effects).await?;
+        let issued = self.issue_certificate(&mut tx, authority, request, cluster.id).await?;
+        self.commit(tx, effects).await?;
+        Ok(RegistrationResult::Certificate(issued))
     }
 }
 
-/// The token, if the secret is its. Hashes of random text are compared, and in constant time at that.
-async fn checked(tx: &mut Tx, asked: &JoinRequest) -> Result<JoinToken, Error> {
-    let given = fingerprint(&asked.secret);
-    let found = store::join_token::get(tx, asked.token).await?;
+/// The token, if the secret matches. Compares hashes, in constant time.
+async fn verify_token(tx: &mut Tx, join: &JoinRequest) -> Result<JoinToken, Error> {
+    let presented = hash_secret(&join.secret);
+    let found = store::join_token::get(tx, join.token).await?;
     let hash = found.as_ref().map_or("", |(_, hash)| hash.as_str());
-    let right = bool::from(hash.as_bytes().ct_eq(given.as_bytes()));
-    found.map(|(token, _)| token).filter(|_| right).ok_or(BAD_TOKEN)
+    let matches = bool::from(hash.as_bytes().ct_eq(presented.as_bytes()));
+    found.map(|(token, _)| token).filter(|_| matches).ok_or(INVALID_TOKEN)
 }
 
-/// An agent that lost its key while it waited may ask again with the same token; somebody else's name is theirs.
-async fn make_room(tx: &mut Tx, name: &str, token: &JoinToken) -> Result<(), Error> {
-    if let Some(waiting) = store::registration::pending(tx, name).await? {
+/// Deletes the pending registration of this name, if it used the same token: its agent lost the key. Fails if another
+/// token's registration has the name, or if too many are pending.
+async fn replace_pending_registration(tx: &mut Tx, name: &str, token: &JoinToken) -> Result<(), Error> {
+    if let Some(waiting) = store::registration::get_pending(tx, name).await? {
         if waiting.token != token.id {
-            return Err(Error::Exists(format!("Another agent waits already to join as {name}.")));
+            return Err(Error::AlreadyExists(format!("Another agent is already waiting to join as {name}.")));
         }
         store::registration::delete(tx, &waiting.fingerprint).await?;
     }
-    if store::registration::count_pending(tx).await? >= MOST_PENDING {
-        let why = "Too many registrations wait for a person; accept or reject some first.";
-        return Err(Error::NotNow(WhyNot(why.to_owned())));
+    if store::registration::count_pending(tx).await? >= MAX_PENDING {
+        let why = "Too many registrations are pending; accept or reject some first.";
+        return Err(Error::FailedPrecondition(ActionUnavailable(why.to_owned())));
     }
     Ok(())
 }
 
-/// What a stranger says is kept short; kinds are reported once it is in.
-fn bounded(facts: ClusterFacts) -> ClusterFacts {
+/// Facts of an agent that is not accepted yet, limited in size; kinds are reported after it is accepted.
+fn truncate_facts(facts: ClusterFacts) -> ClusterFacts {
     let text =
-        |text: String| -> String { text.chars().filter(|c| !c.is_control()).take(LONGEST_TEXT).collect() };
-    let list = |list: Vec<String>| list.into_iter().take(LONGEST_LIST).map(text).collect();
+        |text: String| -> String { text.chars().filter(|c| !c.is_control()).take(MAX_TEXT_CHARS).collect() };
+    let list = |list: Vec<String>| list.into_iter().take(MAX_LIST_ITEMS).map(text).collect();
     ClusterFacts {
         kubernetes_version: text(facts.kubernetes_version),
         nodes: facts.nodes,
@@ -144,18 +152,18 @@ fn bounded(facts: ClusterFacts) -> ClusterFacts {
     }
 }
 
-fn pending(registration: &Registration) -> NewEvent {
+fn pending_event(registration: &Registration) -> NewEvent {
     let Registration { name, fingerprint, .. } = registration;
-    let message = format!("An agent asks to join as {name}; its key is {fingerprint}.");
-    NewEvent::new(EventKind::ClusterPending, "agent", message).weighing(Severity::Warning)
+    let message = format!("An agent requested to join as {name}; its key is {fingerprint}.");
+    NewEvent::new(EventKind::ClusterPending, "agent", message).with_severity(Severity::Warning)
 }
 
-fn refused(name: &str) -> Error {
-    Error::NotNow(WhyNot(format!(
-        "This agent's key was refused for cluster {name}; it needs a new join token."
+fn rejected_error(name: &str) -> Error {
+    Error::FailedPrecondition(ActionUnavailable(format!(
+        "This agent's key was rejected for cluster {name}; the agent needs a new join token."
     )))
 }
 
-fn wrong(message: &str, hint: &str) -> Error {
+fn certificate_request_error(message: &str, hint: &str) -> Error {
     Error::Invalid(vec![Finding::error("CertificateRequest", message, hint)])
 }

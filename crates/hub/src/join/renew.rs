@@ -1,21 +1,21 @@
-//! An agent that is in gets a new certificate; the old one holds until its own end, so that nothing is cut off.
+//! Renews an agent's certificate; the old one stays valid until it expires, so that no connection is lost.
 
 use domain::event::{EventKind, NewEvent};
 
-use super::{AgentCertificate, AgentId};
-use crate::authority::Request;
-use crate::hub::Done;
+use super::{AgentCertificate, AuthenticatedAgent};
+use crate::authority::CertificateRequest;
+use crate::hub::CommitEffects;
 use crate::{Authority, Error, Hub};
 
 impl Hub {
-    /// A new certificate for the cluster that the old one names, whatever the request says.
-    pub async fn agent_renew(
+    /// A new certificate for the cluster of the current one, whatever the request's subject is.
+    pub async fn renew_agent_certificate(
         &self,
         authority: &Authority,
-        agent: &AgentId,
+        agent: &AuthenticatedAgent,
         csr: &str,
     ) -> Result<AgentCertificate, Error> {
-        let Some(request) = Request::read(csr) else {
+        let Some(request) = CertificateRequest::from_pem(csr) else {
             return Err(Error::Invalid(vec![domain::Finding::error(
                 "CertificateRequest",
                 "The certificate request can't be read.",
@@ -23,14 +23,16 @@ impl Hub {
             )]));
         };
         let mut tx = self.write().await?;
-        // Under the writer's lock: a revocation that was committed meanwhile wins.
-        self.admitted(&mut tx, agent).await?;
-        let issued = self.issue(&mut tx, authority, &request, agent.cluster).await?;
-        let name = store::cluster::by_id(&mut tx, agent.cluster).await?.map(|cluster| cluster.name);
+        // Under the write lock: a revocation that was committed in the meantime wins.
+        self.check_identity(&mut tx, agent).await?;
+        let issued = self.issue_certificate(&mut tx, authority, &request, agent.cluster).await?;
+        let name = store::cluster::get_by_id(&mut tx, agent.cluster).await?.map(|cluster| cluster.name);
         let name = name.unwrap_or_default();
-        let message = format!("The agent of cluster {name} has a certificate until {}.", issued.not_after);
-        let event = NewEvent::new(EventKind::ClusterRenewed, "agent", message).cluster(agent.cluster, &name);
-        self.commit(tx, Done::with(event)).await?;
+        let message =
+            format!("The certificate of the agent of cluster {name} was renewed until {}.", issued.not_after);
+        let event =
+            NewEvent::new(EventKind::ClusterRenewed, "agent", message).with_cluster(agent.cluster, &name);
+        self.commit(tx, CommitEffects::with_event(event)).await?;
         Ok(issued)
     }
 }

@@ -1,48 +1,50 @@
-//! The placer: for every dirty workload, decides its clusters, renders a bundle for each and says so to the cluster.
+//! The placer: for every dirty workload, decides its clusters, renders a bundle for each and updates their desired state.
 //!
-//! It takes no input. Publish, override, label change, a cluster that joins, facts that changed, a crash in the middle:
-//! all of them leave a dirty mark, and the same pass does what is missing. The same bundle is no write (S4-5), so a
-//! pass over nothing new costs reads only.
+//! It has no input. Publish, override, label change, a joining cluster, changed facts, a crash in a pass: each leaves a
+//! dirty mark, and the same pass does what is missing. An unchanged bundle is not written (S4-5), so a pass without
+//! changes only reads.
 
 use std::time::Duration;
 
 use domain::WorkloadId;
 use tokio_util::sync::CancellationToken;
 
-use super::jittered;
+use super::jitter;
 use crate::failpoint::failpoint;
 use crate::{Error, Hub};
 
 mod commit;
 mod decide;
 
-/// Workloads claimed at once.
+/// Workloads claimed in one pass.
 const BATCH: u32 = 16;
-/// How long a claim holds, in milliseconds; a server that dies in the middle holds its workloads up no longer.
+/// Lifetime of a claim, in milliseconds: a server that dies in a pass delays its workloads by no more than this.
 const CLAIM_MILLIS: i64 = 30_000;
-/// The safety net: everything is looked at again this often, whatever was or was not marked.
+/// Interval of the full pass over all published workloads, marked or not: the safety net.
 const FULL_PASS_EVERY: Duration = Duration::from_secs(300);
-/// How often the queue is looked at when nothing wakes the loop: claims of a server that died come due.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// Poll interval of the queue without a signal: expired claims of a dead server become due.
+const POLL_EVERY: Duration = Duration::from_secs(5);
 
-/// A workload to be placed, and the claim under which this server does it.
+/// A workload to place, and the fencing epoch of this server's claim.
 #[derive(Debug, Clone, Copy)]
-struct Claim {
+struct PlacerClaim {
     workload: WorkloadId,
     epoch: i64,
 }
 
 pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
-    let mut full_pass = tokio::time::interval(jittered(FULL_PASS_EVERY));
+    let mut full_pass = tokio::time::interval(jitter(FULL_PASS_EVERY));
     while !cancel.is_cancelled() {
-        match pass(&hub).await {
+        match run_pass(&hub).await {
             Ok(0) => {}
             Ok(_) => continue,
-            Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "the queue can't be read"),
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "the placer queue can't be read")
+            }
         }
         tokio::select! {
-            () = hub.activators().placer.notified() => {}
-            () = tokio::time::sleep(jittered(LOOK_EVERY)) => {}
+            () = hub.signals().placer.notified() => {}
+            () = tokio::time::sleep(jitter(POLL_EVERY)) => {}
             _ = full_pass.tick() => {
                 if let Err(error) = mark_everything(&hub).await {
                     tracing::warn!(%error, "could not mark everything for a full pass");
@@ -55,13 +57,13 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
 
 async fn mark_everything(hub: &Hub) -> Result<(), Error> {
     let mut tx = hub.write().await?;
-    store::queue::PLACER.mark_everything(&mut tx, hub.clock().now()).await?;
+    store::queue::PLACER.mark_all(&mut tx, hub.clock().now()).await?;
     tx.commit().await?;
     Ok(())
 }
 
-/// Does what is due; returns how much that was.
-async fn pass(hub: &Hub) -> Result<usize, Error> {
+/// Places what is due; returns the number of workloads.
+async fn run_pass(hub: &Hub) -> Result<usize, Error> {
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
     let due = store::queue::PLACER.claim(&mut tx, BATCH, now, now.plus_millis(CLAIM_MILLIS)).await?;
@@ -70,47 +72,47 @@ async fn pass(hub: &Hub) -> Result<usize, Error> {
     }
     tx.commit().await?;
     failpoint("placer.claimed");
-    let claims: Vec<Claim> =
-        due.iter().map(|(workload, epoch)| Claim { workload: *workload, epoch: *epoch }).collect();
-    place(hub, claims).await;
+    let claims: Vec<PlacerClaim> =
+        due.iter().map(|(workload, epoch)| PlacerClaim { workload: *workload, epoch: *epoch }).collect();
+    place_workloads(hub, claims).await;
     failpoint("placer.settled");
     Ok(due.len())
 }
 
-/// Places some workloads. One that can't be placed holds up none of the others: its claim runs out, and it is due again.
-async fn place(hub: &Hub, claims: Vec<Claim>) {
-    let mut together = Vec::new();
+/// Places workloads. A failure does not block the others: the claim expires and the workload is due again.
+async fn place_workloads(hub: &Hub, claims: Vec<PlacerClaim>) {
+    let mut batch = Vec::new();
     for claim in claims {
-        match decide::decide(hub, claim.workload).await {
-            Ok(Some(outcome)) if shares_writers(hub) && commit::is_small(&outcome) => {
-                together.push((claim, outcome));
+        match decide::decide_workload(hub, claim.workload).await {
+            Ok(Some(outcome)) if can_share_transaction(hub) && commit::is_small(&outcome) => {
+                batch.push((claim, outcome));
             }
-            Ok(Some(outcome)) => note(claim, commit::commit(hub, claim, outcome).await),
-            // A workload that was deleted meanwhile took its mark along.
+            Ok(Some(outcome)) => log_failure(claim, commit::commit_workload(hub, claim, outcome).await),
+            // The workload was deleted in the meantime, and its mark with it.
             Ok(None) => {}
-            Err(error) => note(claim, Err(error)),
+            Err(error) => log_failure(claim, Err(error)),
         }
     }
-    if together.is_empty() {
+    if batch.is_empty() {
         return;
     }
-    if let Err(error) = commit::commit_together(hub, &together).await {
-        tracing::debug!(%error, "workloads could not be placed together; each is placed by itself");
-        for (claim, outcome) in together {
-            note(claim, commit::commit(hub, claim, outcome).await);
+    if let Err(error) = commit::commit_batch(hub, &batch).await {
+        tracing::debug!(%error, "workloads could not be committed in one transaction; each is committed separately");
+        for (claim, outcome) in batch {
+            log_failure(claim, commit::commit_workload(hub, claim, outcome).await);
         }
     }
 }
 
-/// Whether one transaction of several workloads takes no more locks than one of each would: SQLite has one writer at a
-/// time, PostgreSQL locks rows, and reports lock theirs in another order.
-fn shares_writers(hub: &Hub) -> bool {
+/// Whether several workloads may be committed in one transaction. SQLite has one writer; PostgreSQL locks rows, and
+/// reports lock them in another order.
+fn can_share_transaction(hub: &Hub) -> bool {
     !hub.store().is_postgres()
 }
 
-fn note(claim: Claim, result: Result<(), Error>) {
+fn log_failure(claim: PlacerClaim, result: Result<(), Error>) {
     if let Err(error) = result {
         let (workload, error) = (claim.workload, &error as &dyn std::error::Error);
-        tracing::warn!(%workload, error, "a workload could not be placed; it is tried again");
+        tracing::warn!(%workload, error, "a workload could not be placed; it will be retried");
     }
 }

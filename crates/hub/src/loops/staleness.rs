@@ -1,64 +1,71 @@
-//! Staleness: clusters that are silent for longer than their lease are late, then offline (E-5).
+//! Staleness: clusters without a heartbeat for longer than their lease are late, then offline (E-5).
 //!
-//! Only the reach axis moves: health and stages stay as they were last known.
+//! Only connectivity changes; health and stages stay as last known.
 
 use std::time::Duration;
 
-use domain::cluster::Reach;
+use domain::cluster::Connectivity;
 use domain::event::{EventKind, NewEvent};
 use domain::{ClusterId, Severity, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use super::{jittered, pause};
-use crate::hub::Done;
+use super::{jitter, sleep_unless_cancelled};
+use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
-/// How often silence is looked at; the shortest lease is a few seconds.
-const EVERY: Duration = Duration::from_secs(1);
+/// Interval of the check; the shortest lease is a few seconds.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
-    // After a start nobody has had the chance to be heard yet: the clusters get one lease from now.
+    // Agents could not send heartbeats before the start: every cluster gets one lease from now.
     let started = hub.clock().now();
-    while pause(jittered(EVERY), &cancel).await {
-        if let Err(error) = pass(&hub, started).await {
+    while sleep_unless_cancelled(jitter(CHECK_EVERY), &cancel).await {
+        if let Err(error) = run_pass(&hub, started).await {
             tracing::warn!(%error, "staleness pass failed; it is repeated");
         }
     }
 }
 
-async fn pass(hub: &Hub, started: Timestamp) -> Result<(), Error> {
+async fn run_pass(hub: &Hub, started: Timestamp) -> Result<(), Error> {
     let mut tx = hub.read().await?;
-    let overdue = store::cluster::overdue(&mut tx, hub.clock().now()).await?;
+    let overdue = store::cluster::list_overdue(&mut tx, hub.clock().now()).await?;
     drop(tx);
     for id in overdue {
-        mark_silent(hub, id, started).await?;
+        update_reach(hub, id, started).await?;
     }
     Ok(())
 }
 
-/// Looks again under the writer's lock: a cluster that was heard from meanwhile is not silent after all.
-async fn mark_silent(hub: &Hub, id: ClusterId, started: Timestamp) -> Result<(), Error> {
+/// Checks again under the write lock: the cluster may have sent a heartbeat in the meantime.
+async fn update_reach(hub: &Hub, id: ClusterId, started: Timestamp) -> Result<(), Error> {
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
-    let Some(cluster) = store::cluster::by_id(&mut tx, id).await? else {
+    let Some(cluster) = store::cluster::get_by_id(&mut tx, id).await? else {
         return Ok(());
     };
-    let heard = cluster.last_seen.map(|seen| seen.max(started));
-    let reach = Reach::of(heard, cluster.lease_seconds, now);
-    if reach <= cluster.reach {
+    let last_seen = cluster.last_seen.map(|seen| seen.max(started));
+    let reach = Connectivity::from_last_seen(last_seen, cluster.lease_seconds, now);
+    if reach <= cluster.connectivity {
         return Ok(());
     }
-    store::cluster::set_reach(&mut tx, id, reach).await?;
-    store::release::reach_of_cluster(&mut tx, id, reach, now).await?;
+    store::cluster::set_connectivity(&mut tx, id, reach).await?;
+    store::release::set_connectivity_by_cluster(&mut tx, id, reach, now).await?;
     let name = &cluster.name;
-    let age = cluster.last_seen.map_or_else(|| "long".to_owned(), |seen| seen.age(now));
+    let age = cluster.last_seen.map_or_else(|| "an unknown time".to_owned(), |seen| seen.format_age(now));
     let message = match reach {
-        Reach::Late => format!("Cluster {name} is late: not heard from for {age}."),
-        _ => format!("Cluster {name} is offline: not heard from for {age}. It catches up when it returns."),
+        Connectivity::Late => format!("Cluster {name} is late: no heartbeat for {age}."),
+        _ => format!("Cluster {name} is offline: no heartbeat for {age}. It catches up when it reconnects."),
     };
-    let event = NewEvent::new(EventKind::ClusterReach, "flotilla", message)
-        .cluster(id, name)
-        .weighing(Severity::Warning);
-    // Who can't be asked holds no rollout up (E-5).
-    hub.commit(tx, Done { every_rollout: reach == Reach::Offline, ..Done::with(event) }).await
+    let event = NewEvent::new(EventKind::ClusterConnectivity, "flotilla", message)
+        .with_cluster(id, name)
+        .with_severity(Severity::Warning);
+    // An offline cluster does not block a rollout (E-5).
+    hub.commit(
+        tx,
+        CommitEffects {
+            all_rollouts_dirty: reach == Connectivity::Offline,
+            ..CommitEffects::with_event(event)
+        },
+    )
+    .await
 }

@@ -1,21 +1,21 @@
-//! The tail: what other servers on the same database write wakes the same waiters here.
+//! The tail: writes of other servers on the same database wake this server's loops, agents and pages.
 //!
-//! NOTIFY only wakes; positions and versions are read from the tables. A slow poll covers a lost connection.
+//! NOTIFY is only a signal; positions and versions are read from the tables. A slow poll covers a lost connection.
 
 use std::time::Duration;
 
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{jittered, pause};
+use super::{jitter, sleep_unless_cancelled};
 use crate::{Error, Hub};
 
-/// How often the tables are looked at when no notice comes.
-const EVERY: Duration = Duration::from_secs(3);
+/// Poll interval of the tables without a notice.
+const POLL_EVERY: Duration = Duration::from_secs(3);
 
 pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
     if !hub.store().is_postgres() {
-        // The only writer is this process, and it has told everybody already.
+        // This process is the only writer and sends its own notices.
         cancel.cancelled().await;
         return;
     }
@@ -24,36 +24,36 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
             Ok(Some(mut notices)) => loop {
                 tokio::select! {
                     notice = notices.next() => if notice.is_none() { break },
-                    () = tokio::time::sleep(jittered(EVERY)) => {}
+                    () = tokio::time::sleep(jitter(POLL_EVERY)) => {}
                     () = cancel.cancelled() => return,
                 }
-                look(&hub).await;
+                send_notices(&hub).await;
             },
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, "can't listen to the database; polling"),
+            Err(error) => tracing::warn!(%error, "can't listen for database notifications; polling instead"),
         }
-        look(&hub).await;
-        if !pause(jittered(EVERY), &cancel).await {
+        send_notices(&hub).await;
+        if !sleep_unless_cancelled(jitter(POLL_EVERY), &cancel).await {
             return;
         }
     }
 }
 
-async fn look(hub: &Hub) {
-    if let Err(error) = hub.set_clock().await {
+async fn send_notices(hub: &Hub) {
+    if let Err(error) = hub.sync_clock().await {
         tracing::warn!(%error, "can't read the database's clock");
     }
-    match newest(hub).await {
-        Ok(seq) => hub.live().event(seq),
+    match last_event_seq(hub).await {
+        Ok(seq) => hub.live().notify_event(seq),
         Err(error) => tracing::warn!(%error, "can't read the event log"),
     }
-    hub.live().all_wants();
-    hub.live().plan();
-    hub.activators().placer.notify_one();
-    hub.activators().rollouts.notify_one();
+    hub.live().notify_all_desired_states();
+    hub.live().notify_plan();
+    hub.signals().placer.notify_one();
+    hub.signals().rollouts.notify_one();
 }
 
-async fn newest(hub: &Hub) -> Result<i64, Error> {
+async fn last_event_seq(hub: &Hub) -> Result<i64, Error> {
     let mut tx = hub.read().await?;
     Ok(store::event::last_seq(&mut tx).await?)
 }

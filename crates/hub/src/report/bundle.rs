@@ -1,15 +1,15 @@
-//! The bytes of a bundle, for the cluster that may have it (S0-7).
+//! The bytes of a bundle, for the cluster it is released to (S0-7).
 
 use domain::release::Release;
 use domain::{ClusterId, Digest, ReleaseId};
 
 use crate::failpoint::failpoint;
-use crate::hub::Done;
+use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
 impl Hub {
-    /// The canonical bytes of a bundle, if this release on this cluster may have it.
-    pub async fn bundle(
+    /// The canonical bytes of a bundle, if it is released to this release on this cluster.
+    pub async fn get_bundle(
         &self,
         cluster: ClusterId,
         release: ReleaseId,
@@ -19,7 +19,7 @@ impl Hub {
         let found = store::release::get(&mut tx, release).await?;
         let allowed =
             found.filter(|found| found.cluster == cluster && found.released.as_ref() == Some(digest));
-        // A stranger's release and a missing one read the same.
+        // Another cluster's release and a missing one give the same error.
         let missing = || Error::not_found("bundle", digest.short());
         let Some(release) = allowed else { return Err(missing()) };
         if let Some(bytes) = store::artifact::get(&mut tx, digest).await? {
@@ -31,10 +31,10 @@ impl Hub {
         Err(missing())
     }
 
-    /// Bytes that were lost come back by rendering again: the same revision gives the same digest (S4-8, P32).
+    /// Restores lost bytes by rendering again: the same revision gives the same digest (S4-8, P32).
     async fn render_again(&self, release: &Release) -> Result<(), Error> {
         let mut tx = self.write().await?;
         store::queue::PLACER.mark(&mut tx, &[release.workload], self.clock().now()).await?;
-        self.commit(tx, Done { dirty: true, ..Done::default() }).await
+        self.commit(tx, CommitEffects { wake_placer: true, ..CommitEffects::default() }).await
     }
 }

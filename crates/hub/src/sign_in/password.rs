@@ -11,22 +11,22 @@ use tokio::sync::Semaphore;
 use super::Session;
 use crate::{Error, Hub};
 
-/// Shortest password taken, in characters.
-const SHORTEST: usize = 12;
-/// Longest password taken, in bytes: nobody types more, and hashing it would cost.
-const LONGEST: usize = 1024;
-/// Hashes computed at once: each takes 19 MiB and a core for a moment.
-const AT_ONCE: usize = 2;
+/// Minimum length of a password, in characters.
+const MIN_PASSWORD_CHARS: usize = 12;
+/// Maximum length of a password, in bytes: bounds the cost of hashing.
+const MAX_PASSWORD_BYTES: usize = 1024;
+/// Concurrent hash computations: each takes 19 MiB and one core.
+const MAX_CONCURRENT_HASHES: usize = 2;
 
-/// Lets few hashes be computed at once, so that sign-in can't eat the server.
-pub(crate) struct PasswordGate(Arc<Semaphore>);
+/// Limits concurrent password hashing, so that sign-in can't exhaust the server.
+pub(crate) struct HashLimiter(Arc<Semaphore>);
 
-impl PasswordGate {
+impl HashLimiter {
     pub fn new() -> Self {
-        Self(Arc::new(Semaphore::new(AT_ONCE)))
+        Self(Arc::new(Semaphore::new(MAX_CONCURRENT_HASHES)))
     }
 
-    async fn compute<T: Send + 'static>(
+    async fn run_hash<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
@@ -36,24 +36,24 @@ impl PasswordGate {
 }
 
 impl Hub {
-    /// Makes a person, or finds the one with this name: the demo's own way in.
+    /// The user with this name, created if missing. For the demo.
     pub async fn ensure_user(&self, name: &str, password: &str) -> Result<UserId, Error> {
         let mut tx = self.read().await?;
-        let found = store::user::by_name(&mut tx, name).await?;
+        let found = store::user::get_by_name(&mut tx, name).await?;
         drop(tx);
         match found {
             Some(user) => Ok(user.id),
-            None => self.make_user(name, password).await,
+            None => self.create_user(name, password).await,
         }
     }
 
-    pub(super) async fn make_user(&self, name: &str, password: &str) -> Result<UserId, Error> {
-        let findings = check(name, password);
+    pub(super) async fn create_user(&self, name: &str, password: &str) -> Result<UserId, Error> {
+        let findings = check_credentials(name, password);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
-        let hash = self.hash(password).await?;
-        let id = self.ids().make(UserId::from_parts);
+        let hash = self.hash_password(password).await?;
+        let id = self.ids().generate(UserId::from_parts);
         let mut tx = self.write().await?;
         let user = store::user::User {
             id,
@@ -66,60 +66,59 @@ impl Hub {
         Ok(id)
     }
 
-    /// A person by name and password; the same answer and the same time for a wrong name as for a wrong password.
+    /// Signs a user in. An unknown name and a wrong password give the same error in the same time.
     pub async fn sign_in(&self, name: &str, password: &str) -> Result<Session, Error> {
-        const WRONG: Error = Error::Unauthenticated("Name or password is not right.");
-        if password.len() > LONGEST {
+        const WRONG: Error = Error::Unauthenticated("The name or the password is not correct.");
+        if password.len() > MAX_PASSWORD_BYTES {
             return Err(WRONG);
         }
         let mut tx = self.read().await?;
-        let found = store::user::by_name(&mut tx, name).await?;
+        let found = store::user::get_by_name(&mut tx, name).await?;
         drop(tx);
-        let hash =
-            found.as_ref().map_or_else(|| nobodys_hash().to_owned(), |user| user.password_hash.clone());
+        let hash = found.as_ref().map_or_else(|| dummy_hash().to_owned(), |user| user.password_hash.clone());
         let password = password.to_owned();
-        let right = self.passwords().compute(move || matches(&hash, &password)).await?;
+        let is_correct = self.hash_limiter().run_hash(move || verify_password(&hash, &password)).await?;
         match found {
-            Some(user) if right => Ok(Session { user: user.id, name: user.name }),
+            Some(user) if is_correct => Ok(Session { user: user.id, name: user.name }),
             _ => Err(WRONG),
         }
     }
 
-    async fn hash(&self, password: &str) -> Result<String, Error> {
+    async fn hash_password(&self, password: &str) -> Result<String, Error> {
         let password = password.to_owned();
-        let hash = self.passwords().compute(move || hash_now(&password)).await?;
+        let hash = self.hash_limiter().run_hash(move || compute_hash(&password)).await?;
         hash.map_err(|why| Error::Internal(why.into()))
     }
 }
 
-fn hash_now(password: &str) -> Result<String, String> {
+fn compute_hash(password: &str) -> Result<String, String> {
     Argon2::default()
         .hash_password(password.as_bytes())
         .map(|hash| hash.to_string())
         .map_err(|why| why.to_string())
 }
 
-fn matches(hash: &str, password: &str) -> bool {
+fn verify_password(hash: &str, password: &str) -> bool {
     PasswordHash::new(hash)
         .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
 }
 
-/// A real hash of nobody's password, so that an unknown name costs as much time as a known one.
-fn nobodys_hash() -> &'static str {
+/// A hash to verify against for an unknown name, so that it takes as long as a known one.
+fn dummy_hash() -> &'static str {
     static HASH: OnceLock<String> = OnceLock::new();
-    HASH.get_or_init(|| hash_now("nobody has this password").unwrap_or_default())
+    HASH.get_or_init(|| compute_hash("nobody has this password").unwrap_or_default())
 }
 
-fn check(user: &str, password: &str) -> Vec<Finding> {
+fn check_credentials(user: &str, password: &str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = name::check_label("Name", user).into_iter().collect();
-    if password.chars().count() < SHORTEST || password.len() > LONGEST {
+    if password.chars().count() < MIN_PASSWORD_CHARS || password.len() > MAX_PASSWORD_BYTES {
         findings.push(
             Finding::error(
                 "Password",
-                format!("The password needs at least {SHORTEST} characters (and at most {LONGEST} bytes)."),
-                "Four random words make a good one.",
+                format!("The password needs at least {MIN_PASSWORD_CHARS} characters (and at most {MAX_PASSWORD_BYTES} bytes)."),
+                "Four random words make a good password.",
             )
-            .at("/password"),
+            .with_path("/password"),
         );
     }
     findings

@@ -1,29 +1,29 @@
-//! Session data, kept under the hash of the session's id.
+//! Session data, stored under the hash of the session id.
 
 use domain::Timestamp;
 
-use super::fingerprint;
+use super::hash_secret;
 use crate::{Error, Hub};
 
 impl Hub {
-    /// Stores session data; the server's session store calls it.
-    pub async fn session_save(&self, id: &str, data: &str, expires_at: Timestamp) -> Result<(), Error> {
+    /// Stores session data, for the server's session store.
+    pub async fn save_session(&self, id: &str, data: &str, expires_at: Timestamp) -> Result<(), Error> {
         let mut tx = self.write().await?;
-        store::session::save(&mut tx, &fingerprint(id), data, expires_at).await?;
+        store::session::save(&mut tx, &hash_secret(id), data, expires_at).await?;
         tx.commit().await?;
         Ok(())
     }
 
-    /// Session data that has not expired.
-    pub async fn session_load(&self, id: &str) -> Result<Option<String>, Error> {
+    /// Loads session data, unless it has expired.
+    pub async fn load_session(&self, id: &str) -> Result<Option<String>, Error> {
         let mut tx = self.read().await?;
-        Ok(store::session::load(&mut tx, &fingerprint(id), self.clock().now()).await?)
+        Ok(store::session::load(&mut tx, &hash_secret(id), self.clock().now()).await?)
     }
 
-    /// Forgets a session.
-    pub async fn session_delete(&self, id: &str) -> Result<(), Error> {
+    /// Deletes a session.
+    pub async fn delete_session(&self, id: &str) -> Result<(), Error> {
         let mut tx = self.write().await?;
-        store::session::delete(&mut tx, &fingerprint(id)).await?;
+        store::session::delete(&mut tx, &hash_secret(id)).await?;
         tx.commit().await?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Makes a draft. A draft may have findings; only publishing is refused for them (S0-1).
+//! Creates a workload.
 
 use domain::cluster::check_labels;
 use domain::event::{EventKind, NewEvent};
@@ -7,19 +7,19 @@ use domain::workload::{Intent, NewWorkload, Workload};
 use domain::{Finding, WorkloadId};
 
 use super::CheckResult;
-use crate::hub::Done;
+use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Makes a draft. A draft may have findings; only publishing is refused for them (S0-1).
-    pub async fn workload_create(&self, actor: &Actor, new: NewWorkload) -> Result<Workload, Error> {
-        let refused = unnamable(&new);
-        if !refused.is_empty() {
-            return Err(Error::Invalid(refused));
+    /// Creates a draft. A draft may have findings; only a publish is rejected for them (S0-1).
+    pub async fn create_workload(&self, actor: &Actor, new: NewWorkload) -> Result<Workload, Error> {
+        let findings = check_name_and_labels(&new);
+        if !findings.is_empty() {
+            return Err(Error::Invalid(findings));
         }
         let now = self.clock().now();
         let workload = Workload {
-            id: self.ids().make(WorkloadId::from_parts),
+            id: self.ids().generate(WorkloadId::from_parts),
             project: self.project(),
             name: new.name,
             labels: new.labels,
@@ -33,47 +33,47 @@ impl Hub {
             revision: 1,
         };
         let mut tx = self.write().await?;
-        if let Some(taken) = self.name_taken(&mut tx, &workload.name).await? {
-            return Err(Error::Taken(Box::new(taken)));
+        if let Some(taken) = self.find_name_conflict(&mut tx, &workload.name).await? {
+            return Err(Error::NameTaken(Box::new(taken)));
         }
         match store::workload::insert(&mut tx, &workload).await {
-            // Another server was faster.
-            Err(unique @ store::Error::Unique { .. }) => {
+            // Another server created it in the meantime.
+            Err(unique @ store::Error::AlreadyExists { .. }) => {
                 tx.rollback().await?;
-                let taken = self.name_taken(&mut self.read().await?, &workload.name).await?;
-                return Err(taken.map_or_else(|| unique.into(), |taken| Error::Taken(Box::new(taken))));
+                let taken = self.find_name_conflict(&mut self.read().await?, &workload.name).await?;
+                return Err(taken.map_or_else(|| unique.into(), |taken| Error::NameTaken(Box::new(taken))));
             }
-            done => done?,
+            result => result?,
         }
         let event =
             NewEvent::new(EventKind::WorkloadCreated, &actor.name, format!("{} was created.", workload.name))
-                .workload(workload.id, &workload.name);
-        self.commit(tx, Done::with(event).answering(actor, 201, &workload)).await?;
+                .with_workload(workload.id, &workload.name);
+        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 201, &workload)).await?;
         Ok(workload)
     }
 
-    /// What making a workload would say and do, without doing it.
+    /// Checks a new workload without creating it.
     ///
     /// # Errors
-    /// The name is another workload's (G102).
-    pub async fn workload_create_check(&self, new: &NewWorkload) -> Result<CheckResult, Error> {
-        let taken = self.name_taken(&mut self.read().await?, &new.name).await?;
+    /// The name is in use (G102).
+    pub async fn check_workload_create(&self, new: &NewWorkload) -> Result<CheckResult, Error> {
+        let taken = self.find_name_conflict(&mut self.read().await?, &new.name).await?;
         match taken {
-            Some(taken) => Err(Error::Taken(Box::new(taken))),
-            None => self.workload_check(&new.name, &new.spec).await,
+            Some(taken) => Err(Error::NameTaken(Box::new(taken))),
+            None => self.check_workload(&new.name, &new.spec).await,
         }
     }
 
-    /// G102: whose the name is, if it is somebody's.
-    async fn name_taken(&self, tx: &mut store::Tx, name: &str) -> Result<Option<Finding>, Error> {
-        let found = store::workload::by_name(tx, self.project(), name).await?;
-        Ok(found.map(|found| name::taken(name, store::project::DEFAULT, &found.created_by)))
+    /// G102: a finding with the owner of the name, if it is in use.
+    async fn find_name_conflict(&self, tx: &mut store::Tx, name: &str) -> Result<Option<Finding>, Error> {
+        let found = store::workload::get_by_name(tx, self.project(), name).await?;
+        Ok(found.map(|found| name::existing_name_finding(name, store::project::DEFAULT, &found.created_by)))
     }
 }
 
-/// What even a draft must get right, because it can't be changed later.
-fn unnamable(new: &NewWorkload) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = name::check_workload(&new.name).into_iter().collect();
+/// Checks the name, which can't be changed later, and the labels.
+fn check_name_and_labels(new: &NewWorkload) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = name::check_workload_name(&new.name).into_iter().collect();
     findings.extend(check_labels(&new.labels));
     findings
 }

@@ -1,30 +1,31 @@
-//! Takes a workload back and forgets it once it runs nowhere (S1-22, S3-12).
+//! Deletes a workload (S1-22, S3-12).
 
-use domain::can;
+use domain::actions;
 use domain::event::{EventKind, NewEvent};
 use domain::workload::{Intent, Workload};
 
-use super::Removal;
-use super::unpublish::Leaving;
+use super::RemovalOptions;
+use super::unpublish::RemovalRequest;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Takes it back and forgets it once it runs nowhere. With `force`, clusters that can't be heard are given up.
-    pub async fn workload_delete(
+    /// Removes it from every cluster; the placer deletes it once nothing of it is left. With `force`, releases on clusters
+    /// that are not online are abandoned.
+    pub async fn delete_workload(
         &self,
         actor: &Actor,
         name: &str,
-        removal: Removal,
+        removal: RemovalOptions,
     ) -> Result<Workload, Error> {
         let mut tx = self.write().await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
         if !(removal.force && workload.intent == Intent::Deleting) {
-            can::delete(&workload)?;
+            actions::check_delete(&workload)?;
         }
         workload.intent = Intent::Deleting;
         let event =
             NewEvent::new(EventKind::WorkloadDeleting, &actor.name, format!("{name} is being deleted."))
-                .workload(workload.id, name);
-        self.take_back(tx, actor, workload, Leaving { removal, event }).await
+                .with_workload(workload.id, name);
+        self.remove_everywhere(tx, actor, workload, RemovalRequest { options: removal, event }).await
     }
 }

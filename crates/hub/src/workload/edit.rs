@@ -1,31 +1,31 @@
-//! Changes the draft; what runs is not touched before a publish (S0-1).
+//! Edits the draft; running releases change only with a publish (S0-1).
 
-use domain::can;
+use domain::actions;
 use domain::cluster::check_labels;
 use domain::event::{EventKind, NewEvent};
 use domain::workload::Workload;
 
-use super::{WorkloadEdit, check_match};
-use crate::hub::Done;
+use super::{WorkloadEdit, check_if_match};
+use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Changes the draft. `if_match` is the revision the person saw. An edit that changes nothing stores nothing.
-    pub async fn workload_edit(
+    /// Edits the draft. `if_match` is the revision that the edit is based on. An edit without changes is not stored.
+    pub async fn edit_workload(
         &self,
         actor: &Actor,
         name: &str,
         edit: WorkloadEdit,
         if_match: Option<i64>,
     ) -> Result<Workload, Error> {
-        let refused = edit.labels.as_ref().map(check_labels).unwrap_or_default();
-        if !refused.is_empty() {
-            return Err(Error::Invalid(refused));
+        let findings = edit.labels.as_ref().map(check_labels).unwrap_or_default();
+        if !findings.is_empty() {
+            return Err(Error::Invalid(findings));
         }
         let mut tx = self.write().await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
-        check_match(workload.revision, if_match)?;
-        can::edit(&workload)?;
+        check_if_match(workload.revision, if_match)?;
+        actions::check_edit(&workload)?;
         let before = workload.clone();
         if let Some(spec) = edit.spec {
             workload.draft = spec;
@@ -39,8 +39,8 @@ impl Hub {
         workload.draft_changed = self.differs_from_published(&mut tx, &workload).await?;
         self.store_workload(&mut tx, actor, &mut workload).await?;
         let event = NewEvent::new(EventKind::WorkloadEdited, &actor.name, format!("{name} was edited."))
-            .workload(workload.id, name);
-        self.commit(tx, Done::with(event)).await?;
+            .with_workload(workload.id, name);
+        self.commit(tx, CommitEffects::with_event(event)).await?;
         Ok(workload)
     }
 

@@ -3,19 +3,19 @@
 use domain::page::{ListQuery, Page};
 use domain::workload::{Revision, WorkloadSummary};
 
-use store::workload::Order;
+use store::workload::WorkloadOrder;
 
 use crate::{Error, Hub};
 
 impl Hub {
     /// One page of workloads, by name.
-    pub async fn workload_list(&self, query: &ListQuery) -> Result<Page<WorkloadSummary>, Error> {
+    pub async fn list_workloads(&self, query: &ListQuery) -> Result<Page<WorkloadSummary>, Error> {
         let mut tx = self.read().await?;
-        Ok(store::workload::list(&mut tx, self.project(), query, Order::Name).await?)
+        Ok(store::workload::list(&mut tx, self.project(), query, WorkloadOrder::Name).await?)
     }
 
     /// Its revisions, newest first.
-    pub async fn workload_revisions(&self, name: &str, query: &ListQuery) -> Result<Page<Revision>, Error> {
+    pub async fn list_revisions(&self, name: &str, query: &ListQuery) -> Result<Page<Revision>, Error> {
         let mut tx = self.read().await?;
         let workload = self.load_workload(&mut tx, name).await?;
         Ok(store::revision::list(&mut tx, workload.id, query).await?)

@@ -1,20 +1,20 @@
-//! Takes an earlier revision back into the draft: the way to undo a publish. What runs is not touched before a publish.
+//! Rolls the draft back to an earlier revision. Running releases change only with the next publish.
 
 use domain::event::{EventKind, NewEvent};
 use domain::workload::Workload;
-use domain::{Finding, can};
+use domain::{Finding, actions};
 
-use super::check_match;
-use crate::hub::Done;
+use super::check_if_match;
+use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Makes the draft what revision `number` was: manifests, placement, overrides and policies. `if_match` is the revision
-    /// of the draft that the person saw. A draft that is that already stores nothing.
+    /// Replaces the draft by the spec of revision `number`: manifests, placement, overrides and policies. `if_match` is the
+    /// draft's revision that this is based on. An equal draft is not stored again.
     ///
     /// # Errors
-    /// There is no such revision, or the draft was changed meanwhile.
-    pub async fn workload_restore(
+    /// There is no such revision, or the draft was changed since.
+    pub async fn restore_revision(
         &self,
         actor: &Actor,
         name: &str,
@@ -23,11 +23,11 @@ impl Hub {
     ) -> Result<Workload, Error> {
         let mut tx = self.write().await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
-        check_match(workload.revision, if_match)?;
-        can::edit(&workload)?;
+        check_if_match(workload.revision, if_match)?;
+        actions::check_edit(&workload)?;
         let Some(revision) = store::revision::get(&mut tx, workload.id, number).await? else {
             let latest = store::revision::latest_number(&mut tx, workload.id).await?;
-            return Err(Error::Invalid(vec![no_such_revision(name, number, latest)]));
+            return Err(Error::Invalid(vec![unknown_revision_finding(name, number, latest)]));
         };
         if workload.draft == revision.spec {
             return Ok(workload);
@@ -35,18 +35,18 @@ impl Hub {
         workload.draft = revision.spec;
         workload.draft_changed = self.differs_from_published(&mut tx, &workload).await?;
         self.store_workload(&mut tx, actor, &mut workload).await?;
-        let message = format!("The draft of {name} was set back to revision {number}.");
+        let message = format!("The draft of {name} was rolled back to revision {number}.");
         let event =
-            NewEvent::new(EventKind::WorkloadEdited, &actor.name, message).workload(workload.id, name);
-        self.commit(tx, Done::with(event).answering(actor, 200, &workload)).await?;
+            NewEvent::new(EventKind::WorkloadEdited, &actor.name, message).with_workload(workload.id, name);
+        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &workload)).await?;
         Ok(workload)
     }
 }
 
-fn no_such_revision(name: &str, number: u32, latest: u32) -> Finding {
+fn unknown_revision_finding(name: &str, number: u32, latest: u32) -> Finding {
     let hint = match latest {
         0 => "It was never published.".to_owned(),
-        latest => format!("Take one from 1 to {latest}."),
+        latest => format!("Choose a revision from 1 to {latest}."),
     };
     Finding::error("Revision", format!("{name} has no revision {number}."), hint)
 }

@@ -1,12 +1,12 @@
-//! One workload as its page shows it.
+//! One workload for its page.
 
-use domain::workload::{Phase, WorkloadView};
+use domain::workload::{WorkloadPhase, WorkloadView};
 
 use crate::{Error, Hub};
 
 impl Hub {
     /// One workload with its counts and published revision.
-    pub async fn workload_view(&self, name: &str) -> Result<WorkloadView, Error> {
+    pub async fn get_workload(&self, name: &str) -> Result<WorkloadView, Error> {
         let mut tx = self.read().await?;
         let workload = self.load_workload(&mut tx, name).await?;
         let counts = store::release::counts_by_workload(&mut tx, &[workload.id]).await?;
@@ -16,10 +16,10 @@ impl Hub {
             None => None,
         };
         let rollout = match workload.published {
-            Some(number) => self.rollout_of(&mut tx, workload.id, number).await?,
+            Some(number) => self.load_rollout(&mut tx, workload.id, number).await?,
             None => None,
         };
-        let phase = Phase::of(workload.intent, &counts);
+        let phase = WorkloadPhase::from_releases(workload.intent, &counts);
         Ok(WorkloadView { workload, phase, counts, published_revision, rollout })
     }
 }

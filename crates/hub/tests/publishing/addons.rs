@@ -1,4 +1,4 @@
-//! Addons: on every cluster that matches, by themselves, with the cluster's own values.
+//! Addons: placed on every matching cluster, with the cluster's values.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use domain::bundle::Bundle;
 use domain::cluster::ClusterFacts;
 use domain::condition::ConditionType;
 use domain::placement::Placement;
-use domain::release::{StageName, State};
-use domain::report::{Goal, Want};
+use domain::release::{ReleaseState, StageName};
+use domain::report::{DesiredPhase, DesiredRelease};
 use domain::workload::{NewWorkload, WorkloadSpec};
-use hub::{ClusterEdit, Error, Terms};
+use hub::{ClusterEdit, Error, PublishOptions};
 use serde_json::Value;
 
-use crate::house::{Agent, House, everywhere, labelled, source};
+use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, source};
 
 const REGIONAL: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: edge}\ndata:\n  \
                         region: ${{ cluster.labels.region }}\n  peers: ${{ fleet.targets }}\n";
 
-async fn addon(house: &House, text: &str, placement: Placement) {
+async fn publish_addon(test: &TestHub, text: &str, placement: Placement) {
     let spec = WorkloadSpec {
         namespace: "edge".into(),
         addon: true,
@@ -26,30 +26,31 @@ async fn addon(house: &House, text: &str, placement: Placement) {
         ..WorkloadSpec::default()
     };
     let new = NewWorkload { name: "edge".into(), labels: Default::default(), spec };
-    house.hub.workload_create(&house.actor, new).await.unwrap();
-    house.publish("edge").await;
+    test.hub.create_workload(&test.actor, new).await.unwrap();
+    test.publish("edge").await;
 }
 
 fn facts() -> ClusterFacts {
     ClusterFacts { kubernetes_version: "v1.36.3".into(), ..ClusterFacts::default() }
 }
 
-async fn data(house: &House, agent: &Agent, want: &Want) -> Value {
-    let Goal::Present { bundle, .. } = &want.goal else { panic!("{want:?}") };
-    let bytes = house.hub.bundle(agent.id, want.release, bundle).await.unwrap();
+async fn bundle_data(test: &TestHub, agent: &TestAgent, desired: &DesiredRelease) -> Value {
+    let DesiredPhase::Present { bundle, .. } = &desired.phase else { panic!("{desired:?}") };
+    let bytes = test.hub.get_bundle(agent.id, desired.release, bundle).await.unwrap();
     Bundle::from_bytes(&bytes).unwrap().objects[0]["data"].clone()
 }
 
-/// Waits until the release waits for this, and returns what it says.
-async fn waits_for(house: &House, cluster: &str, reason: &str) -> String {
+/// Waits until the release waits with this reason, and returns its message.
+async fn wait_for_reason(test: &TestHub, cluster: &str, reason: &str) -> String {
     for _ in 0..400 {
-        if let Ok(view) = house.hub.release_view("edge", cluster).await {
+        if let Ok(view) = test.hub.get_release("edge", cluster).await {
             let stage = view.release.stages.get(StageName::Rendered);
-            if stage.state.trouble().is_some_and(|trouble| trouble.reason == reason) {
-                assert_eq!(stage.state.word(), "waiting", "waiting is no failure (S4-9)");
+            if stage.state.reason().is_some_and(|trouble| trouble.reason == reason) {
+                assert_eq!(stage.state.as_str(), "waiting", "waiting is not a failure (S4-9)");
                 assert!(!view.state.is_failing(), "{:?}", view.state);
-                let told = view.conditions.iter().find(|one| one.kind == ConditionType::Rendered).unwrap();
-                assert_eq!(told.reason, reason, "conditions say what is going on (S4-10)");
+                let condition =
+                    view.conditions.iter().find(|one| one.kind == ConditionType::Rendered).unwrap();
+                assert_eq!(condition.reason, reason, "the condition has the reason (S4-10)");
                 return view.message;
             }
         }
@@ -59,125 +60,132 @@ async fn waits_for(house: &House, cluster: &str, reason: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s4_1_an_addon_goes_by_itself_to_every_cluster_that_matches_and_to_those_that_join_later() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[("region", "eu")]).await;
-    east.tell(facts()).await;
-    addon(&house, REGIONAL, labelled("region")).await;
-    let want = east.one().await;
-    assert_eq!(data(&house, &east, &want).await["region"], "eu");
-    // Nobody publishes again; compare s1_9, where an ordinary workload asks to be.
-    let mut west = house.cluster("west", &[("region", "us")]).await;
-    west.tell(facts()).await;
-    let want = west.one().await;
-    assert_eq!(data(&house, &west, &want).await["region"], "us");
-    let mut plain = house.cluster("plain", &[]).await;
-    plain.tell(facts()).await;
-    assert!(matches!(house.hub.release_view("edge", "plain").await, Err(Error::NotFound { .. })));
-    house.close().await;
+async fn s4_1_an_addon_is_placed_on_every_matching_cluster_and_on_those_that_join_later() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("region", "eu")]).await;
+    east.send_facts(facts()).await;
+    publish_addon(&test, REGIONAL, by_label("region")).await;
+    let desired = east.wait_for_release().await;
+    assert_eq!(bundle_data(&test, &east, &desired).await["region"], "eu");
+    // Without another publish, which workloads other than addons need (s1_9).
+    let mut west = test.register_cluster("west", &[("region", "us")]).await;
+    west.send_facts(facts()).await;
+    let desired = west.wait_for_release().await;
+    assert_eq!(bundle_data(&test, &west, &desired).await["region"], "us");
+    let mut plain = test.register_cluster("plain", &[]).await;
+    plain.send_facts(facts()).await;
+    assert!(matches!(test.hub.get_release("edge", "plain").await, Err(Error::NotFound { .. })));
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s4_3_an_addon_waits_until_the_cluster_is_ready_and_goes_there_then() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    addon(&house, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: edge}\n", everywhere()).await;
-    let said = waits_for(&house, "east", "WaitingForCluster").await;
-    assert!(said.contains("east has not told of itself yet"), "{said}");
-    assert!(east.next().await.releases.is_empty(), "nothing is sent before");
-    east.tell(facts()).await;
-    let want = east.one().await;
-    east.obey(&want).await;
-    assert_eq!(house.hub.release_view("edge", "east").await.unwrap().state, State::Healthy);
-    house.close().await;
+async fn s4_3_an_addon_waits_until_the_cluster_has_reported_its_facts() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    publish_addon(&test, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: edge}\n", everywhere()).await;
+    let message = wait_for_reason(&test, "east", "WaitingForCluster").await;
+    assert!(message.contains("east has not reported its facts yet"), "{message}");
+    assert!(east.next_desired_state().await.releases.is_empty(), "nothing is sent before");
+    east.send_facts(facts()).await;
+    let desired = east.wait_for_release().await;
+    east.report_applied(&desired).await;
+    assert_eq!(test.hub.get_release("edge", "east").await.unwrap().state, ReleaseState::Healthy);
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s4_5_s4_7_an_addon_is_applied_anew_only_when_its_values_changed() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[("region", "eu")]).await;
-    east.tell(facts()).await;
+async fn s4_5_s4_7_an_addon_is_applied_again_only_when_its_values_change() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("region", "eu")]).await;
+    east.send_facts(facts()).await;
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: edge}\ndata:\n  \
                 region: ${{ cluster.labels.region }}\n  provider: ${{ cluster.provider | default(\"metal\") }}\n";
-    addon(&house, text, everywhere()).await;
-    let first = east.one().await;
-    assert_eq!(data(&house, &east, &first).await["provider"], "metal");
-    east.obey(&first).await;
-    // A fact that nothing asks for is no work.
-    east.tell(ClusterFacts { storage_classes: vec!["fast".into()], ..facts() }).await;
-    house.publish("edge").await;
+    publish_addon(&test, text, everywhere()).await;
+    let first = east.wait_for_release().await;
+    assert_eq!(bundle_data(&test, &east, &first).await["provider"], "metal");
+    east.report_applied(&first).await;
+    // A fact that the addon does not use changes nothing.
+    east.send_facts(ClusterFacts { storage_classes: vec!["fast".into()], ..facts() }).await;
+    test.publish("edge").await;
     let relabel = async |region: &str| {
         let labels = [("region".to_owned(), Some(region.to_owned()))].into();
         let edit = ClusterEdit { labels, ..ClusterEdit::default() };
-        house.hub.cluster_edit(&house.actor, "east", edit, None).await.unwrap();
+        test.hub.edit_cluster(&test.actor, "east", edit, None).await.unwrap();
     };
     relabel("us").await;
-    let second =
-        east.until(|wants| wants.releases[0].generation != first.generation).await.releases.remove(0);
-    assert_eq!(second.generation, first.generation + 1, "the fact and the second publish were no work");
-    assert_eq!(data(&house, &east, &second).await["region"], "us");
-    east.obey(&second).await;
-    east.tell(ClusterFacts { provider: "aws".into(), ..facts() }).await;
-    let third =
-        east.until(|wants| wants.releases[0].generation != second.generation).await.releases.remove(0);
-    assert_eq!(data(&house, &east, &third).await["provider"], "aws");
-    house.close().await;
+    let second = east
+        .wait_for_desired_state(|desired_state| desired_state.releases[0].generation != first.generation)
+        .await
+        .releases
+        .remove(0);
+    assert_eq!(second.generation, first.generation + 1, "the fact and the second publish changed nothing");
+    assert_eq!(bundle_data(&test, &east, &second).await["region"], "us");
+    east.report_applied(&second).await;
+    east.send_facts(ClusterFacts { provider: "aws".into(), ..facts() }).await;
+    let third = east
+        .wait_for_desired_state(|desired_state| desired_state.releases[0].generation != second.generation)
+        .await
+        .releases
+        .remove(0);
+    assert_eq!(bundle_data(&test, &east, &third).await["provider"], "aws");
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s4_9_s4_10_an_addon_waits_for_a_value_that_is_not_there_and_the_others_go_on() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    let mut west = house.cluster("west", &[("region", "us")]).await;
+async fn s4_9_s4_10_an_addon_waits_for_a_missing_value_without_blocking_other_clusters() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    let mut west = test.register_cluster("west", &[("region", "us")]).await;
     for agent in [&mut east, &mut west] {
-        agent.tell(facts()).await;
+        agent.send_facts(facts()).await;
     }
-    addon(&house, REGIONAL, everywhere()).await;
-    let want = west.one().await;
-    assert_eq!(data(&house, &west, &want).await["peers"], "east,west");
-    let said = waits_for(&house, "east", "WaitingForValue").await;
-    assert!(said.contains("cluster.labels.region") && said.contains("Label the cluster"), "{said}");
+    publish_addon(&test, REGIONAL, everywhere()).await;
+    let desired = west.wait_for_release().await;
+    assert_eq!(bundle_data(&test, &west, &desired).await["peers"], "east,west");
+    let message = wait_for_reason(&test, "east", "WaitingForValue").await;
+    assert!(message.contains("cluster.labels.region") && message.contains("Label the cluster"), "{message}");
     let labels = [("region".to_owned(), Some("eu".to_owned()))].into();
     let edit = ClusterEdit { labels, ..ClusterEdit::default() };
-    house.hub.cluster_edit(&house.actor, "east", edit, None).await.unwrap();
-    let want = east.one().await;
-    assert_eq!(data(&house, &east, &want).await["region"], "eu");
-    house.close().await;
+    test.hub.edit_cluster(&test.actor, "east", edit, None).await.unwrap();
+    let desired = east.wait_for_release().await;
+    assert_eq!(bundle_data(&test, &east, &desired).await["region"], "eu");
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s4_8_a_bundle_whose_bytes_were_lost_is_rendered_again_when_a_cluster_asks() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[("region", "eu")]).await;
-    east.tell(facts()).await;
-    addon(&house, REGIONAL, everywhere()).await;
-    let want = east.one().await;
-    let Goal::Present { bundle, .. } = &want.goal else { panic!("{want:?}") };
-    house.lose_artifacts().await;
-    let missing = house.hub.bundle(east.id, want.release, bundle).await;
+async fn s4_8_a_bundle_whose_bytes_were_lost_is_rendered_again_on_request() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("region", "eu")]).await;
+    east.send_facts(facts()).await;
+    publish_addon(&test, REGIONAL, everywhere()).await;
+    let desired = east.wait_for_release().await;
+    let DesiredPhase::Present { bundle, .. } = &desired.phase else { panic!("{desired:?}") };
+    test.delete_artifacts().await;
+    let missing = test.hub.get_bundle(east.id, desired.release, bundle).await;
     assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
     for _ in 0..400 {
-        if house.hub.bundle(east.id, want.release, bundle).await.is_ok() {
-            house.close().await;
+        if test.hub.get_bundle(east.id, desired.release, bundle).await.is_ok() {
+            test.close().await;
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("the bundle never came back");
+    panic!("the bundle was never rendered again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g115_an_ordinary_workload_is_refused_for_a_value_that_a_chosen_cluster_lacks() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    east.tell(facts()).await;
-    house.draft("web", everywhere()).await;
-    let mut spec = house.hub.workload_view("web").await.unwrap().workload.draft;
+async fn g115_a_workload_is_rejected_for_a_value_that_a_selected_cluster_lacks() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    east.send_facts(facts()).await;
+    test.create_draft("web", everywhere()).await;
+    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
     spec.source = source(REGIONAL);
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    house.hub.workload_edit(&house.actor, "web", edit, None).await.unwrap();
-    let refused = house.hub.workload_publish(&house.actor, "web", "", Terms::default()).await.unwrap_err();
-    let finding = refused.findings().iter().find(|finding| finding.code == "G115").unwrap();
+    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+    let rejected =
+        test.hub.publish_workload(&test.actor, "web", "", PublishOptions::default()).await.unwrap_err();
+    let finding = rejected.findings().iter().find(|finding| finding.code == "G115").unwrap();
     assert_eq!(finding.clusters, ["east"]);
-    house.close().await;
+    test.close().await;
 }

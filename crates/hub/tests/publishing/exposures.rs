@@ -1,11 +1,11 @@
-//! Routes and node ports that another workload has already.
+//! Routes and node ports that another workload uses.
 
 use domain::Finding;
 use domain::placement::Placement;
-use domain::report::Goal;
-use hub::{Error, Removal, Terms, WorkloadEdit};
+use domain::report::DesiredPhase;
+use hub::{Error, PublishOptions, RemovalOptions, WorkloadEdit};
 
-use crate::house::{House, everywhere, labelled, source};
+use crate::test_hub::{TestHub, by_label, everywhere, source};
 
 const SHOP: &str = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: front}\nspec:\n  rules:\n  \
                     - host: shop.example.com\n    http:\n      paths:\n      \
@@ -14,99 +14,105 @@ const SHOP: &str = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {
 const PORT: &str = "apiVersion: v1\nkind: Service\nmetadata: {name: front}\nspec:\n  type: NodePort\n  \
                     selector: {app: front}\n  ports: [{port: 80, nodePort: 31000}]\n";
 
-async fn draft(house: &House, name: &str, placement: Placement, text: &str) {
-    house.draft(name, placement).await;
-    rewrite(house, name, text).await;
+async fn create_draft(test: &TestHub, name: &str, placement: Placement, text: &str) {
+    test.create_draft(name, placement).await;
+    edit_source(test, name, text).await;
 }
 
-async fn rewrite(house: &House, name: &str, text: &str) {
-    let mut spec = house.hub.workload_view(name).await.unwrap().workload.draft;
+async fn edit_source(test: &TestHub, name: &str, text: &str) {
+    let mut spec = test.hub.get_workload(name).await.unwrap().workload.draft;
     spec.source = source(text);
     let edit = WorkloadEdit { spec: Some(spec), ..WorkloadEdit::default() };
-    house.hub.workload_edit(&house.actor, name, edit, None).await.unwrap();
+    test.hub.edit_workload(&test.actor, name, edit, None).await.unwrap();
 }
 
-async fn refusal(house: &House, name: &str) -> Vec<Finding> {
-    match house.hub.workload_publish(&house.actor, name, "", Terms::default()).await {
-        Err(Error::Invalid(findings)) => findings.into_iter().filter(Finding::blocks).collect(),
-        other => panic!("{name} was not refused: {other:?}"),
+async fn publish_findings(test: &TestHub, name: &str) -> Vec<Finding> {
+    match test.hub.publish_workload(&test.actor, name, "", PublishOptions::default()).await {
+        Err(Error::Invalid(findings)) => findings.into_iter().filter(Finding::is_blocking).collect(),
+        other => panic!("{name} was not rejected: {other:?}"),
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g305_a_route_of_another_workload_is_refused_before_anything_is_published() {
-    let house = House::open().await;
+async fn g305_a_publish_with_a_route_of_another_workload_is_rejected() {
+    let test = TestHub::open().await;
     for name in ["east", "north", "west"] {
-        house.cluster(name, &[("env", if name == "west" { "dev" } else { "prod" })]).await;
+        test.register_cluster(name, &[("env", if name == "west" { "dev" } else { "prod" })]).await;
     }
-    draft(&house, "storefront", labelled("env=prod"), SHOP).await;
-    draft(&house, "web", everywhere(), SHOP).await;
-    // Nobody waits for the placer in between.
-    house.publish("storefront").await;
-    let refused = refusal(&house, "web").await;
-    let [finding] = &refused[..] else { panic!("{refused:#?}") };
+    create_draft(&test, "storefront", by_label("env=prod"), SHOP).await;
+    create_draft(&test, "web", everywhere(), SHOP).await;
+    // Without waiting for the placer in between.
+    test.publish("storefront").await;
+    let findings = publish_findings(&test, "web").await;
+    let [finding] = &findings[..] else { panic!("{findings:#?}") };
     assert_eq!((&*finding.code, &*finding.clusters), ("G305", &["east".to_owned(), "north".to_owned()][..]));
     assert_eq!(
         finding.message,
-        "\"shop.example.com/\" already belongs to workload \"storefront\" on east, north; which of them is asked, only \
-         the controller knows."
+        "\"shop.example.com/\" is already routed to workload \"storefront\" on east, north; the ingress controller decides \
+         which of them receives the requests."
     );
-    assert!(house.hub.workload_view("web").await.unwrap().workload.published.is_none());
+    assert!(test.hub.get_workload("web").await.unwrap().workload.published.is_none());
 
-    // The plan and the review say the same, once for both clusters.
-    let plan = house.hub.plan_make(&house.actor, "web").await.unwrap();
-    assert!(plan.blocks());
+    // The plan and the check have the same finding, once for both clusters.
+    let plan = test.hub.create_plan(&test.actor, "web").await.unwrap();
+    assert!(plan.is_blocked());
     assert_eq!(plan.findings.iter().filter(|found| *found == finding).count(), 1);
-    let spec = house.hub.workload_view("web").await.unwrap().workload.draft;
-    assert!(house.hub.workload_check("web", &spec).await.unwrap().findings.contains(finding));
+    let spec = test.hub.get_workload("web").await.unwrap().workload.draft;
+    assert!(test.hub.check_workload("web", &spec).await.unwrap().findings.contains(finding));
 
-    // Its own routes are in nobody's way, and neither are another path or another cluster.
-    house.publish("storefront").await;
-    rewrite(&house, "web", &SHOP.replace("path: /,", "path: /api,")).await;
-    house.publish("web").await;
-    draft(&house, "other", labelled("env=dev"), SHOP).await;
-    house.publish("other").await;
-    house.close().await;
+    // Its own routes, another path and another cluster are no conflict.
+    test.publish("storefront").await;
+    edit_source(&test, "web", &SHOP.replace("path: /,", "path: /api,")).await;
+    test.publish("web").await;
+    create_draft(&test, "other", by_label("env=dev"), SHOP).await;
+    test.publish("other").await;
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g303_a_node_port_is_free_again_once_its_workload_is_gone_from_the_cluster() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    draft(&house, "storefront", everywhere(), PORT).await;
-    draft(&house, "web", everywhere(), PORT).await;
-    house.publish("storefront").await;
-    let want = east.one().await;
-    east.obey(&want).await;
-    let refused = refusal(&house, "web").await;
-    assert_eq!(refused.len(), 1);
+async fn g303_a_node_port_is_free_again_once_its_workload_is_removed_from_the_cluster() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    create_draft(&test, "storefront", everywhere(), PORT).await;
+    create_draft(&test, "web", everywhere(), PORT).await;
+    test.publish("storefront").await;
+    let desired = east.wait_for_release().await;
+    east.report_applied(&desired).await;
+    let findings = publish_findings(&test, "web").await;
+    assert_eq!(findings.len(), 1);
     assert_eq!(
-        refused[0].message,
-        "nodePort 31000 of Service shop/front is taken by workload \"storefront\" on east; a cluster gives it once."
+        findings[0].message,
+        "nodePort 31000 of Service shop/front is already used by workload \"storefront\" on east; a node port can be used \
+         once per cluster."
     );
 
-    // As long as it is being removed, it is taken.
-    house.hub.workload_unpublish(&house.actor, "storefront", Removal::default()).await.unwrap();
-    let leave = east.until(|wants| matches!(wants.releases[0].goal, Goal::Absent { .. })).await;
-    assert_eq!(refusal(&house, "web").await.len(), 1);
-    east.obey(&leave.releases[0]).await;
-    house.publish("web").await;
-    house.close().await;
+    // Taken until the removal is complete.
+    test.hub.unpublish_workload(&test.actor, "storefront", RemovalOptions::default()).await.unwrap();
+    let leave = east
+        .wait_for_desired_state(|desired_state| {
+            matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
+        })
+        .await;
+    assert_eq!(publish_findings(&test, "web").await.len(), 1);
+    east.report_applied(&leave.releases[0]).await;
+    test.publish("web").await;
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g303_a_port_that_the_next_revision_gives_up_is_free_once_it_is_placed() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    draft(&house, "storefront", everywhere(), PORT).await;
-    house.publish("storefront").await;
-    let first = east.one().await;
-    rewrite(&house, "storefront", &PORT.replace("31000", "31001")).await;
-    house.publish("storefront").await;
-    east.until(|wants| wants.releases[0].generation > first.generation).await;
-    draft(&house, "web", everywhere(), PORT).await;
-    house.publish("web").await;
-    draft(&house, "late", everywhere(), &PORT.replace("31000", "31001")).await;
-    assert_eq!(refusal(&house, "late").await.len(), 1);
-    house.close().await;
+async fn g303_a_node_port_that_the_next_revision_drops_is_free_once_that_is_placed() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    create_draft(&test, "storefront", everywhere(), PORT).await;
+    test.publish("storefront").await;
+    let first = east.wait_for_release().await;
+    edit_source(&test, "storefront", &PORT.replace("31000", "31001")).await;
+    test.publish("storefront").await;
+    east.wait_for_desired_state(|desired_state| desired_state.releases[0].generation > first.generation)
+        .await;
+    create_draft(&test, "web", everywhere(), PORT).await;
+    test.publish("web").await;
+    create_draft(&test, "late", everywhere(), &PORT.replace("31000", "31001")).await;
+    assert_eq!(publish_findings(&test, "late").await.len(), 1);
+    test.close().await;
 }

@@ -1,20 +1,20 @@
-//! Plans: what a publish would do, asked of the agents, and a publish bound to what was seen (E-2, E-6).
+//! Plans: dry runs of a publish, and a publish bound to the reviewed plan (E-2, E-6).
 
 use std::time::Duration;
 
 use domain::object::ObjectRef;
 use domain::placement::Placement;
-use domain::plan::{Effect, ObjectEffect, Outcome, Plan, TargetChange, TargetState};
-use domain::report::Goal;
+use domain::plan::{ClusterPlan, DryRunState, Plan, PlannedAction, PlannedChange, TargetChange};
+use domain::report::DesiredPhase;
 use domain::workload::WorkloadSpec;
 use domain::{Digest, Finding};
-use hub::{Error, Terms, WorkloadEdit};
+use hub::{Error, PublishOptions, WorkloadEdit};
 
-use crate::house::{Agent, House, everywhere, labelled, source};
+use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, source};
 
 const WAIT: Duration = Duration::from_secs(10);
 
-fn object() -> ObjectRef {
+fn object_ref() -> ObjectRef {
     ObjectRef {
         version: "v1".into(),
         kind: "ConfigMap".into(),
@@ -24,45 +24,48 @@ fn object() -> ObjectRef {
     }
 }
 
-fn effect(outcome: Outcome) -> Effect {
-    Effect::of(vec![ObjectEffect::tried(object(), outcome)])
+fn cluster_plan(outcome: PlannedAction) -> ClusterPlan {
+    ClusterPlan::from_changes(vec![PlannedChange::verified(object_ref(), outcome)])
 }
 
-async fn plan(house: &House) -> Plan {
-    house.hub.plan_make(&house.actor, "web").await.unwrap()
+async fn create_plan(test: &TestHub) -> Plan {
+    test.hub.create_plan(&test.actor, "web").await.unwrap()
 }
 
-/// Answers the next question that is asked of this agent; says what it was about.
-async fn answer(agent: &mut Agent, outcome: Outcome) -> Goal {
-    let asks = agent.until(|wants| !wants.asks.is_empty()).await.asks;
-    let ask = &asks[0];
-    if let Goal::Present { bundle, .. } = &ask.goal {
-        let bytes = agent.hub().planned_bundle(agent.id, ask.plan, bundle).await.unwrap();
-        assert_eq!(Digest::of(&bytes), *bundle);
+/// Answers the next dry-run request of this agent; returns its goal.
+async fn answer_dry_run(agent: &mut TestAgent, outcome: PlannedAction) -> DesiredPhase {
+    let requests = agent
+        .wait_for_desired_state(|desired_state| !desired_state.dry_run_requests.is_empty())
+        .await
+        .dry_run_requests;
+    let request = &requests[0];
+    if let DesiredPhase::Present { bundle, .. } = &request.desired_phase {
+        let bytes = agent.hub().get_planned_bundle(agent.id, request.plan, bundle).await.unwrap();
+        assert_eq!(Digest::compute(&bytes), *bundle);
     }
-    agent.hub().plan_answer(agent.id, ask.plan, effect(outcome)).await.unwrap();
-    ask.goal.clone()
+    agent.hub().record_dry_run_result(agent.id, request.plan, cluster_plan(outcome)).await.unwrap();
+    request.desired_phase.clone()
 }
 
-async fn settled(house: &House, plan: &Plan) -> Plan {
-    let plan = house.hub.plan_wait(plan.id, WAIT).await.unwrap();
+async fn wait_for_plan(test: &TestHub, plan: &Plan) -> Plan {
+    let plan = test.hub.wait_for_plan(plan.id, WAIT).await.unwrap();
     assert!(plan.is_complete(), "{plan:#?}");
     plan
 }
 
-async fn edit(house: &House, change: impl FnOnce(&mut WorkloadSpec)) {
-    let mut spec = house.hub.workload_view("web").await.unwrap().workload.draft;
+async fn edit_draft(test: &TestHub, change: impl FnOnce(&mut WorkloadSpec)) {
+    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
     change(&mut spec);
     let edit = WorkloadEdit { spec: Some(spec), labels: None };
-    house.hub.workload_edit(&house.actor, "web", edit, None).await.unwrap();
+    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
 }
 
-async fn publish(house: &House, terms: Terms) -> Result<u32, Error> {
-    house.hub.workload_publish(&house.actor, "web", "", terms).await.map(|published| published.revision)
+async fn publish(test: &TestHub, terms: PublishOptions) -> Result<u32, Error> {
+    test.hub.publish_workload(&test.actor, "web", "", terms).await.map(|published| published.revision)
 }
 
-fn of(plan: &Plan) -> Terms {
-    Terms { plan: Some(plan.hash.clone()), ..Terms::default() }
+fn options_for(plan: &Plan) -> PublishOptions {
+    PublishOptions { plan_hash: Some(plan.hash.clone()), ..PublishOptions::default() }
 }
 
 fn is_stale(result: Result<u32, Error>) -> bool {
@@ -70,176 +73,194 @@ fn is_stale(result: Result<u32, Error>) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn e_2_a_plan_asks_every_agent_and_groups_what_is_the_same() {
-    let house = House::open().await;
-    let (mut east, mut west) = (house.cluster("east", &[]).await, house.cluster("west", &[]).await);
-    house.draft("web", everywhere()).await;
-    let made = plan(&house).await;
-    assert_eq!(made.heard(), (0, 0, 2));
-    answer(&mut east, Outcome::Create).await;
-    answer(&mut west, Outcome::Create).await;
-    let done = settled(&house, &made).await;
-    assert_eq!(done.heard(), (2, 0, 0));
-    let groups = done.groups();
+async fn e_2_a_plan_requests_a_dry_run_from_every_agent_and_groups_equal_results() {
+    let test = TestHub::open().await;
+    let (mut east, mut west) =
+        (test.register_cluster("east", &[]).await, test.register_cluster("west", &[]).await);
+    test.create_draft("web", everywhere()).await;
+    let created = create_plan(&test).await;
+    assert_eq!(created.dry_run_counts(), (0, 0, 2));
+    answer_dry_run(&mut east, PlannedAction::Create).await;
+    answer_dry_run(&mut west, PlannedAction::Create).await;
+    let complete = wait_for_plan(&test, &created).await;
+    assert_eq!(complete.dry_run_counts(), (2, 0, 0));
+    let groups = complete.groups();
     assert_eq!(groups.len(), 1);
     assert_eq!(groups[0].clusters, ["east", "west"]);
-    assert_eq!(groups[0].tally.create, 1);
-    assert_eq!(publish(&house, of(&done)).await.unwrap(), 1);
-    east.one().await;
-    house.close().await;
+    assert_eq!(groups[0].counts.create, 1);
+    assert_eq!(publish(&test, options_for(&complete)).await.unwrap(), 1);
+    east.wait_for_release().await;
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g404_what_one_cluster_refuses_is_a_finding_and_holds_the_publish_of_that_plan() {
-    let house = House::open().await;
-    let (mut east, mut west) = (house.cluster("east", &[]).await, house.cluster("west", &[]).await);
-    house.draft("web", everywhere()).await;
-    let made = plan(&house).await;
-    let finding = Finding::error("G404", "ConfigMap shop/web: no such luck.", "Ask again.");
-    answer(&mut east, Outcome::Create).await;
-    answer(&mut west, Outcome::Refused { finding }).await;
-    let done = settled(&house, &made).await;
-    let found = done.findings.iter().find(|finding| finding.code == "G404").unwrap();
+async fn g404_a_rejection_by_one_cluster_is_a_finding_that_blocks_the_publish_of_the_plan() {
+    let test = TestHub::open().await;
+    let (mut east, mut west) =
+        (test.register_cluster("east", &[]).await, test.register_cluster("west", &[]).await);
+    test.create_draft("web", everywhere()).await;
+    let created = create_plan(&test).await;
+    let finding = Finding::error("G404", "ConfigMap shop/web was rejected.", "Change it.");
+    answer_dry_run(&mut east, PlannedAction::Create).await;
+    answer_dry_run(&mut west, PlannedAction::Rejected { finding }).await;
+    let complete = wait_for_plan(&test, &created).await;
+    let found = complete.findings.iter().find(|finding| finding.code == "G404").unwrap();
     assert_eq!(found.clusters, ["west"]);
-    assert_eq!(done.groups()[0].clusters, ["west"], "what is refused comes first");
-    assert!(matches!(publish(&house, of(&done)).await, Err(Error::Invalid(_))));
-    house.close().await;
+    assert_eq!(complete.groups()[0].clusters, ["west"], "rejections come first");
+    assert!(matches!(publish(&test, options_for(&complete)).await, Err(Error::Invalid(_))));
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn e_2_a_cluster_that_is_offline_is_told_as_such_and_holds_nobody_up() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    let west = house.hub.cluster_register(
-        &house.actor,
-        hub::NewCluster::new("west", domain::cluster::ClusterKind::Simulated),
-    );
+async fn e_2_an_offline_cluster_is_reported_and_does_not_block_the_plan() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    let west = test
+        .hub
+        .register_cluster(&test.actor, hub::NewCluster::new("west", domain::cluster::ClusterKind::Simulated));
     west.await.unwrap();
-    house.draft("web", everywhere()).await;
-    let made = plan(&house).await;
-    answer(&mut east, Outcome::Create).await;
-    let done = settled(&house, &made).await;
-    let west = done.targets.iter().find(|target| target.name == "west").unwrap();
-    assert!(matches!(&west.state, TargetState::NotAsked { why } if why.contains("offline")), "{west:?}");
-    let expected = &done.effects[west.effect.as_ref().unwrap()];
-    assert_eq!(expected.tally().create, 1, "what is expected there is told all the same");
-    assert_eq!(expected.tally().untried, 1);
-    assert_eq!(publish(&house, of(&done)).await.unwrap(), 1);
-    house.close().await;
+    test.create_draft("web", everywhere()).await;
+    let created = create_plan(&test).await;
+    answer_dry_run(&mut east, PlannedAction::Create).await;
+    let complete = wait_for_plan(&test, &created).await;
+    let west = complete.targets.iter().find(|target| target.name == "west").unwrap();
+    assert!(
+        matches!(&west.dry_run, DryRunState::NotRequested { message } if message.contains("offline")),
+        "{west:?}"
+    );
+    let expected = &complete.cluster_plans[west.cluster_plan.as_ref().unwrap()];
+    assert_eq!(expected.counts().create, 1, "its expected changes are shown");
+    assert_eq!(expected.counts().unverified, 1);
+    assert_eq!(publish(&test, options_for(&complete)).await.unwrap(), 1);
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn e_2_an_agent_that_says_nothing_is_given_up_after_a_while() {
-    let house = House::open().await;
-    let _east = house.cluster("east", &[]).await;
-    house.draft("web", everywhere()).await;
-    let made = plan(&house).await;
-    house.pass(21);
-    let later = house.hub.plan(made.id).await.unwrap();
-    assert!(matches!(&later.targets[0].state, TargetState::NotAsked { why } if why.contains("20 s")));
+async fn e_2_a_plan_does_not_wait_longer_than_20_seconds_for_an_agent() {
+    let test = TestHub::open().await;
+    let _east = test.register_cluster("east", &[]).await;
+    test.create_draft("web", everywhere()).await;
+    let created = create_plan(&test).await;
+    test.advance_clock(21);
+    let later = test.hub.get_plan(created.id).await.unwrap();
+    assert!(
+        matches!(&later.targets[0].dry_run, DryRunState::NotRequested { message } if message.contains("20 s"))
+    );
     assert!(later.is_complete());
-    house.close().await;
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn e_2_a_plan_is_stale_once_the_draft_the_targets_or_what_runs_there_changed() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    house.draft("web", everywhere()).await;
-    let first = plan(&house).await;
-    answer(&mut east, Outcome::Create).await;
-    settled(&house, &first).await;
-    edit(&house, |spec| spec.source = source("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"))
-        .await;
-    assert!(is_stale(publish(&house, of(&first)).await), "the draft changed");
-    let second = plan(&house).await;
-    let _west = house.cluster("west", &[]).await;
-    assert!(is_stale(publish(&house, of(&second)).await), "a cluster joined that it goes to as well");
-    let third = plan(&house).await;
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    test.create_draft("web", everywhere()).await;
+    let first = create_plan(&test).await;
+    answer_dry_run(&mut east, PlannedAction::Create).await;
+    wait_for_plan(&test, &first).await;
+    edit_draft(&test, |spec| {
+        spec.source = source("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n")
+    })
+    .await;
+    assert!(is_stale(publish(&test, options_for(&first)).await), "the draft changed");
+    let second = create_plan(&test).await;
+    let _west = test.register_cluster("west", &[]).await;
+    assert!(is_stale(publish(&test, options_for(&second)).await), "a matching cluster joined");
+    let third = create_plan(&test).await;
     assert_eq!(
-        publish(&house, Terms::default()).await.unwrap(),
+        publish(&test, PublishOptions::default()).await.unwrap(),
         1,
-        "without a plan it is the person's own risk"
+        "without a plan nothing is compared"
     );
-    east.one().await;
-    assert!(is_stale(publish(&house, of(&third)).await), "something else runs there now");
-    let unknown = Terms { plan: Some(Digest::of(b"?")), ..Terms::default() };
-    assert!(is_stale(publish(&house, unknown).await));
-    house.close().await;
+    east.wait_for_release().await;
+    assert!(is_stale(publish(&test, options_for(&third)).await), "the released revision changed");
+    let unknown = PublishOptions { plan_hash: Some(Digest::compute(b"?")), ..PublishOptions::default() };
+    assert!(is_stale(publish(&test, unknown).await));
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn e_2_a_plan_is_over_after_an_hour() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    house.draft("web", everywhere()).await;
-    let made = plan(&house).await;
-    answer(&mut east, Outcome::Create).await;
-    let done = settled(&house, &made).await;
-    house.pass(3_601);
-    assert!(matches!(house.hub.plan(done.id).await, Err(Error::NotFound { .. })));
-    assert!(is_stale(publish(&house, of(&done)).await));
-    house.close().await;
+async fn e_2_a_plan_expires_after_an_hour() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    test.create_draft("web", everywhere()).await;
+    let created = create_plan(&test).await;
+    answer_dry_run(&mut east, PlannedAction::Create).await;
+    let complete = wait_for_plan(&test, &created).await;
+    test.advance_clock(3_601);
+    assert!(matches!(test.hub.get_plan(complete.id).await, Err(Error::NotFound { .. })));
+    assert!(is_stale(publish(&test, options_for(&complete)).await));
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn e_2_a_question_is_answered_once_and_only_by_the_cluster_that_is_asked() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[("env", "prod")]).await;
-    let west = house.cluster("west", &[]).await;
-    house.draft("web", labelled("env=prod")).await;
-    let made = plan(&house).await;
-    let bundle = made.targets[0].bundle.clone().unwrap();
-    assert!(house.hub.planned_bundle(west.id, made.id, &bundle).await.is_err());
-    assert!(house.hub.plan_answer(west.id, made.id, effect(Outcome::Delete)).await.is_err());
-    answer(&mut east, Outcome::Create).await;
-    assert!(house.hub.plan_answer(east.id, made.id, effect(Outcome::Delete)).await.is_err());
-    let done = settled(&house, &made).await;
-    assert_eq!(done.groups()[0].tally.create, 1);
-    house.close().await;
+async fn e_2_a_dry_run_request_is_answered_once_and_only_by_its_cluster() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    let west = test.register_cluster("west", &[]).await;
+    test.create_draft("web", by_label("env=prod")).await;
+    let created = create_plan(&test).await;
+    let bundle = created.targets[0].bundle.clone().unwrap();
+    assert!(test.hub.get_planned_bundle(west.id, created.id, &bundle).await.is_err());
+    assert!(
+        test.hub
+            .record_dry_run_result(west.id, created.id, cluster_plan(PlannedAction::Delete))
+            .await
+            .is_err()
+    );
+    answer_dry_run(&mut east, PlannedAction::Create).await;
+    assert!(
+        test.hub
+            .record_dry_run_result(east.id, created.id, cluster_plan(PlannedAction::Delete))
+            .await
+            .is_err()
+    );
+    let complete = wait_for_plan(&test, &created).await;
+    assert_eq!(complete.groups()[0].counts.create, 1);
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g505_taking_it_from_more_than_a_fifth_of_the_clusters_needs_the_number() {
-    let house = House::open().await;
+async fn g505_a_removal_from_more_than_a_fifth_of_the_clusters_needs_the_confirmed_number() {
+    let test = TestHub::open().await;
     let mut agents = Vec::new();
     for name in ["a", "b", "c"] {
-        agents.push(house.cluster(name, &[("keep", if name == "a" { "yes" } else { "no" })]).await);
+        agents.push(test.register_cluster(name, &[("keep", if name == "a" { "yes" } else { "no" })]).await);
     }
-    house.draft("web", everywhere()).await;
-    house.publish("web").await;
+    test.create_draft("web", everywhere()).await;
+    test.publish("web").await;
     for agent in &mut agents {
-        let want = agent.one().await;
-        agent.obey(&want).await;
+        let desired = agent.wait_for_release().await;
+        agent.report_applied(&desired).await;
     }
-    edit(&house, |spec| spec.placement = labelled("keep=yes")).await;
-    let made = plan(&house).await;
-    assert_eq!(made.blast_radius.losing, ["b", "c"]);
+    edit_draft(&test, |spec| spec.placement = by_label("keep=yes")).await;
+    let created = create_plan(&test).await;
+    assert_eq!(created.blast_radius.losing, ["b", "c"]);
     for agent in &mut agents[1..] {
-        let goal = answer(agent, Outcome::Delete).await;
-        assert!(matches!(goal, Goal::Absent { .. }));
+        let goal = answer_dry_run(agent, PlannedAction::Delete).await;
+        assert!(matches!(goal, DesiredPhase::Absent { .. }));
     }
-    answer(&mut agents[0], Outcome::Unchanged).await;
-    let done = settled(&house, &made).await;
-    let lose = done.groups().into_iter().find(|group| group.change == TargetChange::Lose).unwrap();
-    assert_eq!((lose.clusters.len(), lose.tally.delete), (2, 1));
-    let refused = publish(&house, of(&done)).await.unwrap_err();
-    assert_eq!(refused.findings()[0].code, "G505");
-    assert!(refused.to_string().contains("Type 2"), "{refused}");
-    let wrong = Terms { confirm: Some(3), ..of(&done) };
-    assert!(matches!(publish(&house, wrong).await, Err(Error::Unconfirmed(_))));
-    let right = Terms { confirm: Some(2), ..of(&done) };
-    assert_eq!(publish(&house, right).await.unwrap(), 2);
-    house.close().await;
+    answer_dry_run(&mut agents[0], PlannedAction::Unchanged).await;
+    let complete = wait_for_plan(&test, &created).await;
+    let lose = complete.groups().into_iter().find(|group| group.change == TargetChange::Remove).unwrap();
+    assert_eq!((lose.clusters.len(), lose.counts.delete), (2, 1));
+    let rejected = publish(&test, options_for(&complete)).await.unwrap_err();
+    assert_eq!(rejected.findings()[0].code, "G505");
+    assert!(rejected.to_string().contains("Type 2"), "{rejected}");
+    let wrong = PublishOptions { confirmed_removals: Some(3), ..options_for(&complete) };
+    assert!(matches!(publish(&test, wrong).await, Err(Error::ConfirmationRequired(_))));
+    let right = PublishOptions { confirmed_removals: Some(2), ..options_for(&complete) };
+    assert_eq!(publish(&test, right).await.unwrap(), 2);
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g501_a_draft_that_is_refused_is_planned_without_asking_anybody() {
-    let house = House::open().await;
-    let _east = house.cluster("east", &[]).await;
-    house.draft("web", Placement::default()).await;
-    let made = plan(&house).await;
-    assert!(made.blocks());
-    assert!(made.targets.is_empty());
-    house.close().await;
+async fn g501_a_rejected_draft_is_planned_without_dry_runs() {
+    let test = TestHub::open().await;
+    let _east = test.register_cluster("east", &[]).await;
+    test.create_draft("web", Placement::default()).await;
+    let created = create_plan(&test).await;
+    assert!(created.is_blocked());
+    assert!(created.targets.is_empty());
+    test.close().await;
 }

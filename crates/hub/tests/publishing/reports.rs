@@ -1,62 +1,69 @@
-//! Which reports count.
+//! Which reports are accepted.
 
-use domain::release::State;
+use domain::release::ReleaseState;
 
-use crate::house::{House, everywhere, obeyed};
-use crate::state;
+use crate::release_state;
+use crate::test_hub::{TestHub, applied_report, everywhere};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p9_replayed_reports_and_those_of_an_older_agent_are_dropped() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    house.draft("web", everywhere()).await;
-    house.publish("web").await;
-    let want = east.one().await;
-    east.obey(&want).await;
+async fn p9_replayed_reports_and_those_of_an_older_incarnation_are_rejected() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    test.create_draft("web", everywhere()).await;
+    test.publish("web").await;
+    let desired = east.wait_for_release().await;
+    east.report_applied(&desired).await;
     east.seq -= 1;
-    assert!(!east.send(obeyed(&want)).await.taken, "the same batch twice");
+    assert!(!east.send_report(applied_report(&desired)).await.accepted, "the same batch twice");
 
-    let newer = house.hub.agent_begin(east.id).await.unwrap();
+    let newer = test.hub.begin_agent_incarnation(east.id).await.unwrap();
     assert!(newer > east.incarnation);
-    let mut broken = obeyed(&want);
+    let mut broken = applied_report(&desired);
     broken.health.status = domain::health::HealthStatus::Degraded;
-    assert!(!east.send(broken).await.taken, "an agent that was replaced");
-    assert_eq!(state(&house, "web", "east").await, State::Healthy);
-    house.close().await;
+    assert!(!east.send_report(broken).await.accepted, "the incarnation was replaced");
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Healthy);
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_can_neither_report_nor_read_another_clusters_release() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    let mut west = house.cluster("east-1", &[]).await;
-    house.draft("web", everywhere()).await;
-    house.publish("web").await;
-    let (theirs, mine) = (east.one().await, west.one().await);
-    assert!(west.send(obeyed(&theirs)).await.taken, "the batch counts, the foreign release in it does not");
-    assert_eq!(state(&house, "web", "east").await, State::Queued);
-    let domain::report::Goal::Present { bundle, .. } = &theirs.goal else { panic!() };
-    assert!(house.hub.bundle(west.id, theirs.release, bundle).await.is_err());
-    assert!(house.hub.bundle(west.id, mine.release, bundle).await.is_ok());
-    house.close().await;
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    let mut west = test.register_cluster("east-1", &[]).await;
+    test.create_draft("web", everywhere()).await;
+    test.publish("web").await;
+    let (theirs, mine) = (east.wait_for_release().await, west.wait_for_release().await);
+    assert!(
+        west.send_report(applied_report(&theirs)).await.accepted,
+        "the batch is accepted, the foreign release in it is not"
+    );
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Queued);
+    let domain::report::DesiredPhase::Present { bundle, .. } = &theirs.phase else { panic!() };
+    assert!(test.hub.get_bundle(west.id, theirs.release, bundle).await.is_err());
+    assert!(test.hub.get_bundle(west.id, mine.release, bundle).await.is_ok());
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_report_about_an_older_want_changes_nothing() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    house.draft("web", everywhere()).await;
-    house.publish("web").await;
-    let old = east.one().await;
-    let mut spec = house.hub.workload_view("web").await.unwrap().workload.draft;
+async fn a_report_about_an_older_generation_changes_nothing() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    test.create_draft("web", everywhere()).await;
+    test.publish("web").await;
+    let old = east.wait_for_release().await;
+    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
     spec.namespace = "other".into();
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    house.hub.workload_edit(&house.actor, "web", edit, None).await.unwrap();
-    house.publish("web").await;
-    let new = east.until(|wants| wants.releases[0].generation > old.generation).await.releases.remove(0);
-    east.send(obeyed(&old)).await;
-    assert_eq!(state(&house, "web", "east").await, State::Queued);
-    east.obey(&new).await;
-    assert_eq!(state(&house, "web", "east").await, State::Healthy);
-    house.close().await;
+    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+    test.publish("web").await;
+    let new = east
+        .wait_for_desired_state(|desired_state| desired_state.releases[0].generation > old.generation)
+        .await
+        .releases
+        .remove(0);
+    east.send_report(applied_report(&old)).await;
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Queued);
+    east.report_applied(&new).await;
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Healthy);
+    test.close().await;
 }

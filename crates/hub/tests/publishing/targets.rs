@@ -1,213 +1,226 @@
-//! Which clusters get it, and which lose it.
+//! Which clusters get a workload, and which lose it.
 
 use std::time::Duration;
 
-use domain::overrides::{Override, Patch, PatchOp, Target};
+use domain::overrides::{ClusterSelector, Override, Patch, PatchOp};
 use domain::placement::{ClusterGroup, Placement, Predicate};
-use domain::release::{ReleaseGoal, State};
-use domain::report::Goal;
+use domain::release::{ReleaseGoal, ReleaseState};
+use domain::report::DesiredPhase;
 use domain::{OverrideId, page::ListQuery};
-use hub::{ClusterEdit, Terms};
+use hub::{ClusterEdit, PublishOptions};
 use serde_json::json;
 
-use crate::house::{Agent, House, everywhere, labelled};
-use crate::state;
+use crate::release_state;
+use crate::test_hub::{TestAgent, TestHub, by_label, everywhere};
 
-async fn relabel(house: &House, cluster: &str, env: Option<&str>) {
+async fn relabel(test: &TestHub, cluster: &str, env: Option<&str>) {
     let labels = [("env".to_owned(), env.map(str::to_owned))].into();
     let edit = ClusterEdit { labels, ..ClusterEdit::default() };
-    house.hub.cluster_edit(&house.actor, cluster, edit, None).await.unwrap();
+    test.hub.edit_cluster(&test.actor, cluster, edit, None).await.unwrap();
 }
 
-async fn targets(house: &House) -> usize {
-    house.hub.release_list("web", &ListQuery::default()).await.unwrap().items.len()
+async fn release_count(test: &TestHub) -> usize {
+    test.hub.list_releases("web", &ListQuery::default()).await.unwrap().items.len()
 }
 
-async fn eventually(house: &House, said: &str) {
+async fn wait_for_event(test: &TestHub, expected: &str) {
     for _ in 0..250 {
-        if house.log().await.iter().any(|message| message.contains(said)) {
+        if test.event_messages().await.iter().any(|message| message.contains(expected)) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("nobody said {said:?}: {:#?}", house.log().await);
+    panic!("no event with {expected:?}: {:#?}", test.event_messages().await);
 }
 
-/// Waits until the last decision says that these clusters lose the workload soon.
-async fn until_leaving(house: &House, names: &[&str]) {
+/// Waits until the latest decision has pending removals on exactly these clusters.
+async fn wait_for_pending_removals(test: &TestHub, names: &[&str]) {
     for _ in 0..250 {
-        let leaving = house.hub.placement_decision("web").await.unwrap().leaving;
+        let leaving = test.hub.get_placement_decision("web").await.unwrap().pending_removals;
         if leaving.iter().map(|one| &*one.name).eq(names.iter().copied()) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    panic!("{:#?}", house.hub.placement_decision("web").await.unwrap());
+    panic!("{:#?}", test.hub.get_placement_decision("web").await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s1_9_a_cluster_that_joins_later_gets_it_with_the_next_publish_and_never_by_sync() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[("env", "prod")]).await;
-    house.draft("web", labelled("env=prod")).await;
-    house.publish("web").await;
-    east.one().await;
-    let mut west = house.cluster("west", &[("env", "prod")]).await;
-    assert_eq!(house.hub.workload_sync(&house.actor, "web", &[]).await.unwrap(), 1);
-    eventually(&house, "web goes to 1 of 2 clusters").await;
-    assert_eq!(targets(&house).await, 1);
-    let decision = house.hub.placement_decision("web").await.unwrap();
-    let refused = decision.refused().next().unwrap();
-    assert_eq!(refused.refusal().unwrap().remedy, "publish again, or set newMembers to auto");
-    house.publish("web").await;
-    west.one().await;
-    assert_eq!(targets(&house).await, 2);
-    house.close().await;
+async fn s1_9_a_cluster_that_joins_later_gets_a_workload_with_the_next_publish_and_never_by_sync() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    test.create_draft("web", by_label("env=prod")).await;
+    test.publish("web").await;
+    east.wait_for_release().await;
+    let mut west = test.register_cluster("west", &[("env", "prod")]).await;
+    assert_eq!(test.hub.sync_workload(&test.actor, "web", &[]).await.unwrap(), 1);
+    wait_for_event(&test, "web is placed on 1 of 2 clusters").await;
+    assert_eq!(release_count(&test).await, 1);
+    let decision = test.hub.get_placement_decision("web").await.unwrap();
+    let rejected = decision.rejected().next().unwrap();
+    assert_eq!(rejected.failed_filter().unwrap().remedy, "publish again, or set newMembers to auto");
+    test.publish("web").await;
+    west.wait_for_release().await;
+    assert_eq!(release_count(&test).await, 2);
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn e_6_a_cluster_that_no_longer_matches_keeps_it_for_a_while_and_lets_it_go_then() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[("env", "prod")]).await;
-    house.draft("web", labelled("env=prod")).await;
-    house.publish("web").await;
-    let want = east.one().await;
-    east.obey(&want).await;
-    relabel(&house, "east", Some("dev")).await;
-    eventually(&house, "web no longer matches east and leaves in 15 minutes").await;
-    assert_eq!(state(&house, "web", "east").await, State::Healthy);
-    until_leaving(&house, &["east"]).await;
+async fn e_6_a_workload_is_removed_from_a_cluster_that_no_longer_matches_only_after_its_notice() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    test.create_draft("web", by_label("env=prod")).await;
+    test.publish("web").await;
+    let desired = east.wait_for_release().await;
+    east.report_applied(&desired).await;
+    relabel(&test, "east", Some("dev")).await;
+    wait_for_event(&test, "web no longer matches east and will be removed in 15 minutes").await;
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Healthy);
+    wait_for_pending_removals(&test, &["east"]).await;
 
-    // A slip that is undone in time has taken nothing away.
-    house.pass(600);
-    relabel(&house, "east", Some("prod")).await;
-    until_leaving(&house, &[]).await;
+    // Undone within the notice, nothing is removed.
+    test.advance_clock(600);
+    relabel(&test, "east", Some("prod")).await;
+    wait_for_pending_removals(&test, &[]).await;
 
-    relabel(&house, "east", Some("dev")).await;
-    until_leaving(&house, &["east"]).await;
-    house.pass(901);
-    house.hub.cluster_heartbeat(east.id).await.unwrap();
-    // Every workload is looked at every few minutes; this test does not wait for that.
-    house
-        .hub
-        .group_save(&house.actor, ClusterGroup { name: "any".into(), ..ClusterGroup::default() }, None)
+    relabel(&test, "east", Some("dev")).await;
+    wait_for_pending_removals(&test, &["east"]).await;
+    test.advance_clock(901);
+    test.hub.record_heartbeat(east.id).await.unwrap();
+    // Triggers a pass of the placer, instead of waiting for the next full pass.
+    test.hub
+        .save_group(&test.actor, ClusterGroup { name: "any".into(), ..ClusterGroup::default() }, None)
         .await
         .unwrap();
-    let leave = east.until(|wants| matches!(wants.releases[0].goal, Goal::Absent { .. })).await;
-    assert!(house.hub.release_view("web", "east").await.unwrap().message.contains("saw env=dev"));
-    east.obey(&leave.releases[0]).await;
-    assert_eq!(state(&house, "web", "east").await, State::Removed);
-    house.close().await;
+    let leave = east
+        .wait_for_desired_state(|desired_state| {
+            matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
+        })
+        .await;
+    assert!(test.hub.get_release("web", "east").await.unwrap().message.contains("found env=dev"));
+    east.report_applied(&leave.releases[0]).await;
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Removed);
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn e_6_a_person_keeps_it_on_a_cluster_that_no_longer_matches_until_the_next_publish() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[("env", "prod")]).await;
-    let mut west = house.cluster("west", &[("env", "prod")]).await;
-    house.draft("web", labelled("env=prod")).await;
-    house.publish("web").await;
-    let want = east.one().await;
-    east.obey(&want).await;
-    let want = west.one().await;
-    west.obey(&want).await;
+async fn e_6_a_cancelled_removal_keeps_the_workload_until_the_next_publish() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    let mut west = test.register_cluster("west", &[("env", "prod")]).await;
+    test.create_draft("web", by_label("env=prod")).await;
+    test.publish("web").await;
+    let desired = east.wait_for_release().await;
+    east.report_applied(&desired).await;
+    let desired = west.wait_for_release().await;
+    west.report_applied(&desired).await;
     let keep = async |clusters: &[&str]| {
         let clusters: Vec<String> = clusters.iter().map(|&name| name.to_owned()).collect();
-        house.hub.workload_keep(&house.actor, "web", &clusters).await
+        test.hub.retain_workload(&test.actor, "web", &clusters).await
     };
-    let refused = keep(&["east"]).await.unwrap_err().to_string();
-    assert_eq!(refused, "east is not about to lose web.");
-    assert_eq!(keep(&[]).await.unwrap_err().to_string(), "No cluster is about to lose web.");
+    let rejected = keep(&["east"]).await.unwrap_err().to_string();
+    assert_eq!(rejected, "web is not about to be removed from east.");
+    assert_eq!(keep(&[]).await.unwrap_err().to_string(), "web is not about to be removed from any cluster.");
 
-    relabel(&house, "east", Some("dev")).await;
-    until_leaving(&house, &["east"]).await;
+    relabel(&test, "east", Some("dev")).await;
+    wait_for_pending_removals(&test, &["east"]).await;
     assert_eq!(keep(&["east"]).await.unwrap(), ["east"]);
-    eventually(&house, "web is kept on east until the next publish").await;
-    assert_eq!(keep(&["east"]).await.unwrap(), [""; 0], "it is kept already");
+    wait_for_event(&test, "The removal of web from east was cancelled until the next publish").await;
+    assert_eq!(keep(&["east"]).await.unwrap(), [""; 0], "already cancelled");
 
-    // Long after its time, and with another one about to leave, which is then not one too many at once.
-    house.pass(901);
-    house.hub.cluster_heartbeat(east.id).await.unwrap();
-    relabel(&house, "west", Some("dev")).await;
-    until_leaving(&house, &["east", "west"]).await;
-    house.pass(901);
-    house.hub.cluster_heartbeat(west.id).await.unwrap();
-    house
-        .hub
-        .group_save(&house.actor, ClusterGroup { name: "any".into(), ..ClusterGroup::default() }, None)
+    // After its notice, and with a second pending removal: the cancelled one does not count towards the limit.
+    test.advance_clock(901);
+    test.hub.record_heartbeat(east.id).await.unwrap();
+    relabel(&test, "west", Some("dev")).await;
+    wait_for_pending_removals(&test, &["east", "west"]).await;
+    test.advance_clock(901);
+    test.hub.record_heartbeat(west.id).await.unwrap();
+    test.hub
+        .save_group(&test.actor, ClusterGroup { name: "any".into(), ..ClusterGroup::default() }, None)
         .await
         .unwrap();
-    let leave = west.until(|wants| matches!(wants.releases[0].goal, Goal::Absent { .. })).await;
-    west.obey(&leave.releases[0]).await;
-    assert_eq!(state(&house, "web", "west").await, State::Removed);
-    assert_eq!(house.hub.release_view("web", "east").await.unwrap().release.goal, ReleaseGoal::Present);
+    let leave = west
+        .wait_for_desired_state(|desired_state| {
+            matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
+        })
+        .await;
+    west.report_applied(&leave.releases[0]).await;
+    assert_eq!(release_state(&test, "web", "west").await, ReleaseState::Removed);
+    assert_eq!(test.hub.get_release("web", "east").await.unwrap().release.goal, ReleaseGoal::Present);
 
-    // A publish is a person's word, and a later one.
-    relabel(&house, "west", Some("prod")).await;
-    let terms = Terms { confirm: Some(1), ..Terms::default() };
-    house.hub.workload_publish(&house.actor, "web", "", terms).await.unwrap();
-    east.until(|wants| matches!(wants.releases[0].goal, Goal::Absent { .. })).await;
-    house.close().await;
+    // A publish overrides the cancelled removal.
+    relabel(&test, "west", Some("prod")).await;
+    let terms = PublishOptions { confirmed_removals: Some(1), ..PublishOptions::default() };
+    test.hub.publish_workload(&test.actor, "web", "", terms).await.unwrap();
+    east.wait_for_desired_state(|desired_state| {
+        matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
+    })
+    .await;
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn e6_a_change_that_would_take_many_clusters_at_once_removes_nothing_without_a_person() {
-    let house = House::open().await;
-    let mut agents: Vec<Agent> = Vec::new();
+async fn e6_a_fleet_change_that_excludes_many_clusters_at_once_removes_nothing_without_a_publish() {
+    let test = TestHub::open().await;
+    let mut agents: Vec<TestAgent> = Vec::new();
     for name in ["a", "b", "c"] {
-        agents.push(house.cluster(name, &[("env", "prod")]).await);
+        agents.push(test.register_cluster(name, &[("env", "prod")]).await);
     }
     let group = |members: &[&str]| ClusterGroup {
         name: "shops".into(),
         members: members.iter().map(|name| (*name).to_owned()).collect(),
         ..ClusterGroup::default()
     };
-    house.hub.group_save(&house.actor, group(&["a", "b", "c"]), None).await.unwrap();
+    test.hub.save_group(&test.actor, group(&["a", "b", "c"]), None).await.unwrap();
     let of_group = Predicate { groups: vec!["shops".into()], ..Predicate::default() };
-    house.draft("web", Placement { predicates: vec![of_group], ..Placement::default() }).await;
-    house.publish("web").await;
+    test.create_draft("web", Placement { predicates: vec![of_group], ..Placement::default() }).await;
+    test.publish("web").await;
     for agent in &mut agents {
-        let want = agent.one().await;
-        agent.obey(&want).await;
+        let desired = agent.wait_for_release().await;
+        agent.report_applied(&desired).await;
     }
-    house.hub.group_save(&house.actor, group(&[]), None).await.unwrap();
-    eventually(&house, "web no longer matches 3 clusters at once. Nothing was removed").await;
+    test.hub.save_group(&test.actor, group(&[]), None).await.unwrap();
+    wait_for_event(&test, "web no longer matches 3 clusters at once. Nothing was removed").await;
     for name in ["a", "b", "c"] {
-        assert_eq!(state(&house, "web", name).await, State::Healthy);
+        assert_eq!(release_state(&test, "web", name).await, ReleaseState::Healthy);
     }
-    house.close().await;
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_override_saved_now_touches_only_the_clusters_it_is_for() {
-    let house = House::open().await;
-    let mut east = house.cluster("east", &[]).await;
-    let mut west = house.cluster("west", &[]).await;
-    house.draft("web", everywhere()).await;
-    house.publish("web").await;
+async fn an_override_published_on_save_changes_only_its_target_clusters() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    let mut west = test.register_cluster("west", &[]).await;
+    test.create_draft("web", everywhere()).await;
+    test.publish("web").await;
     for agent in [&mut east, &mut west] {
-        let want = agent.one().await;
-        agent.obey(&want).await;
+        let desired = agent.wait_for_release().await;
+        agent.report_applied(&desired).await;
     }
-    let before = house.hub.release_view("web", "west").await.unwrap().release.generation;
+    let before = test.hub.get_release("web", "west").await.unwrap().release.generation;
     let change = Override {
         id: OverrideId::from_parts(1, 1),
         name: "east-colour".into(),
-        target: Target { clusters: vec!["east".into()], ..Target::default() },
+        target: ClusterSelector { clusters: vec!["east".into()], ..ClusterSelector::default() },
         priority: 500,
         patches: vec![Patch {
             object: Default::default(),
             op: PatchOp::Set { path: "/data/colour".into(), value: json!("green") },
         }],
     };
-    house.hub.override_save(&house.actor, "web", change, true).await.unwrap();
-    let want = east.until(|wants| wants.releases[0].generation > 1).await.releases.remove(0);
-    let Goal::Present { bundle, revision, .. } = &want.goal else { panic!() };
+    test.hub.save_override(&test.actor, "web", change, true).await.unwrap();
+    let desired = east
+        .wait_for_desired_state(|desired_state| desired_state.releases[0].generation > 1)
+        .await
+        .releases
+        .remove(0);
+    let DesiredPhase::Present { bundle, revision, .. } = &desired.phase else { panic!() };
     assert_eq!(*revision, 2);
-    let bytes = house.hub.bundle(east.id, want.release, bundle).await.unwrap();
+    let bytes = test.hub.get_bundle(east.id, desired.release, bundle).await.unwrap();
     assert!(String::from_utf8(bytes).unwrap().contains("green"));
-    east.obey(&want).await;
-    let west_after = house.hub.release_view("web", "west").await.unwrap();
-    assert_eq!((west_after.release.generation, west_after.state), (before, State::Healthy));
-    house.close().await;
+    east.report_applied(&desired).await;
+    let west_after = test.hub.get_release("web", "west").await.unwrap();
+    assert_eq!((west_after.release.generation, west_after.state), (before, ReleaseState::Healthy));
+    test.close().await;
 }

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::schema::{Node, Shape, Ty, item_key};
+use crate::schema::{SchemaNode, TypeRef, ValueShape, item_key};
 
-/// A set of paths: whether the path to here is in it, and what lies below.
+/// A set of paths: whether the path to this node is a member, and the subsets below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
-    pub member: bool,
+    pub is_member: bool,
     pub children: BTreeMap<Box<str>, FieldSet>,
 }
 
-/// Fields of every object nobody owns.
-const IDENTITY: [&str; 10] = [
+/// Metadata fields that no manager owns.
+const IDENTITY_FIELDS: [&str; 10] = [
     "f:name",
     "f:namespace",
     "f:creationTimestamp",
@@ -29,7 +29,7 @@ const IDENTITY: [&str; 10] = [
 
 impl FieldSet {
     pub(crate) fn is_empty(&self) -> bool {
-        !self.member && self.children.is_empty()
+        !self.is_member && self.children.is_empty()
     }
 
     /// Adds the path.
@@ -38,25 +38,25 @@ impl FieldSet {
         for element in path {
             at = at.children.entry(element.clone()).or_default();
         }
-        at.member = true;
+        at.is_member = true;
     }
 
     pub(crate) fn union(&self, other: &FieldSet) -> FieldSet {
         let mut out = self.clone();
-        out.add(other);
+        out.extend(other);
         out
     }
 
     /// Adds all of `other`.
-    pub(crate) fn add(&mut self, other: &FieldSet) {
-        self.member |= other.member;
+    pub(crate) fn extend(&mut self, other: &FieldSet) {
+        self.is_member |= other.is_member;
         for (element, child) in &other.children {
-            self.children.entry(element.clone()).or_default().add(child);
+            self.children.entry(element.clone()).or_default().extend(child);
         }
     }
 
     pub(crate) fn intersection(&self, other: &FieldSet) -> FieldSet {
-        let mut out = FieldSet { member: self.member && other.member, children: BTreeMap::new() };
+        let mut out = FieldSet { is_member: self.is_member && other.is_member, children: BTreeMap::new() };
         for (element, child) in &self.children {
             if let Some(theirs) = other.children.get(element) {
                 let both = child.intersection(theirs);
@@ -69,7 +69,7 @@ impl FieldSet {
     }
 
     pub(crate) fn difference(&self, other: &FieldSet) -> FieldSet {
-        let mut out = FieldSet { member: self.member && !other.member, children: BTreeMap::new() };
+        let mut out = FieldSet { is_member: self.is_member && !other.is_member, children: BTreeMap::new() };
         for (element, child) in &self.children {
             let rest = match other.children.get(element) {
                 Some(theirs) => child.difference(theirs),
@@ -82,14 +82,14 @@ impl FieldSet {
         out
     }
 
-    /// Without `apiVersion`, `kind` and the fields of metadata that are the server's.
+    /// Without `apiVersion`, `kind` and the metadata fields that the server sets.
     pub(crate) fn without_identity(mut self) -> FieldSet {
-        self.member = false;
+        self.is_member = false;
         self.children.remove("f:apiVersion");
         self.children.remove("f:kind");
         if let Some(metadata) = self.children.get_mut("f:metadata") {
-            metadata.member = false;
-            metadata.children.retain(|key, _| !IDENTITY.contains(&&**key));
+            metadata.is_member = false;
+            metadata.children.retain(|key, _| !IDENTITY_FIELDS.contains(&&**key));
             if metadata.children.is_empty() {
                 self.children.remove("f:metadata");
             }
@@ -97,8 +97,8 @@ impl FieldSet {
         self
     }
 
-    /// Only what a write through that subresource may own.
-    pub(crate) fn within(mut self, subresource: &str) -> FieldSet {
+    /// Only the fields that a write through that subresource may own.
+    pub(crate) fn restrict_to_subresource(mut self, subresource: &str) -> FieldSet {
         match subresource {
             "status" => self.children.retain(|key, _| matches!(&**key, "f:status" | "f:metadata")),
             _ => drop(self.children.remove("f:status")),
@@ -106,21 +106,21 @@ impl FieldSet {
         self
     }
 
-    /// Every path in dotted form: `.spec.containers[name="web"].image`.
+    /// Every path in dotted form: `.spec.container_fields[name="web"].image`.
     pub(crate) fn paths(&self) -> Vec<String> {
         let mut out = Vec::new();
-        self.collect(&mut String::new(), &mut out);
+        self.collect_paths(&mut String::new(), &mut out);
         out
     }
 
-    fn collect(&self, path: &mut String, out: &mut Vec<String>) {
-        if self.member {
+    fn collect_paths(&self, path: &mut String, out: &mut Vec<String>) {
+        if self.is_member {
             out.push(path.clone());
         }
         for (element, child) in &self.children {
             let len = path.len();
-            path.push_str(&dotted(element));
-            child.collect(path, out);
+            path.push_str(&format_element(element));
+            child.collect_paths(path, out);
             path.truncate(len);
         }
     }
@@ -128,7 +128,7 @@ impl FieldSet {
     /// The `fieldsV1` form.
     pub(crate) fn to_json(&self) -> Value {
         let mut map = Map::new();
-        if self.member && !self.children.is_empty() {
+        if self.is_member && !self.children.is_empty() {
             map.insert(".".into(), Value::Object(Map::new()));
         }
         for (element, child) in &self.children {
@@ -137,13 +137,13 @@ impl FieldSet {
         Value::Object(map)
     }
 
-    /// Reads the `fieldsV1` form.
+    /// Parses the `fieldsV1` form.
     pub(crate) fn from_json(value: &Value) -> FieldSet {
         let Some(map) = value.as_object() else { return FieldSet::default() };
-        let mut set = FieldSet { member: map.is_empty(), children: BTreeMap::new() };
+        let mut set = FieldSet { is_member: map.is_empty(), children: BTreeMap::new() };
         for (element, child) in map {
             if element == "." {
-                set.member = true;
+                set.is_member = true;
             } else {
                 set.children.insert(element.as_str().into(), FieldSet::from_json(child));
             }
@@ -152,7 +152,7 @@ impl FieldSet {
     }
 }
 
-fn dotted(element: &str) -> String {
+fn format_element(element: &str) -> String {
     if let Some(field) = element.strip_prefix("f:") {
         return format!(".{field}");
     }
@@ -165,32 +165,32 @@ fn dotted(element: &str) -> String {
 }
 
 /// The path element of a field.
-pub(crate) fn field(key: &str) -> Box<str> {
+pub(crate) fn field_element(key: &str) -> Box<str> {
     format!("f:{key}").into_boxed_str()
 }
 
-/// Everything `value` says: its leaves, the items of its lists and the entries of its maps.
-pub(crate) fn field_set(value: &Value, ty: Ty<'_>) -> FieldSet {
+/// The field set of `value`: its leaves, the items of its lists and the entries of its maps.
+pub(crate) fn build_field_set(value: &Value, ty: TypeRef<'_>) -> FieldSet {
     let mut out = FieldSet::default();
     match ty.shape(value) {
-        Shape::Leaf => out.member = true,
-        Shape::Map(map) => {
-            let structure = matches!(ty.node(), Node::Struct { .. });
+        ValueShape::Leaf => out.is_member = true,
+        ValueShape::Map(map) => {
+            let structure = matches!(ty.node(), SchemaNode::Struct { .. });
             for (key, value) in map {
                 let Some(child) = ty.child(key) else { continue };
-                let mut set = field_set(value, child);
+                let mut set = build_field_set(value, child);
                 let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
-                set.member |= empty || !(structure && ty.field(key).is_some());
+                set.is_member |= empty || !(structure && ty.field(key).is_some());
                 if !set.is_empty() {
-                    out.children.insert(field(key), set);
+                    out.children.insert(field_element(key), set);
                 }
             }
         }
-        Shape::Items(items, kind) => {
+        ValueShape::Items(items, kind) => {
             for item in items {
                 if let Some(key) = item_key(kind, item) {
-                    let mut set = field_set(item, ty.elem());
-                    set.member = true;
+                    let mut set = build_field_set(item, ty.elem());
+                    set.is_member = true;
                     out.children.insert(key.into(), set);
                 }
             }

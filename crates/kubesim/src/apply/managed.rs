@@ -2,76 +2,83 @@
 
 use serde_json::{Value, json};
 
-use super::Writer;
+use super::FieldManager;
 use super::fields::FieldSet;
-use crate::object::{self, text};
+use crate::object::{self, str_at};
 
-/// How a manager wrote.
+/// The operation of a `managedFields` entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Operation {
+pub(crate) enum ManagedFieldsOperation {
     Apply,
     Update,
 }
 
-/// What one manager owns.
+/// The fields that one manager owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct ManagedFieldsEntry {
     pub manager: String,
-    pub operation: Operation,
+    pub operation: ManagedFieldsOperation,
     pub api_version: String,
     pub subresource: String,
     pub time: String,
-    pub set: FieldSet,
+    pub fields: FieldSet,
 }
 
-impl Entry {
-    fn new(writer: Writer<'_>, operation: Operation, set: FieldSet) -> Entry {
-        Entry {
+impl ManagedFieldsEntry {
+    fn new(
+        writer: FieldManager<'_>,
+        operation: ManagedFieldsOperation,
+        fields: FieldSet,
+    ) -> ManagedFieldsEntry {
+        ManagedFieldsEntry {
             manager: writer.manager.to_owned(),
             operation,
             api_version: writer.api_version.to_owned(),
             subresource: writer.subresource.to_owned(),
             time: writer.now.to_owned(),
-            set,
+            fields,
         }
     }
 
-    /// An applier is the same in every version, an updater is not.
-    fn is(&self, writer: Writer<'_>, operation: Operation) -> bool {
+    /// Whether the entry is the writer's. Apply entries match across API versions, update entries do not.
+    fn is_managed_by(&self, writer: FieldManager<'_>, operation: ManagedFieldsOperation) -> bool {
         self.manager == writer.manager
             && self.operation == operation
             && self.subresource == writer.subresource
-            && (operation == Operation::Apply || self.api_version == writer.api_version)
+            && (operation == ManagedFieldsOperation::Apply || self.api_version == writer.api_version)
     }
 
-    fn same(&self, other: &Entry) -> bool {
+    fn has_same_manager(&self, other: &ManagedFieldsEntry) -> bool {
         self.manager == other.manager
             && self.operation == other.operation
             && self.subresource == other.subresource
             && self.api_version == other.api_version
     }
 
-    fn parse(value: &Value) -> Entry {
-        let operation =
-            if text(value, "operation") == "Apply" { Operation::Apply } else { Operation::Update };
-        Entry {
-            manager: text(value, "manager").to_owned(),
+    fn parse(value: &Value) -> ManagedFieldsEntry {
+        let operation = if str_at(value, "operation") == "Apply" {
+            ManagedFieldsOperation::Apply
+        } else {
+            ManagedFieldsOperation::Update
+        };
+        ManagedFieldsEntry {
+            manager: str_at(value, "manager").to_owned(),
             operation,
-            api_version: text(value, "apiVersion").to_owned(),
-            subresource: text(value, "subresource").to_owned(),
-            time: text(value, "time").to_owned(),
-            set: value.get("fieldsV1").map(FieldSet::from_json).unwrap_or_default(),
+            api_version: str_at(value, "apiVersion").to_owned(),
+            subresource: str_at(value, "subresource").to_owned(),
+            time: str_at(value, "time").to_owned(),
+            fields: value.get("fieldsV1").map(FieldSet::from_json).unwrap_or_default(),
         }
     }
 
     fn to_json(&self) -> Value {
         let mut out = json!({
             "manager": self.manager,
-            "operation": if self.operation == Operation::Apply { "Apply" } else { "Update" },
+            "operation": if self.operation == ManagedFieldsOperation::Apply { "Apply" } else { "Update" },
             "apiVersion": self.api_version,
             "time": self.time,
             "fieldsType": "FieldsV1",
-            "fieldsV1": self.set.to_json(),
+            "fieldsV1": self.fields.to_json(),
         });
         if !self.subresource.is_empty() {
             out["subresource"] = self.subresource.clone().into();
@@ -82,15 +89,16 @@ impl Entry {
 
 /// All entries of one object.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Managers {
-    entries: Vec<Entry>,
+pub(crate) struct ManagedFields {
+    entries: Vec<ManagedFieldsEntry>,
 }
 
-impl Managers {
+impl ManagedFields {
     /// Reads an object's entries.
-    pub(crate) fn of(object: &Value) -> Managers {
-        let entries = object::list(object, "metadata.managedFields").iter().map(Entry::parse);
-        Managers { entries: entries.filter(|e| !e.set.is_empty()).collect() }
+    pub(crate) fn from_object(object: &Value) -> ManagedFields {
+        let entries =
+            object::array_at(object, "metadata.managedFields").iter().map(ManagedFieldsEntry::parse);
+        ManagedFields { entries: entries.filter(|e| !e.fields.is_empty()).collect() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -98,8 +106,8 @@ impl Managers {
     }
 
     /// Writes the entries: appliers first, then by time and name.
-    pub(crate) fn write(mut self, object: &mut Value) {
-        self.entries.retain(|e| !e.set.is_empty());
+    pub(crate) fn write_to(mut self, object: &mut Value) {
+        self.entries.retain(|e| !e.fields.is_empty());
         self.entries.sort_by(|a, b| {
             (a.operation, &a.time, &a.manager, &a.api_version, &a.subresource).cmp(&(
                 b.operation,
@@ -110,97 +118,108 @@ impl Managers {
             ))
         });
         if self.entries.is_empty() {
-            object::remove(object, "metadata.managedFields");
+            object::remove_value(object, "metadata.managedFields");
             return;
         }
-        let list: Vec<Value> = self.entries.iter().map(Entry::to_json).collect();
-        object::put(object, "metadata.managedFields", list);
+        let list: Vec<Value> = self.entries.iter().map(ManagedFieldsEntry::to_json).collect();
+        object::set_value(object, "metadata.managedFields", list);
     }
 
-    /// Gives the content of an object without bookkeeping to `before-first-apply`.
-    pub(crate) fn adopt(&mut self, set: FieldSet, writer: Writer<'_>) {
-        let writer = Writer { manager: "before-first-apply", subresource: "", ..writer };
-        self.entries.push(Entry::new(writer, Operation::Update, set));
+    /// Assigns the content of an object without `managedFields` to the manager `before-first-apply`.
+    pub(crate) fn add_before_first_apply(&mut self, set: FieldSet, writer: FieldManager<'_>) {
+        let writer = FieldManager { manager: "before-first-apply", subresource: "", ..writer };
+        self.entries.push(ManagedFieldsEntry::new(writer, ManagedFieldsOperation::Update, set));
     }
 
-    /// What the writer applied last.
-    pub(crate) fn applied(&self, writer: Writer<'_>) -> Option<&FieldSet> {
-        self.entries.iter().find(|e| e.is(writer, Operation::Apply)).map(|e| &e.set)
+    /// The fields of the writer's last apply.
+    pub(crate) fn applied_fields(&self, writer: FieldManager<'_>) -> Option<&FieldSet> {
+        self.entries
+            .iter()
+            .find(|e| e.is_managed_by(writer, ManagedFieldsOperation::Apply))
+            .map(|e| &e.fields)
     }
 
-    /// The writer now applies exactly `set`. An unchanged entry keeps its time.
-    pub(crate) fn put_applied(&mut self, writer: Writer<'_>, set: FieldSet) {
-        match self.entries.iter_mut().find(|e| e.is(writer, Operation::Apply)) {
-            Some(entry) if entry.set == set && entry.api_version == writer.api_version => {}
-            Some(entry) => *entry = Entry::new(writer, Operation::Apply, set),
-            None => self.entries.push(Entry::new(writer, Operation::Apply, set)),
+    /// Sets the writer's applied fields to `fields`. An unchanged entry retains its time.
+    pub(crate) fn set_applied_fields(&mut self, writer: FieldManager<'_>, set: FieldSet) {
+        match self.entries.iter_mut().find(|e| e.is_managed_by(writer, ManagedFieldsOperation::Apply)) {
+            Some(entry) if entry.fields == set && entry.api_version == writer.api_version => {}
+            Some(entry) => *entry = ManagedFieldsEntry::new(writer, ManagedFieldsOperation::Apply, set),
+            None => self.entries.push(ManagedFieldsEntry::new(writer, ManagedFieldsOperation::Apply, set)),
         }
     }
 
-    /// Everything somebody owns.
-    pub(crate) fn union(&self) -> FieldSet {
+    /// All fields that any manager owns.
+    pub(crate) fn owned_fields(&self) -> FieldSet {
         let mut all = FieldSet::default();
-        self.entries.iter().for_each(|e| all.add(&e.set));
+        self.entries.iter().for_each(|e| all.extend(&e.fields));
         all
     }
 
     /// Other managers' fields among `touched`.
-    pub(crate) fn conflicts(&self, writer: Writer<'_>, touched: &FieldSet) -> Vec<(Entry, FieldSet)> {
-        self.overlaps(writer, Operation::Apply, touched)
+    pub(crate) fn apply_conflicts(
+        &self,
+        writer: FieldManager<'_>,
+        touched: &FieldSet,
+    ) -> Vec<(ManagedFieldsEntry, FieldSet)> {
+        self.overlaps(writer, ManagedFieldsOperation::Apply, touched)
     }
 
-    /// The same for a plain write, which takes them without asking.
-    pub(crate) fn conflicts_of_update(
+    /// The same for an update, which takes ownership without a conflict.
+    pub(crate) fn update_conflicts(
         &self,
-        writer: Writer<'_>,
+        writer: FieldManager<'_>,
         touched: &FieldSet,
-    ) -> Vec<(Entry, FieldSet)> {
-        self.overlaps(writer, Operation::Update, touched)
+    ) -> Vec<(ManagedFieldsEntry, FieldSet)> {
+        self.overlaps(writer, ManagedFieldsOperation::Update, touched)
     }
 
     fn overlaps(
         &self,
-        writer: Writer<'_>,
-        operation: Operation,
+        writer: FieldManager<'_>,
+        operation: ManagedFieldsOperation,
         touched: &FieldSet,
-    ) -> Vec<(Entry, FieldSet)> {
-        let others = self.entries.iter().filter(|e| !e.is(writer, operation));
+    ) -> Vec<(ManagedFieldsEntry, FieldSet)> {
+        let others = self.entries.iter().filter(|e| !e.is_managed_by(writer, operation));
         others
-            .map(|e| (e.clone(), e.set.intersection(touched)))
+            .map(|e| (e.clone(), e.fields.intersection(touched)))
             .filter(|(_, overlap)| !overlap.is_empty())
             .collect()
     }
 
-    /// The owners lose these fields.
-    pub(crate) fn take_from(&mut self, conflicts: &[(Entry, FieldSet)]) {
+    /// Removes these fields from their owners.
+    pub(crate) fn revoke_fields(&mut self, conflicts: &[(ManagedFieldsEntry, FieldSet)]) {
         for (owner, set) in conflicts {
-            if let Some(entry) = self.entries.iter_mut().find(|e| e.same(owner)) {
-                entry.set = entry.set.difference(set);
+            if let Some(entry) = self.entries.iter_mut().find(|e| e.has_same_manager(owner)) {
+                entry.fields = entry.fields.difference(set);
             }
         }
     }
 
-    /// Nobody owns fields that are gone.
-    pub(crate) fn drop_removed(&mut self, removed: &FieldSet) {
+    /// Removes deleted fields from all entries.
+    pub(crate) fn remove_fields(&mut self, removed: &FieldSet) {
         if removed.is_empty() {
             return;
         }
         for entry in &mut self.entries {
-            entry.set = entry.set.difference(removed);
+            entry.fields = entry.fields.difference(removed);
         }
     }
 
-    /// A plain write owns what it changed.
-    pub(crate) fn extend_updated(&mut self, writer: Writer<'_>, changed: &FieldSet, removed: &FieldSet) {
-        match self.entries.iter_mut().find(|e| e.is(writer, Operation::Update)) {
+    /// Adds the fields that an update changed to its entry.
+    pub(crate) fn record_update(&mut self, writer: FieldManager<'_>, changed: &FieldSet, removed: &FieldSet) {
+        match self.entries.iter_mut().find(|e| e.is_managed_by(writer, ManagedFieldsOperation::Update)) {
             Some(entry) => {
-                let set = entry.set.difference(removed).union(changed);
-                if entry.set != set {
-                    entry.set = set;
+                let set = entry.fields.difference(removed).union(changed);
+                if entry.fields != set {
+                    entry.fields = set;
                     entry.time = writer.now.to_owned();
                 }
             }
-            None => self.entries.push(Entry::new(writer, Operation::Update, changed.clone())),
+            None => self.entries.push(ManagedFieldsEntry::new(
+                writer,
+                ManagedFieldsOperation::Update,
+                changed.clone(),
+            )),
         }
     }
 }

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::schema::Schema;
+use crate::schema::TypeSchema;
 
-fn deployment() -> std::sync::Arc<Schema> {
-    Schema::builtin()
+fn schema() -> std::sync::Arc<TypeSchema> {
+    TypeSchema::builtin()
 }
 
-fn writer(manager: &str) -> Writer<'_> {
-    Writer { manager, subresource: "", api_version: "apps/v1", now: "2026-01-01T00:00:00Z" }
+fn writer(manager: &str) -> FieldManager<'_> {
+    FieldManager { manager, subresource: "", api_version: "apps/v1", now: "2026-01-01T00:00:00Z" }
 }
 
 fn config(replicas: Option<i64>, image: &str) -> Value {
@@ -24,24 +24,24 @@ fn config(replicas: Option<i64>, image: &str) -> Value {
     value
 }
 
-fn applied(live: &Value, config: &Value, manager: &str) -> Answer<Value> {
-    let schema = deployment();
-    let ty = schema.at(schema.lookup("apps.Deployment").unwrap());
-    apply(live, config, ty, writer(manager), false)
+fn apply_as(live: &Value, config: &Value, manager: &str) -> ApiResult<Value> {
+    let schema = schema();
+    let ty = schema.type_ref(schema.lookup("apps.Deployment").unwrap());
+    apply_config(live, config, ty, writer(manager), false)
 }
 
-fn updated(live: &Value, edit: impl FnOnce(&mut Value), manager: &str) -> Value {
-    let schema = deployment();
-    let ty = schema.at(schema.lookup("apps.Deployment").unwrap());
+fn update_as(live: &Value, edit: impl FnOnce(&mut Value), manager: &str) -> Value {
+    let schema = schema();
+    let ty = schema.type_ref(schema.lookup("apps.Deployment").unwrap());
     let mut new = live.clone();
     edit(&mut new);
-    record(live, &mut new, ty, writer(manager));
+    record_ownership(live, &mut new, ty, writer(manager));
     new
 }
 
 #[test]
 fn an_applier_owns_exactly_what_it_sends() {
-    let live = applied(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
+    let live = apply_as(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
     let entry = &live["metadata"]["managedFields"][0];
     assert_eq!(entry["operation"], "Apply");
     assert_eq!(
@@ -57,10 +57,10 @@ fn an_applier_owns_exactly_what_it_sends() {
 }
 
 #[test]
-fn another_managers_field_is_a_conflict_in_the_servers_words() {
-    let live = applied(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
-    let live = updated(&live, |v| v["spec"]["replicas"] = 5.into(), "kubectl-edit");
-    let refusal = applied(&live, &config(Some(2), "a"), "flotilla").unwrap_err();
+fn changing_another_managers_field_is_a_conflict_with_the_servers_message() {
+    let live = apply_as(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
+    let live = update_as(&live, |v| v["spec"]["replicas"] = 5.into(), "kubectl-edit");
+    let refusal = apply_as(&live, &config(Some(2), "a"), "flotilla").unwrap_err();
     assert_eq!(refusal.code, 409);
     assert_eq!(
         refusal.message,
@@ -73,8 +73,8 @@ fn another_managers_field_is_a_conflict_in_the_servers_words() {
 
 #[test]
 fn several_conflicts_are_listed_by_manager() {
-    let live = applied(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
-    let refusal = applied(&live, &config(Some(3), "b"), "other").unwrap_err();
+    let live = apply_as(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
+    let refusal = apply_as(&live, &config(Some(3), "b"), "other").unwrap_err();
     assert_eq!(
         refusal.message,
         "Apply failed with 2 conflicts: conflicts with \"flotilla\":\n- .spec.replicas\n\
@@ -83,47 +83,47 @@ fn several_conflicts_are_listed_by_manager() {
 }
 
 #[test]
-fn a_field_no_longer_applied_goes() {
-    let live = applied(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
-    let live = applied(&live, &config(None, "a"), "flotilla").unwrap();
+fn a_field_that_is_no_longer_applied_is_removed() {
+    let live = apply_as(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
+    let live = apply_as(&live, &config(None, "a"), "flotilla").unwrap();
     assert!(live["spec"].get("replicas").is_none());
 }
 
 #[test]
-fn a_field_somebody_else_also_owns_stays() {
-    let live = applied(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
-    let live = applied(&live, &config(Some(2), "a"), "other").unwrap();
-    let live = applied(&live, &config(None, "a"), "flotilla").unwrap();
+fn a_field_that_another_manager_also_owns_is_retained() {
+    let live = apply_as(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
+    let live = apply_as(&live, &config(Some(2), "a"), "other").unwrap();
+    let live = apply_as(&live, &config(None, "a"), "flotilla").unwrap();
     assert_eq!(live["spec"]["replicas"], 2);
 }
 
 #[test]
 fn applying_the_same_twice_changes_nothing() {
-    let live = applied(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
-    assert_eq!(applied(&live, &config(Some(2), "a"), "flotilla").unwrap(), live);
+    let live = apply_as(&json!({}), &config(Some(2), "a"), "flotilla").unwrap();
+    assert_eq!(apply_as(&live, &config(Some(2), "a"), "flotilla").unwrap(), live);
 }
 
 #[test]
-fn a_dropped_container_goes_with_its_defaults_and_keeps_the_others_in_order() {
+fn a_removed_container_loses_its_defaults_and_the_others_keep_their_order() {
     let mut two = config(None, "a");
     two["spec"]["template"]["spec"]["containers"]
         .as_array_mut()
         .unwrap()
         .insert(0, json!({"name": "side", "image": "s"}));
-    let live = applied(&json!({}), &two, "flotilla").unwrap();
+    let live = apply_as(&json!({}), &two, "flotilla").unwrap();
     let live = {
         let mut live = live;
         live["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] = "Always".into();
         live
     };
-    let live = applied(&live, &config(None, "a"), "flotilla").unwrap();
+    let live = apply_as(&live, &config(None, "a"), "flotilla").unwrap();
     assert_eq!(live["spec"]["template"]["spec"]["containers"], json!([{"name": "web", "image": "a"}]));
 }
 
 #[test]
-fn a_plain_write_owns_what_it_changed() {
-    let live = updated(&json!({}), |v| *v = config(Some(1), "a"), "kubectl-create");
-    let live = updated(&live, |v| v["spec"]["replicas"] = 4.into(), "kubectl-edit");
+fn an_update_owns_the_fields_it_changed() {
+    let live = update_as(&json!({}), |v| *v = config(Some(1), "a"), "kubectl-create");
+    let live = update_as(&live, |v| v["spec"]["replicas"] = 4.into(), "kubectl-edit");
     let entries = live["metadata"]["managedFields"].as_array().unwrap();
     assert_eq!(entries[1]["manager"], "kubectl-edit");
     assert_eq!(entries[1]["fieldsV1"], json!({"f:spec": {"f:replicas": {}}}));

@@ -1,14 +1,14 @@
-//! What is served: `/version`, `/api`, `/apis` and below, plain and aggregated.
+//! Discovery documents: `/version_document`, `/api`, `/apis` and below, plain and aggregated.
 
 use serde_json::{Value, json};
 
-use crate::kinds::custom::priority;
-use crate::kinds::{Kind, Served};
+use crate::kinds::custom::version_priority;
+use crate::kinds::{KindCatalog, ResourceKind};
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/// `/version`.
-pub(super) fn version(git: &str) -> Value {
+/// `/version_document`.
+pub(super) fn version_document(git: &str) -> Value {
     let numbers: Vec<&str> = git.trim_start_matches('v').split('.').collect();
     json!({
         "major": numbers.first().unwrap_or(&"1"), "minor": numbers.get(1).unwrap_or(&"33"),
@@ -18,7 +18,7 @@ pub(super) fn version(git: &str) -> Value {
 }
 
 /// `/`.
-pub(super) fn root(served: &Served) -> Value {
+pub(super) fn root_document(served: &KindCatalog) -> Value {
     let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
     for (group, versions) in all_groups(served) {
         paths.push(format!("/apis/{group}"));
@@ -31,7 +31,7 @@ pub(super) fn root(served: &Served) -> Value {
 }
 
 /// `/api`.
-pub(super) fn core_versions() -> Value {
+pub(super) fn core_versions_document() -> Value {
     json!({
         "kind": "APIVersions", "versions": ["v1"],
         "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}],
@@ -39,7 +39,7 @@ pub(super) fn core_versions() -> Value {
 }
 
 /// Named groups with their versions, preferred first.
-fn all_groups(served: &Served) -> Vec<(String, Vec<String>)> {
+fn all_groups(served: &KindCatalog) -> Vec<(String, Vec<String>)> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for kind in served.kinds.iter().filter(|k| !k.group.is_empty()) {
         let at = groups.iter().position(|(g, _)| *g == kind.group).unwrap_or_else(|| {
@@ -53,7 +53,7 @@ fn all_groups(served: &Served) -> Vec<(String, Vec<String>)> {
         }
     }
     for (_, versions) in &mut groups {
-        versions.sort_by_key(|v| std::cmp::Reverse(priority(v)));
+        versions.sort_by_key(|v| std::cmp::Reverse(version_priority(v)));
     }
     groups
 }
@@ -67,13 +67,13 @@ fn group_body(group: &str, versions: &[String]) -> Value {
 }
 
 /// `/apis`.
-pub(super) fn groups(served: &Served) -> Value {
+pub(super) fn groups_document(served: &KindCatalog) -> Value {
     let groups: Vec<Value> = all_groups(served).iter().map(|(g, v)| group_body(g, v)).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
-/// `/apis/{group}`.
-pub(super) fn group(served: &Served, name: &str) -> Option<Value> {
+/// `/apis/{group_document}`.
+pub(super) fn group_document(served: &KindCatalog, name: &str) -> Option<Value> {
     let (group, versions) = all_groups(served).into_iter().find(|(g, _)| g == name)?;
     let mut body = group_body(&group, &versions);
     body["kind"] = "APIGroup".into();
@@ -81,15 +81,15 @@ pub(super) fn group(served: &Served, name: &str) -> Option<Value> {
     Some(body)
 }
 
-fn in_version<'k>(served: &'k Served, api_version: &str) -> Vec<(&'k Kind, usize)> {
+fn kinds_in_version<'k>(served: &'k KindCatalog, api_version: &str) -> Vec<(&'k ResourceKind, usize)> {
     let kinds = served.kinds.iter();
     kinds
         .filter_map(|k| Some((&**k, k.versions.iter().position(|v| v.api_version == api_version)?)))
         .collect()
 }
 
-/// The kind a subresource speaks, and its verbs.
-fn subresource(kind: &Kind, name: &str) -> (&'static str, &'static str, Vec<&'static str>) {
+/// API version and kind of a subresource, "" for those of its parent, and its verbs.
+fn subresource_discovery(kind: &ResourceKind, name: &str) -> (&'static str, &'static str, Vec<&'static str>) {
     match name {
         "scale" => ("autoscaling/v1", "Scale", vec!["get", "patch", "update"]),
         "eviction" => ("policy/v1", "Eviction", vec!["create"]),
@@ -104,17 +104,17 @@ fn subresource(kind: &Kind, name: &str) -> (&'static str, &'static str, Vec<&'st
 }
 
 /// Whether the version of the kind has the subresource.
-fn has(kind: &Kind, version: usize, sub: &str) -> bool {
+fn has_subresource(kind: &ResourceKind, version: usize, sub: &str) -> bool {
     match sub {
-        "status" => kind.versions[version].status,
-        "scale" => kind.versions[version].scale.is_some(),
+        "status" => kind.versions[version].has_status,
+        "scale" => kind.versions[version].scale_paths.is_some(),
         _ => true,
     }
 }
 
-/// `/api/v1`, `/apis/{group}/{version}`.
-pub(super) fn resources(served: &Served, api_version: &str) -> Option<Value> {
-    let kinds = in_version(served, api_version);
+/// `/api/v1`, `/apis/{group_document}/{version_document}`.
+pub(super) fn resources_document(served: &KindCatalog, api_version: &str) -> Option<Value> {
+    let kinds = kinds_in_version(served, api_version);
     if kinds.is_empty() {
         return None;
     }
@@ -124,15 +124,15 @@ pub(super) fn resources(served: &Served, api_version: &str) -> Option<Value> {
             "name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced, "kind": kind.kind,
             "verbs": VERBS,
         });
-        if !kind.short.is_empty() {
-            resource["shortNames"] = kind.short.clone().into();
+        if !kind.short_names.is_empty() {
+            resource["shortNames"] = kind.short_names.clone().into();
         }
         if !kind.categories.is_empty() {
             resource["categories"] = kind.categories.clone().into();
         }
         resources.push(resource);
-        for sub in kind.subresources.iter().filter(|s| has(kind, version, s)) {
-            let (sub_version, sub_kind, verbs) = subresource(kind, sub);
+        for sub in kind.subresources.iter().filter(|s| has_subresource(kind, version, s)) {
+            let (sub_version, sub_kind, verbs) = subresource_discovery(kind, sub);
             let mut resource = json!({
                 "name": format!("{}/{sub}", kind.plural), "singularName": "", "namespaced": kind.namespaced,
                 "kind": if sub_kind.is_empty() { &kind.kind } else { sub_kind }, "verbs": verbs,
@@ -149,8 +149,8 @@ pub(super) fn resources(served: &Served, api_version: &str) -> Option<Value> {
     }))
 }
 
-/// `APIGroupDiscoveryList`: everything below `/api` or `/apis` in one answer.
-pub(super) fn aggregated(served: &Served, core: bool, version: &str) -> Value {
+/// `APIGroupDiscoveryList`: everything below `/api` or `/apis` in one document.
+pub(super) fn aggregated_document(served: &KindCatalog, core: bool, version: &str) -> Value {
     let groups = if core { vec![(String::new(), vec!["v1".to_owned()])] } else { all_groups(served) };
     let items: Vec<Value> = groups
         .iter()
@@ -159,7 +159,7 @@ pub(super) fn aggregated(served: &Served, core: bool, version: &str) -> Value {
                 .iter()
                 .map(|version| {
                     let api = if core { version.clone() } else { format!("{group}/{version}") };
-                    let kinds = in_version(served, &api);
+                    let kinds = kinds_in_version(served, &api);
                     let resources: Vec<Value> = kinds.iter().map(|(k, v)| aggregated_kind(k, *v)).collect();
                     json!({"version": version, "resources": resources, "freshness": "Current"})
                 })
@@ -174,7 +174,7 @@ pub(super) fn aggregated(served: &Served, core: bool, version: &str) -> Value {
     })
 }
 
-fn aggregated_kind(kind: &Kind, version: usize) -> Value {
+fn aggregated_kind(kind: &ResourceKind, version: usize) -> Value {
     let api_version = &kind.versions[version].name;
     let gvk =
         |group: &str, version: &str, name: &str| json!({"group": group, "version": version, "kind": name});
@@ -183,8 +183,8 @@ fn aggregated_kind(kind: &Kind, version: usize) -> Value {
         "resource": kind.plural, "responseKind": own, "singularResource": kind.singular, "verbs": VERBS,
         "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
     });
-    if !kind.short.is_empty() {
-        out["shortNames"] = kind.short.clone().into();
+    if !kind.short_names.is_empty() {
+        out["shortNames"] = kind.short_names.clone().into();
     }
     if !kind.categories.is_empty() {
         out["categories"] = kind.categories.clone().into();
@@ -192,9 +192,9 @@ fn aggregated_kind(kind: &Kind, version: usize) -> Value {
     let subresources: Vec<Value> = kind
         .subresources
         .iter()
-        .filter(|s| has(kind, version, s))
+        .filter(|s| has_subresource(kind, version, s))
         .map(|sub| {
-            let (sub_version, sub_kind, verbs) = subresource(kind, sub);
+            let (sub_version, sub_kind, verbs) = subresource_discovery(kind, sub);
             let response = match sub_version.split_once('/') {
                 Some((group, version)) => gvk(group, version, sub_kind),
                 None if sub_kind.is_empty() => own.clone(),

@@ -1,26 +1,27 @@
-//! `/openapi/v3` and `/openapi/v2`: the types and the paths, made from the same description everything else uses.
+//! `/openapi/v3` and `/openapi/v2_document`: types and paths, generated from `schema`.
 //!
-//! Enough for `kubectl explain`, and for `kubectl apply` to leave validation to the server.
+//! Sufficient for `kubectl explain` and for `kubectl apply` with server-side validation.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds::{Kind, Served};
-use crate::schema::{ListKind, Node, NodeId, Scalar, Ty};
+use crate::kinds::{KindCatalog, ResourceKind};
+use crate::schema::{ListKind, NodeId, Scalar, SchemaNode, TypeRef};
 
 fn path_of(api_version: &str) -> String {
     if api_version.contains('/') { format!("apis/{api_version}") } else { format!("api/{api_version}") }
 }
 
-/// The list of documents.
-pub(super) fn index(served: &Served) -> Value {
+/// The index of documents.
+pub(super) fn index_document(served: &KindCatalog) -> Value {
     let mut paths = Map::new();
     for kind in &served.kinds {
         for version in &kind.versions {
             let path = path_of(&version.api_version);
-            let hash = if kind.custom { hash(served, &version.api_version) } else { "v1.33".to_owned() };
+            let hash =
+                if kind.is_custom { document_hash(served, &version.api_version) } else { "v1.33".to_owned() };
             let url = format!("/openapi/v3/{path}?hash={hash}");
             paths.insert(path, json!({"serverRelativeURL": url}));
         }
@@ -28,20 +29,20 @@ pub(super) fn index(served: &Served) -> Value {
     json!({"paths": paths})
 }
 
-/// Another one whenever the document is another one: who has read it need not read it again.
-fn hash(served: &Served, api_version: &str) -> String {
+/// Changes whenever the document changes, so that clients can cache it.
+fn document_hash(served: &KindCatalog, api_version: &str) -> String {
     let mut hasher = DefaultHasher::new();
-    document(served, api_version).map(|document| document.to_string()).hash(&mut hasher);
+    group_version_document(served, api_version).map(|document| document.to_string()).hash(&mut hasher);
     format!("{:016X}", hasher.finish())
 }
 
 /// The document of one group and version.
-pub(super) fn document(served: &Served, api_version: &str) -> Option<Value> {
-    let mut writer = Writer { schemas: Map::new(), prefix: "#/components/schemas/" };
+pub(super) fn group_version_document(served: &KindCatalog, api_version: &str) -> Option<Value> {
+    let mut writer = SchemaWriter { schemas: Map::new(), prefix: "#/components/schemas/" };
     let mut paths = Map::new();
     for kind in &served.kinds {
         let Some(version) = kind.versions.iter().find(|v| v.api_version == api_version) else { continue };
-        let name = writer.root(kind, version.ty(), api_version);
+        let name = writer.write_root(kind, version.ty(), api_version);
         let base = format!("/{}", path_of(api_version));
         let base = if kind.namespaced { format!("{base}/namespaces/{{namespace}}") } else { base };
         let operations = operations(kind, api_version, &format!("{}{name}", writer.prefix));
@@ -58,19 +59,19 @@ pub(super) fn document(served: &Served, api_version: &str) -> Option<Value> {
     }))
 }
 
-/// The older document in the only form kubectl asks for it: `swagger`, `info` and nothing else. kubectl falls back to
-/// it for kinds that `/openapi/v3` does not know, and finds here that it does not know them either.
+/// The v2 document in protobuf, the only form that kubectl requests: `swagger` and `info` without definitions. kubectl
+/// falls back to it for kinds that are not in `/openapi/v3`, and does not find them here either.
 pub(super) const V2_PROTOBUF: &[u8] = b"\x0a\x032.0\x12\x13\x0a\x0aKubernetes\x12\x05v1.33\x42\x00\x4a\x00";
 
-/// Its media type.
+/// Media type of [`V2_PROTOBUF`].
 pub(super) const V2_PROTOBUF_MEDIA: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// The older document, with every type in it.
-pub(super) fn v2(served: &Served) -> Value {
-    let mut writer = Writer { schemas: Map::new(), prefix: "#/definitions/" };
+/// The v2 document, with all types.
+pub(super) fn v2_document(served: &KindCatalog) -> Value {
+    let mut writer = SchemaWriter { schemas: Map::new(), prefix: "#/definitions/" };
     for kind in &served.kinds {
         for version in &kind.versions {
-            writer.root(kind, version.ty(), &version.api_version);
+            writer.write_root(kind, version.ty(), &version.api_version);
         }
     }
     json!({
@@ -79,12 +80,12 @@ pub(super) fn v2(served: &Served) -> Value {
     })
 }
 
-fn gvk(kind: &Kind, api_version: &str) -> Value {
+fn gvk(kind: &ResourceKind, api_version: &str) -> Value {
     let version = api_version.rsplit('/').next().unwrap_or(api_version);
     json!({"group": kind.group, "version": version, "kind": kind.kind})
 }
 
-fn operations(kind: &Kind, api_version: &str, schema: &str) -> (Value, Value) {
+fn operations(kind: &ResourceKind, api_version: &str, schema: &str) -> (Value, Value) {
     let gvk = gvk(kind, api_version);
     let parameter =
         |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
@@ -105,17 +106,17 @@ fn operations(kind: &Kind, api_version: &str, schema: &str) -> (Value, Value) {
     (list, one)
 }
 
-struct Writer {
+struct SchemaWriter {
     schemas: Map<String, Value>,
     prefix: &'static str,
 }
 
-impl Writer {
-    fn root(&mut self, kind: &Kind, ty: Ty<'_>, api_version: &str) -> String {
-        let name = self.named(ty).unwrap_or_else(|| {
+impl SchemaWriter {
+    fn write_root(&mut self, kind: &ResourceKind, ty: TypeRef<'_>, api_version: &str) -> String {
+        let name = self.write_named(ty).unwrap_or_else(|| {
             let version = api_version.rsplit('/').next().unwrap_or("");
-            let name = format!("{}.{version}.{}", reversed(&kind.group), kind.kind);
-            let body = self.structure(ty, &mut BTreeSet::new());
+            let name = format!("{}.{version}.{}", reverse_group(&kind.group), kind.kind);
+            let body = self.write_struct(ty, &mut BTreeSet::new());
             self.schemas.insert(name.clone(), body);
             name
         });
@@ -123,29 +124,29 @@ impl Writer {
         name
     }
 
-    /// Writes a named type once; its full name.
-    fn named(&mut self, ty: Ty<'_>) -> Option<String> {
-        let Node::Struct { name, .. } = ty.node() else { return None };
+    /// Writes a named type once and returns its full name.
+    fn write_named(&mut self, ty: TypeRef<'_>) -> Option<String> {
+        let SchemaNode::Struct { name, .. } = ty.node() else { return None };
         if name.is_empty() {
             return None;
         }
-        let full = full(name);
+        let full = full_type_name(name);
         if !self.schemas.contains_key(&full) {
             self.schemas.insert(full.clone(), Value::Null);
-            let body = self.structure(ty, &mut BTreeSet::new());
+            let body = self.write_struct(ty, &mut BTreeSet::new());
             self.schemas.insert(full.clone(), body);
         }
         Some(full)
     }
 
-    fn structure(&mut self, ty: Ty<'_>, path: &mut BTreeSet<NodeId>) -> Value {
-        let Node::Struct { fields, preserve, .. } = ty.node() else { return json!({"type": "object"}) };
+    fn write_struct(&mut self, ty: TypeRef<'_>, path: &mut BTreeSet<NodeId>) -> Value {
+        let SchemaNode::Struct { fields, preserve, .. } = ty.node() else { return json!({"type": "object"}) };
         let mut keys: Vec<&str> = fields.keys().map(|k| &**k).collect();
         keys.sort_unstable();
         let mut properties = Map::new();
         for key in &keys {
             if let Some(child) = ty.child(key) {
-                properties.insert((*key).to_owned(), self.value(child, path));
+                properties.insert((*key).to_owned(), self.write_value(child, path));
             }
         }
         let required: Vec<&str> = keys.into_iter().filter(|k| fields[*k].required).collect();
@@ -159,9 +160,9 @@ impl Writer {
         out
     }
 
-    fn value(&mut self, ty: Ty<'_>, path: &mut BTreeSet<NodeId>) -> Value {
+    fn write_value(&mut self, ty: TypeRef<'_>, path: &mut BTreeSet<NodeId>) -> Value {
         match ty.node() {
-            Node::Scalar(scalar) => match scalar {
+            SchemaNode::Scalar(scalar) => match scalar {
                 Scalar::Text => json!({"type": "string"}),
                 Scalar::Time => json!({"type": "string", "format": "date-time"}),
                 Scalar::Quantity => json!({"oneOf": [{"type": "string"}, {"type": "number"}]}),
@@ -170,21 +171,21 @@ impl Writer {
                 Scalar::Bool => json!({"type": "boolean"}),
                 Scalar::IntOrText => json!({"type": "string", "format": "int-or-string"}),
             },
-            Node::Opaque | Node::Deduced => {
+            SchemaNode::Opaque | SchemaNode::Deduced => {
                 json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
             }
-            Node::Map { .. } => {
-                json!({"type": "object", "additionalProperties": self.value(ty.elem(), path)})
+            SchemaNode::Map { .. } => {
+                json!({"type": "object", "additionalProperties": self.write_value(ty.elem(), path)})
             }
-            Node::List { kind, .. } => {
-                let mut out = json!({"type": "array", "items": self.value(ty.elem(), path)});
-                list_marks(kind, &mut out);
+            SchemaNode::List { kind, .. } => {
+                let mut out = json!({"type": "array", "items": self.write_value(ty.elem(), path)});
+                set_list_extensions(kind, &mut out);
                 out
             }
-            Node::Struct { .. } => match self.named(ty) {
+            SchemaNode::Struct { .. } => match self.write_named(ty) {
                 Some(name) => json!({"$ref": format!("{}{name}", self.prefix)}),
                 None if path.insert(ty.id()) => {
-                    let out = self.structure(ty, path);
+                    let out = self.write_struct(ty, path);
                     path.remove(&ty.id());
                     out
                 }
@@ -194,7 +195,7 @@ impl Writer {
     }
 }
 
-fn list_marks(kind: &ListKind, out: &mut Value) {
+fn set_list_extensions(kind: &ListKind, out: &mut Value) {
     match kind {
         ListKind::Atomic => out["x-kubernetes-list-type"] = "atomic".into(),
         ListKind::Set => {
@@ -211,12 +212,12 @@ fn list_marks(kind: &ListKind, out: &mut Value) {
     }
 }
 
-fn reversed(group: &str) -> String {
+fn reverse_group(group: &str) -> String {
     group.split('.').rev().collect::<Vec<_>>().join(".")
 }
 
 /// `apps.Deployment` → `io.k8s.api.apps.v1.Deployment`.
-fn full(name: &str) -> String {
+fn full_type_name(name: &str) -> String {
     let (group, kind) = name.split_once('.').unwrap_or(("", name));
     match group {
         "meta" => format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}"),

@@ -1,4 +1,4 @@
-//! The API on a socket.
+//! The API on a TCP socket.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,43 +10,43 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::service::ApiService;
-use crate::cluster::Cluster;
+use crate::cluster::SimCluster;
 
-/// How long connections get to finish when the server stops.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Grace period of open connections when the server stops.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
-/// A served cluster. Stops listening, and ends its watches and connections, when dropped.
+/// The handle of a served cluster. Dropping it stops listening and ends its watches and connections.
 #[derive(Debug)]
-pub struct Server {
-    /// Where it listens.
+pub struct ServerHandle {
+    /// The listen address.
     pub addr: SocketAddr,
     closing: watch::Sender<bool>,
 }
 
-impl Server {
+impl ServerHandle {
     /// The address as a URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.addr)
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerHandle {
     fn drop(&mut self) {
         self.closing.send_replace(true);
     }
 }
 
-impl Cluster {
-    /// Serves the API in clear text; port 0 picks a free one.
+impl SimCluster {
+    /// Serves the API over plain HTTP; port 0 selects a free port.
     ///
     /// # Errors
-    /// The address cannot be listened on.
-    pub async fn serve(&self, addr: SocketAddr) -> std::io::Result<Server> {
+    /// The address cannot be bound.
+    pub async fn serve(&self, addr: SocketAddr) -> std::io::Result<ServerHandle> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         let closing = watch::Sender::new(false);
-        tokio::spawn(listen(listener, self.clone(), closing.subscribe()));
-        Ok(Server { addr, closing })
+        tokio::spawn(accept_connections(listener, self.clone(), closing.subscribe()));
+        Ok(ServerHandle { addr, closing })
     }
 
     /// A kubeconfig for the URL of a served cluster.
@@ -61,17 +61,17 @@ impl Cluster {
     }
 }
 
-async fn listen(listener: TcpListener, cluster: Cluster, mut closing: watch::Receiver<bool>) {
-    let handed = closing.clone();
+async fn accept_connections(listener: TcpListener, cluster: SimCluster, mut closing: watch::Receiver<bool>) {
+    let closing_for_connections = closing.clone();
     loop {
         tokio::select! {
-            () = closed(&mut closing) => return,
+            () = wait_for_close(&mut closing) => return,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) if !cluster.sim.faults.is_offline() => {
-                    let service = ApiService { cluster: cluster.clone(), closing: Some(handed.clone()) };
-                    tokio::spawn(converse(stream, service, handed.clone()));
+                    let service = ApiService { cluster: cluster.clone(), closing: Some(closing_for_connections.clone()) };
+                    tokio::spawn(serve_connection(stream, service, closing_for_connections.clone()));
                 }
-                // Cut off: the connection is dropped unanswered.
+                // Offline: the connection is dropped without a response.
                 Ok(_) => {}
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             },
@@ -79,14 +79,14 @@ async fn listen(listener: TcpListener, cluster: Cluster, mut closing: watch::Rec
     }
 }
 
-async fn closed(closing: &mut watch::Receiver<bool>) {
-    // A sender that is gone means closed too.
+async fn wait_for_close(closing: &mut watch::Receiver<bool>) {
+    // A dropped sender also means closed.
     let _ = closing.wait_for(|closing| *closing).await.is_ok();
 }
 
-/// One connection; a service error (the cluster is cut off) ends it without an answer.
-async fn converse(stream: TcpStream, service: ApiService, mut closing: watch::Receiver<bool>) {
-    // Answers are small; without this each would wait for the client's acknowledgement.
+/// Serves one connection; a service error (the cluster is offline) ends it without a response.
+async fn serve_connection(stream: TcpStream, service: ApiService, mut closing: watch::Receiver<bool>) {
+    // Responses are small; with Nagle's algorithm each would wait for the client's acknowledgement.
     let _ = stream.set_nodelay(true);
     let service = TowerToHyperService::new(service);
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
@@ -98,7 +98,7 @@ async fn converse(stream: TcpStream, service: ApiService, mut closing: watch::Re
             }
             return;
         }
-        () = closed(&mut closing) => connection.as_mut().graceful_shutdown(),
+        () = wait_for_close(&mut closing) => connection.as_mut().graceful_shutdown(),
     }
-    let _ = tokio::time::timeout(LAST_WORDS, connection).await;
+    let _ = tokio::time::timeout(SHUTDOWN_GRACE, connection).await;
 }

@@ -14,32 +14,32 @@ use tokio::sync::watch::Receiver;
 use tower::Service;
 
 use super::dispatch;
-use crate::cluster::Cluster;
-use crate::faults::Fate;
+use crate::cluster::SimCluster;
+use crate::faults::FaultAction;
 
-/// Largest request body, as the real server's.
-const MAX_BODY: usize = 3 * 1024 * 1024;
+/// Maximum request body in bytes, as on the real server.
+const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 
 /// The cluster cannot be reached.
 #[derive(Clone, Copy, Debug)]
-pub struct Unreachable;
+pub struct ConnectionRefused;
 
-impl std::fmt::Display for Unreachable {
+impl std::fmt::Display for ConnectionRefused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("dial tcp: connect: connection refused")
     }
 }
 
-impl std::error::Error for Unreachable {}
+impl std::error::Error for ConnectionRefused {}
 
-/// Answers requests to the cluster's API; what a `kube::Client` takes in place of a connection.
+/// The cluster's API as a tower service; a `kube::Client` accepts it in place of a connection.
 #[derive(Clone, Debug)]
 pub struct ApiService {
-    pub(crate) cluster: Cluster,
+    pub(crate) cluster: SimCluster,
     pub(crate) closing: Option<Receiver<bool>>,
 }
 
-type Answering = Pin<Box<dyn Future<Output = Result<Response<Body>, Unreachable>> + Send>>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response<Body>, ConnectionRefused>> + Send>>;
 
 impl<B> Service<Request<B>> for ApiService
 where
@@ -47,50 +47,50 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     type Response = Response<Body>;
-    type Error = Unreachable;
-    type Future = Answering;
+    type Error = ConnectionRefused;
+    type Future = ResponseFuture;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Unreachable>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectionRefused>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Answering {
+    fn call(&mut self, request: Request<B>) -> ResponseFuture {
         let service = self.clone();
         Box::pin(async move {
-            match service.cluster.sim.faults.fate() {
-                Fate::Pass(delay) if delay.is_zero() => {}
-                Fate::Pass(delay) => {
+            match service.cluster.sim.faults.next_fault_action() {
+                FaultAction::Pass(delay) if delay.is_zero() => {}
+                FaultAction::Pass(delay) => {
                     tokio::time::sleep(delay).await;
                     if service.cluster.sim.faults.is_offline() {
-                        return Err(Unreachable);
+                        return Err(ConnectionRefused);
                     }
                 }
-                Fate::Offline => return Err(Unreachable),
-                Fate::Hang => std::future::pending().await,
-                Fate::Refuse(code) => return Ok(dispatch::fault(&service.cluster, code)),
+                FaultAction::Offline => return Err(ConnectionRefused),
+                FaultAction::Hang => std::future::pending().await,
+                FaultAction::Fail(code) => return Ok(dispatch::fault_response(&service.cluster, code)),
             }
             let (head, body) = request.into_parts();
-            let body = match Limited::new(body, MAX_BODY).collect().await {
+            let body = match Limited::new(body, MAX_BODY_BYTES).collect().await {
                 Ok(body) => body.to_bytes(),
-                Err(_) => return Ok(too_large()),
+                Err(_) => return Ok(too_large_response()),
             };
-            Ok(dispatch::answer(&service.cluster, &head, &body, service.closing))
+            Ok(dispatch::handle_request(&service.cluster, &head, &body, service.closing))
         })
     }
 }
 
-fn too_large() -> Response<Body> {
-    let refusal = crate::status::Refusal::too_large();
+fn too_large_response() -> Response<Body> {
+    let refusal = crate::status::StatusError::too_large();
     let mut response = Response::new(Body::from(refusal.body().to_string()));
     *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
     response
 }
 
-/// The same for a router, which has no way to drop a connection: an unreachable cluster answers 503 there.
+/// The same for a router, which cannot drop a connection: an unreachable cluster returns 503.
 #[derive(Clone, Debug)]
-struct Answerer(ApiService);
+struct RouterService(ApiService);
 
-impl Service<Request<Body>> for Answerer {
+impl Service<Request<Body>> for RouterService {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
@@ -109,14 +109,14 @@ impl Service<Request<Body>> for Answerer {
     }
 }
 
-impl Cluster {
+impl SimCluster {
     /// The API as a service, for `kube::Client::new(cluster.service(), "default")`.
     pub fn service(&self) -> ApiService {
         ApiService { cluster: self.clone(), closing: None }
     }
 
-    /// The API as a router, to be mounted somewhere.
+    /// The API as an axum router.
     pub fn router(&self) -> axum::Router {
-        axum::Router::new().fallback_service(Answerer(self.service()))
+        axum::Router::new().fallback_service(RouterService(self.service()))
     }
 }

@@ -3,28 +3,28 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::object::{self, at, flag, int, list, map, text};
-use crate::verbs::Target;
+use crate::object::{self, array_at, bool_at, i64_at, map_at, str_at, value_at};
+use crate::verbs::ResourcePath;
 
-struct Column {
+struct TableColumn {
     name: &'static str,
     kind: &'static str,
     priority: u8,
     cell: fn(&Value) -> Value,
 }
 
-const fn column(name: &'static str, kind: &'static str, cell: fn(&Value) -> Value) -> Column {
-    Column { name, kind, priority: 0, cell }
+const fn column(name: &'static str, kind: &'static str, cell: fn(&Value) -> Value) -> TableColumn {
+    TableColumn { name, kind, priority: 0, cell }
 }
 
-const fn wide(name: &'static str, cell: fn(&Value) -> Value) -> Column {
-    Column { name, kind: "string", priority: 1, cell }
+const fn wide_column(name: &'static str, cell: fn(&Value) -> Value) -> TableColumn {
+    TableColumn { name, kind: "string", priority: 1, cell }
 }
 
-/// A `Table` of the objects; a watch sends the columns only once.
-pub(super) fn table(target: &Target, rows: &[&Value], metadata: Value, columns: bool) -> Value {
-    let custom = &target.version().columns;
-    let built = built_in(target);
+/// A `Table` of the objects; a watch sends the column definitions only once.
+pub(super) fn build_table(target: &ResourcePath, rows: &[&Value], metadata: Value, columns: bool) -> Value {
+    let custom = &target.version().printer_columns;
+    let built = builtin_columns(target);
     let mut definitions = vec![json!({
         "name": "Name", "type": "string", "format": "name", "priority": 0,
         "description": "Name must be unique within a namespace.",
@@ -36,11 +36,11 @@ pub(super) fn table(target: &Target, rows: &[&Value], metadata: Value, columns: 
     }
     for column in custom {
         definitions.push(json!({
-            "name": column["name"], "type": column["type"], "format": text(column, "format"),
-            "priority": int(column, "priority").unwrap_or(0), "description": text(column, "description"),
+            "name": column["name"], "type": column["type"], "format": str_at(column, "format"),
+            "priority": i64_at(column, "priority").unwrap_or(0), "description": str_at(column, "description"),
         }));
     }
-    let has_age = built.iter().any(|c| c.name == "Age") || custom.iter().any(|c| text(c, "name") == "Age");
+    let has_age = built.iter().any(|c| c.name == "Age") || custom.iter().any(|c| str_at(c, "name") == "Age");
     if !has_age {
         definitions
             .push(json!({"name": "Age", "type": "string", "format": "", "priority": 0, "description": ""}));
@@ -52,7 +52,7 @@ pub(super) fn table(target: &Target, rows: &[&Value], metadata: Value, columns: 
             cells.extend(built.iter().map(|c| (c.cell)(row)));
             cells.extend(custom.iter().map(|c| custom_cell(c, row)));
             if !has_age {
-                cells.push(age(row));
+                cells.push(age_cell(row));
             }
             json!({"cells": cells, "object": {
                 "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
@@ -66,100 +66,100 @@ pub(super) fn table(target: &Target, rows: &[&Value], metadata: Value, columns: 
     })
 }
 
-fn built_in(target: &Target) -> Vec<Column> {
-    if target.kind.custom {
+fn builtin_columns(target: &ResourcePath) -> Vec<TableColumn> {
+    if target.kind.is_custom {
         return Vec::new();
     }
     match &*target.kind.kind {
         "Deployment" => vec![
-            column("Ready", "string", |o| ratio(o, "status.readyReplicas", "spec.replicas")),
-            column("Up-to-date", "integer", |o| number(o, "status.updatedReplicas")),
-            column("Available", "integer", |o| number(o, "status.availableReplicas")),
-            column("Age", "string", age),
-            wide("Containers", |o| containers(o, "name")),
-            wide("Images", |o| containers(o, "image")),
+            column("Ready", "string", |o| ratio_cell(o, "status.readyReplicas", "spec.replicas")),
+            column("Up-to-date", "integer", |o| int_cell(o, "status.updatedReplicas")),
+            column("Available", "integer", |o| int_cell(o, "status.availableReplicas")),
+            column("Age", "string", age_cell),
+            wide_column("Containers", |o| container_fields(o, "name")),
+            wide_column("Images", |o| container_fields(o, "image")),
         ],
         "StatefulSet" => vec![
-            column("Ready", "string", |o| ratio(o, "status.readyReplicas", "spec.replicas")),
-            column("Age", "string", age),
-            wide("Images", |o| containers(o, "image")),
+            column("Ready", "string", |o| ratio_cell(o, "status.readyReplicas", "spec.replicas")),
+            column("Age", "string", age_cell),
+            wide_column("Images", |o| container_fields(o, "image")),
         ],
         "ReplicaSet" => vec![
-            column("Desired", "integer", |o| number(o, "spec.replicas")),
-            column("Current", "integer", |o| number(o, "status.replicas")),
-            column("Ready", "integer", |o| number(o, "status.readyReplicas")),
+            column("Desired", "integer", |o| int_cell(o, "spec.replicas")),
+            column("Current", "integer", |o| int_cell(o, "status.replicas")),
+            column("Ready", "integer", |o| int_cell(o, "status.readyReplicas")),
         ],
         "DaemonSet" => vec![
-            column("Desired", "integer", |o| number(o, "status.desiredNumberScheduled")),
-            column("Current", "integer", |o| number(o, "status.currentNumberScheduled")),
-            column("Ready", "integer", |o| number(o, "status.numberReady")),
-            column("Up-to-date", "integer", |o| number(o, "status.updatedNumberScheduled")),
-            column("Available", "integer", |o| number(o, "status.numberAvailable")),
+            column("Desired", "integer", |o| int_cell(o, "status.desiredNumberScheduled")),
+            column("Current", "integer", |o| int_cell(o, "status.currentNumberScheduled")),
+            column("Ready", "integer", |o| int_cell(o, "status.numberReady")),
+            column("Up-to-date", "integer", |o| int_cell(o, "status.updatedNumberScheduled")),
+            column("Available", "integer", |o| int_cell(o, "status.numberAvailable")),
         ],
         "Pod" => vec![
             column("Ready", "string", pod_ready),
             column("Status", "string", pod_status),
-            column("Restarts", "integer", restarts),
-            column("Age", "string", age),
-            wide("IP", |o| shown(text(o, "status.podIP"), "<none>")),
-            wide("Node", |o| shown(text(o, "spec.nodeName"), "<none>")),
+            column("Restarts", "integer", restart_count),
+            column("Age", "string", age_cell),
+            wide_column("IP", |o| text_or(str_at(o, "status.podIP"), "<none>")),
+            wide_column("Node", |o| text_or(str_at(o, "spec.nodeName"), "<none>")),
         ],
         "Service" => vec![
-            column("Type", "string", |o| text(o, "spec.type").into()),
-            column("Cluster-IP", "string", |o| shown(text(o, "spec.clusterIP"), "None")),
-            column("External-IP", "string", external),
-            column("Port(s)", "string", ports),
+            column("Type", "string", |o| str_at(o, "spec.type").into()),
+            column("Cluster-IP", "string", |o| text_or(str_at(o, "spec.clusterIP"), "None")),
+            column("External-IP", "string", external_ips),
+            column("Port(s)", "string", service_ports),
         ],
         "Job" => vec![
             column("Status", "string", job_status),
-            column("Completions", "string", |o| ratio(o, "status.succeeded", "spec.completions")),
+            column("Completions", "string", |o| ratio_cell(o, "status.succeeded", "spec.completions")),
         ],
-        "Namespace" => vec![column("Status", "string", |o| text(o, "status.phase").into())],
+        "Namespace" => vec![column("Status", "string", |o| str_at(o, "status.phase").into())],
         "Node" => vec![
             column("Status", "string", |_| "Ready".into()),
             column("Roles", "string", |_| "<none>".into()),
-            column("Age", "string", age),
-            column("Version", "string", |o| text(o, "status.nodeInfo.kubeletVersion").into()),
+            column("Age", "string", age_cell),
+            column("Version", "string", |o| str_at(o, "status.nodeInfo.kubeletVersion").into()),
         ],
         "PersistentVolumeClaim" => vec![
-            column("Status", "string", |o| text(o, "status.phase").into()),
-            column("Volume", "string", |o| text(o, "spec.volumeName").into()),
-            column("Capacity", "string", |o| text(o, "status.capacity.storage").into()),
+            column("Status", "string", |o| str_at(o, "status.phase").into()),
+            column("Volume", "string", |o| str_at(o, "spec.volumeName").into()),
+            column("Capacity", "string", |o| str_at(o, "status.capacity.storage").into()),
         ],
         "ConfigMap" | "Secret" => {
-            vec![column("Data", "integer", |o| map(o, "data").map_or(0, Map::len).into())]
+            vec![column("Data", "integer", |o| map_at(o, "data").map_or(0, Map::len).into())]
         }
         _ => Vec::new(),
     }
 }
 
 fn custom_cell(column: &Value, row: &Value) -> Value {
-    let path = text(column, "jsonPath").trim_start_matches('.');
-    match at(row, path) {
-        Some(Value::String(time)) if text(column, "type") == "date" => since(time),
+    let path = str_at(column, "jsonPath").trim_start_matches('.');
+    match value_at(row, path) {
+        Some(Value::String(time)) if str_at(column, "type") == "date" => format_age(time),
         Some(value) => value.clone(),
         None => Value::Null,
     }
 }
 
-fn shown(text: &str, empty: &str) -> Value {
+fn text_or(text: &str, empty: &str) -> Value {
     if text.is_empty() { empty.into() } else { text.into() }
 }
 
-fn number(object: &Value, path: &str) -> Value {
-    int(object, path).unwrap_or(0).into()
+fn int_cell(object: &Value, path: &str) -> Value {
+    i64_at(object, path).unwrap_or(0).into()
 }
 
-fn ratio(object: &Value, part: &str, whole: &str) -> Value {
-    format!("{}/{}", int(object, part).unwrap_or(0), int(object, whole).unwrap_or(0)).into()
+fn ratio_cell(object: &Value, part: &str, whole: &str) -> Value {
+    format!("{}/{}", i64_at(object, part).unwrap_or(0), i64_at(object, whole).unwrap_or(0)).into()
 }
 
-fn age(object: &Value) -> Value {
-    since(text(object, "metadata.creationTimestamp"))
+fn age_cell(object: &Value) -> Value {
+    format_age(str_at(object, "metadata.creationTimestamp"))
 }
 
-/// Time since then in the two largest units.
-fn since(time: &str) -> Value {
+/// The time since then in the two largest units.
+fn format_age(time: &str) -> Value {
     let Ok(then) = time.parse::<Timestamp>() else { return "<unknown>".into() };
     let seconds = Timestamp::now().duration_since(then).as_secs().max(0);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
@@ -174,71 +174,71 @@ fn since(time: &str) -> Value {
     .into()
 }
 
-fn containers(object: &Value, field: &str) -> Value {
-    let all = list(object, "spec.template.spec.containers").iter().map(|c| text(c, field));
+fn container_fields(object: &Value, field: &str) -> Value {
+    let all = array_at(object, "spec.template.spec.containers").iter().map(|c| str_at(c, field));
     all.collect::<Vec<_>>().join(",").into()
 }
 
 fn pod_ready(pod: &Value) -> Value {
-    let statuses = list(pod, "status.containerStatuses");
-    let ready = statuses.iter().filter(|s| flag(s, "ready")).count();
-    format!("{ready}/{}", list(pod, "spec.containers").len()).into()
+    let statuses = array_at(pod, "status.containerStatuses");
+    let ready = statuses.iter().filter(|s| bool_at(s, "ready")).count();
+    format!("{ready}/{}", array_at(pod, "spec.containers").len()).into()
 }
 
 fn pod_status(pod: &Value) -> Value {
-    if object::deleting(pod) {
+    if object::is_deleting(pod) {
         return "Terminating".into();
     }
-    let unfinished = |s: &&Value| int(s, "state.terminated.exitCode") != Some(0);
-    let init = list(pod, "status.initContainerStatuses").iter().filter(unfinished);
-    for status in init.chain(list(pod, "status.containerStatuses")) {
-        let waiting = text(status, "state.waiting.reason");
+    let unfinished = |s: &&Value| i64_at(s, "state.terminated.exitCode") != Some(0);
+    let init = array_at(pod, "status.initContainerStatuses").iter().filter(unfinished);
+    for status in init.chain(array_at(pod, "status.containerStatuses")) {
+        let waiting = str_at(status, "state.waiting.reason");
         if !waiting.is_empty() && waiting != "PodInitializing" {
             return waiting.into();
         }
-        let terminated = text(status, "state.terminated.reason");
+        let terminated = str_at(status, "state.terminated.reason");
         if !terminated.is_empty() {
             return terminated.into();
         }
     }
-    text(pod, "status.phase").into()
+    str_at(pod, "status.phase").into()
 }
 
-fn restarts(pod: &Value) -> Value {
-    let statuses = list(pod, "status.containerStatuses");
-    statuses.iter().filter_map(|s| int(s, "restartCount")).sum::<i64>().to_string().into()
+fn restart_count(pod: &Value) -> Value {
+    let statuses = array_at(pod, "status.containerStatuses");
+    statuses.iter().filter_map(|s| i64_at(s, "restartCount")).sum::<i64>().to_string().into()
 }
 
-fn external(service: &Value) -> Value {
-    let ingress = list(service, "status.loadBalancer.ingress");
-    let all: Vec<&str> = ingress.iter().map(|i| text(i, "ip")).filter(|i| !i.is_empty()).collect();
-    match text(service, "spec.type") {
+fn external_ips(service: &Value) -> Value {
+    let ingress = array_at(service, "status.loadBalancer.ingress");
+    let all: Vec<&str> = ingress.iter().map(|i| str_at(i, "ip")).filter(|i| !i.is_empty()).collect();
+    match str_at(service, "spec.type") {
         "LoadBalancer" if all.is_empty() => "<pending>".into(),
         "LoadBalancer" => all.join(",").into(),
-        "ExternalName" => text(service, "spec.externalName").into(),
+        "ExternalName" => str_at(service, "spec.externalName").into(),
         _ => "<none>".into(),
     }
 }
 
-fn ports(service: &Value) -> Value {
+fn service_ports(service: &Value) -> Value {
     let shown = |port: &Value| {
-        let (number, protocol) = (int(port, "port").unwrap_or(0), text(port, "protocol"));
-        match int(port, "nodePort") {
+        let (number, protocol) = (i64_at(port, "port").unwrap_or(0), str_at(port, "protocol"));
+        match i64_at(port, "nodePort") {
             Some(node) => format!("{number}:{node}/{protocol}"),
             None => format!("{number}/{protocol}"),
         }
     };
-    let all: Vec<String> = list(service, "spec.ports").iter().map(shown).collect();
-    shown_list(all)
+    let all: Vec<String> = array_at(service, "spec.ports").iter().map(shown).collect();
+    join_or_none(all)
 }
 
-fn shown_list(all: Vec<String>) -> Value {
+fn join_or_none(all: Vec<String>) -> Value {
     if all.is_empty() { "<none>".into() } else { all.join(",").into() }
 }
 
 fn job_status(job: &Value) -> Value {
     for (condition, word) in [("Complete", "Complete"), ("Failed", "Failed"), ("Suspended", "Suspended")] {
-        if object::condition(job, condition).is_some_and(|c| text(c, "status") == "True") {
+        if object::condition(job, condition).is_some_and(|c| str_at(c, "status") == "True") {
             return word.into();
         }
     }

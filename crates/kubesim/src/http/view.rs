@@ -1,35 +1,42 @@
-//! Objects and lists in the form that was asked for.
+//! Serializes objects and lists in the requested form.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::request::Form;
+use super::request::ResponseForm;
 use super::table;
-use crate::store::Stored;
-use crate::verbs::Target;
-use crate::verbs::list::Page;
+use crate::store::StoredObject;
+use crate::verbs::ResourcePath;
+use crate::verbs::list::ListPage;
 
 /// One object.
-pub(crate) fn one(target: &Target, form: Form, stored: &Stored) -> Bytes {
+pub(crate) fn object_body(target: &ResourcePath, form: ResponseForm, stored: &StoredObject) -> Bytes {
     match form {
-        Form::Whole => stored.json(),
-        Form::Metadata => Bytes::from(metadata(&stored.value).to_string()),
-        Form::Table => Bytes::from(table::table(target, &[&stored.value], json!({}), true).to_string()),
-    }
-}
-
-/// An object inside a watch event: a table there repeats its columns only in the first one.
-pub(crate) fn event(target: &Target, form: Form, stored: &Stored, first: bool) -> Bytes {
-    match form {
-        Form::Table => {
-            let metadata = json!({"resourceVersion": stored.rv.to_string()});
-            Bytes::from(table::table(target, &[&stored.value], metadata, first).to_string())
+        ResponseForm::Full => stored.json(),
+        ResponseForm::Metadata => Bytes::from(partial_metadata(&stored.value).to_string()),
+        ResponseForm::Table => {
+            Bytes::from(table::build_table(target, &[&stored.value], json!({}), true).to_string())
         }
-        _ => one(target, form, stored),
     }
 }
 
-fn metadata(value: &Value) -> Value {
+/// An object of a watch event; in table form only the first event has column definitions.
+pub(crate) fn event_body(
+    target: &ResourcePath,
+    form: ResponseForm,
+    stored: &StoredObject,
+    first: bool,
+) -> Bytes {
+    match form {
+        ResponseForm::Table => {
+            let metadata = json!({"resourceVersion": stored.rv.to_string()});
+            Bytes::from(table::build_table(target, &[&stored.value], metadata, first).to_string())
+        }
+        _ => object_body(target, form, stored),
+    }
+}
+
+fn partial_metadata(value: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
         "metadata": value.get("metadata").cloned().unwrap_or_default(),
@@ -37,38 +44,38 @@ fn metadata(value: &Value) -> Value {
 }
 
 /// A page of a list.
-pub(crate) fn page(target: &Target, form: Form, page: &Page) -> Bytes {
+pub(crate) fn list_body(target: &ResourcePath, form: ResponseForm, page: &ListPage) -> Bytes {
     let mut head = json!({"resourceVersion": page.rv.to_string()});
-    if let Some(token) = &page.token {
+    if let Some(token) = &page.continue_token {
         head["continue"] = token.as_str().into();
     }
     if let Some(remaining) = page.remaining {
         head["remainingItemCount"] = remaining.into();
     }
     match form {
-        Form::Table => {
+        ResponseForm::Table => {
             let rows: Vec<&Value> = page.items.iter().map(|o| &o.value).collect();
-            Bytes::from(table::table(target, &rows, head, true).to_string())
+            Bytes::from(table::build_table(target, &rows, head, true).to_string())
         }
-        Form::Whole => {
+        ResponseForm::Full => {
             let head = format!(
                 "{{\"kind\":\"{}List\",\"apiVersion\":\"{}\",\"metadata\":{head},\"items\":[",
                 target.kind.kind,
                 target.version().api_version
             );
-            list(head, page.items.iter().map(|o| o.json()))
+            join_items(head, page.items.iter().map(|o| o.json()))
         }
-        Form::Metadata => {
+        ResponseForm::Metadata => {
             let head = format!(
                 "{{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\",\
                  \"metadata\":{head},\"items\":["
             );
-            list(head, page.items.iter().map(|o| Bytes::from(metadata(&o.value).to_string())))
+            join_items(head, page.items.iter().map(|o| Bytes::from(partial_metadata(&o.value).to_string())))
         }
     }
 }
 
-fn list(head: String, items: impl Iterator<Item = Bytes>) -> Bytes {
+fn join_items(head: String, items: impl Iterator<Item = Bytes>) -> Bytes {
     let mut out = head.into_bytes();
     for (index, item) in items.enumerate() {
         if index > 0 {

@@ -1,7 +1,7 @@
-//! Watches: a stream of changes from a version on, read from the bounded history.
+//! Watches: a stream of changes after a version, read from the bounded history.
 //!
-//! A watch holds no queue of its own: it remembers the version it has sent and reads the history from there, so a
-//! slow client costs nothing and in the end meets 410, as on a real server.
+//! A watch has no queue of its own: it stores the version it has sent and reads the history from there. A slow client
+//! uses no memory and gets 410 once its version has left the history, as on a real server.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -13,91 +13,91 @@ use serde_json::json;
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::request::{Asked, Form};
+use super::request::{ApiRequest, ResponseForm};
 use super::view;
-use crate::cluster::Sim;
-use crate::stats::add;
-use crate::status::{Answer, Cause, Refusal};
-use crate::store::{Change, Stored};
-use crate::verbs::Target;
-use crate::verbs::list::Query;
+use crate::cluster::SimState;
+use crate::stats::increment;
+use crate::status::{ApiResult, StatusCause, StatusError};
+use crate::store::{ObjectChange, StoredObject};
+use crate::verbs::ResourcePath;
+use crate::verbs::list::ListOptions;
 
-/// How often a quiet watch tells its version.
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// Interval of bookmarks on an idle watch.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A broken connection, as the client meets it.
+/// The error of a watch whose connection was broken.
 #[derive(Debug)]
-pub struct Cut;
+pub struct ConnectionReset;
 
-impl std::fmt::Display for Cut {
+impl std::fmt::Display for ConnectionReset {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("connection reset by peer")
     }
 }
 
-impl std::error::Error for Cut {}
+impl std::error::Error for ConnectionReset {}
 
-struct Watch {
-    sim: Weak<Sim>,
-    target: Target,
-    query: Query,
-    form: Form,
-    at: u64,
-    ready: VecDeque<Bytes>,
+struct WatchSession {
+    sim: Weak<SimState>,
+    target: ResourcePath,
+    query: ListOptions,
+    form: ResponseForm,
+    sent_version: u64,
+    pending: VecDeque<Bytes>,
     bookmarks: bool,
-    first: bool,
-    over: bool,
-    bell: Receiver<u64>,
-    cut: Receiver<u64>,
+    is_first: bool,
+    ended: bool,
+    changes: Receiver<u64>,
+    disconnects: Receiver<u64>,
     closing: Receiver<bool>,
-    server: Option<Receiver<bool>>,
+    server_closing: Option<Receiver<bool>>,
     deadline: Instant,
-    bookmark: Instant,
+    next_bookmark: Instant,
 }
 
 /// Starts a watch.
 ///
 /// # Errors
-/// Parameters that contradict each other. A version that is too old is told inside the stream.
-pub(crate) fn start(
-    sim: &Arc<Sim>,
-    asked: &Asked,
+/// Contradictory parameters. A version that is too old is reported inside the stream.
+pub(crate) fn start_watch(
+    sim: &Arc<SimState>,
+    request: &ApiRequest,
     server: Option<Receiver<bool>>,
-) -> Answer<impl Stream<Item = Result<Bytes, Cut>> + Send + use<>> {
-    let params = &asked.params;
-    let mut query = params.query(&asked.target.kind)?;
-    if asked.one {
-        let only = format!("metadata.name={}", asked.target.name);
-        query.fields = crate::selector::FieldSelector::parse(&asked.target.kind.kind, &only)?;
+) -> ApiResult<impl Stream<Item = Result<Bytes, ConnectionReset>> + Send + use<>> {
+    let params = &request.params;
+    let mut query = params.list_options(&request.target.kind)?;
+    if request.is_single {
+        let only = format!("metadata.name={}", request.target.name);
+        query.fields = crate::selector::FieldSelector::parse(&request.target.kind.kind, &only)?;
     }
-    let initial = initial_events(asked)?;
+    let initial = should_send_initial(request)?;
     let now = Instant::now();
-    let lasts = params.get("timeoutSeconds").parse().ok().filter(|s: &u64| *s > 0);
-    let lasts = lasts.unwrap_or_else(|| 1800 + u64::from(rand::random::<u16>() % 1800));
-    let mut watch = Watch {
+    let timeout = params.get("timeoutSeconds").parse().ok().filter(|s: &u64| *s > 0);
+    let timeout = timeout.unwrap_or_else(|| 1800 + u64::from(rand::random::<u16>() % 1800));
+    let mut watch = WatchSession {
         sim: Arc::downgrade(sim),
-        target: asked.target.clone(),
-        form: asked.form,
-        at: query.version.unwrap_or(0),
-        ready: VecDeque::new(),
-        bookmarks: params.flag("allowWatchBookmarks"),
-        first: true,
-        over: false,
-        bell: sim.store.bell(asked.target.kind.id),
-        cut: sim.faults.cuts(),
-        closing: sim.closing.subscribe(),
-        server,
-        deadline: now + Duration::from_secs(lasts),
-        bookmark: now + BOOKMARK_EVERY,
+        target: request.target.clone(),
+        form: request.form,
+        sent_version: query.resource_version.unwrap_or(0),
+        pending: VecDeque::new(),
+        bookmarks: params.is_true("allowWatchBookmarks"),
+        is_first: true,
+        ended: false,
+        changes: sim.store.subscribe(request.target.kind.id),
+        disconnects: sim.faults.subscribe_watch_disconnects(),
+        closing: sim.close_watches.subscribe(),
+        server_closing: server,
+        deadline: now + Duration::from_secs(timeout),
+        next_bookmark: now + BOOKMARK_INTERVAL,
         query,
     };
-    watch.begin(sim, initial, params.get("sendInitialEvents") == "true");
-    Ok(futures::stream::unfold(watch, Watch::next))
+    watch.queue_initial(sim, initial, params.get("sendInitialEvents") == "true");
+    Ok(futures::stream::unfold(watch, WatchSession::next_chunk))
 }
 
-/// Whether the stream begins with what exists.
-fn initial_events(asked: &Asked) -> Answer<bool> {
-    let params = &asked.params;
+/// Whether the stream starts with the existing objects.
+fn should_send_initial(request: &ApiRequest) -> ApiResult<bool> {
+    let params = &request.params;
     let (initial, matching) = (params.get("sendInitialEvents"), params.get("resourceVersionMatch"));
     let wrong = match (initial, matching) {
         ("", "") => None,
@@ -107,96 +107,97 @@ fn initial_events(asked: &Asked) -> Answer<bool> {
         _ => Some("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
     };
     if let Some(detail) = wrong {
-        let cause = Cause::forbidden("resourceVersionMatch", detail);
-        let mut refusal = Refusal::invalid(&asked.target.kind, "", &[cause]);
+        let cause = StatusCause::forbidden("resourceVersionMatch", detail);
+        let mut refusal = StatusError::invalid(&request.target.kind, "", &[cause]);
         refusal.message =
             format!("ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: {detail}");
         return Err(refusal);
     }
-    Ok(initial == "true" || (initial != "false" && params.version()?.is_none()))
+    Ok(initial == "true" || (initial != "false" && params.resource_version()?.is_none()))
 }
 
-impl Watch {
-    fn begin(&mut self, sim: &Sim, initial: bool, marked: bool) {
+impl WatchSession {
+    fn queue_initial(&mut self, sim: &SimState, initial: bool, marked: bool) {
         let namespace = (!self.target.namespace.is_empty()).then_some(self.target.namespace.clone());
         if !initial {
             let (floor, current) = {
                 let state = sim.store.lock();
-                (state.floor, state.rv)
+                (state.compacted_version, state.rv)
             };
-            match self.query.version {
-                None => self.at = current,
-                Some(asked) if asked < floor => self.fail(&Refusal::expired(asked, floor)),
+            match self.query.resource_version {
+                None => self.sent_version = current,
+                Some(version) if version < floor => self.push_error(&StatusError::expired(version, floor)),
                 Some(_) => {}
             }
             return;
         }
         let (objects, rv) = sim.store.list(self.target.kind.id, namespace.as_deref());
-        self.at = rv;
+        self.sent_version = rv;
         for object in objects {
             if self.query.selects(&object.value) {
-                self.send("ADDED", &object);
+                self.push_object("ADDED", &object);
             }
         }
         if marked && self.bookmarks {
-            self.mark(rv, true);
+            self.push_bookmark(rv, true);
         }
     }
 
-    fn send(&mut self, kind: &str, object: &Arc<Stored>) {
-        let object = crate::convert::outward(&self.target.kind, self.target.version, object);
-        let body = view::event(&self.target, self.form, &object, self.first);
-        self.first = false;
-        self.push(kind, &body);
+    fn push_object(&mut self, kind: &str, object: &Arc<StoredObject>) {
+        let object = crate::convert::convert_from_storage(&self.target.kind, self.target.version, object);
+        let body = view::event_body(&self.target, self.form, &object, self.is_first);
+        self.is_first = false;
+        self.push_event(kind, &body);
     }
 
-    fn push(&mut self, kind: &str, body: &[u8]) {
+    fn push_event(&mut self, kind: &str, body: &[u8]) {
         let mut line = Vec::with_capacity(body.len() + 40);
         line.extend_from_slice(b"{\"type\":\"");
         line.extend_from_slice(kind.as_bytes());
         line.extend_from_slice(b"\",\"object\":");
         line.extend_from_slice(body);
         line.extend_from_slice(b"}\n");
-        self.ready.push_back(Bytes::from(line));
+        self.pending.push_back(Bytes::from(line));
     }
 
-    fn mark(&mut self, rv: u64, end_of_initial: bool) {
+    fn push_bookmark(&mut self, rv: u64, end_of_initial: bool) {
         let mut metadata = json!({"resourceVersion": rv.to_string(), "creationTimestamp": null});
         if end_of_initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         let (kind, version) = match self.form {
-            Form::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
+            ResponseForm::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
             _ => (&*self.target.kind.kind, &*self.target.version().api_version),
         };
         let body = json!({"kind": kind, "apiVersion": version, "metadata": metadata}).to_string();
-        self.push("BOOKMARK", body.as_bytes());
+        self.push_event("BOOKMARK", body.as_bytes());
     }
 
-    fn fail(&mut self, refusal: &Refusal) {
-        self.push("ERROR", refusal.body().to_string().as_bytes());
-        self.over = true;
+    fn push_error(&mut self, refusal: &StatusError) {
+        self.push_event("ERROR", refusal.body().to_string().as_bytes());
+        self.ended = true;
     }
 
-    /// Reads what happened since `at`.
-    fn catch_up(&mut self, sim: &Sim) {
+    /// Reads the changes since `sent_version`.
+    fn read_changes(&mut self, sim: &SimState) {
         let (changes, rv) = {
             let state = sim.store.lock();
-            let changes =
-                state.peek(self.target.kind.id).map_or(Ok(Vec::new()), |b| b.history.after(self.at));
+            let changes = state
+                .kind_store(self.target.kind.id)
+                .map_or(Ok(Vec::new()), |b| b.history.changes_after(self.sent_version));
             (changes, state.rv)
         };
         match changes {
-            Err(oldest) => self.fail(&Refusal::expired(self.at, oldest)),
+            Err(oldest) => self.push_error(&StatusError::expired(self.sent_version, oldest)),
             Ok(changes) => {
-                changes.iter().for_each(|change| self.tell(change));
-                self.at = rv.max(self.at);
+                changes.iter().for_each(|change| self.push_change(change));
+                self.sent_version = rv.max(self.sent_version);
             }
         }
     }
 
-    /// One change, as a client with this selector sees it.
-    fn tell(&mut self, change: &Change) {
+    /// Queues the event of one change, as seen through the watch's selector.
+    fn push_change(&mut self, change: &ObjectChange) {
         let namespace = &self.target.namespace;
         if !namespace.is_empty() && change.key.split('/').next() != Some(namespace) {
             return;
@@ -204,68 +205,68 @@ impl Watch {
         let before = change.old.as_ref().filter(|o| self.query.selects(&o.value)).cloned();
         let after = !change.deleted && self.query.selects(&change.new.value);
         match (before, after) {
-            (None, true) => self.send("ADDED", &change.new),
-            (Some(_), true) => self.send("MODIFIED", &change.new),
-            (Some(_), false) if change.deleted => self.send("DELETED", &change.new),
+            (None, true) => self.push_object("ADDED", &change.new),
+            (Some(_), true) => self.push_object("MODIFIED", &change.new),
+            (Some(_), false) if change.deleted => self.push_object("DELETED", &change.new),
             (Some(old), false) => {
-                // It left the selection: the client gets it as it knew it, with the version of the change.
+                // It no longer matches: the client gets the previous object, with the version of the change.
                 let mut value = old.value.clone();
-                crate::object::put(&mut value, "metadata.resourceVersion", change.rv.to_string());
-                self.send("DELETED", &Arc::new(Stored::new(change.rv, value)));
+                crate::object::set_value(&mut value, "metadata.resourceVersion", change.rv.to_string());
+                self.push_object("DELETED", &Arc::new(StoredObject::new(change.rv, value)));
             }
             (None, false) => {}
         }
     }
 
-    async fn next(mut self) -> Option<(Result<Bytes, Cut>, Watch)> {
+    async fn next_chunk(mut self) -> Option<(Result<Bytes, ConnectionReset>, WatchSession)> {
         loop {
-            if let Some(chunk) = self.drain() {
+            if let Some(chunk) = self.drain_pending() {
                 return Some((Ok(chunk), self));
             }
-            if self.over {
+            if self.ended {
                 return None;
             }
             let sim = self.sim.upgrade()?;
-            self.bell.mark_unchanged();
-            self.catch_up(&sim);
+            self.changes.mark_unchanged();
+            self.read_changes(&sim);
             drop(sim);
-            if !self.ready.is_empty() {
+            if !self.pending.is_empty() {
                 continue;
             }
-            match self.wait().await {
-                Woken::Bell => {}
-                Woken::Bookmark => {
-                    self.bookmark = Instant::now() + BOOKMARK_EVERY;
+            match self.wait_for_wake().await {
+                WakeReason::Change => {}
+                WakeReason::Bookmark => {
+                    self.next_bookmark = Instant::now() + BOOKMARK_INTERVAL;
                     if self.bookmarks {
-                        self.mark(self.at, false);
+                        self.push_bookmark(self.sent_version, false);
                     }
                 }
-                Woken::End => return None,
-                Woken::Cut => {
-                    self.over = true;
-                    return Some((Err(Cut), self));
+                WakeReason::End => return None,
+                WakeReason::Disconnect => {
+                    self.ended = true;
+                    return Some((Err(ConnectionReset), self));
                 }
             }
         }
     }
 
-    /// All waiting events as one chunk.
-    fn drain(&mut self) -> Option<Bytes> {
-        let first = self.ready.pop_front()?;
+    /// All pending events as one chunk.
+    fn drain_pending(&mut self) -> Option<Bytes> {
+        let first = self.pending.pop_front()?;
         let sim = self.sim.upgrade();
         let count = |events: usize, bytes: usize| {
             if let Some(sim) = &sim {
-                add(&sim.counters.watch_events, events);
-                add(&sim.counters.bytes_out, bytes);
+                increment(&sim.counters.watch_events, events);
+                increment(&sim.counters.bytes_out, bytes);
             }
         };
-        if self.ready.is_empty() {
+        if self.pending.is_empty() {
             count(1, first.len());
             return Some(first);
         }
         let mut chunk = first.to_vec();
         let mut events = 1;
-        while let Some(line) = self.ready.pop_front() {
+        while let Some(line) = self.pending.pop_front() {
             chunk.extend_from_slice(&line);
             events += 1;
         }
@@ -273,27 +274,27 @@ impl Watch {
         Some(Bytes::from(chunk))
     }
 
-    async fn wait(&mut self) -> Woken {
+    async fn wait_for_wake(&mut self) -> WakeReason {
         let server = async {
-            match &mut self.server {
+            match &mut self.server_closing {
                 Some(server) => drop(server.wait_for(|closing| *closing).await),
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            rung = self.bell.changed() => if rung.is_ok() { Woken::Bell } else { Woken::End },
-            _ = self.cut.changed() => Woken::Cut,
-            _ = self.closing.changed() => Woken::End,
-            () = server => Woken::End,
-            () = sleep_until(self.deadline) => Woken::End,
-            () = sleep_until(self.bookmark) => Woken::Bookmark,
+            changed = self.changes.changed() => if changed.is_ok() { WakeReason::Change } else { WakeReason::End },
+            _ = self.disconnects.changed() => WakeReason::Disconnect,
+            _ = self.closing.changed() => WakeReason::End,
+            () = server => WakeReason::End,
+            () = sleep_until(self.deadline) => WakeReason::End,
+            () = sleep_until(self.next_bookmark) => WakeReason::Bookmark,
         }
     }
 }
 
-enum Woken {
-    Bell,
+enum WakeReason {
+    Change,
     Bookmark,
     End,
-    Cut,
+    Disconnect,
 }

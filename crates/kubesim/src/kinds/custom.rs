@@ -4,77 +4,78 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Kind, Scale, Version};
-use crate::object::{at, flag, list, text};
+use super::{KindVersion, ResourceKind, ScalePaths};
+use crate::object::{array_at, bool_at, str_at, value_at};
 use crate::schema;
 
-fn words(value: &Value, path: &str) -> Vec<String> {
-    list(value, path).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+fn string_list(value: &Value, path: &str) -> Vec<String> {
+    array_at(value, path).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The kind a definition describes, without an id; none if it serves no version.
-pub(crate) fn kind(definition: &Value) -> Option<Kind> {
-    let group = text(definition, "spec.group").to_owned();
-    let all = list(definition, "spec.versions");
-    let mut served: Vec<&Value> = all.iter().filter(|v| flag(v, "served")).collect();
-    served.sort_by_key(|v| std::cmp::Reverse(priority(text(v, "name"))));
-    let stored = served.iter().position(|v| flag(v, "storage")).unwrap_or(0);
-    let versions: Vec<Version> = served.iter().map(|v| version(&group, v)).collect();
+/// The kind of a definition, without an id; `None` if no version is served.
+pub(crate) fn kind_from_definition(definition: &Value) -> Option<ResourceKind> {
+    let group = str_at(definition, "spec.group").to_owned();
+    let all = array_at(definition, "spec.versions");
+    let mut served: Vec<&Value> = all.iter().filter(|v| bool_at(v, "served")).collect();
+    served.sort_by_key(|v| std::cmp::Reverse(version_priority(str_at(v, "name"))));
+    let stored = served.iter().position(|v| bool_at(v, "storage")).unwrap_or(0);
+    let versions: Vec<KindVersion> = served.iter().map(|v| version_from_definition(&group, v)).collect();
     if versions.is_empty() {
         return None;
     }
     let mut subresources = Vec::new();
-    if versions.iter().any(|v| v.status) {
+    if versions.iter().any(|v| v.has_status) {
         subresources.push("status".to_owned());
     }
-    if versions.iter().any(|v| v.scale.is_some()) {
+    if versions.iter().any(|v| v.scale_paths.is_some()) {
         subresources.push("scale".to_owned());
     }
-    let kind = text(definition, "spec.names.kind").to_owned();
-    let singular = text(definition, "spec.names.singular");
+    let kind = str_at(definition, "spec.names.kind").to_owned();
+    let singular = str_at(definition, "spec.names.singular");
     let singular = if singular.is_empty() { kind.to_lowercase() } else { singular.to_owned() };
-    Some(Kind {
+    Some(ResourceKind {
         id: 0,
         singular,
-        plural: text(definition, "spec.names.plural").to_owned(),
-        short: words(definition, "spec.names.shortNames"),
-        categories: words(definition, "spec.names.categories"),
-        namespaced: text(definition, "spec.scope") != "Cluster",
+        plural: str_at(definition, "spec.names.plural").to_owned(),
+        short_names: string_list(definition, "spec.names.shortNames"),
+        categories: string_list(definition, "spec.names.categories"),
+        namespaced: str_at(definition, "spec.scope") != "Cluster",
         versions,
-        stored,
+        storage_index: stored,
         subresources,
-        custom: true,
+        is_custom: true,
         kind,
         group,
     })
 }
 
-fn version(group: &str, version: &Value) -> Version {
-    let name = text(version, "name").to_owned();
-    let open_api = at(version, "schema.openAPIV3Schema").unwrap_or(&Value::Null);
-    let (schema, root) = schema::custom::build(open_api);
+fn version_from_definition(group: &str, version: &Value) -> KindVersion {
+    let name = str_at(version, "name").to_owned();
+    let open_api = value_at(version, "schema.openAPIV3Schema").unwrap_or(&Value::Null);
+    let (schema, root) = schema::custom::build_schema(open_api);
     let path = |key: &str| {
-        let path = text(version, key).trim_start_matches('.');
+        let path = str_at(version, key).trim_start_matches('.');
         (!path.is_empty()).then(|| path.to_owned())
     };
-    let scale = at(version, "subresources.scale").map(|_| Scale {
-        spec: path("subresources.scale.specReplicasPath").unwrap_or_else(|| "spec.replicas".into()),
-        status: path("subresources.scale.statusReplicasPath").unwrap_or_else(|| "status.replicas".into()),
-        selector: path("subresources.scale.labelSelectorPath"),
+    let scale = value_at(version, "subresources.scale").map(|_| ScalePaths {
+        spec_replicas: path("subresources.scale.specReplicasPath").unwrap_or_else(|| "spec.replicas".into()),
+        status_replicas: path("subresources.scale.statusReplicasPath")
+            .unwrap_or_else(|| "status.replicas".into()),
+        label_selector: path("subresources.scale.labelSelectorPath"),
     });
-    Version {
+    KindVersion {
         api_version: format!("{group}/{name}"),
         name,
         schema: Arc::new(schema),
         root,
-        status: at(version, "subresources.status").is_some(),
-        scale,
-        columns: list(version, "additionalPrinterColumns").to_vec(),
+        has_status: value_at(version, "subresources.status").is_some(),
+        scale_paths: scale,
+        printer_columns: array_at(version, "additionalPrinterColumns").to_vec(),
     }
 }
 
 /// Kubernetes' order of versions: stable before beta before alpha, then the higher number.
-pub(crate) fn priority(name: &str) -> (u8, u32, u32) {
+pub(crate) fn version_priority(name: &str) -> (u8, u32, u32) {
     let Some(rest) = name.strip_prefix('v') else { return (0, 0, 0) };
     let split = |stage: &str| {
         let (major, minor) = rest.split_once(stage)?;

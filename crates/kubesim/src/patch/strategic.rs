@@ -1,21 +1,21 @@
 //! Strategic merge patch: lists of built-in kinds merge by their well-known key.
 //!
-//! Directives understood: `$patch: replace|delete|merge`, `$retainKeys`, `$setElementOrder/…`,
+//! Supported directives: `$patch: replace_object|delete|merge`, `$retainKeys`, `$setElementOrder/…`,
 //! `$deleteFromPrimitiveList/…`.
 
 use serde_json::{Map, Value};
 
-use crate::schema::{ListKind, Node, Ty};
+use crate::schema::{ListKind, SchemaNode, TypeRef};
 
-/// Lays `patch` over `target`.
-pub(crate) fn strategic(target: &mut Value, patch: &Value, ty: Ty<'_>) {
+/// Merges `patch` into `resource_path`.
+pub(crate) fn apply_strategic_patch(target: &mut Value, patch: &Value, ty: TypeRef<'_>) {
     let Some(patch) = patch.as_object() else {
         *target = patch.clone();
         return;
     };
     match patch.get("$patch").and_then(Value::as_str) {
         Some("replace") => {
-            *target = Value::Object(plain(patch));
+            *target = Value::Object(without_directives(patch));
             return;
         }
         Some("delete") => {
@@ -35,7 +35,7 @@ pub(crate) fn strategic(target: &mut Value, patch: &Value, ty: Ty<'_>) {
         if let Some(list) = key.strip_prefix("$deleteFromPrimitiveList/") {
             delete_primitives(map, list, value);
         } else if !key.starts_with('$') {
-            one(map, key, value, ty);
+            merge_field(map, key, value, ty);
         }
     }
     for (key, order) in patch {
@@ -45,11 +45,11 @@ pub(crate) fn strategic(target: &mut Value, patch: &Value, ty: Ty<'_>) {
     }
 }
 
-fn plain(patch: &Map<String, Value>) -> Map<String, Value> {
+fn without_directives(patch: &Map<String, Value>) -> Map<String, Value> {
     patch.iter().filter(|(k, _)| !k.starts_with('$')).map(|(k, v)| (k.clone(), v.clone())).collect()
 }
 
-fn one(map: &mut Map<String, Value>, key: &str, value: &Value, ty: Ty<'_>) {
+fn merge_field(map: &mut Map<String, Value>, key: &str, value: &Value, ty: TypeRef<'_>) {
     if value.is_null() {
         map.shift_remove(key);
         return;
@@ -57,27 +57,29 @@ fn one(map: &mut Map<String, Value>, key: &str, value: &Value, ty: Ty<'_>) {
     let child = ty.child(key);
     let place = map.entry(key.to_owned()).or_insert(Value::Null);
     match (child.map(|c| (c, c.node())), value) {
-        (Some((child, Node::List { kind: ListKind::Keyed(keys), .. })), Value::Array(items)) => {
+        (Some((child, SchemaNode::List { kind: ListKind::Keyed(keys), .. })), Value::Array(items)) => {
             if !place.is_array() {
                 *place = Value::Array(Vec::new());
             }
             if let (Some(list), Some((merge_key, _))) = (place.as_array_mut(), keys.first()) {
-                keyed(list, items, merge_key, child.elem());
+                merge_keyed_list(list, items, merge_key, child.elem());
             }
         }
-        (Some((_, Node::List { kind: ListKind::Set, .. })), Value::Array(items)) => union(place, items),
-        (Some((child, Node::Struct { .. } | Node::Map { .. })), Value::Object(_)) => {
-            strategic(place, value, child);
+        (Some((_, SchemaNode::List { kind: ListKind::Set, .. })), Value::Array(items)) => {
+            merge_set(place, items)
+        }
+        (Some((child, SchemaNode::Struct { .. } | SchemaNode::Map { .. })), Value::Object(_)) => {
+            apply_strategic_patch(place, value, child);
             if place.is_null() {
                 map.shift_remove(key);
             }
         }
-        (Some((_, Node::List { .. })), _) => *place = value.clone(),
-        _ => super::merge(place, value),
+        (Some((_, SchemaNode::List { .. })), _) => *place = value.clone(),
+        _ => super::apply_merge_patch(place, value),
     }
 }
 
-fn keyed(list: &mut Vec<Value>, items: &[Value], merge_key: &str, elem: Ty<'_>) {
+fn merge_keyed_list(list: &mut Vec<Value>, items: &[Value], merge_key: &str, elem: TypeRef<'_>) {
     if items.iter().any(|i| i.get("$patch").and_then(Value::as_str) == Some("replace")) {
         *list = items.iter().filter(|i| i.get("$patch").is_none()).cloned().collect();
         return;
@@ -92,17 +94,17 @@ fn keyed(list: &mut Vec<Value>, items: &[Value], merge_key: &str, elem: Ty<'_>) 
             continue;
         }
         match at {
-            Some(at) => strategic(&mut list[at], item, elem),
+            Some(at) => apply_strategic_patch(&mut list[at], item, elem),
             None => {
                 let mut fresh = Value::Null;
-                strategic(&mut fresh, item, elem);
+                apply_strategic_patch(&mut fresh, item, elem);
                 list.push(fresh);
             }
         }
     }
 }
 
-fn union(place: &mut Value, items: &[Value]) {
+fn merge_set(place: &mut Value, items: &[Value]) {
     if !place.is_array() {
         *place = Value::Array(Vec::new());
     }
@@ -115,16 +117,18 @@ fn union(place: &mut Value, items: &[Value]) {
     }
 }
 
-fn delete_primitives(map: &mut Map<String, Value>, list: &str, gone: &Value) {
-    if let (Some(Value::Array(list)), Some(gone)) = (map.get_mut(list), gone.as_array()) {
-        list.retain(|v| !gone.contains(v));
+fn delete_primitives(map: &mut Map<String, Value>, list: &str, removed: &Value) {
+    if let (Some(Value::Array(list)), Some(removed)) = (map.get_mut(list), removed.as_array()) {
+        list.retain(|v| !removed.contains(v));
     }
 }
 
-/// Named items come in the order given; the others keep theirs, after the item they stood behind.
-fn reorder(map: &mut Map<String, Value>, list: &str, order: &Value, ty: Ty<'_>) {
-    let merge_key = match ty.child(list).map(Ty::node) {
-        Some(Node::List { kind: ListKind::Keyed(keys), .. }) => keys.first().map(|(k, _)| k.to_string()),
+/// Items named in `order` take that order; each other item stays behind the named item that preceded it.
+fn reorder(map: &mut Map<String, Value>, list: &str, order: &Value, ty: TypeRef<'_>) {
+    let merge_key = match ty.child(list).map(TypeRef::node) {
+        Some(SchemaNode::List { kind: ListKind::Keyed(keys), .. }) => {
+            keys.first().map(|(k, _)| k.to_string())
+        }
         _ => None,
     };
     let (Some(Value::Array(items)), Some(order)) = (map.get_mut(list), order.as_array()) else { return };

@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::{Field, ListKind, Node, NodeId, Scalar, Schema};
+use super::{ListKind, NodeId, Scalar, SchemaField, SchemaNode, TypeSchema};
 
-/// Depth at which a definition's schema is cut: deeper values are kept as they come.
+/// Depth limit of a definition's schema: deeper values are stored unchecked.
 const MAX_DEPTH: usize = 64;
 
 /// A schema whose root is the custom resource itself.
-pub(crate) fn build(open_api: &Value) -> (Schema, NodeId) {
-    let mut schema = Schema::metadata_only();
-    let root = node(&mut schema, open_api, 0);
+pub(crate) fn build_schema(open_api: &Value) -> (TypeSchema, NodeId) {
+    let mut schema = TypeSchema::metadata_only();
+    let root = add_type(&mut schema, open_api, 0);
     let metadata = schema.lookup("meta.ObjectMeta");
-    let text = schema.add(Node::Scalar(Scalar::Text));
-    if let Some(Node::Struct { fields, .. }) = schema.nodes.get_mut(root as usize) {
-        let field = |node| Field { node, required: false, by_value: true, default: None };
+    let text = schema.add_node(SchemaNode::Scalar(Scalar::Text));
+    if let Some(SchemaNode::Struct { fields, .. }) = schema.nodes.get_mut(root as usize) {
+        let field = |node| SchemaField { node, required: false, by_value: true, default: None };
         fields.insert("apiVersion".into(), field(text));
         fields.insert("kind".into(), field(text));
         if let Some(metadata) = metadata {
@@ -22,13 +22,13 @@ pub(crate) fn build(open_api: &Value) -> (Schema, NodeId) {
         }
         return (schema, root);
     }
-    // A definition without any schema keeps everything.
-    let id = schema.add(Node::Struct {
+    // A definition without a schema preserves all fields.
+    let id = schema.add_node(SchemaNode::Struct {
         name: "".into(),
         fields: [("metadata", metadata), ("apiVersion", Some(text)), ("kind", Some(text))]
             .into_iter()
             .filter_map(|(k, id)| {
-                Some((k.into(), Field { node: id?, required: false, by_value: true, default: None }))
+                Some((k.into(), SchemaField { node: id?, required: false, by_value: true, default: None }))
             })
             .collect(),
         atomic: false,
@@ -37,31 +37,31 @@ pub(crate) fn build(open_api: &Value) -> (Schema, NodeId) {
     (schema, id)
 }
 
-fn flag(map: &Map<String, Value>, key: &str) -> bool {
+fn bool_field(map: &Map<String, Value>, key: &str) -> bool {
     map.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
 
-fn node(schema: &mut Schema, open_api: &Value, depth: usize) -> NodeId {
+fn add_type(schema: &mut TypeSchema, open_api: &Value, depth: usize) -> NodeId {
     let Some(map) = open_api.as_object().filter(|_| depth < MAX_DEPTH) else {
-        return schema.add(Node::Deduced);
+        return schema.add_node(SchemaNode::Deduced);
     };
-    if flag(map, "x-kubernetes-int-or-string") {
-        return schema.add(Node::Scalar(Scalar::IntOrText));
+    if bool_field(map, "x-kubernetes-int-or-string") {
+        return schema.add_node(SchemaNode::Scalar(Scalar::IntOrText));
     }
     let built = match map.get("type").and_then(Value::as_str) {
-        Some("string") => Node::Scalar(Scalar::Text),
-        Some("integer") => Node::Scalar(Scalar::Int),
-        Some("number") => Node::Scalar(Scalar::Number),
-        Some("boolean") => Node::Scalar(Scalar::Bool),
-        Some("array") => list(schema, map, depth),
-        Some("object") => object(schema, map, depth),
-        _ => Node::Deduced,
+        Some("string") => SchemaNode::Scalar(Scalar::Text),
+        Some("integer") => SchemaNode::Scalar(Scalar::Int),
+        Some("number") => SchemaNode::Scalar(Scalar::Number),
+        Some("boolean") => SchemaNode::Scalar(Scalar::Bool),
+        Some("array") => list_node(schema, map, depth),
+        Some("object") => object_node(schema, map, depth),
+        _ => SchemaNode::Deduced,
     };
-    schema.add(built)
+    schema.add_node(built)
 }
 
-fn list(schema: &mut Schema, map: &Map<String, Value>, depth: usize) -> Node {
-    let elem = node(schema, map.get("items").unwrap_or(&Value::Null), depth + 1);
+fn list_node(schema: &mut TypeSchema, map: &Map<String, Value>, depth: usize) -> SchemaNode {
+    let elem = add_type(schema, map.get("items").unwrap_or(&Value::Null), depth + 1);
     let kind = match map.get("x-kubernetes-list-type").and_then(Value::as_str) {
         Some("set") => ListKind::Set,
         Some("map") => {
@@ -72,19 +72,21 @@ fn list(schema: &mut Schema, map: &Map<String, Value>, depth: usize) -> Node {
         }
         _ => ListKind::Atomic,
     };
-    Node::List { elem, kind }
+    SchemaNode::List { elem, kind }
 }
 
-fn object(schema: &mut Schema, map: &Map<String, Value>, depth: usize) -> Node {
+fn object_node(schema: &mut TypeSchema, map: &Map<String, Value>, depth: usize) -> SchemaNode {
     let atomic = map.get("x-kubernetes-map-type").and_then(Value::as_str) == Some("atomic");
-    let embedded = flag(map, "x-kubernetes-embedded-resource");
-    let preserve = flag(map, "x-kubernetes-preserve-unknown-fields") || embedded;
+    let embedded = bool_field(map, "x-kubernetes-embedded-resource");
+    let preserve = bool_field(map, "x-kubernetes-preserve-unknown-fields") || embedded;
     let Some(properties) = map.get("properties").and_then(Value::as_object) else {
         return match map.get("additionalProperties") {
-            Some(Value::Bool(true)) => Node::Deduced,
-            Some(elem @ Value::Object(_)) => Node::Map { elem: node(schema, elem, depth + 1), atomic },
-            _ if preserve => Node::Deduced,
-            _ => Node::Struct { name: "".into(), fields: Default::default(), atomic, preserve },
+            Some(Value::Bool(true)) => SchemaNode::Deduced,
+            Some(elem @ Value::Object(_)) => {
+                SchemaNode::Map { elem: add_type(schema, elem, depth + 1), atomic }
+            }
+            _ if preserve => SchemaNode::Deduced,
+            _ => SchemaNode::Struct { name: "".into(), fields: Default::default(), atomic, preserve },
         };
     };
     let required: Vec<&str> = map
@@ -97,8 +99,8 @@ fn object(schema: &mut Schema, map: &Map<String, Value>, depth: usize) -> Node {
     let fields = properties
         .iter()
         .map(|(key, value)| {
-            let field = Field {
-                node: node(schema, value, depth + 1),
+            let field = SchemaField {
+                node: add_type(schema, value, depth + 1),
                 required: required.contains(&key.as_str()),
                 by_value: false,
                 default: value.get("default").cloned(),
@@ -106,5 +108,5 @@ fn object(schema: &mut Schema, map: &Map<String, Value>, depth: usize) -> Node {
             (key.as_str().into(), field)
         })
         .collect();
-    Node::Struct { name: "".into(), fields, atomic, preserve }
+    SchemaNode::Struct { name: "".into(), fields, atomic, preserve }
 }

@@ -3,34 +3,34 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Change;
+use super::ObjectChange;
 
 /// Recent changes, oldest first.
 #[derive(Debug)]
-pub(crate) struct History {
-    changes: VecDeque<Arc<Change>>,
-    keep: usize,
+pub(crate) struct ChangeHistory {
+    changes: VecDeque<Arc<ObjectChange>>,
+    limit: usize,
     /// Version of the newest change that was dropped.
-    dropped: u64,
+    dropped_version: u64,
 }
 
-impl History {
-    pub(crate) fn new(keep: usize) -> History {
-        History { changes: VecDeque::new(), keep: keep.max(1), dropped: 0 }
+impl ChangeHistory {
+    pub(crate) fn new(keep: usize) -> ChangeHistory {
+        ChangeHistory { changes: VecDeque::new(), limit: keep.max(1), dropped_version: 0 }
     }
 
-    pub(crate) fn push(&mut self, change: Arc<Change>) {
-        if self.changes.len() >= self.keep
+    pub(crate) fn push(&mut self, change: Arc<ObjectChange>) {
+        if self.changes.len() >= self.limit
             && let Some(old) = self.changes.pop_front()
         {
-            self.dropped = old.rv;
+            self.dropped_version = old.rv;
         }
         self.changes.push_back(change);
     }
 
     pub(crate) fn clear(&mut self) {
         if let Some(last) = self.changes.back() {
-            self.dropped = last.rv;
+            self.dropped_version = last.rv;
         }
         self.changes.clear();
     }
@@ -38,10 +38,10 @@ impl History {
     /// Changes after a version.
     ///
     /// # Errors
-    /// The oldest version that can still be asked for, if some of them were dropped.
-    pub(crate) fn after(&self, rv: u64) -> Result<Vec<Arc<Change>>, u64> {
-        if rv < self.dropped {
-            return Err(self.dropped);
+    /// The oldest version that can still be requested, if some of the changes were dropped.
+    pub(crate) fn changes_after(&self, rv: u64) -> Result<Vec<Arc<ObjectChange>>, u64> {
+        if rv < self.dropped_version {
+            return Err(self.dropped_version);
         }
         let from = self.changes.partition_point(|c| c.rv <= rv);
         Ok(self.changes.range(from..).cloned().collect())

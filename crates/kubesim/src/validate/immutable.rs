@@ -1,25 +1,25 @@
-//! What may not change once an object exists.
+//! Fields that are immutable after creation.
 
 use serde_json::Value;
 
-use crate::kinds::Kind;
-use crate::object::{at, flag, list, remove, text};
-use crate::status::Cause;
+use crate::kinds::ResourceKind;
+use crate::object::{array_at, bool_at, remove_value, str_at, value_at};
+use crate::status::StatusCause;
 
-const STATEFUL: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+const STATEFUL_SET_DETAIL: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
     'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-const POD: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
+const POD_DETAIL: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
     tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-const CLAIM: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+const CLAIM_DETAIL: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
-pub(super) fn check(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Cause>) {
-    if kind.custom {
+pub(super) fn check_immutable(kind: &ResourceKind, old: &Value, new: &Value, causes: &mut Vec<StatusCause>) {
+    if kind.is_custom {
         return;
     }
     let mut fixed = |path: &str, detail: &str| {
-        if at(old, path) != at(new, path) {
-            causes.push(Cause::invalid(path, at(new, path).unwrap_or(&Value::Null), detail));
+        if value_at(old, path) != value_at(new, path) {
+            causes.push(StatusCause::invalid(path, value_at(new, path).unwrap_or(&Value::Null), detail));
         }
     };
     const IMMUTABLE: &str = "field is immutable";
@@ -29,7 +29,7 @@ pub(super) fn check(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Caus
             for path in ["spec.selector", "spec.template", "spec.completionMode"] {
                 fixed(path, IMMUTABLE);
             }
-            if text(new, "spec.completionMode") != "Indexed" {
+            if str_at(new, "spec.completionMode") != "Indexed" {
                 fixed("spec.completions", IMMUTABLE);
             }
         }
@@ -43,26 +43,26 @@ pub(super) fn check(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Caus
                 "persistentVolumeClaimRetentionPolicy",
                 "minReadySeconds",
             ];
-            forbid_outside(old, new, &free, STATEFUL, causes);
+            forbid_other_changes(old, new, &free, STATEFUL_SET_DETAIL, causes);
         }
-        ("", "Service") => service(old, new, causes),
-        ("", "ConfigMap") => sealed(old, new, &["data", "binaryData"], causes),
+        ("", "Service") => check_service(old, new, causes),
+        ("", "ConfigMap") => check_immutable_data(old, new, &["data", "binaryData"], causes),
         ("", "Secret") => {
             fixed("type", IMMUTABLE);
-            sealed(old, new, &["data"], causes);
+            check_immutable_data(old, new, &["data"], causes);
         }
         ("", "PersistentVolumeClaim") => {
             let free = ["resources", "volumeAttributesClassName", "volumeName"];
-            forbid_outside(old, new, &free, CLAIM, causes);
+            forbid_other_changes(old, new, &free, CLAIM_DETAIL, causes);
         }
-        ("", "Pod") => pod(old, new, causes),
+        ("", "Pod") => check_pod(old, new, causes),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             fixed("roleRef", "cannot change roleRef")
         }
         ("storage.k8s.io", "StorageClass") => {
             for path in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-                if at(old, path) != at(new, path) {
-                    causes.push(Cause::forbidden(path, &format!("updates to {path} are forbidden.")));
+                if value_at(old, path) != value_at(new, path) {
+                    causes.push(StatusCause::forbidden(path, &format!("updates to {path} are forbidden.")));
                 }
             }
         }
@@ -75,56 +75,65 @@ pub(super) fn check(kind: &Kind, old: &Value, new: &Value, causes: &mut Vec<Caus
     }
 }
 
-fn without(object: &Value, free: &[&str]) -> Value {
+fn spec_without(object: &Value, free: &[&str]) -> Value {
     let mut spec = object.get("spec").cloned().unwrap_or_default();
-    free.iter().for_each(|f| drop(remove(&mut spec, f)));
+    free.iter().for_each(|f| drop(remove_value(&mut spec, f)));
     spec
 }
 
-fn forbid_outside(old: &Value, new: &Value, free: &[&str], detail: &str, causes: &mut Vec<Cause>) {
-    if without(old, free) != without(new, free) {
-        causes.push(Cause::forbidden("spec", detail));
+fn forbid_other_changes(
+    old: &Value,
+    new: &Value,
+    free: &[&str],
+    detail: &str,
+    causes: &mut Vec<StatusCause>,
+) {
+    if spec_without(old, free) != spec_without(new, free) {
+        causes.push(StatusCause::forbidden("spec", detail));
     }
 }
 
-fn service(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
-    let (before, after) = (text(old, "spec.clusterIP"), text(new, "spec.clusterIP"));
-    let external = text(old, "spec.type") == "ExternalName" || text(new, "spec.type") == "ExternalName";
+fn check_service(old: &Value, new: &Value, causes: &mut Vec<StatusCause>) {
+    let (before, after) = (str_at(old, "spec.clusterIP"), str_at(new, "spec.clusterIP"));
+    let external = str_at(old, "spec.type") == "ExternalName" || str_at(new, "spec.type") == "ExternalName";
     if !before.is_empty() && before != after && !external {
-        let shown = at(new, "spec.clusterIPs").cloned().unwrap_or_else(|| vec![after].into());
-        causes.push(Cause::invalid("spec.clusterIPs[0]", &shown, "may not change once set"));
+        let shown = value_at(new, "spec.clusterIPs").cloned().unwrap_or_else(|| vec![after].into());
+        causes.push(StatusCause::invalid("spec.clusterIPs[0]", &shown, "may not change once set"));
     }
 }
 
-fn sealed(old: &Value, new: &Value, fields: &[&str], causes: &mut Vec<Cause>) {
-    if !flag(old, "immutable") {
+fn check_immutable_data(old: &Value, new: &Value, fields: &[&str], causes: &mut Vec<StatusCause>) {
+    if !bool_at(old, "immutable") {
         return;
     }
     const WHY: &str = "field is immutable when `immutable` is set";
-    if !flag(new, "immutable") {
-        causes.push(Cause::forbidden("immutable", WHY));
+    if !bool_at(new, "immutable") {
+        causes.push(StatusCause::forbidden("immutable", WHY));
     }
-    for field in fields.iter().filter(|f| at(old, f) != at(new, f)) {
-        causes.push(Cause::forbidden(*field, WHY));
+    for field in fields.iter().filter(|f| value_at(old, f) != value_at(new, f)) {
+        causes.push(StatusCause::forbidden(*field, WHY));
     }
 }
 
-fn pod(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+fn check_pod(old: &Value, new: &Value, causes: &mut Vec<StatusCause>) {
     let comparable = |object: &Value| {
-        let mut spec =
-            without(object, &["activeDeadlineSeconds", "tolerations", "nodeName", "ephemeralContainers"]);
+        let mut spec = spec_without(
+            object,
+            &["activeDeadlineSeconds", "tolerations", "nodeName", "ephemeralContainers"],
+        );
         for kind in ["containers", "initContainers"] {
             for container in spec.get_mut(kind).and_then(Value::as_array_mut).into_iter().flatten() {
-                remove(container, "image");
-                remove(container, "imagePullPolicy");
+                remove_value(container, "image");
+                remove_value(container, "imagePullPolicy");
             }
         }
         spec
     };
-    let moved =
-        !text(old, "spec.nodeName").is_empty() && text(old, "spec.nodeName") != text(new, "spec.nodeName");
-    let fewer = list(old, "spec.tolerations").iter().any(|t| !list(new, "spec.tolerations").contains(t));
+    let moved = !str_at(old, "spec.nodeName").is_empty()
+        && str_at(old, "spec.nodeName") != str_at(new, "spec.nodeName");
+    let fewer =
+        array_at(old, "spec.tolerations").iter().any(|t| !array_at(new, "spec.tolerations").contains(t));
     if moved || fewer || comparable(old) != comparable(new) {
-        causes.push(Cause::forbidden("spec", POD));
+        causes.push(StatusCause::forbidden("spec", POD_DETAIL));
     }
 }

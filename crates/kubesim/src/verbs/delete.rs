@@ -4,28 +4,28 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{TRIES, Target, Write};
-use crate::cluster::Sim;
-use crate::kinds::Kind;
-use crate::object::{self, at, int, text};
-use crate::stats::add;
-use crate::status::{Answer, Refusal};
-use crate::store::Stored;
+use super::{MAX_TRIES, ResourcePath, WriteOptions};
+use crate::cluster::SimState;
+use crate::kinds::ResourceKind;
+use crate::object::{self, i64_at, str_at, value_at};
+use crate::stats::increment;
+use crate::status::{ApiResult, StatusError};
+use crate::store::StoredObject;
 
-/// What became of the object.
+/// The result of a deletion.
 #[derive(Debug)]
-pub(crate) enum Deleted {
-    /// It waits for finalizers or for its grace period.
-    Waiting(Arc<Stored>),
-    Gone(Arc<Stored>),
+pub(crate) enum DeleteResult {
+    /// Waits for finalizers or for its grace period.
+    Terminating(Arc<StoredObject>),
+    Removed(Arc<StoredObject>),
 }
 
-impl Deleted {
-    /// The object, or the `Status` the server answers with.
-    pub(crate) fn body(&self, kind: &Kind) -> Value {
+impl DeleteResult {
+    /// The response body: the object, or a `Status` once it is removed.
+    pub(crate) fn body(&self, kind: &ResourceKind) -> Value {
         match self {
-            Deleted::Waiting(object) => object.value.clone(),
-            Deleted::Gone(object) => {
+            DeleteResult::Terminating(object) => object.value.clone(),
+            DeleteResult::Removed(object) => {
                 let mut details = json!({"name": object::name(&object.value)});
                 if !kind.group.is_empty() {
                     details["group"] = kind.group.clone().into();
@@ -40,148 +40,155 @@ impl Deleted {
     }
 }
 
-/// Whether nothing holds an object that is being deleted.
-pub(crate) fn complete(kind: &Kind, object: &Value) -> bool {
-    let held = object::finalizers(object).next().is_some();
-    let grace = int(object, "metadata.deletionGracePeriodSeconds").unwrap_or(0) > 0;
-    let namespace = kind.is("", "Namespace") && !object::list(object, "spec.finalizers").is_empty();
-    !held && !grace && !namespace
+/// Whether an object that is being deleted has no finalizer and no grace period left.
+pub(crate) fn is_removable(kind: &ResourceKind, object: &Value) -> bool {
+    let has_finalizers = object::finalizers(object).next().is_some();
+    let grace = i64_at(object, "metadata.deletionGracePeriodSeconds").unwrap_or(0) > 0;
+    let namespace = kind.is_kind("", "Namespace") && !object::array_at(object, "spec.finalizers").is_empty();
+    !has_finalizers && !grace && !namespace
 }
 
-/// Deletes an object, or marks it where finalizers or a grace period hold it.
+/// Deletes an object, or marks it as terminating while finalizers or a grace period remain.
 ///
 /// # Errors
-/// Missing, a failed precondition, a namespace that may not go.
-pub(crate) fn delete(sim: &Sim, target: &Target, options: &Value, dry_run: bool) -> Answer<Deleted> {
+/// Not found, a failed precondition, a protected namespace.
+pub(crate) fn delete_object(
+    sim: &SimState,
+    target: &ResourcePath,
+    options: &Value,
+    dry_run: bool,
+) -> ApiResult<DeleteResult> {
     let kind = &target.kind;
-    const KEPT: [&str; 3] = ["default", "kube-system", "kube-public"];
-    if kind.is("", "Namespace") && KEPT.contains(&&*target.name) {
-        return Err(Refusal::forbidden(kind, &target.name, "this namespace may not be deleted"));
+    const PROTECTED: [&str; 3] = ["default", "kube-system", "kube-public"];
+    if kind.is_kind("", "Namespace") && PROTECTED.contains(&&*target.name) {
+        return Err(StatusError::forbidden(kind, &target.name, "this namespace may not be deleted"));
     }
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let old = target.get(sim)?;
-        preconditions(target, &old.value, options)?;
-        let marked = mark(sim, kind, &old.value, options);
+        check_preconditions(target, &old.value, options)?;
+        let marked = mark_for_deletion(sim, kind, &old.value, options);
         if dry_run {
-            return Ok(Deleted::Gone(old));
+            return Ok(DeleteResult::Removed(old));
         }
         let (id, key) = (kind.id, target.key());
-        let done = if complete(kind, &marked) {
-            sim.store.commit(id, &key, Some(old.rv), None).map(Deleted::Gone)
+        let done = if is_removable(kind, &marked) {
+            sim.store.commit(id, &key, Some(old.rv), None).map(DeleteResult::Removed)
         } else if marked == old.value {
-            return Ok(Deleted::Waiting(old));
+            return Ok(DeleteResult::Terminating(old));
         } else {
-            sim.store.commit(id, &key, Some(old.rv), Some(marked)).map(Deleted::Waiting)
+            sim.store.commit(id, &key, Some(old.rv), Some(marked)).map(DeleteResult::Terminating)
         };
         if let Ok(done) = done {
-            add(&sim.counters.client_writes, 1);
+            increment(&sim.counters.client_writes, 1);
             return Ok(done);
         }
     }
-    Err(Refusal::modified(kind, &target.name))
+    Err(StatusError::modified(kind, &target.name))
 }
 
-/// Deletes at once, as the cluster's own controllers do when nothing holds the object any more.
-pub(crate) fn by_system(sim: &Sim, target: &Target, options: &Value) {
-    if delete(sim, target, options, false).is_ok() {
+/// Deletes on behalf of the cluster's own controllers; counted as a system write.
+pub(crate) fn delete_as_system(sim: &SimState, target: &ResourcePath, options: &Value) {
+    if delete_object(sim, target, options, false).is_ok() {
         sim.counters.client_writes.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
-        add(&sim.counters.system_writes, 1);
+        increment(&sim.counters.system_writes, 1);
     }
 }
 
-fn preconditions(target: &Target, live: &Value, options: &Value) -> Answer<()> {
+fn check_preconditions(target: &ResourcePath, live: &Value, options: &Value) -> ApiResult<()> {
     let check = |path: &str, found: &str, what: &str, where_: &str| {
-        let wanted = text(options, path);
-        if wanted.is_empty() || wanted == found {
+        let expected = str_at(options, path);
+        if expected.is_empty() || expected == found {
             return Ok(());
         }
-        let why =
-            format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}");
+        let why = format!(
+            "Precondition failed: {what} in precondition: {expected}, {what} in object meta: {found}"
+        );
         let _ = where_;
-        Err(Refusal::conflict(&target.kind, &target.name, &why))
+        Err(StatusError::conflict(&target.kind, &target.name, &why))
     };
     check("preconditions.uid", object::uid(live), "UID", "uid")?;
-    let version = text(live, "metadata.resourceVersion");
+    let version = str_at(live, "metadata.resourceVersion");
     check("preconditions.resourceVersion", version, "ResourceVersion", "resourceVersion")
 }
 
-fn mark(sim: &Sim, kind: &Kind, live: &Value, options: &Value) -> Value {
+fn mark_for_deletion(sim: &SimState, kind: &ResourceKind, live: &Value, options: &Value) -> Value {
     let mut object = live.clone();
-    let sent = int(options, "gracePeriodSeconds");
-    let grace = if kind.is("", "Pod") && !text(live, "spec.nodeName").is_empty() {
-        let own = int(live, "spec.terminationGracePeriodSeconds").unwrap_or(30);
-        let finished = matches!(text(live, "status.phase"), "Succeeded" | "Failed");
+    let sent = i64_at(options, "gracePeriodSeconds");
+    let grace = if kind.is_kind("", "Pod") && !str_at(live, "spec.nodeName").is_empty() {
+        let own = i64_at(live, "spec.terminationGracePeriodSeconds").unwrap_or(30);
+        let finished = matches!(str_at(live, "status.phase"), "Succeeded" | "Failed");
         if finished { 0 } else { sent.unwrap_or(own) }
     } else {
         0
     };
-    let before = int(live, "metadata.deletionGracePeriodSeconds");
-    if !object::deleting(live) || before.is_some_and(|b| grace < b) {
+    let before = i64_at(live, "metadata.deletionGracePeriodSeconds");
+    if !object::is_deleting(live) || before.is_some_and(|b| grace < b) {
         let when =
             sim.clock.now().checked_add(jiff::SignedDuration::from_secs(grace)).unwrap_or(sim.clock.now());
-        object::put_default(&mut object, "metadata.deletionTimestamp", crate::clock::stamp(when));
-        object::put(&mut object, "metadata.deletionGracePeriodSeconds", grace);
-        if !object::deleting(live)
-            && let Some(generation) = int(live, "metadata.generation")
+        object::set_default(&mut object, "metadata.deletionTimestamp", crate::clock::format_timestamp(when));
+        object::set_value(&mut object, "metadata.deletionGracePeriodSeconds", grace);
+        if !object::is_deleting(live)
+            && let Some(generation) = i64_at(live, "metadata.generation")
         {
-            object::put(&mut object, "metadata.generation", generation + 1);
+            object::set_value(&mut object, "metadata.generation", generation + 1);
         }
     }
-    if kind.is("", "Namespace") {
-        object::put(&mut object, "status.phase", "Terminating");
+    if kind.is_kind("", "Namespace") {
+        object::set_value(&mut object, "status.phase", "Terminating");
     }
-    propagate(kind, &mut object, options);
+    set_propagation_finalizer(kind, &mut object, options);
     object
 }
 
-/// The finalizer that stands for the way dependents are treated.
-fn propagate(kind: &Kind, object: &mut Value, options: &Value) {
-    let orphan = at(options, "orphanDependents").and_then(Value::as_bool);
-    let policy = match text(options, "propagationPolicy") {
-        // Kept by the real server for old clients of these two.
-        "" if kind.is("batch", "Job") || kind.is("", "ReplicationController") => "Orphan",
+/// Sets the finalizer that represents the propagation policy.
+fn set_propagation_finalizer(kind: &ResourceKind, object: &mut Value, options: &Value) {
+    let orphan = value_at(options, "orphanDependents").and_then(Value::as_bool);
+    let policy = match str_at(options, "propagationPolicy") {
+        // The real server's legacy default for these two kinds.
+        "" if kind.is_kind("batch", "Job") || kind.is_kind("", "ReplicationController") => "Orphan",
         "" if orphan == Some(true) => "Orphan",
         "" => "Background",
         policy => policy,
     };
-    let (wanted, other) = match policy {
+    let (finalizer, other) = match policy {
         "Orphan" => (Some("orphan"), "foregroundDeletion"),
         "Foreground" => (Some("foregroundDeletion"), "orphan"),
         _ => (None, "orphan"),
     };
     let mut finalizers: Vec<String> = object::finalizers(object).map(str::to_owned).collect();
-    if !text(options, "propagationPolicy").is_empty() {
-        finalizers.retain(|f| f != other && (wanted.is_some() || f != "foregroundDeletion"));
+    if !str_at(options, "propagationPolicy").is_empty() {
+        finalizers.retain(|f| f != other && (finalizer.is_some() || f != "foregroundDeletion"));
     }
-    if let Some(wanted) = wanted
-        && !finalizers.iter().any(|f| f == wanted)
+    if let Some(finalizer) = finalizer
+        && !finalizers.iter().any(|f| f == finalizer)
     {
-        finalizers.push(wanted.to_owned());
+        finalizers.push(finalizer.to_owned());
     }
     if finalizers.is_empty() {
-        object::remove(object, "metadata.finalizers");
+        object::remove_value(object, "metadata.finalizers");
     } else {
-        object::put(object, "metadata.finalizers", finalizers);
+        object::set_value(object, "metadata.finalizers", finalizers);
     }
 }
 
-/// Removes one finalizer, as the controller that owns it.
-pub(crate) fn release(sim: &Sim, target: &Target, finalizer: &str) {
-    let write = Write { manager: "kube-controller-manager", system: true, ..Write::default() };
-    let done = super::update::edit(sim, target, &write, |object| {
-        let rest: Vec<Value> = object::list(object, "metadata.finalizers")
+/// Removes one finalizer on behalf of its controller.
+pub(crate) fn remove_finalizer(sim: &SimState, target: &ResourcePath, finalizer: &str) {
+    let write =
+        WriteOptions { manager: "kube-controller-manager", by_system: true, ..WriteOptions::default() };
+    let done = super::update::edit_object(sim, target, &write, |object| {
+        let rest: Vec<Value> = object::array_at(object, "metadata.finalizers")
             .iter()
             .filter(|f| **f != finalizer)
             .cloned()
             .collect();
         if rest.is_empty() {
-            object::remove(object, "metadata.finalizers");
+            object::remove_value(object, "metadata.finalizers");
         } else {
-            object::put(object, "metadata.finalizers", rest);
+            object::set_value(object, "metadata.finalizers", rest);
         }
         Ok(())
     });
     if let Err(refusal) = done {
-        tracing::debug!(message = refusal.message, finalizer, "finalizer not released");
+        tracing::debug!(message = refusal.message, finalizer, "the finalizer was not removed");
     }
 }

@@ -5,100 +5,110 @@ use std::sync::Arc;
 use base64::Engine as _;
 use serde_json::{Value, json};
 
-use super::Target;
-use crate::cluster::Sim;
-use crate::object::{int, text};
+use super::ResourcePath;
+use crate::cluster::SimState;
+use crate::object::{i64_at, str_at};
 use crate::selector::{FieldSelector, LabelSelector};
-use crate::status::{Answer, Refusal};
-use crate::store::{Change, Stored};
+use crate::status::{ApiResult, StatusError};
+use crate::store::{ObjectChange, StoredObject};
 
-/// What is asked for.
+/// Options of a list.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Query {
+pub(crate) struct ListOptions {
     pub labels: LabelSelector,
     pub fields: FieldSelector,
     pub limit: usize,
-    pub token: String,
-    pub version: Option<u64>,
-    pub exact: bool,
+    pub continue_token: String,
+    pub resource_version: Option<u64>,
+    pub exact_version: bool,
 }
 
-impl Query {
+impl ListOptions {
     pub(crate) fn selects(&self, value: &Value) -> bool {
         self.labels.selects(value) && self.fields.selects(value)
     }
 }
 
-/// One page.
+/// One page of a list.
 #[derive(Debug)]
-pub(crate) struct Page {
-    pub items: Vec<Arc<Stored>>,
+pub(crate) struct ListPage {
+    pub items: Vec<Arc<StoredObject>>,
     pub rv: u64,
-    pub token: Option<String>,
+    pub continue_token: Option<String>,
     pub remaining: Option<usize>,
 }
 
-/// Lists a kind in one namespace, or in all if the target names none.
+/// Lists a kind in one namespace, or in all if the target has none.
 ///
 /// # Errors
 /// 410 for a version or page that is too old, 504 for one in the future.
-pub(crate) fn list(sim: &Sim, target: &Target, query: &Query) -> Answer<Page> {
+pub(crate) fn list_objects(
+    sim: &SimState,
+    target: &ResourcePath,
+    query: &ListOptions,
+) -> ApiResult<ListPage> {
     let namespace = (!target.namespace.is_empty()).then_some(&*target.namespace);
-    let (start, at) = match &*query.token {
-        "" => (None, query.version.filter(|_| query.exact)),
-        token => read(token).map(|(start, rv)| (Some(start), Some(rv)))?,
+    let (start, at) = match &*query.continue_token {
+        "" => (None, query.resource_version.filter(|_| query.exact_version)),
+        token => decode_token(token).map(|(start, rv)| (Some(start), Some(rv)))?,
     };
     let (objects, rv) = match at {
-        Some(rv) => (past(sim, target, namespace, rv)?, rv),
+        Some(rv) => (list_at_version(sim, target, namespace, rv)?, rv),
         None => sim.store.list(target.kind.id, namespace),
     };
-    if let Some(asked) = query.version.filter(|v| *v > rv) {
-        return Err(Refusal::too_large_version(asked, rv));
+    if let Some(requested) = query.resource_version.filter(|v| *v > rv) {
+        return Err(StatusError::version_too_large(requested, rv));
     }
-    let after = |o: &&Arc<Stored>| start.as_deref().is_none_or(|s| *key(o) > *s);
-    let mut items: Vec<Arc<Stored>> =
+    let after = |o: &&Arc<StoredObject>| start.as_deref().is_none_or(|s| *key_of_object(o) > *s);
+    let mut items: Vec<Arc<StoredObject>> =
         objects.iter().filter(after).filter(|o| query.selects(&o.value)).cloned().collect();
     let (mut token, mut remaining) = (None, None);
     if query.limit > 0 && items.len() > query.limit {
         remaining = Some(items.len() - query.limit);
         items.truncate(query.limit);
-        token = items.last().map(|last| write(&key(last), rv));
+        token = items.last().map(|last| encode_token(&key_of_object(last), rv));
     }
-    let items = items.iter().map(|o| crate::convert::outward(&target.kind, target.version, o)).collect();
-    Ok(Page { items, rv, token, remaining })
+    let items =
+        items.iter().map(|o| crate::convert::convert_from_storage(&target.kind, target.version, o)).collect();
+    Ok(ListPage { items, rv, continue_token: token, remaining })
 }
 
-fn key(stored: &Stored) -> String {
-    crate::store::key(crate::object::namespace(&stored.value), crate::object::name(&stored.value))
+fn key_of_object(stored: &StoredObject) -> String {
+    crate::store::object_key(crate::object::namespace(&stored.value), crate::object::name(&stored.value))
 }
 
-fn write(start: &str, rv: u64) -> String {
+fn encode_token(start: &str, rv: u64) -> String {
     let token = json!({"v": "meta.k8s.io/v1", "rv": rv, "start": start}).to_string();
     base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(token)
 }
 
-fn read(token: &str) -> Answer<(String, u64)> {
+fn decode_token(token: &str) -> ApiResult<(String, u64)> {
     let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(token).ok();
     let value: Option<Value> = bytes.and_then(|b| serde_json::from_slice(&b).ok());
     let parsed =
-        value.and_then(|v| Some((text(&v, "start").to_owned(), u64::try_from(int(&v, "rv")?).ok()?)));
-    parsed.ok_or_else(|| Refusal::bad_request("continue key is not valid"))
+        value.and_then(|v| Some((str_at(&v, "start").to_owned(), u64::try_from(i64_at(&v, "rv")?).ok()?)));
+    parsed.ok_or_else(|| StatusError::bad_request("continue key is not valid"))
 }
 
-/// The collection as it was at a version: today's, with what happened since undone.
-fn past(sim: &Sim, target: &Target, namespace: Option<&str>, rv: u64) -> Answer<Vec<Arc<Stored>>> {
+/// The collection at an earlier version: the current one with later changes reverted.
+fn list_at_version(
+    sim: &SimState,
+    target: &ResourcePath,
+    namespace: Option<&str>,
+    rv: u64,
+) -> ApiResult<Vec<Arc<StoredObject>>> {
     let state = sim.store.lock();
-    let changes: Result<Vec<Arc<Change>>, u64> = match state.peek(target.kind.id) {
-        Some(bucket) => bucket.history.after(rv),
+    let changes: Result<Vec<Arc<ObjectChange>>, u64> = match state.kind_store(target.kind.id) {
+        Some(bucket) => bucket.history.changes_after(rv),
         None => Ok(Vec::new()),
     };
-    let oldest = state.floor;
-    let changes = changes.map_err(|dropped| gone(rv, dropped))?;
+    let oldest = state.compacted_version;
+    let changes = changes.map_err(|dropped| continue_expired(rv, dropped))?;
     if rv < oldest {
-        return Err(gone(rv, oldest));
+        return Err(continue_expired(rv, oldest));
     }
-    let mut objects: std::collections::BTreeMap<String, Arc<Stored>> =
-        state.list(target.kind.id, namespace).into_iter().map(|o| (key(&o), o)).collect();
+    let mut objects: std::collections::BTreeMap<String, Arc<StoredObject>> =
+        state.list(target.kind.id, namespace).into_iter().map(|o| (key_of_object(&o), o)).collect();
     for change in changes.iter().rev() {
         let inside = namespace.is_none_or(|ns| change.key.split('/').next() == Some(ns));
         match &change.old {
@@ -109,8 +119,8 @@ fn past(sim: &Sim, target: &Target, namespace: Option<&str>, rv: u64) -> Answer<
     Ok(objects.into_values().collect())
 }
 
-fn gone(rv: u64, oldest: u64) -> Refusal {
-    let mut refusal = Refusal::expired(rv, oldest);
+fn continue_expired(rv: u64, oldest: u64) -> StatusError {
+    let mut refusal = StatusError::expired(rv, oldest);
     refusal.message =
         "The provided continue parameter is too old to display a consistent list result. You can start \
         a new list without the continue parameter."

@@ -1,45 +1,45 @@
-//! `scale`, `eviction` and `binding`.
+//! `get_scale`, `eviction` and `default_binding`.
 
 use serde_json::{Value, json};
 
-use super::{Target, Write, update};
-use crate::cluster::Sim;
-use crate::kinds::Scale;
-use crate::object::{self, at, int, text};
+use super::{ResourcePath, WriteOptions, update};
+use crate::cluster::SimState;
+use crate::kinds::ScalePaths;
+use crate::object::{self, i64_at, str_at, value_at};
 use crate::selector::LabelSelector;
-use crate::status::{Answer, Refusal};
+use crate::status::{ApiResult, StatusError};
 
-/// The `Scale` of an object.
+/// The `ScalePaths` of an object.
 ///
 /// # Errors
-/// 404 where the kind has none.
-pub(crate) fn scale(sim: &Sim, target: &Target) -> Answer<Value> {
-    let scale = paths(target)?;
-    Ok(view(&target.get(sim)?.value, &scale))
+/// 404 if the kind has no scale subresource.
+pub(crate) fn get_scale(sim: &SimState, target: &ResourcePath) -> ApiResult<Value> {
+    let scale = scale_paths(target)?;
+    Ok(build_scale(&target.get(sim)?.value, &scale))
 }
 
-fn paths(target: &Target) -> Answer<Scale> {
-    target.version().scale.clone().ok_or_else(Refusal::no_such_path)
+fn scale_paths(target: &ResourcePath) -> ApiResult<ScalePaths> {
+    target.version().scale_paths.clone().ok_or_else(StatusError::path_not_found)
 }
 
-fn view(object: &Value, scale: &Scale) -> Value {
-    let selector = scale.selector.as_deref().and_then(|path| at(object, path));
+fn build_scale(object: &Value, scale: &ScalePaths) -> Value {
+    let selector = scale.label_selector.as_deref().and_then(|path| value_at(object, path));
     let selector = match selector {
         Some(Value::String(text)) => text.clone(),
-        Some(other) => LabelSelector::of(other).query(),
+        Some(other) => LabelSelector::from_value(other).to_query(),
         None => String::new(),
     };
     let mut metadata = json!({"name": object::name(object)});
     for field in ["namespace", "uid", "resourceVersion", "creationTimestamp"] {
-        if let Some(value) = at(object, &format!("metadata.{field}")) {
+        if let Some(value) = value_at(object, &format!("metadata.{field}")) {
             metadata[field] = value.clone();
         }
     }
     let mut out = json!({
         "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
-        "spec": {}, "status": {"replicas": int(object, &scale.status).unwrap_or(0)},
+        "spec": {}, "status": {"replicas": i64_at(object, &scale.status_replicas).unwrap_or(0)},
     });
-    if let Some(replicas) = int(object, &scale.spec).filter(|r| *r != 0) {
+    if let Some(replicas) = i64_at(object, &scale.spec_replicas).filter(|r| *r != 0) {
         out["spec"]["replicas"] = replicas.into();
     }
     if !selector.is_empty() {
@@ -48,54 +48,54 @@ fn view(object: &Value, scale: &Scale) -> Value {
     out
 }
 
-/// Writes the wanted number through the scale subresource; `change` turns the present `Scale` into the new one.
+/// Writes the replicas through the scale subresource; `change` edits the current `ScalePaths`.
 ///
 /// # Errors
 /// As for any edit.
-pub(crate) fn rescale(
-    sim: &Sim,
-    target: &Target,
-    write: &Write<'_>,
-    change: impl Fn(&mut Value) -> Answer<()>,
-) -> Answer<Value> {
-    let scale = paths(target)?;
-    let write = Write { subresource: "scale", ..*write };
-    let done = update::edit(sim, target, &write, |object| {
-        let mut wanted = view(object, &scale);
-        let before = text(&wanted, "metadata.resourceVersion").to_owned();
-        change(&mut wanted)?;
-        let asked = text(&wanted, "metadata.resourceVersion");
-        if !asked.is_empty() && asked != before {
-            return Err(Refusal::modified(&target.kind, &target.name));
+pub(crate) fn update_scale(
+    sim: &SimState,
+    target: &ResourcePath,
+    write: &WriteOptions<'_>,
+    change: impl Fn(&mut Value) -> ApiResult<()>,
+) -> ApiResult<Value> {
+    let scale = scale_paths(target)?;
+    let write = WriteOptions { subresource: "scale", ..*write };
+    let done = update::edit_object(sim, target, &write, |object| {
+        let mut edited = build_scale(object, &scale);
+        let before = str_at(&edited, "metadata.resourceVersion").to_owned();
+        change(&mut edited)?;
+        let expected = str_at(&edited, "metadata.resourceVersion");
+        if !expected.is_empty() && expected != before {
+            return Err(StatusError::modified(&target.kind, &target.name));
         }
-        let replicas = int(&wanted, "spec.replicas").unwrap_or(0);
+        let replicas = i64_at(&edited, "spec.replicas").unwrap_or(0);
         if replicas < 0 {
             let detail = "must be greater than or equal to 0";
-            let cause = crate::status::Cause::invalid("spec.replicas", &replicas.into(), detail);
-            return Err(Refusal::invalid(&target.kind, &target.name, &[cause]));
+            let cause = crate::status::StatusCause::invalid("spec.replicas", &replicas.into(), detail);
+            return Err(StatusError::invalid(&target.kind, &target.name, &[cause]));
         }
-        object::put(object, &scale.spec, replicas);
+        object::set_value(object, &scale.spec_replicas, replicas);
         Ok(())
     })?;
-    Ok(view(&done.value, &scale))
+    Ok(build_scale(&done.value, &scale))
 }
 
 /// Evicts a pod unless a disruption budget forbids it.
 ///
 /// # Errors
-/// 429 with the budget's name.
-pub(crate) fn evict(sim: &Sim, target: &Target, body: &Value) -> Answer<Value> {
+/// 429 with the name of the disruption budget.
+pub(crate) fn evict_pod(sim: &SimState, target: &ResourcePath, body: &Value) -> ApiResult<Value> {
     let pod = target.get(sim)?;
-    if let Some(budgets) = sim.builtin("policy", "PodDisruptionBudget") {
+    if let Some(budgets) = sim.builtin_kind("policy", "PodDisruptionBudget") {
         for budget in sim.store.list(budgets.id, Some(&target.namespace)).0 {
-            let selector = LabelSelector::of(
+            let selector = LabelSelector::from_value(
                 budget.value.get("spec").and_then(|s| s.get("selector")).unwrap_or(&Value::Null),
             );
             if selector.selects(&pod.value)
-                && int(&budget.value, "status.disruptionsAllowed").unwrap_or(0) < 1
+                && i64_at(&budget.value, "status.disruptionsAllowed").unwrap_or(0) < 1
             {
                 let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-                let mut refusal = Refusal::new(429, "TooManyRequests", message);
+                let mut refusal = StatusError::new(429, "TooManyRequests", message);
                 refusal.details = Some(json!({"causes": [{
                     "reason": "DisruptionBudget",
                     "message": format!("The disruption budget {} needs more healthy pods", object::name(&budget.value)),
@@ -105,7 +105,7 @@ pub(crate) fn evict(sim: &Sim, target: &Target, body: &Value) -> Answer<Value> {
             }
         }
     }
-    super::delete::delete(sim, target, body.get("deleteOptions").unwrap_or(&Value::Null), false)?;
+    super::delete::delete_object(sim, target, body.get("deleteOptions").unwrap_or(&Value::Null), false)?;
     Ok(json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}))
 }
 
@@ -113,11 +113,16 @@ pub(crate) fn evict(sim: &Sim, target: &Target, body: &Value) -> Answer<Value> {
 ///
 /// # Errors
 /// As for any edit.
-pub(crate) fn bind(sim: &Sim, target: &Target, body: &Value, write: &Write<'_>) -> Answer<Value> {
-    let node = text(body, "target.name").to_owned();
-    let write = Write { system: true, ..*write };
-    update::edit(sim, target, &write, |pod| {
-        object::put(pod, "spec.nodeName", node.clone());
+pub(crate) fn bind_pod(
+    sim: &SimState,
+    target: &ResourcePath,
+    body: &Value,
+    write: &WriteOptions<'_>,
+) -> ApiResult<Value> {
+    let node = str_at(body, "target.name").to_owned();
+    let write = WriteOptions { by_system: true, ..*write };
+    update::edit_object(sim, target, &write, |pod| {
+        object::set_value(pod, "spec.nodeName", node.clone());
         Ok(())
     })?;
     Ok(json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}))

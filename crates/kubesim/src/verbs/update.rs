@@ -1,33 +1,38 @@
-//! PUT, and every edit that reads, changes and writes back.
+//! PUT, and every read-modify-write edit.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Done, TRIES, Target, Write, intake, settle};
-use crate::cluster::Sim;
-use crate::object::{self, text};
-use crate::stats::add;
-use crate::status::{Answer, Refusal};
-use crate::store::Stored;
+use super::{MAX_TRIES, ResourcePath, WriteOptions, WriteResult, prepare, prepare_object};
+use crate::cluster::SimState;
+use crate::object::{self, str_at};
+use crate::stats::increment;
+use crate::status::{ApiResult, StatusError};
+use crate::store::StoredObject;
 
-/// Replaces an object; with a resourceVersion only if it is still that one.
+/// Replaces an object; if `resourceVersion` is sent, only if it is still current.
 ///
 /// # Errors
-/// Missing, changed in between, invalid.
-pub(crate) fn replace(sim: &Sim, target: &Target, mut value: Value, write: &Write<'_>) -> Answer<Done> {
-    let warnings = intake(target, &mut value, write.validation)?;
+/// Not found, changed concurrently, invalid.
+pub(crate) fn replace_object(
+    sim: &SimState,
+    target: &ResourcePath,
+    mut value: Value,
+    write: &WriteOptions<'_>,
+) -> ApiResult<WriteResult> {
+    let warnings = prepare_object(target, &mut value, write.field_validation)?;
     let sent = object::name(&value);
     if sent != target.name {
         let message =
             format!("the name of the object ({sent}) does not match the name on the URL ({})", target.name);
-        return Err(Refusal::bad_request(message));
+        return Err(StatusError::bad_request(message));
     }
-    crate::convert::inward(&target.kind, target.version, &mut value);
-    let object = edit(sim, target, write, |live| {
-        let expected = text(&value, "metadata.resourceVersion");
-        if !expected.is_empty() && expected != text(live, "metadata.resourceVersion") {
-            return Err(Refusal::modified(&target.kind, &target.name));
+    crate::convert::convert_to_storage(&target.kind, target.version, &mut value);
+    let object = edit_object(sim, target, write, |live| {
+        let expected = str_at(&value, "metadata.resourceVersion");
+        if !expected.is_empty() && expected != str_at(live, "metadata.resourceVersion") {
+            return Err(StatusError::modified(&target.kind, &target.name));
         }
         let uid = object::uid(&value);
         if !uid.is_empty() && uid != object::uid(live) {
@@ -35,73 +40,73 @@ pub(crate) fn replace(sim: &Sim, target: &Target, mut value: Value, write: &Writ
                 "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
                 object::uid(live)
             );
-            return Err(Refusal::conflict(&target.kind, &target.name, &why));
+            return Err(StatusError::conflict(&target.kind, &target.name, &why));
         }
-        let managed = object::at(live, "metadata.managedFields").cloned();
+        let managed = object::value_at(live, "metadata.managedFields").cloned();
         *live = value.clone();
         if let Some(managed) = managed {
-            object::put_default(live, "metadata.managedFields", managed);
+            object::set_default(live, "metadata.managedFields", managed);
         }
         Ok(())
     })?;
-    Ok(Done { object, created: false, warnings })
+    Ok(WriteResult { object, created: false, warnings })
 }
 
-/// Reads the object, lets `change` change it, finishes and commits it; again if somebody was faster.
+/// Reads the object, applies `change`, prepares and commits it; retries on a concurrent write.
 ///
 /// # Errors
-/// Missing, refused by `change` or by the checks.
-pub(crate) fn edit(
-    sim: &Sim,
-    target: &Target,
-    write: &Write<'_>,
-    change: impl Fn(&mut Value) -> Answer<()>,
-) -> Answer<Arc<Stored>> {
-    for _ in 0..TRIES {
+/// Not found, rejected by `change` or by validation.
+pub(crate) fn edit_object(
+    sim: &SimState,
+    target: &ResourcePath,
+    write: &WriteOptions<'_>,
+    change: impl Fn(&mut Value) -> ApiResult<()>,
+) -> ApiResult<Arc<StoredObject>> {
+    for _ in 0..MAX_TRIES {
         let old = target.get(sim)?;
         let mut new = old.value.clone();
         change(&mut new)?;
-        if let Some(done) = finish(sim, target, &old, new, write)? {
+        if let Some(done) = prepare_and_commit(sim, target, &old, new, write)? {
             return Ok(done);
         }
     }
-    Err(Refusal::modified(&target.kind, &target.name))
+    Err(StatusError::modified(&target.kind, &target.name))
 }
 
-fn finish(
-    sim: &Sim,
-    target: &Target,
-    old: &Arc<Stored>,
+fn prepare_and_commit(
+    sim: &SimState,
+    target: &ResourcePath,
+    old: &Arc<StoredObject>,
     mut new: Value,
-    write: &Write<'_>,
-) -> Answer<Option<Arc<Stored>>> {
-    let differs = settle::changed(sim, target, (&old.value, &mut new), write, false)?;
-    commit(sim, target, old, differs.then_some(new), write)
+    write: &WriteOptions<'_>,
+) -> ApiResult<Option<Arc<StoredObject>>> {
+    let differs = prepare::prepare_update(sim, target, (&old.value, &mut new), write, false)?;
+    commit_change(sim, target, old, differs.then_some(new), write)
 }
 
-/// Commits a finished change (`None`: nothing differs); answers none if somebody was faster.
+/// Commits a prepared change (`None`: nothing differs); returns `None` on a concurrent write.
 ///
-/// The last finalizer of an object that is being deleted takes the object with it.
-pub(crate) fn commit(
-    sim: &Sim,
-    target: &Target,
-    old: &Arc<Stored>,
+/// Removing the last finalizer of an object that is being deleted removes the object.
+pub(crate) fn commit_change(
+    sim: &SimState,
+    target: &ResourcePath,
+    old: &Arc<StoredObject>,
     new: Option<Value>,
-    write: &Write<'_>,
-) -> Answer<Option<Arc<Stored>>> {
+    write: &WriteOptions<'_>,
+) -> ApiResult<Option<Arc<StoredObject>>> {
     let Some(new) = new else { return Ok(Some(old.clone())) };
     if write.dry_run {
-        return Ok(Some(Arc::new(Stored::new(old.rv, new))));
+        return Ok(Some(Arc::new(StoredObject::new(old.rv, new))));
     }
     let (id, key) = (target.kind.id, target.key());
-    let gone = object::deleting(&new) && super::delete::complete(&target.kind, &new);
+    let gone = object::is_deleting(&new) && super::delete::is_removable(&target.kind, &new);
     let done = if gone {
         sim.store.commit(id, &key, Some(old.rv), None)
     } else {
         sim.store.commit(id, &key, Some(old.rv), Some(new))
     };
     if done.is_ok() {
-        add(if write.system { &sim.counters.system_writes } else { &sim.counters.client_writes }, 1);
+        increment(if write.by_system { &sim.counters.system_writes } else { &sim.counters.client_writes }, 1);
     }
     Ok(done.ok())
 }

@@ -1,6 +1,9 @@
-//! How objects end: finalizers, owners, namespaces; and how kinds begin: definitions.
+//! Deletion: finalizers, owners, namespaces; and custom resource definitions.
 
-use crate::support::{apply, cluster, condition, config_map, deployment, dynamic, refusal, typed, until};
+use crate::support::{
+    api_error, apply_deployment, condition_status, config_map, deployment, dynamic_api, parse_object,
+    start_cluster, wait_until,
+};
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, Preconditions,
     PropagationPolicy,
@@ -8,9 +11,9 @@ use kube::api::{
 use kube::discovery::Discovery;
 use serde_json::{Value, json};
 
-const MAP: (&str, &str) = ("v1", "ConfigMap");
+const CONFIG_MAP: (&str, &str) = ("v1", "ConfigMap");
 
-fn owned_map(name: &str, uid: &str) -> Value {
+fn owned_config_map(name: &str, uid: &str) -> Value {
     let mut map = config_map(name, "1");
     map["metadata"]["ownerReferences"] = json!([{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "blockOwnerDeletion": true,
@@ -19,9 +22,9 @@ fn owned_map(name: &str, uid: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_finalizer_holds_an_object_until_it_is_removed() {
-    let (cluster, client) = cluster();
-    let api = dynamic(&client, "v1", "ConfigMap", Some("default"));
+async fn a_finalizer_delays_deletion_until_it_is_removed() {
+    let (cluster, client) = start_cluster();
+    let api = dynamic_api(&client, "v1", "ConfigMap", Some("default"));
     let mut map = config_map("held", "1");
     map["metadata"]["finalizers"] = json!(["flotilla.dev/hold"]);
     cluster.create(map, "test").unwrap();
@@ -33,88 +36,92 @@ async fn a_finalizer_holds_an_object_until_it_is_removed() {
 }
 
 #[tokio::test]
-async fn what_an_owner_leaves_behind_is_collected() {
-    let (cluster, client) = cluster();
-    let api = dynamic(&client, "v1", "ConfigMap", Some("default"));
+async fn dependents_of_a_deleted_owner_are_garbage_collected() {
+    let (cluster, client) = start_cluster();
+    let api = dynamic_api(&client, "v1", "ConfigMap", Some("default"));
     let owner = cluster.create(config_map("owner", "1"), "test").unwrap();
     let uid = owner["metadata"]["uid"].as_str().unwrap();
-    cluster.create(owned_map("child", uid), "test").unwrap();
+    cluster.create(owned_config_map("child", uid), "test").unwrap();
     api.delete("owner", &DeleteParams::background()).await.unwrap();
-    until(&cluster, MAP, ("default", "child"), Value::is_null).await;
+    wait_until(&cluster, CONFIG_MAP, ("default", "child"), Value::is_null).await;
 }
 
 #[tokio::test]
 async fn orphans_stay_and_foreground_waits_for_dependents() {
-    let (cluster, client) = cluster();
-    let api = dynamic(&client, "v1", "ConfigMap", Some("default"));
+    let (cluster, client) = start_cluster();
+    let api = dynamic_api(&client, "v1", "ConfigMap", Some("default"));
     let owner = cluster.create(config_map("owner", "1"), "test").unwrap();
-    cluster.create(owned_map("child", owner["metadata"]["uid"].as_str().unwrap()), "test").unwrap();
+    cluster.create(owned_config_map("child", owner["metadata"]["uid"].as_str().unwrap()), "test").unwrap();
     api.delete("owner", &DeleteParams::orphan()).await.unwrap();
-    until(&cluster, MAP, ("default", "owner"), Value::is_null).await;
-    let child = cluster.get(MAP, ("default", "child")).unwrap();
+    wait_until(&cluster, CONFIG_MAP, ("default", "owner"), Value::is_null).await;
+    let child = cluster.get(CONFIG_MAP, ("default", "child")).unwrap();
     assert!(child["metadata"].get("ownerReferences").is_none());
 
     let owner = cluster.create(config_map("owner", "1"), "test").unwrap();
-    let mut held = owned_map("held", owner["metadata"]["uid"].as_str().unwrap());
+    let mut held = owned_config_map("held", owner["metadata"]["uid"].as_str().unwrap());
     held["metadata"]["finalizers"] = json!(["flotilla.dev/hold"]);
     cluster.create(held, "test").unwrap();
     api.delete("owner", &DeleteParams::foreground()).await.unwrap();
-    until(&cluster, MAP, ("default", "held"), |m| m["metadata"]["deletionTimestamp"].is_string()).await;
-    assert!(cluster.get(MAP, ("default", "owner")).is_some(), "the owner waits for its dependent");
+    wait_until(&cluster, CONFIG_MAP, ("default", "held"), |m| m["metadata"]["deletionTimestamp"].is_string())
+        .await;
+    assert!(cluster.get(CONFIG_MAP, ("default", "owner")).is_some(), "the owner waits for its dependent");
     cluster
-        .touch(MAP, ("default", "held"), "test", |m| {
+        .edit(CONFIG_MAP, ("default", "held"), "test", |m| {
             m["metadata"]["finalizers"] = json!([]);
         })
         .unwrap();
-    until(&cluster, MAP, ("default", "owner"), Value::is_null).await;
+    wait_until(&cluster, CONFIG_MAP, ("default", "owner"), Value::is_null).await;
 }
 
 #[tokio::test]
-async fn a_deletion_can_be_bound_to_a_uid() {
-    let (cluster, client) = cluster();
-    let api = dynamic(&client, "v1", "ConfigMap", Some("default"));
+async fn a_deletion_can_have_a_uid_precondition() {
+    let (cluster, client) = start_cluster();
+    let api = dynamic_api(&client, "v1", "ConfigMap", Some("default"));
     cluster.create(config_map("a", "1"), "test").unwrap();
     let wrong = Preconditions { uid: Some("other".into()), resource_version: None };
-    let status = refusal(api.delete("a", &DeleteParams::default().preconditions(wrong)).await);
+    let status = api_error(api.delete("a", &DeleteParams::default().preconditions(wrong)).await);
     assert_eq!(status.code, 409);
     assert!(status.message.contains("Precondition failed: UID in precondition: other"), "{}", status.message);
 }
 
 #[tokio::test]
-async fn deleting_a_deployment_takes_its_pods() {
-    let (cluster, client) = cluster();
+async fn deleting_a_deployment_deletes_its_pods() {
+    let (cluster, client) = start_cluster();
     let api = Api::default_namespaced(client);
-    apply(&api, &deployment("web", 2, "nginx"), "flotilla", false).await.unwrap();
-    until(&cluster, ("apps/v1", "Deployment"), ("default", "web"), |d| d["status"]["readyReplicas"] == 2)
-        .await;
+    apply_deployment(&api, &deployment("web", 2, "nginx"), "flotilla", false).await.unwrap();
+    wait_until(&cluster, ("apps/v1", "Deployment"), ("default", "web"), |d| {
+        d["status"]["readyReplicas"] == 2
+    })
+    .await;
     let params =
         DeleteParams { propagation_policy: Some(PropagationPolicy::Foreground), ..DeleteParams::default() };
     api.delete("web", &params).await.unwrap();
-    until(&cluster, ("apps/v1", "Deployment"), ("default", "web"), Value::is_null).await;
+    wait_until(&cluster, ("apps/v1", "Deployment"), ("default", "web"), Value::is_null).await;
     assert!(cluster.list(("v1", "Pod"), Some("default")).is_empty());
 }
 
 #[tokio::test]
-async fn a_namespace_goes_with_everything_in_it() {
-    let (cluster, client) = cluster();
-    let namespaces = dynamic(&client, "v1", "Namespace", None);
+async fn deleting_a_namespace_deletes_its_contents() {
+    let (cluster, client) = start_cluster();
+    let namespaces = dynamic_api(&client, "v1", "Namespace", None);
     cluster
         .create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}), "test")
         .unwrap();
-    until(&cluster, ("v1", "ServiceAccount"), ("shop", "default"), Value::is_object).await;
+    wait_until(&cluster, ("v1", "ServiceAccount"), ("shop", "default"), Value::is_object).await;
     let mut web = deployment("web", 1, "nginx");
     web["metadata"]["namespace"] = "shop".into();
     cluster.create(web, "test").unwrap();
-    until(&cluster, ("apps/v1", "Deployment"), ("shop", "web"), |d| d["status"]["readyReplicas"] == 1).await;
+    wait_until(&cluster, ("apps/v1", "Deployment"), ("shop", "web"), |d| d["status"]["readyReplicas"] == 1)
+        .await;
     namespaces.delete("shop", &DeleteParams::default()).await.unwrap();
     let mut late = config_map("late", "1");
     late["metadata"]["namespace"] = "shop".into();
     let problem = cluster.create(late, "test").unwrap_err();
     assert!(matches!(problem.code, 403 | 404), "{problem}");
-    until(&cluster, ("v1", "Namespace"), ("shop", "shop"), Value::is_null).await;
-    until(&cluster, ("v1", "Namespace"), ("", "shop"), Value::is_null).await;
+    wait_until(&cluster, ("v1", "Namespace"), ("shop", "shop"), Value::is_null).await;
+    wait_until(&cluster, ("v1", "Namespace"), ("", "shop"), Value::is_null).await;
     assert!(cluster.list(("v1", "Pod"), Some("shop")).is_empty());
-    let status = refusal(namespaces.delete("default", &DeleteParams::default()).await);
+    let status = api_error(namespaces.delete("default", &DeleteParams::default()).await);
     assert_eq!(status.code, 403);
 }
 
@@ -141,63 +148,68 @@ fn definition() -> Value {
 }
 
 fn boat(spec: Value) -> DynamicObject {
-    typed(json!({"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b"}, "spec": spec}))
+    parse_object(
+        json!({"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b"}, "spec": spec}),
+    )
 }
 
 #[tokio::test]
-async fn a_definition_adds_a_kind_and_takes_its_objects_along_when_it_goes() {
-    let (cluster, client) = cluster();
+async fn a_definition_adds_a_kind_and_its_deletion_removes_the_objects() {
+    let (cluster, client) = start_cluster();
     let crd = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     cluster.create(definition(), "test").unwrap();
-    let found =
-        until(&cluster, crd, ("", "boats.example.com"), |c| condition(c, "Established") == "True").await;
-    assert_eq!(condition(&found, "NamesAccepted"), "True");
+    let found = wait_until(&cluster, crd, ("", "boats.example.com"), |c| {
+        condition_status(c, "Established") == "True"
+    })
+    .await;
+    assert_eq!(condition_status(&found, "NamesAccepted"), "True");
     let discovery = Discovery::new(client.clone()).run_aggregated().await.unwrap();
-    assert!(discovery.get("example.com").is_some(), "discovery knows the new group");
+    assert!(discovery.get("example.com").is_some(), "the new group is in discovery");
 
-    let api = dynamic(&client, "example.com/v1", "Boat", Some("default"));
-    let made = api.create(&PostParams::default(), &boat(json!({"length": 7, "junk": 1}))).await.unwrap();
-    assert_eq!(made.data["spec"], json!({"length": 7, "crew": 2}), "pruned and defaulted");
-    let status = refusal(api.create(&PostParams::default(), &boat(json!({"length": "long"}))).await);
+    let api = dynamic_api(&client, "example.com/v1", "Boat", Some("default"));
+    let created = api.create(&PostParams::default(), &boat(json!({"length": 7, "junk": 1}))).await.unwrap();
+    assert_eq!(created.data["spec"], json!({"length": 7, "crew": 2}), "pruned and defaulted");
+    let status = api_error(api.create(&PostParams::default(), &boat(json!({"length": "long"}))).await);
     assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
-    let status = refusal(api.create(&PostParams::default(), &boat(json!({}))).await);
+    let status = api_error(api.create(&PostParams::default(), &boat(json!({}))).await);
     assert!(status.message.ends_with("spec.length: Required value"), "{}", status.message);
 
     cluster.delete(crd, ("", "boats.example.com")).unwrap();
-    until(&cluster, crd, ("", "boats.example.com"), Value::is_null).await;
-    let status = refusal(api.list(&ListParams::default()).await);
+    wait_until(&cluster, crd, ("", "boats.example.com"), Value::is_null).await;
+    let status = api_error(api.list(&ListParams::default()).await);
     assert_eq!(status.code, 404);
 }
 
 #[tokio::test]
 async fn custom_objects_merge_their_lists_by_key() {
-    let (cluster, client) = cluster();
+    let (cluster, client) = start_cluster();
     cluster.create(definition(), "test").unwrap();
     let crd = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-    until(&cluster, crd, ("", "boats.example.com"), |c| condition(c, "Established") == "True").await;
-    let api = dynamic(&client, "example.com/v1", "Boat", Some("default"));
+    wait_until(&cluster, crd, ("", "boats.example.com"), |c| condition_status(c, "Established") == "True")
+        .await;
+    let api = dynamic_api(&client, "example.com/v1", "Boat", Some("default"));
     let sail = |name: &str, area: i64| boat(json!({"length": 7, "sails": [{"name": name, "area": area}]}));
     api.patch("b", &PatchParams::apply("one"), &Patch::Apply(sail("main", 20))).await.unwrap();
     let both = api.patch("b", &PatchParams::apply("two"), &Patch::Apply(sail("jib", 9))).await.unwrap();
     assert_eq!(both.data["spec"]["sails"].as_array().unwrap().len(), 2);
-    let status = refusal(api.patch("b", &PatchParams::apply("two"), &Patch::Apply(sail("main", 21))).await);
+    let status = api_error(api.patch("b", &PatchParams::apply("two"), &Patch::Apply(sail("main", 21))).await);
     assert_eq!(
         status.message,
         "Apply failed with 1 conflict: conflict with \"one\": .spec.sails[name=\"main\"].area"
     );
     let generation = both.metadata.generation;
     let patch = Patch::Merge(json!({"status": {"crew": 5}}));
-    let told = api.patch_status("b", &PatchParams::default(), &patch).await.unwrap();
-    assert_eq!((told.data["status"]["crew"].as_i64(), told.metadata.generation), (Some(5), generation));
+    let patched = api.patch_status("b", &PatchParams::default(), &patch).await.unwrap();
+    assert_eq!((patched.data["status"]["crew"].as_i64(), patched.metadata.generation), (Some(5), generation));
     let scale = api.get_scale("b").await.unwrap();
     assert_eq!((scale.spec.unwrap().replicas, scale.status.unwrap().replicas), (Some(2), 5));
 }
 
 #[tokio::test]
 async fn removed_versions_and_unknown_kinds_are_404() {
-    let (_cluster, client) = cluster();
-    let old = dynamic(&client, "policy/v1beta1", "PodDisruptionBudget", Some("default"));
-    let status = refusal(old.list(&ListParams::default()).await);
+    let (_cluster, client) = start_cluster();
+    let old = dynamic_api(&client, "policy/v1beta1", "PodDisruptionBudget", Some("default"));
+    let status = api_error(old.list(&ListParams::default()).await);
     assert_eq!(
         (status.code, status.message.as_str()),
         (404, "the server could not find the requested resource")
@@ -205,23 +217,24 @@ async fn removed_versions_and_unknown_kinds_are_404() {
 }
 
 #[tokio::test]
-async fn a_snapshot_brings_a_cluster_back() {
-    let (cluster, client) = cluster();
+async fn a_snapshot_restores_a_cluster() {
+    let (cluster, client) = start_cluster();
     let api = Api::default_namespaced(client);
-    apply(&api, &deployment("web", 2, "nginx"), "flotilla", false).await.unwrap();
+    apply_deployment(&api, &deployment("web", 2, "nginx"), "flotilla", false).await.unwrap();
     cluster.create(definition(), "test").unwrap();
     let what = ("apps/v1", "Deployment");
-    until(&cluster, what, ("default", "web"), |d| d["status"]["readyReplicas"] == 2).await;
+    wait_until(&cluster, what, ("default", "web"), |d| d["status"]["readyReplicas"] == 2).await;
     let snapshot = cluster.snapshot();
     let uid = cluster.get(what, ("default", "web")).unwrap()["metadata"]["uid"].clone();
     drop(cluster);
-    let options = kubesim::Options { pod_start: std::time::Duration::from_millis(20), ..Default::default() };
-    let again = kubesim::Cluster::restore(options, &snapshot);
+    let options =
+        kubesim::SimOptions { pod_start: std::time::Duration::from_millis(20), ..Default::default() };
+    let again = kubesim::SimCluster::restore(options, &snapshot);
     let web = again.get(what, ("default", "web")).unwrap();
     assert_eq!(web["metadata"]["uid"], uid);
-    again.touch(what, ("default", "web"), "test", |d| d["spec"]["replicas"] = 3.into()).unwrap();
-    until(&again, what, ("default", "web"), |d| d["status"]["readyReplicas"] == 3).await;
+    again.edit(what, ("default", "web"), "test", |d| d["spec"]["replicas"] = 3.into()).unwrap();
+    wait_until(&again, what, ("default", "web"), |d| d["status"]["readyReplicas"] == 3).await;
     let client = kube::Client::new(again.service(), "default");
-    let boats = dynamic(&client, "example.com/v1", "Boat", Some("default"));
+    let boats = dynamic_api(&client, "example.com/v1", "Boat", Some("default"));
     assert!(boats.list(&ListParams::default()).await.is_ok(), "the definition is served again");
 }

@@ -1,7 +1,7 @@
-//! The simulated cluster as clients meet it: a kube client in this process, and kubectl over HTTP.
+//! The simulated cluster through its clients: an in-process kube client, and kubectl over HTTP.
 
 mod apply;
-mod clockwork;
+mod controllers;
 mod faults;
 mod kubectl;
 mod lifecycle;

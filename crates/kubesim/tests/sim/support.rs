@@ -1,16 +1,17 @@
-//! What the tests share: a client on a cluster in this process, manifests, and waiting for a condition.
+//! Test helpers: an in-process cluster with a client, manifests, and waiting for a condition.
 
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::{Api, Client};
-use kubesim::{Cluster, Options};
+use kubesim::{SimCluster, SimOptions};
 use serde_json::{Value, json};
 
-/// A cluster whose pods start at once, and a client on it.
-pub fn cluster() -> (Cluster, Client) {
-    let cluster = Cluster::new(Options { pod_start: Duration::from_millis(20), ..Options::default() });
+/// A cluster whose pods start within milliseconds, and its client.
+pub fn start_cluster() -> (SimCluster, Client) {
+    let cluster =
+        SimCluster::new(SimOptions { pod_start: Duration::from_millis(20), ..SimOptions::default() });
     let client = Client::new(cluster.service(), "default");
     (cluster, client)
 }
@@ -40,7 +41,7 @@ pub fn config_map(name: &str, value: &str) -> Value {
 }
 
 /// Applies a Deployment.
-pub async fn apply(
+pub async fn apply_deployment(
     api: &Api<Deployment>,
     value: &Value,
     manager: &str,
@@ -52,12 +53,17 @@ pub async fn apply(
 }
 
 /// A typed object from a manifest.
-pub fn typed<K: serde::de::DeserializeOwned>(value: Value) -> K {
+pub fn parse_object<K: serde::de::DeserializeOwned>(value: Value) -> K {
     serde_json::from_value(value).unwrap()
 }
 
 /// An API for any kind.
-pub fn dynamic(client: &Client, version: &str, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
+pub fn dynamic_api(
+    client: &Client,
+    version: &str,
+    kind: &str,
+    namespace: Option<&str>,
+) -> Api<DynamicObject> {
     let resource = kube::api::ApiResource::from_gvk(&gvk(version, kind));
     match namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
@@ -71,8 +77,8 @@ fn gvk(version: &str, kind: &str) -> kube::api::GroupVersionKind {
 }
 
 /// Waits until the object in the cluster satisfies `done`; panics with its last state after ten seconds.
-pub async fn until(
-    cluster: &Cluster,
+pub async fn wait_until(
+    cluster: &SimCluster,
     what: (&str, &str),
     name: (&str, &str),
     done: impl Fn(&Value) -> bool,
@@ -91,20 +97,20 @@ pub async fn until(
     let pods = cluster.list(("v1", "Pod"), None);
     let pods: Vec<String> =
         pods.iter().map(|p| format!("{} {}", p["metadata"]["name"], p["status"])).collect();
-    panic!("{what:?} {name:?} did not get there: {last:#}\npods: {pods:#?}");
+    panic!("{what:?} {name:?} did not reach the expected state: {last:#}\npods: {pods:#?}");
 }
 
 /// The status of a condition.
-pub fn condition<'v>(value: &'v Value, kind: &str) -> &'v str {
+pub fn condition_status<'v>(value: &'v Value, kind: &str) -> &'v str {
     let conditions = value["status"]["conditions"].as_array();
     let found = conditions.and_then(|c| c.iter().find(|c| c["type"] == kind));
     found.and_then(|c| c["status"].as_str()).unwrap_or("")
 }
 
-/// The refusal of a call that must fail.
-pub fn refusal<T: std::fmt::Debug>(result: kube::Result<T>) -> Box<kube::core::Status> {
+/// The `Status` of a call that must fail.
+pub fn api_error<T: std::fmt::Debug>(result: kube::Result<T>) -> Box<kube::core::Status> {
     match result {
         Err(kube::Error::Api(status)) => status,
-        other => panic!("expected a refusal, got {other:?}"),
+        other => panic!("expected an API error, got {other:?}"),
     }
 }

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use crate::support::{cluster, config_map, typed};
+use crate::support::{config_map, parse_object, start_cluster};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::runtime::watcher::{self, InitialListStrategy};
 use serde_json::json;
 
-fn map(name: &str, team: &str) -> ConfigMap {
-    typed(json!({"metadata": {"name": name, "labels": {"team": team}}, "data": {"key": "1"}}))
+fn config_map_of_team(name: &str, team: &str) -> ConfigMap {
+    parse_object(json!({"metadata": {"name": name, "labels": {"team": team}}, "data": {"key": "1"}}))
 }
 
-fn label(event: &WatchEvent<ConfigMap>) -> (String, String) {
+fn describe_event(event: &WatchEvent<ConfigMap>) -> (String, String) {
     match event {
         WatchEvent::Added(o) => ("ADDED".into(), o.metadata.name.clone().unwrap()),
         WatchEvent::Modified(o) => ("MODIFIED".into(), o.metadata.name.clone().unwrap()),
@@ -23,119 +23,119 @@ fn label(event: &WatchEvent<ConfigMap>) -> (String, String) {
     }
 }
 
-async fn next(
+async fn next_event(
     stream: &mut (impl futures::Stream<Item = kube::Result<WatchEvent<ConfigMap>>> + Unpin),
 ) -> (String, String) {
     let event = tokio::time::timeout(Duration::from_secs(10), stream.next()).await;
-    label(&event.expect("an event").expect("the stream goes on").expect("an event"))
+    describe_event(&event.expect("an event").expect("the stream continues").expect("an event"))
 }
 
 #[tokio::test]
-async fn a_watch_resumes_from_a_version_and_tells_what_happened_since() {
-    let (cluster, client) = cluster();
+async fn a_watch_resumes_from_a_version_and_delivers_later_changes() {
+    let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
     let from = cluster.resource_version().to_string();
-    api.create(&PostParams::default(), &map("a", "x")).await.unwrap();
+    api.create(&PostParams::default(), &config_map_of_team("a", "x")).await.unwrap();
     api.patch("a", &PatchParams::default(), &Patch::Merge(json!({"data": {"key": "2"}}))).await.unwrap();
     api.delete("a", &DeleteParams::default()).await.unwrap();
     let params = WatchParams::default().labels("team=x");
     let mut stream = api.watch(&params, &from).await.unwrap().boxed();
-    for wanted in ["ADDED", "MODIFIED", "DELETED"] {
-        assert_eq!(next(&mut stream).await, (wanted.to_owned(), "a".to_owned()));
+    for expected in ["ADDED", "MODIFIED", "DELETED"] {
+        assert_eq!(next_event(&mut stream).await, (expected.to_owned(), "a".to_owned()));
     }
 }
 
 #[tokio::test]
-async fn an_object_that_leaves_the_selection_is_deleted_for_the_watcher() {
-    let (_cluster, client) = cluster();
+async fn an_object_that_no_longer_matches_is_reported_as_deleted() {
+    let (_cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
-    let made = api.create(&PostParams::default(), &map("a", "x")).await.unwrap();
-    let version = made.metadata.resource_version.unwrap();
+    let created = api.create(&PostParams::default(), &config_map_of_team("a", "x")).await.unwrap();
+    let version = created.metadata.resource_version.unwrap();
     let params = WatchParams::default().labels("team=x");
     let mut stream = api.watch(&params, &version).await.unwrap().boxed();
     let patch = |team: &str| Patch::Merge(json!({"metadata": {"labels": {"team": team}}}));
     api.patch("a", &PatchParams::default(), &patch("y")).await.unwrap();
-    assert_eq!(next(&mut stream).await.0, "DELETED");
+    assert_eq!(next_event(&mut stream).await.0, "DELETED");
     api.patch("a", &PatchParams::default(), &patch("x")).await.unwrap();
-    assert_eq!(next(&mut stream).await.0, "ADDED");
+    assert_eq!(next_event(&mut stream).await.0, "ADDED");
 }
 
 #[tokio::test]
-async fn a_version_that_was_compacted_away_is_410() {
-    let (cluster, client) = cluster();
+async fn a_compacted_version_is_410() {
+    let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
     let from = cluster.resource_version().to_string();
-    api.create(&PostParams::default(), &map("a", "x")).await.unwrap();
+    api.create(&PostParams::default(), &config_map_of_team("a", "x")).await.unwrap();
     cluster.compact();
     let mut stream = api.watch(&WatchParams::default(), &from).await.unwrap().boxed();
-    assert_eq!(next(&mut stream).await, ("ERROR".to_owned(), "410".to_owned()));
+    assert_eq!(next_event(&mut stream).await, ("ERROR".to_owned(), "410".to_owned()));
 }
 
 #[tokio::test]
-async fn compaction_leaves_a_running_watch_alone() {
-    let (cluster, client) = cluster();
+async fn compaction_does_not_affect_a_running_watch() {
+    let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
-    let made = api.create(&PostParams::default(), &map("a", "x")).await.unwrap();
+    let created = api.create(&PostParams::default(), &config_map_of_team("a", "x")).await.unwrap();
     let params = WatchParams::default().labels("team=x");
-    let mut stream = api.watch(&params, &made.metadata.resource_version.unwrap()).await.unwrap().boxed();
-    api.create(&PostParams::default(), &map("b", "x")).await.unwrap();
-    assert_eq!(next(&mut stream).await.1, "b");
+    let mut stream = api.watch(&params, &created.metadata.resource_version.unwrap()).await.unwrap().boxed();
+    api.create(&PostParams::default(), &config_map_of_team("b", "x")).await.unwrap();
+    assert_eq!(next_event(&mut stream).await.1, "b");
     cluster.compact();
-    api.create(&PostParams::default(), &map("c", "x")).await.unwrap();
-    assert_eq!(next(&mut stream).await.1, "c");
+    api.create(&PostParams::default(), &config_map_of_team("c", "x")).await.unwrap();
+    assert_eq!(next_event(&mut stream).await.1, "c");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_watch_gets_bookmarks() {
-    let (cluster, client) = cluster();
+async fn an_idle_watch_gets_bookmarks() {
+    let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
     tokio::time::sleep(Duration::from_secs(1)).await;
     let from = cluster.resource_version().to_string();
     let params = WatchParams::default().labels("team=x");
     let mut stream = api.watch(&params, &from).await.unwrap().boxed();
     let event = stream.next().await.unwrap().unwrap();
-    assert_eq!(label(&event).0, "BOOKMARK");
+    assert_eq!(describe_event(&event).0, "BOOKMARK");
 }
 
 #[tokio::test]
-async fn the_watcher_follows_with_either_way_to_list() {
+async fn the_watcher_works_with_both_list_strategies() {
     for strategy in [InitialListStrategy::ListWatch, InitialListStrategy::StreamingList] {
-        let (_cluster, client) = cluster();
+        let (_cluster, client) = start_cluster();
         let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
-        api.create(&PostParams::default(), &map("a", "x")).await.unwrap();
+        api.create(&PostParams::default(), &config_map_of_team("a", "x")).await.unwrap();
         let config = watcher::Config::default().labels("team=x");
         let config = watcher::Config { initial_list_strategy: strategy, ..config };
         let mut stream = watcher::watcher(api.clone(), config).boxed();
-        let mut seen = Vec::new();
-        while seen.len() < 4 {
+        let mut events = Vec::new();
+        while events.len() < 4 {
             match stream.try_next().await.unwrap().unwrap() {
-                watcher::Event::Init => seen.push("init".to_owned()),
-                watcher::Event::InitApply(o) => seen.push(format!("init {}", o.metadata.name.unwrap())),
+                watcher::Event::Init => events.push("init".to_owned()),
+                watcher::Event::InitApply(o) => events.push(format!("init {}", o.metadata.name.unwrap())),
                 watcher::Event::InitDone => {
-                    seen.push("done".to_owned());
-                    api.create(&PostParams::default(), &map("b", "x")).await.unwrap();
+                    events.push("done".to_owned());
+                    api.create(&PostParams::default(), &config_map_of_team("b", "x")).await.unwrap();
                 }
-                watcher::Event::Apply(o) => seen.push(format!("apply {}", o.metadata.name.unwrap())),
+                watcher::Event::Apply(o) => events.push(format!("apply {}", o.metadata.name.unwrap())),
                 watcher::Event::Delete(_) => panic!("nothing was deleted"),
             }
         }
-        assert_eq!(seen, ["init", "init a", "done", "apply b"]);
+        assert_eq!(events, ["init", "init a", "done", "apply b"]);
     }
 }
 
 #[tokio::test]
 async fn the_watcher_lists_again_after_410() {
-    let (cluster, client) = cluster();
+    let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
-    api.create(&PostParams::default(), &map("a", "x")).await.unwrap();
+    api.create(&PostParams::default(), &config_map_of_team("a", "x")).await.unwrap();
     let config = watcher::Config::default().labels("team=x");
     let mut stream = watcher::watcher(api.clone(), config).boxed();
     let mut inits = 0;
     while inits < 2 {
-        // Errors are part of it: the watch is cut and refused before it lists again.
+        // Errors are expected: the watch breaks and is rejected before the watcher lists again.
         if let Ok(watcher::Event::InitDone) = stream.next().await.unwrap() {
             inits += 1;
-            // While the watch is cut, more happens than the history keeps.
+            // While the watch is broken, the history is compacted past its version.
             cluster.faults().set_offline(true);
             cluster.create(config_map("b", "1"), "test").ok();
             cluster.compact();
@@ -146,9 +146,9 @@ async fn the_watcher_lists_again_after_410() {
 
 #[tokio::test]
 async fn metadata_alone_can_be_watched() {
-    let (_cluster, client) = cluster();
+    let (_cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
-    api.create(&PostParams::default(), &map("a", "x")).await.unwrap();
+    api.create(&PostParams::default(), &config_map_of_team("a", "x")).await.unwrap();
     let list = api.list_metadata(&kube::api::ListParams::default().labels("team=x")).await.unwrap();
     assert_eq!(list.items[0].metadata.name.as_deref(), Some("a"));
     let mut stream = api.watch_metadata(&WatchParams::default().labels("team=x"), "0").await.unwrap().boxed();
@@ -157,14 +157,14 @@ async fn metadata_alone_can_be_watched() {
 }
 
 #[tokio::test]
-async fn ending_the_watches_ends_them_without_an_error() {
-    let (cluster, client) = cluster();
+async fn watches_can_be_ended_without_an_error() {
+    let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
     let version = cluster.resource_version().to_string();
     let mut stream = api.watch(&WatchParams::default().labels("team=x"), &version).await.unwrap().boxed();
     let ending = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        cluster.end_watches();
+        cluster.close_watches();
     };
     let (last, ()) = tokio::join!(stream.next(), ending);
     assert!(last.is_none());
@@ -172,15 +172,15 @@ async fn ending_the_watches_ends_them_without_an_error() {
 
 #[tokio::test]
 async fn stopping_a_server_ends_its_watches_cleanly() {
-    let (cluster, _client) = cluster();
+    let (cluster, _client) = start_cluster();
     let server = cluster.serve("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let config = kube::Config::new(server.url().parse().unwrap());
     let api: Api<ConfigMap> = Api::namespaced(kube::Client::try_from(config).unwrap(), "kube-public");
     let version = cluster.resource_version().to_string();
     let params = WatchParams::default().labels("team=x");
     let mut stream = api.watch(&params, &version).await.unwrap().boxed();
-    api.create(&PostParams::default(), &map("a", "x")).await.unwrap();
-    assert_eq!(next(&mut stream).await, ("ADDED".to_owned(), "a".to_owned()));
+    api.create(&PostParams::default(), &config_map_of_team("a", "x")).await.unwrap();
+    assert_eq!(next_event(&mut stream).await, ("ADDED".to_owned(), "a".to_owned()));
     drop(server);
     let end = tokio::time::timeout(Duration::from_secs(10), stream.next()).await.expect("an end");
     assert!(end.is_none(), "{end:?}");

@@ -1,25 +1,25 @@
-//! Writing releases with everything that is derived from them.
+//! Writes releases with their derived columns, counts and exposures.
 
 use std::collections::BTreeMap;
 
-use domain::cluster::Reach;
-use domain::release::{Release, State};
+use domain::cluster::Connectivity;
+use domain::release::{Release, ReleaseState};
 use domain::{ReleaseId, WorkloadId};
 
-use super::row::{rank, state};
-use crate::record::all;
-use crate::sql::{Sql, json, sql};
+use super::row::{read_state, state_rank};
+use crate::decode::decode_rows;
+use crate::sql::{Sql, sql, to_json};
 use crate::{Error, Tx, exposure};
 
-/// Releases written by one statement; with 29 values each, well below the limit of both engines.
-const AT_ONCE: usize = 32;
+/// Releases per statement; with 29 parameters each, below the parameter limit of both engines.
+const RELEASES_PER_STATEMENT: usize = 32;
 
 const INSERT: &str = "INSERT INTO release (id, workload_id, cluster_id, workload_name, cluster_name, revision, wave, \
      held, generation, sync_nonce, desired, released, released_revision, applied, sync, health, reach, state, state_rank, known, known_rank, \
      state_since, reported_at, wanted, message, goal, policies, health_detail, stages) VALUES ";
 
 /// On update: everything but ids and names, which never change.
-const REPLACE: &str = " ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, \
+const ON_CONFLICT_UPDATE: &str = " ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, \
      wave = excluded.wave, held = excluded.held, released_revision = excluded.released_revision, \
      generation = excluded.generation, sync_nonce = excluded.sync_nonce, desired = excluded.desired, \
      released = excluded.released, applied = excluded.applied, sync = excluded.sync, health = excluded.health, \
@@ -28,157 +28,157 @@ const REPLACE: &str = " ON CONFLICT (id) DO UPDATE SET revision = excluded.revis
      wanted = excluded.wanted, message = excluded.message, goal = excluded.goal, policies = excluded.policies, \
      health_detail = excluded.health_detail, stages = excluded.stages";
 
-/// Adds a release. [`Error::Unique`] if the workload has one on that cluster.
+/// Adds a release. [`Error::AlreadyExists`] if the workload has one on that cluster.
 pub async fn insert(tx: &mut Tx, release: &Release) -> Result<(), Error> {
     insert_many(tx, std::slice::from_ref(release)).await
 }
 
 /// Adds releases.
 pub async fn insert_many(tx: &mut Tx, releases: &[Release]) -> Result<(), Error> {
-    for some in releases.chunks(AT_ONCE) {
-        values(some)?.run(tx).await?;
+    for some in releases.chunks(RELEASES_PER_STATEMENT) {
+        build_insert(some)?.execute(tx).await?;
     }
     for release in releases {
-        tx.count(release.workload, release.state(), 1);
+        tx.add_count(release.workload, release.state(), 1);
     }
     Ok(())
 }
 
-/// Writes a release; false if it is not there any more.
+/// Writes a release; false if it no longer exists.
 pub async fn update(tx: &mut Tx, release: &Release) -> Result<bool, Error> {
     Ok(update_many(tx, std::slice::from_ref(release)).await? == 1)
 }
 
-/// Writes releases; those that are not there any more are left out. What is gone exposes nothing any more. Returns how many
-/// were written.
+/// Writes releases; those that no longer exist are left out. Deletes the exposures of releases that are gone. Returns
+/// how many were written.
 pub async fn update_many(tx: &mut Tx, releases: &[Release]) -> Result<u64, Error> {
     let mut written = 0;
-    for some in releases.chunks(AT_ONCE) {
-        let before = states(tx, some).await?;
-        let there: Vec<Release> =
+    for some in releases.chunks(RELEASES_PER_STATEMENT) {
+        let before = lock_states(tx, some).await?;
+        let existing: Vec<Release> =
             some.iter().filter(|release| before.contains_key(&release.id)).cloned().collect();
-        if there.is_empty() {
+        if existing.is_empty() {
             continue;
         }
-        written += values(&there)?.push(REPLACE).run(tx).await?;
-        for release in &there {
-            let (workload, was) = before[&release.id];
-            tx.count(workload, was, -1);
-            tx.count(workload, release.state(), 1);
+        written += build_insert(&existing)?.push(ON_CONFLICT_UPDATE).execute(tx).await?;
+        for release in &existing {
+            let (workload, previous) = before[&release.id];
+            tx.add_count(workload, previous, -1);
+            tx.add_count(workload, release.state(), 1);
         }
-        for release in there.iter().filter(|release| release.last_known_state().is_gone()) {
-            exposure::forget(tx, release.workload, release.cluster).await?;
+        for release in existing.iter().filter(|release| release.last_known_state().is_gone()) {
+            exposure::delete(tx, release.workload, release.cluster).await?;
         }
     }
     Ok(written)
 }
 
-/// What the rows say now; they are kept for this transaction.
-async fn states(
+/// The stored states; the rows are locked until the transaction ends.
+async fn lock_states(
     tx: &mut Tx,
     releases: &[Release],
-) -> Result<BTreeMap<ReleaseId, (WorkloadId, State)>, Error> {
+) -> Result<BTreeMap<ReleaseId, (WorkloadId, ReleaseState)>, Error> {
     let rows = sql("SELECT id, workload_id, state FROM release WHERE id IN ")
-        .list(releases.iter().map(|release| release.id))
+        .push_list(releases.iter().map(|release| release.id))
         .push(" ORDER BY id")
-        .locking(tx)
-        .rows(tx)
+        .push_locking_clause(tx)
+        .fetch_all(tx)
         .await?;
-    let read = all(&rows, "release", |row| {
-        Ok((row.parse("id")?, (row.parse("workload_id")?, state(row, "state")?)))
+    let read = decode_rows(&rows, "release", |row| {
+        Ok((row.parse("id")?, (row.parse("workload_id")?, read_state(row, "state")?)))
     });
     Ok(read.into_iter().collect())
 }
 
-fn values(releases: &[Release]) -> Result<Sql, Error> {
+fn build_insert(releases: &[Release]) -> Result<Sql, Error> {
     releases.iter().enumerate().try_fold(sql(INSERT), |statement, (n, release)| {
         let statement = statement.push(if n == 0 { "(" } else { ", (" });
-        let statement = names(statement, release);
-        let statement = pointers(statement, release);
-        let statement = axes(statement, release);
-        Ok(structures(statement, release)?.push(")"))
+        let statement = push_names(statement, release);
+        let statement = push_pointers(statement, release);
+        let statement = push_axes(statement, release);
+        Ok(push_structures(statement, release)?.push(")"))
     })
 }
 
-fn names(statement: Sql, release: &Release) -> Sql {
+fn push_names(statement: Sql, release: &Release) -> Sql {
     statement
-        .put(release.id.to_string())
+        .push_bind(release.id.to_string())
         .push(", ")
-        .put(release.workload.to_string())
+        .push_bind(release.workload.to_string())
         .push(", ")
-        .put(release.cluster.to_string())
+        .push_bind(release.cluster.to_string())
         .push(", (SELECT name FROM workload WHERE id = ")
-        .put(release.workload.to_string())
+        .push_bind(release.workload.to_string())
         .push("), (SELECT name FROM cluster WHERE id = ")
-        .put(release.cluster.to_string())
+        .push_bind(release.cluster.to_string())
         .push("), ")
 }
 
-fn pointers(statement: Sql, release: &Release) -> Sql {
+fn push_pointers(statement: Sql, release: &Release) -> Sql {
     let digest = |digest: &Option<domain::Digest>| digest.as_ref().map(ToString::to_string);
     statement
-        .put(release.revision.map(i64::from))
+        .push_bind(release.revision.map(i64::from))
         .push(", ")
-        .put(release.wave.map(i64::from))
+        .push_bind(release.wave.map(i64::from))
         .push(", ")
-        .put(i64::from(release.is_held()))
+        .push_bind(i64::from(release.is_gated()))
         .push(", ")
-        .put(release.generation)
+        .push_bind(release.generation)
         .push(", ")
-        .put(release.sync_nonce)
+        .push_bind(release.sync_nonce)
         .push(", ")
-        .put(digest(&release.desired))
+        .push_bind(digest(&release.desired))
         .push(", ")
-        .put(digest(&release.released))
+        .push_bind(digest(&release.released))
         .push(", ")
-        .put(release.released_revision.map(i64::from))
+        .push_bind(release.released_revision.map(i64::from))
         .push(", ")
-        .put(digest(&release.applied))
+        .push_bind(digest(&release.applied))
         .push(", ")
 }
 
-fn axes(statement: Sql, release: &Release) -> Sql {
+fn push_axes(statement: Sql, release: &Release) -> Sql {
     let (state, known) = (release.state(), release.last_known_state());
     statement
-        .put(release.sync.word().to_owned())
+        .push_bind(release.sync.as_str().to_owned())
         .push(", ")
-        .put(release.health.status.word().to_owned())
+        .push_bind(release.health.status.as_str().to_owned())
         .push(", ")
-        .put(release.reach.word().to_owned())
+        .push_bind(release.connectivity.as_str().to_owned())
         .push(", ")
-        .put(state.word().to_owned())
+        .push_bind(state.as_str().to_owned())
         .push(", ")
-        .put(rank(state))
+        .push_bind(state_rank(state))
         .push(", ")
-        .put(known.word().to_owned())
+        .push_bind(known.as_str().to_owned())
         .push(", ")
-        .put(rank(known))
+        .push_bind(state_rank(known))
         .push(", ")
-        .put(release.state_since.millis())
+        .push_bind(release.state_since.millis())
         .push(", ")
-        .put(release.reported_at.map(domain::Timestamp::millis))
+        .push_bind(release.reported_at.map(domain::Timestamp::millis))
         .push(", ")
 }
 
-fn structures(statement: Sql, release: &Release) -> Result<Sql, Error> {
+fn push_structures(statement: Sql, release: &Release) -> Result<Sql, Error> {
     Ok(statement
-        .put(i64::from(release.want("").is_some()))
+        .push_bind(i64::from(release.desired_release("").is_some()))
         .push(", ")
-        .put(known_message(release))
+        .push_bind(last_known_message(release))
         .push(", ")
-        .put(json(&release.goal)?)
+        .push_bind(to_json(&release.goal)?)
         .push(", ")
-        .put(json(&release.policies)?)
+        .push_bind(to_json(&release.policies)?)
         .push(", ")
-        .put(json(&release.health)?)
+        .push_bind(to_json(&release.health)?)
         .push(", ")
-        .put(json(&release.stages)?))
+        .push_bind(to_json(&release.stages)?))
 }
 
-/// The sentence as if the cluster were heard from; that it is not is added when it is read.
-fn known_message(release: &Release) -> String {
-    if release.reach == Reach::Offline {
-        Release { reach: Reach::Online, ..release.clone() }.message()
+/// The message as if the cluster were online; the message for an offline cluster is derived when the row is read.
+fn last_known_message(release: &Release) -> String {
+    if release.connectivity == Connectivity::Offline {
+        Release { connectivity: Connectivity::Online, ..release.clone() }.message()
     } else {
         release.message()
     }

@@ -1,19 +1,19 @@
-//! Bytes by their digest.
+//! Artifacts: bytes by their digest.
 
 use domain::Digest;
 
-use super::both::for_both;
-use super::fixtures::{at, cluster_id, full_fleet};
+use super::databases::for_each_engine;
+use super::fixtures::{at, cluster_id, insert_full_fleet};
 use crate::{artifact, cluster};
 
 const DAY: i64 = 24 * 3_600_000;
 
 #[tokio::test]
 async fn bytes_read_back_as_they_were_put() {
-    for_both(|store| async move {
+    for_each_engine(|store| async move {
         let mut tx = store.write().await.unwrap();
         let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
-        let digest = Digest::of(&bytes);
+        let digest = Digest::compute(&bytes);
         assert_eq!(artifact::get(&mut tx, &digest).await.unwrap(), None);
         artifact::put(&mut tx, &digest, &bytes, at(0)).await.unwrap();
         artifact::put(&mut tx, &digest, &bytes, at(1)).await.unwrap();
@@ -23,41 +23,41 @@ async fn bytes_read_back_as_they_were_put() {
 }
 
 #[tokio::test]
-async fn what_nothing_points_at_is_forgotten_after_two_days() {
-    for_both(|store| async move {
-        full_fleet(&store, 1, 1).await; // its release points at the digest of "bundle"
+async fn an_unreferenced_artifact_is_deleted_after_two_days() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 1, 1).await; // its release references the digest of "bundle"
         let mut tx = store.write().await.unwrap();
-        let all = [&b"bundle"[..], b"old", b"put again", b"new"].map(|bytes| (Digest::of(bytes), bytes));
+        let all = [&b"bundle"[..], b"old", b"put again", b"new"].map(|bytes| (Digest::compute(bytes), bytes));
         for ((digest, bytes), put) in all.iter().zip([0, 0, 0, DAY]) {
             artifact::put(&mut tx, digest, bytes, at(put)).await.unwrap();
         }
         artifact::put(&mut tx, &all[2].0, all[2].1, at(DAY + 1)).await.unwrap();
         assert_eq!(artifact::delete_unreferenced(&mut tx, at(2 * DAY)).await.unwrap(), 0);
         assert_eq!(artifact::delete_unreferenced(&mut tx, at(2 * DAY + 1)).await.unwrap(), 1);
-        for ((digest, _), there) in all.iter().zip([true, false, true, true]) {
-            assert_eq!(artifact::get(&mut tx, digest).await.unwrap().is_some(), there);
+        for ((digest, _), exists) in all.iter().zip([true, false, true, true]) {
+            assert_eq!(artifact::get(&mut tx, digest).await.unwrap().is_some(), exists);
         }
     })
     .await;
 }
 
 #[tokio::test]
-async fn the_schema_that_a_cluster_told_is_kept_until_it_tells_another() {
-    for_both(|store| async move {
-        full_fleet(&store, 2, 1).await;
+async fn the_schema_of_a_cluster_is_retained_until_it_reports_another() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 2, 1).await;
         let mut tx = store.write().await.unwrap();
-        let [first, second] = [&b"first"[..], b"second"].map(Digest::of);
+        let [first, second] = [&b"first"[..], b"second"].map(Digest::compute);
         for (digest, bytes) in [(&first, &b"first"[..]), (&second, b"second")] {
-            assert!(!artifact::is_kept(&mut tx, digest).await.unwrap());
+            assert!(!artifact::exists(&mut tx, digest).await.unwrap());
             artifact::put(&mut tx, digest, bytes, at(0)).await.unwrap();
-            assert!(artifact::is_kept(&mut tx, digest).await.unwrap());
+            assert!(artifact::exists(&mut tx, digest).await.unwrap());
         }
-        cluster::set_schema(&mut tx, cluster_id(1), &first).await.unwrap();
-        cluster::set_schema(&mut tx, cluster_id(1), &second).await.unwrap();
+        cluster::set_schema_digest(&mut tx, cluster_id(1), &first).await.unwrap();
+        cluster::set_schema_digest(&mut tx, cluster_id(1), &second).await.unwrap();
         assert_eq!(artifact::delete_unreferenced(&mut tx, at(3 * DAY)).await.unwrap(), 1);
-        assert!(artifact::is_kept(&mut tx, &second).await.unwrap());
-        let told = cluster::schemas(&mut tx, &[cluster_id(1), cluster_id(2)]).await.unwrap();
-        assert_eq!(told, [(cluster_id(1), second)]);
+        assert!(artifact::exists(&mut tx, &second).await.unwrap());
+        let schemas = cluster::list_schema_digests(&mut tx, &[cluster_id(1), cluster_id(2)]).await.unwrap();
+        assert_eq!(schemas, [(cluster_id(1), second)]);
     })
     .await;
 }

@@ -1,16 +1,16 @@
-//! Writers that meet.
+//! Concurrent writers.
 
 use domain::event::{EventKind, NewEvent};
 
-use super::both::for_both;
-use super::fixtures::{at, cluster_id, full_fleet, release_id, workload_id};
+use super::databases::for_each_engine;
+use super::fixtures::{at, cluster_id, insert_full_fleet, release_id, workload_id};
 use crate::queue::PLACER;
 use crate::{Error, Store, cluster, event, release};
 
 #[tokio::test]
-async fn writers_that_touch_the_same_in_opposite_orders_do_not_deadlock() {
-    for_both(|store| async move {
-        full_fleet(&store, 6, 2).await;
+async fn writers_of_the_same_rows_in_opposite_orders_do_not_deadlock() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 6, 2).await;
         let writer = |store: Store, backwards: bool| async move {
             for n in 0..20 {
                 let mut tx = store.write().await.unwrap();
@@ -20,12 +20,14 @@ async fn writers_that_touch_the_same_in_opposite_orders_do_not_deadlock() {
                     ids.reverse();
                     workloads.reverse();
                 }
-                // Each its own release, but the same counts, wants, marks and log.
+                // Each writer has its own releases, but shares counts, desired-state versions, marks and the log.
                 let mine = if backwards { [1001, 2001] } else { [2002, 1002] };
                 for id in mine {
                     let mut one = release::get(&mut tx, release_id(id)).await?.unwrap();
-                    let reach = [domain::cluster::Reach::Offline, domain::cluster::Reach::Online][n % 2];
-                    one.reached(reach, at(n as i64));
+                    let reach =
+                        [domain::cluster::Connectivity::Offline, domain::cluster::Connectivity::Online]
+                            [n % 2];
+                    one.set_connectivity(reach, at(n as i64));
                     release::update(&mut tx, &one).await?;
                 }
                 for id in &ids {
@@ -49,19 +51,19 @@ async fn writers_that_touch_the_same_in_opposite_orders_do_not_deadlock() {
 }
 
 #[tokio::test]
-async fn a_release_that_two_read_and_change_loses_neither_change() {
-    for_both(|store| async move {
-        full_fleet(&store, 1, 1).await;
-        let ask = |store: Store| async move {
+async fn concurrent_changes_of_a_release_are_not_lost() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 1, 1).await;
+        let sync = |store: Store| async move {
             for _ in 0..25 {
                 let mut tx = store.write().await.unwrap();
                 let mut one = release::get(&mut tx, release_id(1001)).await.unwrap().unwrap();
-                one.sync_now();
+                one.request_sync();
                 release::update(&mut tx, &one).await.unwrap();
                 tx.commit().await.unwrap();
             }
         };
-        let tasks: Vec<_> = (0..4).map(|_| tokio::spawn(ask(store.clone()))).collect();
+        let tasks: Vec<_> = (0..4).map(|_| tokio::spawn(sync(store.clone()))).collect();
         for task in tasks {
             task.await.unwrap();
         }
@@ -72,21 +74,21 @@ async fn a_release_that_two_read_and_change_loses_neither_change() {
 }
 
 #[tokio::test]
-async fn one_batch_of_reports_sent_twice_at_once_is_taken_once() {
-    for_both(|store| async move {
-        full_fleet(&store, 1, 1).await;
-        let take = |store: Store| async move {
+async fn a_batch_of_reports_sent_several_times_concurrently_is_accepted_once() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 1, 1).await;
+        let accept = |store: Store| async move {
             let mut tx = store.write().await.unwrap();
-            let taken = cluster::take_report_mark(&mut tx, cluster_id(1), 5, 1).await.unwrap();
+            let accepted = cluster::advance_report_position(&mut tx, cluster_id(1), 5, 1).await.unwrap();
             tx.commit().await.unwrap();
-            taken
+            accepted
         };
-        let tasks: Vec<_> = (0..6).map(|_| tokio::spawn(take(store.clone()))).collect();
-        let mut taken = 0;
+        let tasks: Vec<_> = (0..6).map(|_| tokio::spawn(accept(store.clone()))).collect();
+        let mut accepted = 0;
         for task in tasks {
-            taken += usize::from(task.await.unwrap());
+            accepted += usize::from(task.await.unwrap());
         }
-        assert_eq!(taken, 1);
+        assert_eq!(accepted, 1);
     })
     .await;
 }

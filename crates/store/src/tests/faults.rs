@@ -1,19 +1,19 @@
-//! What is promised when things go wrong.
+//! Behaviour under faults.
 
 use std::time::Duration;
 
 use domain::Digest;
 use futures::StreamExt as _;
 
-use super::both::{behind, for_both, on_postgres, on_sqlite};
-use super::fixtures::{at, fleet, project_id, some_cluster};
+use super::databases::{execute_directly, for_each_engine, on_postgres, on_sqlite};
+use super::fixtures::{at, insert_fleet, project_id, some_cluster};
 use crate::sql::sql;
 use crate::{Error, Store, artifact, cluster, project};
 
 #[tokio::test]
 async fn p1_a_transaction_that_is_dropped_changes_nothing() {
-    for_both(|store| async move {
-        fleet(&store, 1, 0).await;
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 1, 0).await;
         let mut tx = store.write().await.unwrap();
         cluster::insert(&mut tx, &some_cluster(2, "late")).await.unwrap();
         cluster::bump_wants(&mut tx, &[some_cluster(1, "").id]).await.unwrap();
@@ -26,39 +26,43 @@ async fn p1_a_transaction_that_is_dropped_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_read_sees_one_state_and_can_not_write() {
-    for_both(|store| async move {
-        fleet(&store, 1, 0).await;
+async fn a_read_transaction_sees_one_snapshot_and_cannot_write() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 1, 0).await;
         let mut reader = store.read().await.unwrap();
         assert_eq!(cluster::count(&mut reader).await.unwrap(), 1);
         let mut writer = store.write().await.unwrap();
         cluster::insert(&mut writer, &some_cluster(2, "late")).await.unwrap();
         writer.commit().await.unwrap();
-        assert_eq!(cluster::count(&mut reader).await.unwrap(), 1, "as it was when the read began");
-        let refused = cluster::insert(&mut reader, &some_cluster(3, "never")).await;
-        assert!(matches!(refused, Err(Error::Database(_))), "{refused:?}");
+        assert_eq!(
+            cluster::count(&mut reader).await.unwrap(),
+            1,
+            "the snapshot of the beginning of the read"
+        );
+        let result = cluster::insert(&mut reader, &some_cluster(3, "never")).await;
+        assert!(matches!(result, Err(Error::Database(_))), "{result:?}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn p21_a_full_disk_refuses_writes_whole_and_reads_go_on() {
+async fn p21_a_full_disk_fails_whole_transactions_and_reads_continue() {
     on_sqlite(|url| async move {
         let store = Store::open(&url).await.unwrap();
-        fleet(&store, 1, 0).await;
+        insert_fleet(&store, 1, 0).await;
         let mut tx = store.write().await.unwrap();
-        sql("PRAGMA max_page_count = 200").rows(&mut tx).await.unwrap();
+        sql("PRAGMA max_page_count = 200").fetch_all(&mut tx).await.unwrap();
         cluster::insert(&mut tx, &some_cluster(2, "late")).await.unwrap();
         let big = vec![7; 4_000_000];
-        let full = artifact::put(&mut tx, &Digest::of(&big), &big, at(0)).await.unwrap_err();
+        let full = artifact::put(&mut tx, &Digest::compute(&big), &big, at(0)).await.unwrap_err();
         assert!(matches!(full, Error::Database(_)), "{full:?}");
         drop(tx);
         let mut tx = store.read().await.unwrap();
-        assert_eq!(cluster::count(&mut tx).await.unwrap(), 1, "no part of it is there");
+        assert_eq!(cluster::count(&mut tx).await.unwrap(), 1, "nothing of the transaction was written");
         drop(tx);
-        // There is room again: the limit went with its connection, which is not used after such a failure.
+        // The page limit belonged to a connection that is not reused after such a failure.
         let mut tx = store.write().await.unwrap();
-        artifact::put(&mut tx, &Digest::of(&big), &big, at(0)).await.unwrap();
+        artifact::put(&mut tx, &Digest::compute(&big), &big, at(0)).await.unwrap();
         tx.commit().await.unwrap();
         store.close().await;
     })
@@ -66,26 +70,26 @@ async fn p21_a_full_disk_refuses_writes_whole_and_reads_go_on() {
 }
 
 #[tokio::test]
-async fn p21_lost_connections_and_a_read_only_server_are_outlived() {
+async fn p21_the_store_recovers_from_lost_connections_and_a_read_only_server() {
     on_postgres(|url| async move {
         let store = Store::open(&url).await.unwrap();
-        fleet(&store, 1, 0).await;
+        insert_fleet(&store, 1, 0).await;
         let name = url.rsplit('/').next().unwrap().split('?').next().unwrap().to_owned();
         let end_all = "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity \
                        WHERE datname = current_database() AND pid <> pg_backend_pid()";
         let mut open = store.write().await.unwrap();
         cluster::insert(&mut open, &some_cluster(2, "late")).await.unwrap();
-        behind(&url, &format!("ALTER DATABASE {name} SET default_transaction_read_only = on; {end_all}")).await;
-        assert!(open.commit().await.is_err(), "its connection is gone");
-        assert_eq!(cluster::count(&mut store.read().await.unwrap()).await.unwrap(), 1, "reads go on");
+        execute_directly(&url, &format!("ALTER DATABASE {name} SET default_transaction_read_only = on; {end_all}")).await;
+        assert!(open.commit().await.is_err(), "its connection was terminated");
+        assert_eq!(cluster::count(&mut store.read().await.unwrap()).await.unwrap(), 1, "reads continue");
         let mut tx = store.write().await.unwrap();
-        let refused = project::ensure_default(&mut tx, project_id(), at(0)).await.unwrap_err();
-        assert!(matches!(refused, Error::Database(_)), "{refused:?}");
+        let error = project::ensure_default(&mut tx, project_id(), at(0)).await.unwrap_err();
+        assert!(matches!(error, Error::Database(_)), "{error:?}");
         drop(tx);
         let writable = format!(
             "BEGIN READ WRITE; ALTER DATABASE {name} SET default_transaction_read_only = off; COMMIT; {end_all}"
         );
-        behind(&url, &writable).await;
+        execute_directly(&url, &writable).await;
         let mut tx = store.write().await.unwrap();
         cluster::insert(&mut tx, &some_cluster(2, "late")).await.unwrap();
         tx.commit().await.unwrap();
@@ -95,19 +99,19 @@ async fn p21_lost_connections_and_a_read_only_server_are_outlived() {
 }
 
 #[tokio::test]
-async fn other_servers_are_woken_once_by_what_was_committed() {
-    for_both(|store| async move {
+async fn a_commit_wakes_other_servers_once() {
+    for_each_engine(|store| async move {
         let Some(mut wakeups) = store.listen().await.unwrap() else {
             assert!(!store.is_postgres());
             return;
         };
         let mut dropped = store.write().await.unwrap();
-        dropped.notify();
+        dropped.notify_on_commit();
         drop(dropped);
         for _ in 0..2 {
             let mut tx = store.write().await.unwrap();
-            tx.notify();
-            tx.notify();
+            tx.notify_on_commit();
+            tx.notify_on_commit();
             tx.commit().await.unwrap();
         }
         let woken = async {

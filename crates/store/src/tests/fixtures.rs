@@ -1,9 +1,9 @@
-//! Rows to test with.
+//! Test rows.
 
-use domain::cluster::{Cluster, ClusterKind, Reach};
+use domain::cluster::{Cluster, ClusterKind, Connectivity};
 use domain::health::Health;
 use domain::labels::Labels;
-use domain::release::{Release, Rendered, StageName, StageState, Sync};
+use domain::release::{Release, RenderOutcome, StageName, StageState, SyncStatus};
 use domain::report::{ReleaseReport, StageReport};
 use domain::workload::{Intent, Policies, Workload, WorkloadSpec};
 use domain::{ClusterId, Digest, ProjectId, ReleaseId, Timestamp, WorkloadId};
@@ -36,7 +36,7 @@ pub(super) fn labels(pairs: &[(&str, &str)]) -> Labels {
 
 pub(super) fn some_cluster(n: u128, name: &str) -> Cluster {
     Cluster {
-        reach: Reach::Online,
+        connectivity: Connectivity::Online,
         last_seen: Some(at(0)),
         ..Cluster::new(cluster_id(n), name, ClusterKind::Agent, at(0))
     }
@@ -59,34 +59,39 @@ pub(super) fn some_workload(n: u128, name: &str) -> Workload {
     }
 }
 
-/// A release that was sent and not answered, on a cluster that is heard from.
+/// A release without reports, on a cluster that is online.
 pub(super) fn some_release(n: u128, workload: u128, cluster: u128) -> Release {
     let mut release = Release::new(release_id(n), workload_id(workload), cluster_id(cluster), at(0));
-    release.reached(Reach::Online, at(0));
-    release.target(1, Rendered::Bundle(Digest::of(b"bundle")), Policies::default(), at(0));
+    release.set_connectivity(Connectivity::Online, at(0));
+    release.set_desired_revision(
+        1,
+        RenderOutcome::Bundle(Digest::compute(b"bundle")),
+        Policies::default(),
+        at(0),
+    );
     release
 }
 
-/// What a cluster says when all is well, or when its objects have this health.
-pub(super) fn report(release: &Release, health: Health) -> ReleaseReport {
+/// The report of a cluster whose objects have this health.
+pub(super) fn release_report(release: &Release, health: Health) -> ReleaseReport {
     let healthy = health == Health::healthy();
-    let done = |name: &StageName| name.is_agents() && (healthy || *name < StageName::Operational);
+    let done = |name: &StageName| name.is_reported_by_agent() && (healthy || *name < StageName::Operational);
     let stages = StageName::ALL.into_iter().filter(done);
     ReleaseReport {
         release: release.id,
         generation: release.generation,
         applied: release.released.clone(),
         stages: stages.map(|name| StageReport { name, state: StageState::Done }).collect(),
-        sync: Sync::Synced,
+        sync: SyncStatus::Synced,
         health,
         resources: Vec::new(),
         drift: Vec::new(),
-        gone: false,
+        removed: false,
     }
 }
 
 /// The project, clusters `c-001` … and workloads `w-001` …, without releases.
-pub(super) async fn fleet(store: &Store, clusters: u128, workloads: u128) {
+pub(super) async fn insert_fleet(store: &Store, clusters: u128, workloads: u128) {
     let mut tx = store.write().await.unwrap();
     project::ensure_default(&mut tx, project_id(), at(0)).await.unwrap();
     for n in 1..=clusters {
@@ -99,8 +104,8 @@ pub(super) async fn fleet(store: &Store, clusters: u128, workloads: u128) {
 }
 
 /// The fleet with every workload on every cluster; release `w * 1000 + c`.
-pub(super) async fn full_fleet(store: &Store, clusters: u128, workloads: u128) {
-    fleet(store, clusters, workloads).await;
+pub(super) async fn insert_full_fleet(store: &Store, clusters: u128, workloads: u128) {
+    insert_fleet(store, clusters, workloads).await;
     let mut tx = store.write().await.unwrap();
     for w in 1..=workloads {
         let all: Vec<Release> = (1..=clusters).map(|c| some_release(w * 1000 + c, w, c)).collect();
@@ -109,12 +114,12 @@ pub(super) async fn full_fleet(store: &Store, clusters: u128, workloads: u128) {
     tx.commit().await.unwrap();
 }
 
-/// Numbers that look random and are the same every time.
-pub(super) struct Dice(pub(super) u64);
+/// A pseudo-random generator with a fixed seed, so that test runs are equal.
+pub(super) struct SeededRng(pub(super) u64);
 
-impl Dice {
+impl SeededRng {
     /// A number below `n`.
-    pub(super) fn roll(&mut self, n: u64) -> u64 {
+    pub(super) fn next_below(&mut self, n: u64) -> u64 {
         // Marsaglia's xorshift64.
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

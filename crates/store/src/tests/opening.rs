@@ -1,14 +1,14 @@
-//! Opening: schema, locks, rights of the file.
+//! Opening: schema, locks, permissions of the file.
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::both::{behind, for_both_addresses, on_postgres, on_sqlite};
+use super::databases::{execute_directly, for_each_address, on_postgres, on_sqlite};
 use super::fixtures::{at, project_id};
 use crate::{Error, Store, project};
 
 #[tokio::test]
-async fn p22_an_up_to_date_schema_is_left_alone() {
-    for_both_addresses(|url| async move {
+async fn p22_an_up_to_date_schema_is_not_changed() {
+    for_each_address(|url| async move {
         for _ in 0..2 {
             let store = Store::open(&url).await.unwrap();
             store.check().await.unwrap();
@@ -22,7 +22,7 @@ async fn p22_an_up_to_date_schema_is_left_alone() {
 }
 
 #[tokio::test]
-async fn p22_five_servers_that_start_at_once_migrate_postgres_once() {
+async fn p22_five_servers_that_start_concurrently_migrate_postgres_once() {
     on_postgres(|url| async move {
         let opened = futures::future::join_all((0..5).map(|_| Store::open(&url))).await;
         for store in opened {
@@ -35,17 +35,17 @@ async fn p22_five_servers_that_start_at_once_migrate_postgres_once() {
 }
 
 #[tokio::test]
-async fn of_five_servers_that_open_one_sqlite_file_one_gets_it() {
+async fn one_of_five_servers_that_open_the_same_sqlite_file_succeeds() {
     on_sqlite(|url| async move {
         let opened = futures::future::join_all((0..5).map(|_| Store::open(&url))).await;
-        let refused = opened.iter().filter(|store| matches!(store, Err(Error::Locked { .. }))).count();
-        assert_eq!((opened.iter().filter(|store| store.is_ok()).count(), refused), (1, 4));
+        let rejected = opened.iter().filter(|store| matches!(store, Err(Error::Locked { .. }))).count();
+        assert_eq!((opened.iter().filter(|store| store.is_ok()).count(), rejected), (1, 4));
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_sqlite_file_is_free_again_when_its_server_is_gone() {
+async fn a_sqlite_file_is_unlocked_when_its_store_is_dropped() {
     on_sqlite(|url| async move {
         let first = Store::open(&url).await.unwrap();
         let clone = first.clone();
@@ -58,28 +58,28 @@ async fn a_sqlite_file_is_free_again_when_its_server_is_gone() {
 }
 
 #[tokio::test]
-async fn p22_an_older_server_refuses_a_newer_schema() {
-    for_both_addresses(|url| async move {
+async fn p22_an_older_server_rejects_a_newer_schema() {
+    for_each_address(|url| async move {
         Store::open(&url).await.unwrap().close().await;
-        behind(&url, "INSERT INTO schema_migration (version, checksum) VALUES (999, 'x')").await;
-        let refused = Store::open(&url).await.err().unwrap();
-        assert!(matches!(refused, Error::NewerSchema { found: 999, .. }), "{refused}");
+        execute_directly(&url, "INSERT INTO schema_migration (version, checksum) VALUES (999, 'x')").await;
+        let error = Store::open(&url).await.err().unwrap();
+        assert!(matches!(error, Error::NewerSchema { found: 999, .. }), "{error}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_migration_that_was_edited_after_its_release_is_refused() {
-    for_both_addresses(|url| async move {
+async fn a_migration_that_was_edited_after_it_was_applied_is_rejected() {
+    for_each_address(|url| async move {
         Store::open(&url).await.unwrap().close().await;
-        behind(&url, "UPDATE schema_migration SET checksum = 'x' WHERE version = 1").await;
+        execute_directly(&url, "UPDATE schema_migration SET checksum = 'x' WHERE version = 1").await;
         assert!(matches!(Store::open(&url).await, Err(Error::ChangedMigration { version: 1 })));
     })
     .await;
 }
 
 #[tokio::test]
-async fn only_the_owner_reads_a_sqlite_database() {
+async fn a_sqlite_database_is_readable_only_by_its_owner() {
     on_sqlite(|url| async move {
         let store = Store::open(&url).await.unwrap();
         let mut tx = store.write().await.unwrap();
@@ -95,7 +95,7 @@ async fn only_the_owner_reads_a_sqlite_database() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_none_is_refused_without_showing_its_password() {
+async fn an_invalid_address_is_rejected_without_showing_its_password() {
     for bad in ["", "flotilla.db", "sqlite://", "mysql://root:secret@host/db"] {
         let error = Store::open(bad).await.err().unwrap().to_string();
         assert!(error.contains("postgres://host/database") && !error.contains("secret"), "{error}");

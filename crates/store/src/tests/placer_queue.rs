@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use domain::WorkloadId;
 use domain::workload::Intent;
 
-use super::both::for_both;
-use super::fixtures::{at, fleet, some_workload, workload_id};
+use super::databases::for_each_engine;
+use super::fixtures::{at, insert_fleet, some_workload, workload_id};
 use crate::queue::PLACER;
 use crate::{Error, Store, workload};
 
@@ -31,9 +31,9 @@ async fn settle(store: &Store, claim: (WorkloadId, i64)) -> Result<bool, Error> 
 }
 
 #[tokio::test]
-async fn p1_what_is_marked_is_claimed_once_and_settled() {
-    for_both(|store| async move {
-        fleet(&store, 0, 3).await;
+async fn p1_a_marked_workload_is_claimed_once_and_settled() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 3).await;
         assert_eq!(claim(&store, 10, 0).await, [], "a new workload is not due");
         mark(&store, &[workload_id(2)], 5).await;
         mark(&store, &[workload_id(1), workload_id(2)], 7).await;
@@ -50,13 +50,13 @@ async fn p1_what_is_marked_is_claimed_once_and_settled() {
 }
 
 #[tokio::test]
-async fn what_is_marked_while_somebody_works_on_it_stays_due() {
-    for_both(|store| async move {
-        fleet(&store, 0, 1).await;
+async fn a_workload_that_is_marked_while_claimed_stays_due() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 1).await;
         mark(&store, &[workload_id(1)], 0).await;
         let claimed = claim(&store, 10, 10).await;
         mark(&store, &[workload_id(1)], 20).await;
-        assert_eq!(claim(&store, 10, 30).await, [], "still its claimer's");
+        assert_eq!(claim(&store, 10, 30).await, [], "still claimed");
         assert!(!settle(&store, claimed[0]).await.unwrap(), "marked again");
         let again = claim(&store, 10, 30).await;
         assert_eq!(again.len(), 1);
@@ -66,13 +66,13 @@ async fn what_is_marked_while_somebody_works_on_it_stays_due() {
 }
 
 #[tokio::test]
-async fn p9_whoever_lost_the_claim_can_not_settle() {
-    for_both(|store| async move {
-        fleet(&store, 0, 1).await;
+async fn p9_a_lost_claim_cannot_be_settled() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 1).await;
         mark(&store, &[workload_id(1)], 0).await;
         let slow = claim(&store, 10, 0).await;
         let fast = claim(&store, 10, 2_000).await;
-        assert_eq!(fast.len(), 1, "the lease ran out, so it is due again");
+        assert_eq!(fast.len(), 1, "the lease expired, so it is due again");
         assert!(matches!(settle(&store, slow[0]).await, Err(Error::LeaseLost { .. })));
         assert!(settle(&store, fast[0]).await.unwrap());
         assert!(matches!(settle(&store, fast[0]).await, Err(Error::LeaseLost { .. })), "once");
@@ -81,13 +81,13 @@ async fn p9_whoever_lost_the_claim_can_not_settle() {
 }
 
 #[tokio::test]
-async fn p1_what_a_server_had_claimed_when_it_died_is_due_at_once_when_it_starts_again() {
-    for_both(|store| async move {
-        fleet(&store, 0, 3).await;
+async fn p1_claims_of_a_server_that_died_are_due_when_it_restarts() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 3).await;
         mark(&store, &[workload_id(1), workload_id(2)], 5).await;
         let claimed = claim(&store, 1, 10).await;
         let mut tx = store.write().await.unwrap();
-        assert_eq!(PLACER.end_claims(&mut tx).await.unwrap(), 1);
+        assert_eq!(PLACER.release_all_claims(&mut tx).await.unwrap(), 1);
         tx.commit().await.unwrap();
         assert!(matches!(settle(&store, claimed[0]).await, Err(Error::LeaseLost { .. })));
         assert_eq!(claim(&store, 10, 10).await.len(), 2);
@@ -96,14 +96,14 @@ async fn p1_what_a_server_had_claimed_when_it_died_is_due_at_once_when_it_starts
 }
 
 #[tokio::test]
-async fn a_change_of_the_fleet_marks_what_is_published() {
-    for_both(|store| async move {
-        fleet(&store, 0, 2).await;
+async fn marking_everything_marks_the_published_workloads() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 2).await;
         let mut tx = store.write().await.unwrap();
         let mut draft = some_workload(3, "draft");
         draft.intent = Intent::Draft;
         workload::insert(&mut tx, &draft).await.unwrap();
-        assert_eq!(PLACER.mark_everything(&mut tx, at(1)).await.unwrap(), 2);
+        assert_eq!(PLACER.mark_all(&mut tx, at(1)).await.unwrap(), 2);
         tx.commit().await.unwrap();
         let claimed: Vec<_> = claim(&store, 10, 5).await.into_iter().map(|(id, _)| id).collect();
         assert_eq!(claimed, [workload_id(1), workload_id(2)]);
@@ -112,9 +112,9 @@ async fn a_change_of_the_fleet_marks_what_is_published() {
 }
 
 #[tokio::test]
-async fn claimers_at_once_share_the_work_and_never_get_the_same() {
-    for_both(|store| async move {
-        fleet(&store, 0, 120).await;
+async fn concurrent_claims_never_return_the_same_workload() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 120).await;
         let ids: Vec<_> = (1..=120).map(workload_id).collect();
         mark(&store, &ids, 0).await;
         let claimer = |store: Store| async move {
@@ -139,19 +139,19 @@ async fn claimers_at_once_share_the_work_and_never_get_the_same() {
 }
 
 #[tokio::test]
-async fn a_claim_passes_over_what_another_transaction_is_claiming() {
-    for_both(|store| async move {
+async fn a_claim_skips_workloads_that_another_transaction_is_claiming() {
+    for_each_engine(|store| async move {
         if !store.is_postgres() {
             return; // SQLite has one writer at a time.
         }
-        fleet(&store, 0, 2).await;
+        insert_fleet(&store, 0, 2).await;
         mark(&store, &[workload_id(1), workload_id(2)], 0).await;
         let mut first = store.write().await.unwrap();
         let one = PLACER.claim(&mut first, 1, at(1), at(1_000)).await.unwrap();
         let two = claim(&store, 10, 1).await;
         assert_eq!((one[0].0, two.len(), two[0].0), (workload_id(1), 1, workload_id(2)));
         first.rollback().await.unwrap();
-        assert_eq!(claim(&store, 10, 1).await[0].0, workload_id(1), "its claimer never committed");
+        assert_eq!(claim(&store, 10, 1).await[0].0, workload_id(1), "the first claim was rolled back");
     })
     .await;
 }

@@ -1,21 +1,21 @@
-//! Requests that are sent again.
+//! Repeated requests.
 
-use super::both::for_both;
-use super::fixtures::{at, fleet, some_workload};
-use crate::idempotency::{self, Answer};
+use super::databases::for_each_engine;
+use super::fixtures::{at, insert_fleet, some_workload};
+use crate::idempotency::{self, IdempotencyRecord};
 use crate::{Error, Store, workload};
 
-fn answer(body: &str) -> Answer {
-    Answer { request_hash: "h".to_owned(), status: 201, body: body.to_owned() }
+fn response(body: &str) -> IdempotencyRecord {
+    IdempotencyRecord { request_hash: "h".to_owned(), status: 201, body: body.to_owned() }
 }
 
 #[tokio::test]
-async fn p2_an_answer_is_kept_per_key_and_actor() {
-    for_both(|store| async move {
+async fn p2_a_response_is_stored_per_key_and_actor() {
+    for_each_engine(|store| async move {
         let mut tx = store.write().await.unwrap();
         assert_eq!(idempotency::find(&mut tx, "k", "ana").await.unwrap(), None);
-        idempotency::put(&mut tx, "k", "ana", &answer("{}"), at(5)).await.unwrap();
-        assert_eq!(idempotency::find(&mut tx, "k", "ana").await.unwrap(), Some(answer("{}")));
+        idempotency::put(&mut tx, "k", "ana", &response("{}"), at(5)).await.unwrap();
+        assert_eq!(idempotency::find(&mut tx, "k", "ana").await.unwrap(), Some(response("{}")));
         assert_eq!(idempotency::find(&mut tx, "k", "ben").await.unwrap(), None);
         assert_eq!(idempotency::delete_before(&mut tx, at(5)).await.unwrap(), 0);
         assert_eq!(idempotency::delete_before(&mut tx, at(6)).await.unwrap(), 1);
@@ -23,26 +23,26 @@ async fn p2_an_answer_is_kept_per_key_and_actor() {
     .await;
 }
 
-/// What the hub does: look, do, keep the answer, all in one transaction.
+/// Like the hub: finds the stored response, or executes the request and stores its response, in one transaction.
 async fn create(store: &Store, n: u128) -> Result<String, Error> {
     let mut tx = store.write().await?;
     if let Some(answer) = idempotency::find(&mut tx, "k", "ana").await? {
         return Ok(answer.body);
     }
     workload::insert(&mut tx, &some_workload(n, &format!("w-{n}"))).await?;
-    idempotency::put(&mut tx, "k", "ana", &answer(&n.to_string()), at(0)).await?;
+    idempotency::put(&mut tx, "k", "ana", &response(&n.to_string()), at(0)).await?;
     tx.commit().await?;
     Ok(n.to_string())
 }
 
 #[tokio::test]
-async fn p2_of_the_same_request_sent_ten_times_at_once_one_does_something() {
-    for_both(|store| async move {
-        fleet(&store, 0, 0).await;
+async fn p2_a_request_that_is_sent_ten_times_concurrently_is_executed_once() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 0).await;
         let send = |store: Store, n| async move {
             match create(&store, n).await {
-                // The same was answered meanwhile: what was given then is given now.
-                Err(Error::Unique { .. }) => create(&store, n).await.unwrap(),
+                // The same request was executed meanwhile: its stored response is returned.
+                Err(Error::AlreadyExists { .. }) => create(&store, n).await.unwrap(),
                 answer => answer.unwrap(),
             }
         };

@@ -2,13 +2,13 @@
 
 use domain::Digest;
 use domain::health::{Health, HealthStatus};
-use domain::release::stage::Trouble;
-use domain::release::{Next, Release, Rendered};
-use domain::rollout::{LetGo, Rollout, RolloutState, RolloutStrategy, RolloutVerb, Wave, WaveTally};
+use domain::release::stage::StageReason;
+use domain::release::{DesiredRevision, Release, RenderOutcome};
+use domain::rollout::{Admission, Rollout, RolloutAction, RolloutState, RolloutStrategy, Wave, WaveCounts};
 use domain::workload::Policies;
 
-use super::both::for_both;
-use super::fixtures::{at, fleet, report, some_release, workload_id};
+use super::databases::for_each_engine;
+use super::fixtures::{at, insert_fleet, release_report, some_release, workload_id};
 use crate::queue::{PLACER, ROLLOUTS};
 use crate::{Error, Tx, release, rollout};
 
@@ -18,93 +18,111 @@ fn some_rollout(revision: u32) -> Rollout {
     Rollout::new(workload_id(1), (None, revision), strategy, at(0))
 }
 
-/// A release of this wave that is held.
-fn held(n: u128, wave: u32) -> Release {
+/// A gated release of this wave.
+fn gated_release(n: u128, wave: u32) -> Release {
     let mut release = some_release(n, 1, n);
     release.wave = Some(wave);
-    let rendered = Rendered::Bundle(Digest::of(b"next"));
-    release.hold(Next { revision: 2, rendered, policies: Policies::default() }, Trouble::default(), at(1));
+    let rendered = RenderOutcome::Bundle(Digest::compute(b"next"));
+    release.gate(
+        DesiredRevision { revision: 2, outcome: rendered, policies: Policies::default() },
+        StageReason::default(),
+        at(1),
+    );
     release
 }
 
 #[tokio::test]
 async fn a_rollout_reads_back_as_it_was_written_and_one_is_active() {
-    for_both(|store| async move {
-        fleet(&store, 1, 2).await;
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 1, 2).await;
         let mut tx = store.write().await.unwrap();
         let mut one = some_rollout(1);
         rollout::insert(&mut tx, &one).await.unwrap();
         assert_eq!(rollout::get(&mut tx, workload_id(1), 1).await.unwrap().as_ref(), Some(&one));
         assert!(!rollout::is_placed(&mut tx, workload_id(1), 1).await.unwrap());
-        rollout::set_placed(&mut tx, workload_id(1), 1).await.unwrap();
+        rollout::set_placed_revision(&mut tx, workload_id(1), 1).await.unwrap();
         assert!(rollout::is_placed(&mut tx, workload_id(1), 1).await.unwrap());
-        assert_eq!(rollout::active(&mut tx, workload_id(1)).await.unwrap().as_ref(), Some(&one));
-        assert!(rollout::is_active(&mut tx, workload_id(1)).await.unwrap());
-        assert_eq!(rollout::needing_a_person(&mut tx, 9).await.unwrap(), []);
-        one.steer(RolloutVerb::Pause, "ana", at(1)).unwrap();
+        assert_eq!(rollout::get_active(&mut tx, workload_id(1)).await.unwrap().as_ref(), Some(&one));
+        assert!(rollout::has_active(&mut tx, workload_id(1)).await.unwrap());
+        assert_eq!(rollout::list_needing_attention(&mut tx, 9).await.unwrap(), []);
+        one.apply_action(RolloutAction::Pause, "ana", at(1)).unwrap();
         rollout::update(&mut tx, &one).await.unwrap();
-        assert_eq!(rollout::count_waiting(&mut tx).await.unwrap(), 1);
-        assert_eq!(rollout::needing_a_person(&mut tx, 9).await.unwrap(), [("w-001".to_owned(), one.clone())]);
+        assert_eq!(rollout::count_needing_attention(&mut tx).await.unwrap(), 1);
+        assert_eq!(
+            rollout::list_needing_attention(&mut tx, 9).await.unwrap(),
+            [("w-001".to_owned(), one.clone())]
+        );
         one.supersede(at(2));
         assert!(rollout::update(&mut tx, &one).await.unwrap());
-        assert_eq!(rollout::active(&mut tx, workload_id(1)).await.unwrap(), None);
+        assert_eq!(rollout::get_active(&mut tx, workload_id(1)).await.unwrap(), None);
         rollout::insert(&mut tx, &some_rollout(2)).await.unwrap();
         let old = rollout::get(&mut tx, workload_id(1), 1).await.unwrap().unwrap();
         assert_eq!(old.state, RolloutState::Superseded);
         assert_eq!(rollout::get(&mut tx, workload_id(2), 1).await.unwrap(), None);
-        assert!(!rollout::update(&mut tx, &some_rollout(7)).await.unwrap(), "was never there");
-        // The last statement: PostgreSQL takes no more after an error.
+        assert!(!rollout::update(&mut tx, &some_rollout(7)).await.unwrap(), "it does not exist");
+        // The last statement: PostgreSQL rejects further ones after an error.
         let twice = rollout::insert(&mut tx, &some_rollout(2)).await.unwrap_err();
-        assert!(matches!(&twice, Error::Unique { what } if what == "rollout"), "{twice:?}");
+        assert!(matches!(&twice, Error::AlreadyExists { what } if what == "rollout"), "{twice:?}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn releases_are_counted_by_wave_and_by_what_became_of_them() {
-    for_both(|store| async move {
-        fleet(&store, 7, 1).await;
+async fn releases_are_counted_by_wave_and_state() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 7, 1).await;
         let mut tx = store.write().await.unwrap();
         let mut broken = some_release(1, 1, 1);
         broken.wave = Some(0);
         let bad = Health::new(HealthStatus::Degraded, "Bad", "It is bad.");
-        broken.record(&report(&broken, bad), at(500)).unwrap();
+        broken.apply_report(&release_report(&broken, bad), at(500)).unwrap();
         let mut good = some_release(2, 1, 2);
         good.wave = Some(0);
-        good.record(&report(&good, Health::healthy()), at(600)).unwrap();
+        good.apply_report(&release_report(&good, Health::healthy()), at(600)).unwrap();
         let sent = Release { wave: Some(1), ..some_release(3, 1, 3) };
         let elsewhere = some_release(7, 1, 7);
-        let other = |n| Release { revision: Some(1), ..held(n, 1) };
+        let other = |n| Release { revision: Some(1), ..gated_release(n, 1) };
         let of_another = Release { revision: Some(2), wave: Some(0), ..some_release(6, 1, 6) };
         let all = [broken, good, sent, other(4), other(5), of_another, elsewhere];
         release::insert_many(&mut tx, &all).await.unwrap();
-        let early = rollout::tallies(&mut tx, &some_rollout(1), at(499)).await.unwrap();
-        let first =
-            WaveTally { operational: 1, wavering: 1, wavering_since: Some(at(500)), ..WaveTally::default() };
-        assert_eq!(early, [first, WaveTally { held: 2, moving: 1, ..WaveTally::default() }]);
-        let later = rollout::tallies(&mut tx, &some_rollout(1), at(500)).await.unwrap();
-        assert_eq!((later[0].failing, later[0].wavering_since), (1, None));
+        let early = rollout::count_waves(&mut tx, &some_rollout(1), at(499)).await.unwrap();
+        let first = WaveCounts {
+            operational: 1,
+            recently_failing: 1,
+            recently_failing_since: Some(at(500)),
+            ..WaveCounts::default()
+        };
+        assert_eq!(early, [first, WaveCounts { gated: 2, in_transition: 1, ..WaveCounts::default() }]);
+        let later = rollout::count_waves(&mut tx, &some_rollout(1), at(500)).await.unwrap();
+        assert_eq!((later[0].failing, later[0].recently_failing_since), (1, None));
     })
     .await;
 }
 
 #[tokio::test]
-async fn held_releases_are_given_by_wave_and_name_and_no_more_than_asked_for() {
-    for_both(|store| async move {
-        fleet(&store, 5, 1).await;
+async fn gated_releases_are_listed_by_wave_and_cluster_name_up_to_the_limit() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 5, 1).await;
         let mut tx = store.write().await.unwrap();
-        let all = [held(1, 2), held(2, 1), held(3, 1), held(4, 0), some_release(5, 1, 5)];
+        let all = [
+            gated_release(1, 2),
+            gated_release(2, 1),
+            gated_release(3, 1),
+            gated_release(4, 0),
+            some_release(5, 1, 5),
+        ];
         release::insert_many(&mut tx, &all).await.unwrap();
         let ids = |found: Vec<Release>| found.into_iter().map(|one| one.id).collect::<Vec<_>>();
-        let of = some_rollout(2);
-        let held = async |tx: &mut Tx, wave, most, limit| {
-            rollout::held(tx, &of, LetGo { wave, most }, limit).await.unwrap()
+        let of_rollout = some_rollout(2);
+        let list_gated = async |tx: &mut Tx, wave, most, limit| {
+            rollout::list_gated(tx, &of_rollout, Admission { wave, limit: most }, limit).await.unwrap()
         };
-        let some = ids(held(&mut tx, 1, 1, 100).await);
+        let some = ids(list_gated(&mut tx, 1, 1, 100).await);
         assert_eq!(some, [all[1].id, all[3].id], "every earlier one, and one of this wave");
-        assert_eq!(ids(held(&mut tx, 1, 9, 2).await), [all[1].id, all[3].id]);
-        assert_eq!(held(&mut tx, u32::MAX, 0, 100).await.len(), 4);
-        let other = rollout::held(&mut tx, &some_rollout(1), LetGo { wave: 9, most: 9 }, 9).await.unwrap();
+        assert_eq!(ids(list_gated(&mut tx, 1, 9, 2).await), [all[1].id, all[3].id]);
+        assert_eq!(list_gated(&mut tx, u32::MAX, 0, 100).await.len(), 4);
+        let other =
+            rollout::list_gated(&mut tx, &some_rollout(1), Admission { wave: 9, limit: 9 }, 9).await.unwrap();
         assert_eq!(other, [], "of another revision");
         let read = release::get(&mut tx, all[0].id).await.unwrap().unwrap();
         assert_eq!((read.wave, read.released_revision, read.revision), (Some(2), Some(1), Some(2)));
@@ -114,21 +132,21 @@ async fn held_releases_are_given_by_wave_and_name_and_no_more_than_asked_for() {
 }
 
 #[tokio::test]
-async fn the_queues_know_nothing_of_each_other() {
-    for_both(|store| async move {
-        fleet(&store, 1, 2).await;
+async fn the_queues_are_independent() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 1, 2).await;
         let mut tx = store.write().await.unwrap();
         let ids = [workload_id(1), workload_id(2)];
         rollout::insert(&mut tx, &some_rollout(1)).await.unwrap();
         ROLLOUTS.mark(&mut tx, &ids, at(5)).await.unwrap();
         PLACER.mark(&mut tx, &ids[1..], at(5)).await.unwrap();
-        assert!(!ROLLOUTS.is_due(&mut tx, at(4)).await.unwrap(), "it is marked for later");
-        assert!(ROLLOUTS.is_due(&mut tx, at(5)).await.unwrap());
+        assert!(!ROLLOUTS.has_due(&mut tx, at(4)).await.unwrap(), "it is marked for later");
+        assert!(ROLLOUTS.has_due(&mut tx, at(5)).await.unwrap());
         let claimed = ROLLOUTS.claim(&mut tx, 9, at(5), at(99)).await.unwrap();
         assert_eq!(claimed.len(), 1, "a workload that never had a rollout has no row");
         assert_eq!(PLACER.claim(&mut tx, 9, at(5), at(99)).await.unwrap()[0].0, ids[1]);
         assert!(ROLLOUTS.settle(&mut tx, ids[0], claimed[0].1).await.unwrap());
-        assert_eq!(ROLLOUTS.mark_everything(&mut tx, at(6)).await.unwrap(), 1);
+        assert_eq!(ROLLOUTS.mark_all(&mut tx, at(6)).await.unwrap(), 1);
     })
     .await;
 }

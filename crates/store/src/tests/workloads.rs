@@ -1,17 +1,19 @@
 //! Workloads, their revisions and decisions.
 
 use domain::page::ListQuery;
-use domain::placement::{Decision, Trigger};
+use domain::placement::{Decision, DecisionTrigger};
 use domain::workload::{Intent, Revision, Source, SourceFile};
 
-use super::both::for_both;
-use super::fixtures::{at, fleet, full_fleet, labels, project_id, release_id, some_workload, workload_id};
+use super::databases::for_each_engine;
+use super::fixtures::{
+    at, insert_fleet, insert_full_fleet, labels, project_id, release_id, some_workload, workload_id,
+};
 use crate::{Error, decision, event, release, revision, workload};
 
 #[tokio::test]
 async fn a_workload_reads_back_as_it_was_written() {
-    for_both(|store| async move {
-        fleet(&store, 0, 0).await;
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 0).await;
         let mut tx = store.write().await.unwrap();
         let mut web = some_workload(1, "web");
         web.labels = labels(&[("team", "a")]);
@@ -19,38 +21,39 @@ async fn a_workload_reads_back_as_it_was_written() {
             SourceFile { name: "web.yaml".to_owned(), text: "kind: Ümläut 🚢\n\"'\\\t".to_owned() };
         web.draft.source = Source::Yaml { files: vec![file] };
         workload::insert(&mut tx, &web).await.unwrap();
-        assert_eq!(workload::by_id(&mut tx, web.id).await.unwrap().as_ref(), Some(&web));
+        assert_eq!(workload::get_by_id(&mut tx, web.id).await.unwrap().as_ref(), Some(&web));
         (web.intent, web.published, web.revision) = (Intent::Draft, None, 2);
         assert!(workload::update(&mut tx, &web, 1, "ben").await.unwrap());
-        assert!(!workload::update(&mut tx, &web, 1, "cy").await.unwrap(), "somebody was faster");
-        assert_eq!(workload::by_name(&mut tx, project_id(), "web").await.unwrap().as_ref(), Some(&web));
+        assert!(!workload::update(&mut tx, &web, 1, "cy").await.unwrap(), "the revision has changed");
+        assert_eq!(workload::get_by_name(&mut tx, project_id(), "web").await.unwrap().as_ref(), Some(&web));
         let query = ListQuery { label_selector: "team=a".to_owned(), ..ListQuery::default() };
-        let page = workload::list(&mut tx, project_id(), &query, workload::Order::Name).await.unwrap();
+        let page =
+            workload::list(&mut tx, project_id(), &query, workload::WorkloadOrder::Name).await.unwrap();
         assert_eq!((page.items[0].updated_by.as_str(), page.total), ("ben", 1));
         let taken = workload::insert(&mut tx, &some_workload(2, "web")).await.unwrap_err();
-        assert!(matches!(&taken, Error::Unique { what } if what == "workload"), "{taken:?}");
+        assert!(matches!(&taken, Error::AlreadyExists { what } if what == "workload"), "{taken:?}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_deleted_workload_takes_everything_with_it_but_its_events() {
-    for_both(|store| async move {
-        full_fleet(&store, 2, 2).await;
+async fn deleting_a_workload_deletes_everything_but_its_events() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 2, 2).await;
         let mut tx = store.write().await.unwrap();
         release::set_resources(&mut tx, release_id(1001), &[]).await.unwrap();
-        // Counts that are still to be written must not bring the row back.
+        // Pending deltas must not re-create the deleted counts.
         let mut one = release::get(&mut tx, release_id(1001)).await.unwrap().unwrap();
-        one.reached(domain::cluster::Reach::Offline, at(1));
+        one.set_connectivity(domain::cluster::Connectivity::Offline, at(1));
         release::update(&mut tx, &one).await.unwrap();
         assert!(workload::delete(&mut tx, workload_id(1)).await.unwrap());
         let gone = domain::event::NewEvent::new(domain::event::EventKind::WorkloadDeleted, "ana", "gone");
-        event::append(&mut tx, &[gone.workload(workload_id(1), "w-001")], at(1)).await.unwrap();
+        event::append(&mut tx, &[gone.with_workload(workload_id(1), "w-001")], at(1)).await.unwrap();
         tx.commit().await.unwrap();
         let mut tx = store.read().await.unwrap();
-        assert!(release::all_of_workload(&mut tx, workload_id(1)).await.unwrap().is_empty());
+        assert!(release::list_all_by_workload(&mut tx, workload_id(1)).await.unwrap().is_empty());
         assert_eq!(release::counts_all(&mut tx).await.unwrap().total(), 2);
-        assert_eq!(event::after(&mut tx, 0, 10).await.unwrap().len(), 1);
+        assert_eq!(event::list_after(&mut tx, 0, 10).await.unwrap().len(), 1);
         assert_eq!(workload::count(&mut tx, project_id()).await.unwrap(), 1);
     })
     .await;
@@ -58,8 +61,8 @@ async fn a_deleted_workload_takes_everything_with_it_but_its_events() {
 
 #[tokio::test]
 async fn revisions_are_numbered_and_never_overwritten() {
-    for_both(|store| async move {
-        fleet(&store, 0, 1).await;
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 1).await;
         let mut tx = store.write().await.unwrap();
         assert_eq!(revision::latest_number(&mut tx, workload_id(1)).await.unwrap(), 0);
         let some = |number| Revision {
@@ -87,30 +90,30 @@ async fn revisions_are_numbered_and_never_overwritten() {
         }
         assert_eq!(numbers, [5, 4, 3, 2, 1]);
         let twice = revision::insert(&mut tx, &some(5)).await.unwrap_err();
-        assert!(matches!(twice, Error::Unique { .. }), "{twice:?}");
+        assert!(matches!(twice, Error::AlreadyExists { .. }), "{twice:?}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn the_last_fifty_decisions_are_kept() {
-    for_both(|store| async move {
-        fleet(&store, 0, 1).await;
+async fn the_last_fifty_decisions_are_retained() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 1).await;
         let mut tx = store.write().await.unwrap();
         for number in 1..=53 {
             let decision = Decision {
                 revision: Some(number),
-                at: Some(at(i64::from(number))),
-                trigger: Trigger::Published,
-                verdicts: Vec::new(),
+                decided_at: Some(at(i64::from(number))),
+                trigger: DecisionTrigger::Published,
+                evaluations: Vec::new(),
                 ..Decision::default()
             };
             decision::insert(&mut tx, workload_id(1), &decision).await.unwrap();
         }
-        let latest = decision::latest(&mut tx, workload_id(1)).await.unwrap().unwrap();
+        let latest = decision::get_latest(&mut tx, workload_id(1)).await.unwrap().unwrap();
         assert_eq!(latest.revision, Some(53));
-        let kept = decision::list(&mut tx, workload_id(1), 100).await.unwrap();
-        assert_eq!((kept.len(), kept[49].revision), (50, Some(4)));
+        let stored = decision::list(&mut tx, workload_id(1), 100).await.unwrap();
+        assert_eq!((stored.len(), stored[49].revision), (50, Some(4)));
     })
     .await;
 }

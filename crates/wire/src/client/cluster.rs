@@ -1,4 +1,4 @@
-//! Calls on clusters.
+//! Operations on clusters.
 
 use domain::cluster::{Cluster, ClusterSummary};
 use domain::page::{ListQuery, Page};
@@ -6,37 +6,41 @@ use domain::release::ReleaseView;
 use http::Method;
 
 use super::{Client, if_match};
-use crate::{BreakRequest, ClusterPatch, Error};
+use crate::{ClusterPatch, Error, FaultRequest};
 
 impl Client {
     /// One page of clusters, by name.
-    pub async fn cluster_list(&self, query: &ListQuery) -> Result<Page<ClusterSummary>, Error> {
-        self.api(Method::GET, &["clusters"]).query(query).json().await
+    pub async fn list_clusters(&self, query: &ListQuery) -> Result<Page<ClusterSummary>, Error> {
+        self.api_call(Method::GET, &["clusters"]).query(query).send_json().await
     }
 
     /// One cluster with its facts and counts.
-    pub async fn cluster_get(&self, name: &str) -> Result<ClusterSummary, Error> {
-        self.api(Method::GET, &["clusters", name]).json().await
+    pub async fn get_cluster(&self, name: &str) -> Result<ClusterSummary, Error> {
+        self.api_call(Method::GET, &["clusters", name]).send_json().await
     }
 
     /// Changes labels, taints or schedulability.
-    pub async fn cluster_patch(
+    pub async fn patch_cluster(
         &self,
         name: &str,
         patch: &ClusterPatch,
         revision: Option<i64>,
     ) -> Result<Cluster, Error> {
-        let call = self.api(Method::PATCH, &["clusters", name]).header(revision.map(if_match));
-        call.body(patch).json().await
+        let call = self.api_call(Method::PATCH, &["clusters", name]).header(revision.map(if_match));
+        call.body(patch).send_json().await
     }
 
     /// One page of the releases on a cluster, worst first; without resources.
-    pub async fn cluster_releases(&self, name: &str, query: &ListQuery) -> Result<Page<ReleaseView>, Error> {
-        self.api(Method::GET, &["clusters", name, "releases"]).query(query).json().await
+    pub async fn list_cluster_releases(
+        &self,
+        name: &str,
+        query: &ListQuery,
+    ) -> Result<Page<ReleaseView>, Error> {
+        self.api_call(Method::GET, &["clusters", name, "releases"]).query(query).send_json().await
     }
 
-    /// Breaks something on a simulated cluster. Returns what was done, in a sentence.
-    pub async fn cluster_break(&self, name: &str, request: &BreakRequest) -> Result<String, Error> {
-        self.api(Method::POST, &["clusters", name, "demo:break"]).body(request).json().await
+    /// Injects a fault into a simulated cluster. Returns a sentence that describes what was done.
+    pub async fn inject_fault(&self, name: &str, request: &FaultRequest) -> Result<String, Error> {
+        self.api_call(Method::POST, &["clusters", name, "demo:break"]).body(request).send_json().await
     }
 }

@@ -1,4 +1,4 @@
-//! Calls on the event log.
+//! Operations on the event log.
 
 use http::Method;
 
@@ -7,7 +7,7 @@ use crate::{Error, EventPage, EventQuery};
 
 impl Client {
     /// Events, newest first.
-    pub async fn event_list(&self, query: &EventQuery) -> Result<EventPage, Error> {
-        self.api(Method::GET, &["events"]).query(query).json().await
+    pub async fn list_events(&self, query: &EventQuery) -> Result<EventPage, Error> {
+        self.api_call(Method::GET, &["events"]).query(query).send_json().await
     }
 }

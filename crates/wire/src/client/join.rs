@@ -1,4 +1,4 @@
-//! Calls about joining clusters.
+//! Operations on join tokens and registrations.
 
 use domain::JoinTokenId;
 use domain::cluster::Cluster;
@@ -10,58 +10,58 @@ use crate::{AcceptRequest, Error, InstallManifest, InstallRequest, JoinTokenCrea
 
 impl Client {
     /// The newest join tokens, without their secrets.
-    pub async fn join_token_list(&self) -> Result<Vec<JoinToken>, Error> {
-        self.api(Method::GET, &["join-tokens"]).json().await
+    pub async fn list_join_tokens(&self) -> Result<Vec<JoinToken>, Error> {
+        self.api_call(Method::GET, &["join-tokens"]).send_json().await
     }
 
-    /// Makes a join token; its text is in the answer and nowhere else.
-    pub async fn join_token_create(&self, new: &NewJoinToken) -> Result<JoinTokenCreated, Error> {
-        self.api(Method::POST, &["join-tokens"]).body(new).json().await
+    /// Creates a join token. Only this response contains its text.
+    pub async fn create_join_token(&self, new: &NewJoinToken) -> Result<JoinTokenCreated, Error> {
+        self.api_call(Method::POST, &["join-tokens"]).body(new).send_json().await
     }
 
-    /// Ends a join token.
-    pub async fn join_token_revoke(&self, id: JoinTokenId) -> Result<(), Error> {
-        self.api(Method::DELETE, &["join-tokens", &id.to_string()]).nothing().await
+    /// Revokes a join token.
+    pub async fn revoke_join_token(&self, id: JoinTokenId) -> Result<(), Error> {
+        self.api_call(Method::DELETE, &["join-tokens", &id.to_string()]).send_ignoring_body().await
     }
 
-    /// Agents that wait for a person, and those that were refused.
-    pub async fn registration_list(&self) -> Result<Vec<Registration>, Error> {
-        self.api(Method::GET, &["registrations"]).json().await
+    /// Pending and rejected registrations.
+    pub async fn list_registrations(&self) -> Result<Vec<Registration>, Error> {
+        self.api_call(Method::GET, &["registrations"]).send_json().await
     }
 
-    /// Accepts the agent that waits under this name.
-    pub async fn cluster_accept(&self, name: &str, accept: &AcceptRequest) -> Result<Cluster, Error> {
-        self.cluster_verb(name, "accept").body(accept).json().await
+    /// Accepts the pending registration of this name.
+    pub async fn accept_cluster(&self, name: &str, accept: &AcceptRequest) -> Result<Cluster, Error> {
+        self.cluster_action_call(name, "accept").body(accept).send_json().await
     }
 
-    /// Refuses the agent that waits under this name.
-    pub async fn cluster_reject(&self, name: &str) -> Result<(), Error> {
-        self.cluster_verb(name, "reject").nothing().await
+    /// Rejects the pending registration of this name.
+    pub async fn reject_cluster(&self, name: &str) -> Result<(), Error> {
+        self.cluster_action_call(name, "reject").send_ignoring_body().await
     }
 
     /// Revokes the certificates of a cluster.
-    pub async fn cluster_revoke(&self, name: &str) -> Result<(), Error> {
-        self.cluster_verb(name, "revoke").nothing().await
+    pub async fn revoke_cluster(&self, name: &str) -> Result<(), Error> {
+        self.cluster_action_call(name, "revoke").send_ignoring_body().await
     }
 
-    /// What to install on a cluster that is to join under this name.
-    pub async fn cluster_install(
+    /// Manifests that install an agent on a cluster of this name.
+    pub async fn create_install_manifest(
         &self,
         name: &str,
         install: &InstallRequest,
     ) -> Result<InstallManifest, Error> {
-        self.cluster_verb(name, "install").body(install).json().await
+        self.cluster_action_call(name, "install").body(install).send_json().await
     }
 
-    /// Forgets a cluster.
-    pub async fn cluster_delete(&self, name: &str, force: bool) -> Result<(), Error> {
-        self.api(Method::DELETE, &["clusters", name]).flag("force", force).nothing().await
+    /// Deletes a cluster from the hub.
+    pub async fn delete_cluster(&self, name: &str, force: bool) -> Result<(), Error> {
+        self.api_call(Method::DELETE, &["clusters", name]).flag("force", force).send_ignoring_body().await
     }
 
-    fn cluster_verb(&self, name: &str, verb: &str) -> super::Call<'_> {
+    fn cluster_action_call(&self, name: &str, verb: &str) -> super::ApiCall<'_> {
         if matches!(name, "" | "." | "..") {
-            return self.api(Method::POST, &["clusters", name]);
+            return self.api_call(Method::POST, &["clusters", name]);
         }
-        self.api(Method::POST, &["clusters", &format!("{name}:{verb}")])
+        self.api_call(Method::POST, &["clusters", &format!("{name}:{verb}")])
     }
 }

@@ -1,34 +1,34 @@
-//! Calls on placement and cluster groups.
+//! Operations on placement and cluster groups.
 
 use domain::placement::{ClusterGroup, Decision};
 use http::Method;
 
 use super::Client;
-use crate::{Error, GroupPut, PreviewRequest};
+use crate::{ClusterGroupPut, Error, PreviewRequest};
 
 impl Client {
-    /// What was decided last for this workload, cluster by cluster with the reasons.
-    pub async fn placement_decision(&self, workload: &str) -> Result<Decision, Error> {
-        self.project(Method::GET, &["workloads", workload, "placement"]).json().await
+    /// The last placement decision of this workload, per cluster with the reasons.
+    pub async fn get_placement_decision(&self, workload: &str) -> Result<Decision, Error> {
+        self.project_call(Method::GET, &["workloads", workload, "placement"]).send_json().await
     }
 
-    /// What a placement would choose now; stores nothing.
-    pub async fn placement_preview(&self, request: &PreviewRequest) -> Result<Decision, Error> {
-        self.project(Method::POST, &["placements:preview"]).body(request).json().await
+    /// What a placement would select now; stores nothing.
+    pub async fn preview_placement(&self, request: &PreviewRequest) -> Result<Decision, Error> {
+        self.project_call(Method::POST, &["placements:preview"]).body(request).send_json().await
     }
 
     /// All cluster groups, by name.
-    pub async fn group_list(&self) -> Result<Vec<ClusterGroup>, Error> {
-        self.api(Method::GET, &["cluster-groups"]).json().await
+    pub async fn list_groups(&self) -> Result<Vec<ClusterGroup>, Error> {
+        self.api_call(Method::GET, &["cluster-groups"]).send_json().await
     }
 
-    /// Makes a cluster group or replaces it.
-    pub async fn group_put(&self, name: &str, put: &GroupPut) -> Result<ClusterGroup, Error> {
-        self.api(Method::PUT, &["cluster-groups", name]).body(put).json().await
+    /// Creates or replaces a cluster group.
+    pub async fn put_group(&self, name: &str, put: &ClusterGroupPut) -> Result<ClusterGroup, Error> {
+        self.api_call(Method::PUT, &["cluster-groups", name]).body(put).send_json().await
     }
 
-    /// Forgets a cluster group; refused while a workload asks for it.
-    pub async fn group_delete(&self, name: &str) -> Result<(), Error> {
-        self.api(Method::DELETE, &["cluster-groups", name]).nothing().await
+    /// Deletes a cluster group; rejected while a workload refers to it.
+    pub async fn delete_group(&self, name: &str) -> Result<(), Error> {
+        self.api_call(Method::DELETE, &["cluster-groups", name]).send_ignoring_body().await
     }
 }

@@ -1,4 +1,4 @@
-//! One call: built, sent, sent again where that is safe, and its answer read.
+//! One API call: building, sending with retries where that is safe, and reading the response.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use reqwest::Url;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ANSWER_WITHIN, Client, decode};
+use super::{Client, RESPONSE_TIMEOUT, decode};
 use crate::{Error, Problem};
 
-/// Times a call is sent in all when the connection breaks.
-const TRIES: u32 = 5;
-/// The wait before the second try; doubles each time.
-const FIRST_WAIT: Duration = Duration::from_millis(200);
-/// An answer longer than this is not one of ours.
-const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
+/// Maximum number of attempts after connection errors.
+const MAX_ATTEMPTS: u32 = 5;
+/// Delay before the second attempt; doubles each time.
+const INITIAL_DELAY: Duration = Duration::from_millis(200);
+/// Maximum size of a response, in bytes.
+const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
-/// A call being built.
-pub(super) struct Call<'c> {
+/// An API call to send.
+pub(super) struct ApiCall<'c> {
     client: &'c Client,
     method: Method,
     url: Url,
@@ -28,13 +28,13 @@ pub(super) struct Call<'c> {
     body: Result<Option<Bytes>, String>,
 }
 
-/// What came back.
-pub(super) struct Answer {
+/// A response.
+pub(super) struct ApiResponse {
     pub(super) body: Bytes,
     pub(super) status: u16,
 }
 
-impl<'c> Call<'c> {
+impl<'c> ApiCall<'c> {
     pub(super) fn new(client: &'c Client, method: Method, url: Url) -> Self {
         Self { client, method, url, headers: Vec::new(), body: Ok(None) }
     }
@@ -44,9 +44,9 @@ impl<'c> Call<'c> {
         &self.url
     }
 
-    /// A call that can't be sent.
-    pub(super) fn impossible(self) -> Self {
-        Self { body: Err("there can be no such name".to_owned()), ..self }
+    /// A call that fails without being sent, because of a name that can't be in a URL.
+    pub(super) fn with_invalid_name(self) -> Self {
+        Self { body: Err("the name is empty or consists of dots".to_owned()), ..self }
     }
 
     pub(super) fn into_url(self) -> Url {
@@ -54,7 +54,7 @@ impl<'c> Call<'c> {
     }
 
     pub(super) fn query(mut self, query: &impl Serialize) -> Self {
-        let pairs = super::pairs(query);
+        let pairs = super::query_pairs(query);
         if !pairs.is_empty() {
             self.url.query_pairs_mut().extend_pairs(pairs);
         }
@@ -79,47 +79,47 @@ impl<'c> Call<'c> {
         self
     }
 
-    /// Sends it and reads the answer.
-    pub(super) async fn json<T: DeserializeOwned>(self) -> Result<T, Error> {
-        let answer = self.send().await?;
-        decode(answer.status, &answer.body)
+    /// Sends the call and decodes the response.
+    pub(super) async fn send_json<T: DeserializeOwned>(self) -> Result<T, Error> {
+        let response = self.send().await?;
+        decode(response.status, &response.body)
     }
 
-    /// Sends it; there is nothing to read.
-    pub(super) async fn nothing(self) -> Result<(), Error> {
+    /// Sends the call and ignores the response's body.
+    pub(super) async fn send_ignoring_body(self) -> Result<(), Error> {
         self.send().await.map(drop)
     }
 
-    /// Sends it, up to [`TRIES`] times if the connection breaks.
-    pub(super) async fn send(self) -> Result<Answer, Error> {
-        self.outcome().await.0
+    /// Sends the call, up to [`MAX_ATTEMPTS`] times after connection errors.
+    pub(super) async fn send(self) -> Result<ApiResponse, Error> {
+        self.send_tracked().await.0
     }
 
-    /// The same, and whether the connection broke on the way, so that an earlier try may have been carried out.
-    pub(super) async fn outcome(mut self) -> (Result<Answer, Error>, bool) {
+    /// Like [`ApiCall::send`]; also returns whether a connection error occurred, so that an earlier attempt may have taken effect.
+    pub(super) async fn send_tracked(mut self) -> (Result<ApiResponse, Error>, bool) {
         if self.method == Method::POST {
             let key = hex::encode(rand::rng().random::<[u8; 16]>());
             let key = HeaderValue::from_str(&key).unwrap_or(HeaderValue::from_static("0"));
             self.headers.push((HeaderName::from_static("idempotency-key"), key));
         }
         if let Err(why) = &self.body {
-            return (Err(Error::NotUnderstood { status: 0, why: why.clone() }), false);
+            return (Err(Error::InvalidResponse { status: 0, cause: why.clone() }), false);
         }
-        let (mut tried, mut wait) = (1, FIRST_WAIT);
+        let (mut attempt, mut delay) = (1, INITIAL_DELAY);
         loop {
-            match self.once().await {
-                Ok(answer) if answer.status < 400 => return (Ok(answer), tried > 1),
-                Ok(answer) => return (Err(refusal(&answer)), tried > 1),
-                Err(error) if tried == TRIES => return (Err(error), true),
-                Err(_) => tokio::time::sleep(wait).await,
+            match self.send_once().await {
+                Ok(response) if response.status < 400 => return (Ok(response), attempt > 1),
+                Ok(response) => return (Err(response_error(&response)), attempt > 1),
+                Err(error) if attempt == MAX_ATTEMPTS => return (Err(error), true),
+                Err(_) => tokio::time::sleep(delay).await,
             }
-            (tried, wait) = (tried + 1, wait * 2);
+            (attempt, delay) = (attempt + 1, delay * 2);
         }
     }
 
-    async fn once(&self) -> Result<Answer, Error> {
+    async fn send_once(&self) -> Result<ApiResponse, Error> {
         let mut request =
-            self.client.http.request(self.method.clone(), self.url.clone()).timeout(ANSWER_WITHIN);
+            self.client.http.request(self.method.clone(), self.url.clone()).timeout(RESPONSE_TIMEOUT);
         if let Some(bearer) = &self.client.bearer {
             request = request.header(http::header::AUTHORIZATION, bearer.clone());
         }
@@ -129,34 +129,34 @@ impl<'c> Call<'c> {
         if let Ok(Some(body)) = &self.body {
             request = request.header(http::header::CONTENT_TYPE, "application/json").body(body.clone());
         }
-        let answer = request.send().await.map_err(|error| self.client.unreachable(&error))?;
-        let status = answer.status().as_u16();
-        if answer.content_length().is_some_and(|length| length > LONGEST_ANSWER as u64) {
-            return Err(Error::NotUnderstood { status, why: "it is too long".to_owned() });
+        let response = request.send().await.map_err(|error| self.client.connection_error(&error))?;
+        let status = response.status().as_u16();
+        if response.content_length().is_some_and(|length| length > MAX_RESPONSE_BYTES as u64) {
+            return Err(Error::InvalidResponse { status, cause: "it is too long".to_owned() });
         }
-        let body = answer.bytes().await.map_err(|error| self.client.unreachable(&error))?;
-        Ok(Answer { body, status })
+        let body = response.bytes().await.map_err(|error| self.client.connection_error(&error))?;
+        Ok(ApiResponse { body, status })
     }
 }
 
 impl Client {
-    /// The error of a broken connection, with the cause at its root: the outer ones only repeat the address.
-    pub(super) fn unreachable(&self, error: &reqwest::Error) -> Error {
+    /// The error of a failed connection, with its root cause: the outer errors only repeat the URL.
+    pub(super) fn connection_error(&self, error: &reqwest::Error) -> Error {
         let mut cause: &dyn std::error::Error = error;
         while let Some(next) = cause.source() {
             cause = next;
         }
-        Error::Unreachable { server: self.server().to_owned(), why: cause.to_string() }
+        Error::Unreachable { server: self.server_url().to_owned(), cause: cause.to_string() }
     }
 }
 
-/// What the server's refusal says.
-pub(super) fn refusal(answer: &Answer) -> Error {
-    match serde_json::from_slice::<Problem>(&answer.body) {
-        Ok(problem) if !problem.code.is_empty() => Error::Refused(Box::new(problem)),
-        _ => Error::NotUnderstood {
-            status: answer.status,
-            why: String::from_utf8_lossy(&answer.body)
+/// The error in an error response.
+pub(super) fn response_error(response: &ApiResponse) -> Error {
+    match serde_json::from_slice::<Problem>(&response.body) {
+        Ok(problem) if !problem.code.is_empty() => Error::Rejected(Box::new(problem)),
+        _ => Error::InvalidResponse {
+            status: response.status,
+            cause: String::from_utf8_lossy(&response.body)
                 .chars()
                 .filter(|c| !c.is_control())
                 .take(200)

@@ -1,24 +1,24 @@
-//! Calls on API tokens.
+//! Operations on API tokens.
 
 use domain::TokenId;
 use http::Method;
 
 use super::Client;
-use crate::{Error, NewToken, Token, TokenCreated};
+use crate::{ApiToken, ApiTokenCreated, Error, NewApiToken};
 
 impl Client {
     /// The caller's tokens.
-    pub async fn token_list(&self) -> Result<Vec<Token>, Error> {
-        self.api(Method::GET, &["tokens"]).json().await
+    pub async fn list_tokens(&self) -> Result<Vec<ApiToken>, Error> {
+        self.api_call(Method::GET, &["tokens"]).send_json().await
     }
 
-    /// Makes a token; its secret is in the answer and nowhere else.
-    pub async fn token_create(&self, new: &NewToken) -> Result<TokenCreated, Error> {
-        self.api(Method::POST, &["tokens"]).body(new).json().await
+    /// Creates a token. Only this response contains its secret.
+    pub async fn create_token(&self, new: &NewApiToken) -> Result<ApiTokenCreated, Error> {
+        self.api_call(Method::POST, &["tokens"]).body(new).send_json().await
     }
 
-    /// Ends a token.
-    pub async fn token_delete(&self, id: TokenId) -> Result<(), Error> {
-        self.api(Method::DELETE, &["tokens", &id.to_string()]).nothing().await
+    /// Revokes a token.
+    pub async fn delete_token(&self, id: TokenId) -> Result<(), Error> {
+        self.api_call(Method::DELETE, &["tokens", &id.to_string()]).send_ignoring_body().await
     }
 }

@@ -1,4 +1,4 @@
-//! Following changes, for as long as the caller wants.
+//! The watch stream of changes.
 
 use std::time::Duration;
 
@@ -7,97 +7,100 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use http::{HeaderName, HeaderValue, Method, header};
 
-use super::sse::{Frame, Frames};
+use super::sse::{SseFrame, SseParser};
 use super::{Client, decode};
-use crate::{Change, Error, Watched};
+use crate::{ChangeNotice, Error, WatchEvent};
 
-/// The stream says something at least every 15 s; after three times that it counts as broken.
-const SILENCE: Duration = Duration::from_secs(45);
-/// The first wait before connecting again; doubles up to [`LONGEST_WAIT`].
-const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// The longest wait before connecting again.
-const LONGEST_WAIT: Duration = Duration::from_secs(15);
+/// The stream sends a ping at least every 15 s; without bytes for three times that it counts as broken.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(45);
+/// The first delay before a reconnect; doubles up to [`MAX_DELAY`].
+const INITIAL_DELAY: Duration = Duration::from_millis(250);
+/// The longest delay before a reconnect.
+const MAX_DELAY: Duration = Duration::from_secs(15);
 
-/// Follows the changes of the fleet. It connects again by itself and resumes where it was.
-pub struct Watch {
+/// A stream of the fleet's changes. Reconnects automatically and resumes after the last event received.
+pub struct WatchStream {
     client: Client,
-    after: Option<i64>,
-    open: Option<Open>,
-    wait: Duration,
+    last_event: Option<i64>,
+    connection: Option<OpenConnection>,
+    delay: Duration,
 }
 
-struct Open {
+struct OpenConnection {
     bytes: BoxStream<'static, reqwest::Result<Bytes>>,
-    frames: Frames,
+    frames: SseParser,
 }
 
 impl Client {
-    /// Follows changes after the event at this position; from now on with `None`.
-    pub fn watch(&self, after: Option<i64>) -> Watch {
-        Watch { client: self.clone(), after, open: None, wait: FIRST_WAIT }
+    /// Watches changes after the event at this position; from now on with `None`.
+    pub fn watch(&self, after: Option<i64>) -> WatchStream {
+        WatchStream { client: self.clone(), last_event: after, connection: None, delay: INITIAL_DELAY }
     }
 }
 
-impl Watch {
-    /// What happens next. A broken connection is opened again, for ever; only a refusal of the server ends it.
-    pub async fn next(&mut self) -> Result<Watched, Error> {
+impl WatchStream {
+    /// The next item. Reconnects without limit; only an error response of the server (4xx except 429) ends the stream.
+    pub async fn next(&mut self) -> Result<WatchEvent, Error> {
         loop {
-            let Some(open) = &mut self.open else {
+            let Some(open) = &mut self.connection else {
                 if self.connect().await? {
-                    return Ok(Watched::Open);
+                    return Ok(WatchEvent::Opened);
                 }
                 continue;
             };
-            if let Some(frame) = open.frames.next() {
-                if let Some(watched) = self.understand(&frame)? {
-                    return Ok(watched);
+            if let Some(frame) = open.frames.next_frame() {
+                if let Some(event) = self.parse_frame(&frame)? {
+                    return Ok(event);
                 }
                 continue;
             }
-            match tokio::time::timeout(SILENCE, open.bytes.next()).await {
+            match tokio::time::timeout(IDLE_TIMEOUT, open.bytes.next()).await {
                 Ok(Some(Ok(bytes))) => open.frames.feed(&bytes),
-                _ => self.open = None,
+                _ => self.connection = None,
             }
         }
     }
 
-    /// Opens the stream; `false` if that did not work this time.
+    /// Opens the stream; after a failure sleeps and returns `false`.
     async fn connect(&mut self) -> Result<bool, Error> {
-        let mut request = self.client.http.get(self.client.api(Method::GET, &["watch"]).into_url());
+        let mut request = self.client.http.get(self.client.api_call(Method::GET, &["watch"]).into_url());
         if let Some(bearer) = &self.client.bearer {
             request = request.header(header::AUTHORIZATION, bearer.clone());
         }
-        if let Some(after) = self.after
+        if let Some(after) = self.last_event
             && let Ok(after) = HeaderValue::from_str(&after.to_string())
         {
             request = request.header(HeaderName::from_static("last-event-id"), after);
         }
-        match tokio::time::timeout(SILENCE, request.send()).await {
-            Ok(Ok(answer)) if answer.status().is_success() => {
-                self.wait = FIRST_WAIT;
-                self.open = Some(Open { bytes: answer.bytes_stream().boxed(), frames: Frames::default() });
+        match tokio::time::timeout(IDLE_TIMEOUT, request.send()).await {
+            Ok(Ok(response)) if response.status().is_success() => {
+                self.delay = INITIAL_DELAY;
+                self.connection = Some(OpenConnection {
+                    bytes: response.bytes_stream().boxed(),
+                    frames: SseParser::default(),
+                });
                 Ok(true)
             }
-            Ok(Ok(answer)) if answer.status().is_client_error() && answer.status().as_u16() != 429 => {
-                let status = answer.status().as_u16();
-                let body = answer.bytes().await.unwrap_or_default();
-                Err(super::send::refusal(&super::send::Answer { body, status }))
+            Ok(Ok(response)) if response.status().is_client_error() && response.status().as_u16() != 429 => {
+                let status = response.status().as_u16();
+                let body = response.bytes().await.unwrap_or_default();
+                Err(super::send::response_error(&super::send::ApiResponse { body, status }))
             }
             _ => {
-                tokio::time::sleep(self.wait).await;
-                self.wait = (self.wait * 2).min(LONGEST_WAIT);
+                tokio::time::sleep(self.delay).await;
+                self.delay = (self.delay * 2).min(MAX_DELAY);
                 Ok(false)
             }
         }
     }
 
-    fn understand(&mut self, frame: &Frame) -> Result<Option<Watched>, Error> {
+    fn parse_frame(&mut self, frame: &SseFrame) -> Result<Option<WatchEvent>, Error> {
         if let Ok(seq) = frame.id.parse() {
-            self.after = Some(seq);
+            self.last_event = Some(seq);
         }
         match &*frame.event {
-            "change" => Ok(Some(Watched::Change(decode::<Change>(200, frame.data.as_bytes())?))),
-            "resync" => Ok(Some(Watched::Resync)),
+            "change" => Ok(Some(WatchEvent::Changed(decode::<ChangeNotice>(200, frame.data.as_bytes())?))),
+            "resync" => Ok(Some(WatchEvent::ResyncRequired)),
             _ => Ok(None),
         }
     }

@@ -1,200 +1,209 @@
-//! Calls on workloads, their releases, revisions and overrides.
+//! Operations on workloads, their releases, revisions, rollouts and overrides.
 
 use domain::page::{ListQuery, Page};
 use domain::plan::{Plan, RevisionView};
 use domain::release::ReleaseView;
-use domain::rollout::{Rollout, RolloutVerb};
-use domain::workload::{NewWorkload, Published, Revision, Workload, WorkloadSummary, WorkloadView};
+use domain::rollout::{Rollout, RolloutAction};
+use domain::workload::{NewWorkload, PublishResult, Revision, Workload, WorkloadSummary, WorkloadView};
 use http::{HeaderName, HeaderValue, Method};
 
 use super::{Client, decode, if_match};
 use crate::{
-    Check, Error, KeepAnswer, KeepRequest, OverridePut, PublishRequest, RestoreRequest, Status, SyncAnswer,
-    SyncRequest, UnpublishRequest, ValidateRequest, WorkloadPatch, WorkloadPut,
+    Error, OverridePut, PublishRequest, RestoreRevisionRequest, RetainRequest, RetainResponse, SyncRequest,
+    SyncResponse, UnpublishRequest, ValidateRequest, ValidationResult, WorkloadPatch, WorkloadPut,
+    WorkloadStatus,
 };
 
 impl Client {
     /// One page of workloads, by name.
-    pub async fn workload_list(&self, query: &ListQuery) -> Result<Page<WorkloadSummary>, Error> {
-        self.project(Method::GET, &["workloads"]).query(query).json().await
+    pub async fn list_workloads(&self, query: &ListQuery) -> Result<Page<WorkloadSummary>, Error> {
+        self.project_call(Method::GET, &["workloads"]).query(query).send_json().await
     }
 
     /// One workload with its draft, counts and published revision.
-    pub async fn workload_get(&self, name: &str) -> Result<WorkloadView, Error> {
-        self.project(Method::GET, &["workloads", name]).json().await
+    pub async fn get_workload(&self, name: &str) -> Result<WorkloadView, Error> {
+        self.project_call(Method::GET, &["workloads", name]).send_json().await
     }
 
-    /// Makes a draft.
-    pub async fn workload_create(&self, new: &NewWorkload) -> Result<Workload, Error> {
-        self.project(Method::POST, &["workloads"]).body(new).json().await
+    /// Creates a draft.
+    pub async fn create_workload(&self, new: &NewWorkload) -> Result<Workload, Error> {
+        self.project_call(Method::POST, &["workloads"]).body(new).send_json().await
     }
 
-    /// Says what making it would find, and makes nothing.
-    pub async fn workload_create_dry(&self, new: &NewWorkload) -> Result<Check, Error> {
-        self.project(Method::POST, &["workloads"]).flag("dryRun", true).body(new).json().await
+    /// Validates a workload without creating it.
+    pub async fn create_workload_dry_run(&self, new: &NewWorkload) -> Result<ValidationResult, Error> {
+        self.project_call(Method::POST, &["workloads"]).flag("dryRun", true).body(new).send_json().await
     }
 
-    /// Replaces the draft; `revision` is the one the person saw.
-    pub async fn workload_put(
+    /// Replaces the draft; rejected if its revision is not `revision`.
+    pub async fn put_workload(
         &self,
         name: &str,
         put: &WorkloadPut,
         revision: i64,
     ) -> Result<Workload, Error> {
-        let call = self.project(Method::PUT, &["workloads", name]).header(Some(if_match(revision)));
-        call.body(put).json().await
+        let call = self.project_call(Method::PUT, &["workloads", name]).header(Some(if_match(revision)));
+        call.body(put).send_json().await
     }
 
     /// Changes labels.
-    pub async fn workload_patch(
+    pub async fn patch_workload(
         &self,
         name: &str,
         patch: &WorkloadPatch,
         revision: Option<i64>,
     ) -> Result<Workload, Error> {
-        let call = self.project(Method::PATCH, &["workloads", name]).header(revision.map(if_match));
-        call.body(patch).json().await
+        let call = self.project_call(Method::PATCH, &["workloads", name]).header(revision.map(if_match));
+        call.body(patch).send_json().await
     }
 
-    /// Takes it back from its clusters and forgets it once it runs nowhere.
-    pub async fn workload_delete(&self, name: &str, removal: &UnpublishRequest) -> Result<Workload, Error> {
-        self.project(Method::DELETE, &["workloads", name]).query(removal).json().await
+    /// Removes it from its clusters, and deletes it once no cluster has it.
+    pub async fn delete_workload(&self, name: &str, removal: &UnpublishRequest) -> Result<Workload, Error> {
+        self.project_call(Method::DELETE, &["workloads", name]).query(removal).send_json().await
     }
 
     /// Guard rails and placement preview of a draft; stores nothing (S0-14).
-    pub async fn workload_validate(&self, request: &ValidateRequest) -> Result<Check, Error> {
-        self.project(Method::POST, &["workloads:validate"]).body(request).json().await
+    pub async fn validate_workload(&self, request: &ValidateRequest) -> Result<ValidationResult, Error> {
+        self.project_call(Method::POST, &["workloads:validate"]).body(request).send_json().await
     }
 
     /// Publishes the draft.
     ///
-    /// When the connection broke after the server had accepted it, the repeated request is answered "nothing has
-    /// changed since"; then what was accepted is read back, so the caller learns of its revision either way (P2).
-    pub async fn workload_publish(
+    /// If the connection broke after the server had accepted the request, the retry is rejected because nothing has changed
+    /// since. In that case the accepted revision is read and returned (P2).
+    pub async fn publish_workload(
         &self,
         name: &str,
         request: &PublishRequest,
         revision: Option<i64>,
-    ) -> Result<Published, Error> {
+    ) -> Result<PublishResult, Error> {
         let path = format!("{name}:publish");
-        let call = self.project(Method::POST, &["workloads", &path]).header(revision.map(if_match));
-        match call.body(request).outcome().await {
-            (Ok(answer), _) => decode(answer.status, &answer.body),
+        let call = self.project_call(Method::POST, &["workloads", &path]).header(revision.map(if_match));
+        match call.body(request).send_tracked().await {
+            (Ok(response), _) => decode(response.status, &response.body),
             (Err(error), true) if matches!(error.code(), "NotNow" | "Changed") => {
-                self.accepted(name, request).await.ok_or(error)
+                self.find_accepted_publish(name, request).await.ok_or(error)
             }
             (Err(error), _) => Err(error),
         }
     }
 
-    /// The revision that an earlier try of this request made, if it did.
-    async fn accepted(&self, name: &str, request: &PublishRequest) -> Option<Published> {
-        let view = self.workload_get(name).await.ok()?;
+    /// The revision that an earlier attempt of this request created, if any.
+    async fn find_accepted_publish(&self, name: &str, request: &PublishRequest) -> Option<PublishResult> {
+        let view = self.get_workload(name).await.ok()?;
         let revision = view.published_revision?;
-        (!view.workload.draft_changed && revision.message == request.message).then(|| Published {
+        (!view.workload.draft_changed && revision.message == request.message).then(|| PublishResult {
             revision: revision.number,
             clusters: Vec::new(),
             findings: Vec::new(),
         })
     }
 
-    /// Plans a publish of the draft and waits for the clusters' answers, at most so many seconds.
-    pub async fn workload_plan(&self, name: &str, wait: u64) -> Result<Plan, Error> {
+    /// Plans a publish of the draft and waits for the clusters' dry runs, at most `wait` seconds.
+    pub async fn plan_workload(&self, name: &str, wait: u64) -> Result<Plan, Error> {
         let path = format!("{name}:plan");
-        self.project(Method::POST, &["workloads", &path])
+        self.project_call(Method::POST, &["workloads", &path])
             .query(&serde_json::json!({ "wait": wait }))
-            .json()
+            .send_json()
             .await
     }
 
-    /// Makes the draft what an earlier revision was; publishes nothing.
-    pub async fn workload_restore(&self, name: &str, request: &RestoreRequest) -> Result<Workload, Error> {
+    /// Copies an earlier revision to the draft; publishes nothing.
+    pub async fn restore_revision(
+        &self,
+        name: &str,
+        request: &RestoreRevisionRequest,
+    ) -> Result<Workload, Error> {
         let path = format!("{name}:restore");
-        self.project(Method::POST, &["workloads", &path]).body(request).json().await
+        self.project_call(Method::POST, &["workloads", &path]).body(request).send_json().await
     }
 
-    /// Takes it back from its clusters; the draft stays.
-    pub async fn workload_unpublish(
+    /// Removes it from its clusters; the draft stays.
+    pub async fn unpublish_workload(
         &self,
         name: &str,
         request: &UnpublishRequest,
     ) -> Result<Workload, Error> {
         let path = format!("{name}:unpublish");
-        self.project(Method::POST, &["workloads", &path]).body(request).json().await
+        self.project_call(Method::POST, &["workloads", &path]).body(request).send_json().await
     }
 
-    /// Asks clusters to compare now; never adds targets.
-    pub async fn workload_sync(&self, name: &str, request: &SyncRequest) -> Result<SyncAnswer, Error> {
+    /// Requests that clusters compare with the desired state now; never adds targets.
+    pub async fn sync_workload(&self, name: &str, request: &SyncRequest) -> Result<SyncResponse, Error> {
         let path = format!("{name}:sync");
-        self.project(Method::POST, &["workloads", &path]).body(request).json().await
+        self.project_call(Method::POST, &["workloads", &path]).body(request).send_json().await
     }
 
-    /// Keeps it on clusters that no longer match it, until the next publish (E-6).
-    pub async fn workload_keep(&self, name: &str, request: &KeepRequest) -> Result<KeepAnswer, Error> {
-        let path = format!("{name}:keep");
-        self.project(Method::POST, &["workloads", &path]).body(request).json().await
+    /// Retains it on clusters that no longer match its placement, until the next publish (E-6).
+    pub async fn retain_workload(
+        &self,
+        name: &str,
+        request: &RetainRequest,
+    ) -> Result<RetainResponse, Error> {
+        let path = format!("{name}:retain");
+        self.project_call(Method::POST, &["workloads", &path]).body(request).send_json().await
     }
 
-    /// How it does on all its clusters. With `wait` the server answers once nothing is on its way any more, or after
-    /// that many seconds (at most 60).
-    pub async fn workload_status(&self, name: &str, wait: Option<u32>) -> Result<Status, Error> {
+    /// Its status on all clusters. With `wait` the server responds once no release is in progress, or after that many
+    /// seconds (at most 60).
+    pub async fn get_workload_status(&self, name: &str, wait: Option<u32>) -> Result<WorkloadStatus, Error> {
         let prefer = wait.and_then(|seconds| HeaderValue::from_str(&format!("wait={seconds}")).ok());
         let prefer = prefer.map(|value| (HeaderName::from_static("prefer"), value));
-        self.project(Method::GET, &["workloads", name, "status"]).header(prefer).json().await
+        self.project_call(Method::GET, &["workloads", name, "status"]).header(prefer).send_json().await
     }
 
-    /// How a revision goes through its waves, the published one if none is named.
-    pub async fn rollout_get(&self, name: &str, revision: Option<u32>) -> Result<Rollout, Error> {
-        let call = self.project(Method::GET, &["workloads", name, "rollout"]);
+    /// The rollout of a revision, by default of the published one.
+    pub async fn get_rollout(&self, name: &str, revision: Option<u32>) -> Result<Rollout, Error> {
+        let call = self.project_call(Method::GET, &["workloads", name, "rollout"]);
         let revision = revision.map(|number| [("revision", number)]);
         match revision {
-            Some(revision) => call.query(&revision).json().await,
-            None => call.json().await,
+            Some(revision) => call.query(&revision).send_json().await,
+            None => call.send_json().await,
         }
     }
 
-    /// Says something to the rollout of the published revision.
-    pub async fn rollout_steer(&self, name: &str, verb: RolloutVerb) -> Result<Rollout, Error> {
-        let path = format!("rollout:{}", verb.word());
-        self.project(Method::POST, &["workloads", name, &path]).json().await
+    /// Controls the rollout of the published revision.
+    pub async fn control_rollout(&self, name: &str, verb: RolloutAction) -> Result<Rollout, Error> {
+        let path = format!("rollout:{}", verb.as_str());
+        self.project_call(Method::POST, &["workloads", name, &path]).send_json().await
     }
 
     /// One page of its revisions, newest first.
-    pub async fn workload_revisions(&self, name: &str, query: &ListQuery) -> Result<Page<Revision>, Error> {
-        self.project(Method::GET, &["workloads", name, "revisions"]).query(query).json().await
+    pub async fn list_revisions(&self, name: &str, query: &ListQuery) -> Result<Page<Revision>, Error> {
+        self.project_call(Method::GET, &["workloads", name, "revisions"]).query(query).send_json().await
     }
 
-    /// One revision, and what it changed.
-    pub async fn workload_revision(&self, name: &str, number: u32) -> Result<RevisionView, Error> {
+    /// One revision and its changes.
+    pub async fn get_revision(&self, name: &str, number: u32) -> Result<RevisionView, Error> {
         let number = number.to_string();
-        self.project(Method::GET, &["workloads", name, "revisions", &number]).json().await
+        self.project_call(Method::GET, &["workloads", name, "revisions", &number]).send_json().await
     }
 
     /// One page of its releases, worst first; without resources.
-    pub async fn release_list(&self, workload: &str, query: &ListQuery) -> Result<Page<ReleaseView>, Error> {
-        self.project(Method::GET, &["workloads", workload, "releases"]).query(query).json().await
+    pub async fn list_releases(&self, workload: &str, query: &ListQuery) -> Result<Page<ReleaseView>, Error> {
+        self.project_call(Method::GET, &["workloads", workload, "releases"]).query(query).send_json().await
     }
 
     /// One release with its resources.
-    pub async fn release_get(&self, workload: &str, cluster: &str) -> Result<ReleaseView, Error> {
-        self.project(Method::GET, &["workloads", workload, "releases", cluster]).json().await
+    pub async fn get_release(&self, workload: &str, cluster: &str) -> Result<ReleaseView, Error> {
+        self.project_call(Method::GET, &["workloads", workload, "releases", cluster]).send_json().await
     }
 
-    /// Saves an override by name; with `now` what is published changes too.
-    pub async fn override_put(
+    /// Saves an override by name; with `now` also publishes the change.
+    pub async fn put_override(
         &self,
         workload: &str,
         name: &str,
         put: &OverridePut,
         now: bool,
     ) -> Result<Workload, Error> {
-        let call = self.project(Method::PUT, &["workloads", workload, "overrides", name]);
-        call.flag("now", now).body(put).json().await
+        let call = self.project_call(Method::PUT, &["workloads", workload, "overrides", name]);
+        call.flag("now", now).body(put).send_json().await
     }
 
-    /// Removes an override by name, in the same way.
-    pub async fn override_delete(&self, workload: &str, name: &str, now: bool) -> Result<Workload, Error> {
-        let call = self.project(Method::DELETE, &["workloads", workload, "overrides", name]);
-        call.flag("now", now).json().await
+    /// Deletes an override by name; with `now` also publishes the change.
+    pub async fn delete_override(&self, workload: &str, name: &str, now: bool) -> Result<Workload, Error> {
+        let call = self.project_call(Method::DELETE, &["workloads", workload, "overrides", name]);
+        call.flag("now", now).send_json().await
     }
 }

@@ -6,15 +6,15 @@ use domain::cluster::Cluster;
 use hub::Hub;
 use wire::{AcceptRequest, Problem};
 
-use crate::input::{At, Body, Caller, OfCluster};
-use crate::problem::Refusal;
+use crate::input::{Body, Caller, ClusterPath, Path};
+use crate::problem::ApiError;
 
-/// Accepts the agent that waits under this name; published workloads are placed anew.
+/// Accepts the pending registration of this name; published workloads are placed again.
 #[utoipa::path(
     post,
     path = "/api/v1/clusters/{cluster}/-/accept",
     tag = "clusters",
-    operation_id = "clusterAccept",
+    operation_id = "acceptCluster",
     params(("cluster" = String, Path)),
     request_body = AcceptRequest,
     responses(
@@ -25,8 +25,8 @@ use crate::problem::Refusal;
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfCluster>,
+    Path(path): Path<ClusterPath>,
     Body(accept): Body<AcceptRequest>,
-) -> Result<Json<Cluster>, Refusal> {
-    Ok(Json(hub.cluster_accept(&actor, &of.cluster, accept.fingerprint.as_deref()).await?))
+) -> Result<Json<Cluster>, ApiError> {
+    Ok(Json(hub.accept_cluster(&actor, &path.cluster, accept.fingerprint.as_deref()).await?))
 }

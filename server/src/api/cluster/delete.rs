@@ -7,37 +7,37 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use wire::Problem;
 
-use crate::input::{At, Caller, OfCluster, Query};
-use crate::problem::Refusal;
+use crate::input::{Caller, ClusterPath, Path, Query};
+use crate::problem::ApiError;
 
-/// How it is forgotten.
+/// Query parameters.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct Params {
-    /// `true`: also if something is left on it; what runs there is left alone.
+pub struct DeleteClusterQuery {
+    /// `true`: also if it still has releases; their objects stay on the cluster.
     #[param(required = false)]
     pub force: bool,
 }
 
-/// Forgets a cluster on which nothing is left; with `force`, any.
+/// Deletes a cluster without releases; with `force`, any cluster.
 #[utoipa::path(
     delete,
     path = "/api/v1/clusters/{cluster}",
     tag = "clusters",
-    operation_id = "clusterDelete",
-    params(("cluster" = String, Path), Params),
+    operation_id = "deleteCluster",
+    params(("cluster" = String, Path), DeleteClusterQuery),
     responses(
-        (status = 204, description = "It is forgotten"),
+        (status = 204, description = "The cluster is deleted"),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfCluster>,
-    Query(params): Query<Params>,
-) -> Result<StatusCode, Refusal> {
-    hub.cluster_delete(&actor, &of.cluster, params.force).await?;
+    Path(path): Path<ClusterPath>,
+    Query(params): Query<DeleteClusterQuery>,
+) -> Result<StatusCode, ApiError> {
+    hub.delete_cluster(&actor, &path.cluster, params.force).await?;
     Ok(StatusCode::NO_CONTENT)
 }

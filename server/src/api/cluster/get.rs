@@ -7,16 +7,16 @@ use domain::cluster::ClusterSummary;
 use hub::Hub;
 use wire::Problem;
 
-use crate::etag::etag;
-use crate::input::{At, OfCluster};
-use crate::problem::Refusal;
+use crate::etag::etag_header;
+use crate::input::{ClusterPath, Path};
+use crate::problem::ApiError;
 
 /// One cluster with its facts and counts.
 #[utoipa::path(
     get,
     path = "/api/v1/clusters/{cluster}",
     tag = "clusters",
-    operation_id = "clusterGet",
+    operation_id = "getCluster",
     params(("cluster" = String, Path)),
     responses(
         (status = 200, body = ClusterSummary),
@@ -25,8 +25,8 @@ use crate::problem::Refusal;
 )]
 pub async fn handler(
     State(hub): State<Hub>,
-    At(of): At<OfCluster>,
-) -> Result<(HeaderMap, Json<ClusterSummary>), Refusal> {
-    let summary = hub.cluster_view(&of.cluster).await?;
-    Ok((etag(summary.cluster.revision), Json(summary)))
+    Path(path): Path<ClusterPath>,
+) -> Result<(HeaderMap, Json<ClusterSummary>), ApiError> {
+    let summary = hub.get_cluster(&path.cluster).await?;
+    Ok((etag_header(summary.cluster.revision), Json(summary)))
 }

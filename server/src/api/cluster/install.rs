@@ -4,20 +4,20 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::join::NewJoinToken;
-use hub::Install;
+use hub::InstallOptions;
 use wire::{InstallManifest, InstallRequest, Problem};
 
-use crate::input::{At, Body, Caller, OfCluster};
-use crate::problem::Refusal;
+use crate::input::{Body, Caller, ClusterPath, Path};
+use crate::problem::ApiError;
 use crate::site::Site;
 
-/// Makes a token for a cluster that is to join under this name, and the manifests that install its agent. Like a token it
-/// is shown this once.
+/// Creates a join token bound to this cluster name, and the manifests that install its agent. The manifests contain the
+/// token and are returned only once.
 #[utoipa::path(
     post,
     path = "/api/v1/clusters/{cluster}/-/install",
     tag = "clusters",
-    operation_id = "clusterInstall",
+    operation_id = "createInstallManifest",
     params(("cluster" = String, Path)),
     request_body = InstallRequest,
     responses(
@@ -28,28 +28,28 @@ use crate::site::Site;
 pub async fn handler(
     State(site): State<Site>,
     Caller(actor): Caller,
-    At(of): At<OfCluster>,
-    Body(asked): Body<InstallRequest>,
-) -> Result<(StatusCode, Json<InstallManifest>), Refusal> {
-    let access = site.agents()?;
-    let usual = NewJoinToken::default();
+    Path(path): Path<ClusterPath>,
+    Body(request): Body<InstallRequest>,
+) -> Result<(StatusCode, Json<InstallManifest>), ApiError> {
+    let access = site.agent_endpoint()?;
+    let defaults = NewJoinToken::default();
     let token = NewJoinToken {
-        labels: asked.labels,
-        auto_accept: asked.auto_accept,
-        minutes: asked.minutes.unwrap_or(usual.minutes),
-        ..usual
+        labels: request.labels,
+        auto_accept: request.auto_accept,
+        minutes: request.minutes.unwrap_or(defaults.minutes),
+        ..defaults
     };
-    let install = Install {
-        cluster: of.cluster,
+    let install = InstallOptions {
+        cluster: path.cluster,
         hub: access.url.clone(),
-        image: asked.image,
-        namespaces: asked.namespaces,
-        kinds: asked.kinds,
-        cluster_wide: asked.cluster_wide,
-        impersonate: asked.impersonate,
+        image: request.image,
+        namespaces: request.namespaces,
+        kinds: request.kinds,
+        cluster_wide: request.cluster_wide,
+        impersonate: request.impersonate,
         token,
     };
-    let (made, manifest) =
-        site.hub().cluster_install(&actor, install, |made| access.token_text(made)).await?;
-    Ok((StatusCode::CREATED, Json(InstallManifest { token: made.id, manifest })))
+    let (token, manifest) =
+        site.hub().create_install_manifest(&actor, install, |token| access.format_join_token(token)).await?;
+    Ok((StatusCode::CREATED, Json(InstallManifest { token: token.id, manifest })))
 }

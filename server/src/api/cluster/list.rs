@@ -8,15 +8,15 @@ use domain::page::Page;
 use hub::Hub;
 use wire::Problem;
 
-use crate::input::{ListParams, Query, paged};
-use crate::problem::Refusal;
+use crate::input::{ListParams, Query, page_response};
+use crate::problem::ApiError;
 
 /// One page of clusters, by name.
 #[utoipa::path(
     get,
     path = "/api/v1/clusters",
     tag = "clusters",
-    operation_id = "clusterList",
+    operation_id = "listClusters",
     params(ListParams),
     responses(
         (status = 200, body = Page<ClusterSummary>),
@@ -27,6 +27,6 @@ pub async fn handler(
     State(hub): State<Hub>,
     Query(params): Query<ListParams>,
     uri: Uri,
-) -> Result<(HeaderMap, Json<Page<ClusterSummary>>), Refusal> {
-    Ok(paged(hub.cluster_list(&params.checked()?).await?, &uri))
+) -> Result<(HeaderMap, Json<Page<ClusterSummary>>), ApiError> {
+    Ok(page_response(hub.list_clusters(&params.into_list_query()?).await?, &uri))
 }

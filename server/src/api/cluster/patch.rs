@@ -7,16 +7,16 @@ use domain::cluster::Cluster;
 use hub::{ClusterEdit, Hub};
 use wire::{ClusterPatch, Problem};
 
-use crate::etag::{IfMatch, etag};
-use crate::input::{At, Body, Caller, OfCluster};
-use crate::problem::Refusal;
+use crate::etag::{IfMatch, etag_header};
+use crate::input::{Body, Caller, ClusterPath, Path};
+use crate::problem::ApiError;
 
-/// Changes labels, taints or schedulability; every published workload is placed anew.
+/// Changes labels, taints or schedulability; every published workload is placed again.
 #[utoipa::path(
     patch,
     path = "/api/v1/clusters/{cluster}",
     tag = "clusters",
-    operation_id = "clusterPatch",
+    operation_id = "patchCluster",
     params(
         ("cluster" = String, Path),
         ("If-Match" = Option<String>, Header, description = "The ETag that was read")
@@ -30,11 +30,11 @@ use crate::problem::Refusal;
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfCluster>,
-    IfMatch(seen): IfMatch,
+    Path(path): Path<ClusterPath>,
+    IfMatch(revision): IfMatch,
     Body(patch): Body<ClusterPatch>,
-) -> Result<(HeaderMap, Json<Cluster>), Refusal> {
+) -> Result<(HeaderMap, Json<Cluster>), ApiError> {
     let edit = ClusterEdit { labels: patch.labels, taints: patch.taints, schedulable: patch.schedulable };
-    let cluster = hub.cluster_edit(&actor, &of.cluster, edit, seen).await?;
-    Ok((etag(cluster.revision), Json(cluster)))
+    let cluster = hub.edit_cluster(&actor, &path.cluster, edit, revision).await?;
+    Ok((etag_header(cluster.revision), Json(cluster)))
 }

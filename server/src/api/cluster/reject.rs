@@ -5,26 +5,26 @@ use axum::http::StatusCode;
 use hub::Hub;
 use wire::Problem;
 
-use crate::input::{At, Caller, OfCluster};
-use crate::problem::Refusal;
+use crate::input::{Caller, ClusterPath, Path};
+use crate::problem::ApiError;
 
-/// Refuses the agent that waits under this name; its key needs a new token to ask again.
+/// Rejects the pending registration of this name; the agent's key needs a new token to register again.
 #[utoipa::path(
     post,
     path = "/api/v1/clusters/{cluster}/-/reject",
     tag = "clusters",
-    operation_id = "clusterReject",
+    operation_id = "rejectCluster",
     params(("cluster" = String, Path)),
     responses(
-        (status = 204, description = "It is refused"),
+        (status = 204, description = "The registration is rejected"),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfCluster>,
-) -> Result<StatusCode, Refusal> {
-    hub.cluster_reject(&actor, &of.cluster).await?;
+    Path(path): Path<ClusterPath>,
+) -> Result<StatusCode, ApiError> {
+    hub.reject_cluster(&actor, &path.cluster).await?;
     Ok(StatusCode::NO_CONTENT)
 }

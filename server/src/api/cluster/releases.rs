@@ -8,15 +8,15 @@ use domain::release::ReleaseView;
 use hub::Hub;
 use wire::Problem;
 
-use crate::input::{At, ListParams, OfCluster, Query, paged};
-use crate::problem::Refusal;
+use crate::input::{ClusterPath, ListParams, Path, Query, page_response};
+use crate::problem::ApiError;
 
 /// One page of the releases on a cluster, worst first; without their resources.
 #[utoipa::path(
     get,
     path = "/api/v1/clusters/{cluster}/releases",
     tag = "clusters",
-    operation_id = "clusterReleases",
+    operation_id = "listClusterReleases",
     params(("cluster" = String, Path), ListParams),
     responses(
         (status = 200, body = Page<ReleaseView>),
@@ -25,9 +25,9 @@ use crate::problem::Refusal;
 )]
 pub async fn handler(
     State(hub): State<Hub>,
-    At(of): At<OfCluster>,
+    Path(path): Path<ClusterPath>,
     Query(params): Query<ListParams>,
     uri: Uri,
-) -> Result<(HeaderMap, Json<Page<ReleaseView>>), Refusal> {
-    Ok(paged(hub.cluster_releases(&of.cluster, &params.checked()?).await?, &uri))
+) -> Result<(HeaderMap, Json<Page<ReleaseView>>), ApiError> {
+    Ok(page_response(hub.list_cluster_releases(&path.cluster, &params.into_list_query()?).await?, &uri))
 }

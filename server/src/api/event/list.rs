@@ -1,4 +1,4 @@
-//! `GET /events`
+//! `GET /event_stream`
 
 use axum::Json;
 use axum::extract::State;
@@ -7,14 +7,14 @@ use hub::Hub;
 use wire::{EventPage, EventQuery, Problem};
 
 use crate::input::Query;
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 
 /// Events, newest first. Follow `next` as `before` for older ones.
 #[utoipa::path(
     get,
     path = "/api/v1/events",
     tag = "events",
-    operation_id = "eventList",
+    operation_id = "listEvents",
     params(EventQuery),
     responses(
         (status = 200, body = EventPage),
@@ -24,14 +24,14 @@ use crate::problem::Refusal;
 pub async fn handler(
     State(hub): State<Hub>,
     Query(query): Query<EventQuery>,
-) -> Result<Json<EventPage>, Refusal> {
+) -> Result<Json<EventPage>, ApiError> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
     if limit == 0 || limit > MAX_LIMIT {
-        return Err(Refusal::bad_request(format!("limit must be 1 to {MAX_LIMIT}.")));
+        return Err(ApiError::bad_request(format!("limit must be 1 to {MAX_LIMIT}.")));
     }
-    let asked =
+    let event_query =
         hub::EventQuery { before: query.before, workload: query.workload, cluster: query.cluster, limit };
-    let items = hub.event_list(&asked).await?;
+    let items = hub.list_events(&event_query).await?;
     let full = u32::try_from(items.len()).is_ok_and(|n| n == limit);
     let next = items.last().filter(|_| full).map(|event| event.seq);
     Ok(Json(EventPage { items, next }))

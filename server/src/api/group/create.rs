@@ -8,14 +8,14 @@ use hub::Hub;
 use wire::Problem;
 
 use crate::input::{Body, Caller};
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 
-/// Makes a cluster group. Refused if there is one with its name.
+/// Creates a cluster group. Rejected if the name exists.
 #[utoipa::path(
     post,
     path = "/api/v1/cluster-groups",
     tag = "groups",
-    operation_id = "groupCreate",
+    operation_id = "createGroup",
     request_body = ClusterGroup,
     responses(
         (status = 201, body = ClusterGroup),
@@ -26,6 +26,6 @@ pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Body(group): Body<ClusterGroup>,
-) -> Result<(StatusCode, Json<ClusterGroup>), Refusal> {
-    Ok((StatusCode::CREATED, Json(hub.group_create(&actor, group).await?)))
+) -> Result<(StatusCode, Json<ClusterGroup>), ApiError> {
+    Ok((StatusCode::CREATED, Json(hub.create_group(&actor, group).await?)))
 }

@@ -5,27 +5,27 @@ use axum::http::StatusCode;
 use hub::Hub;
 use wire::Problem;
 
-use super::OfGroup;
-use crate::input::{At, Caller};
-use crate::problem::Refusal;
+use super::GroupPath;
+use crate::input::{Caller, Path};
+use crate::problem::ApiError;
 
-/// Forgets a cluster group. Refused while a workload asks for it.
+/// Deletes a cluster group. Rejected while a workload refers to it.
 #[utoipa::path(
     delete,
     path = "/api/v1/cluster-groups/{group}",
     tag = "groups",
-    operation_id = "groupDelete",
+    operation_id = "deleteGroup",
     params(("group" = String, Path)),
     responses(
-        (status = 204, description = "It is forgotten"),
+        (status = 204, description = "The group is deleted"),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfGroup>,
-) -> Result<StatusCode, Refusal> {
-    hub.group_delete(&actor, &of.group).await?;
+    Path(path): Path<GroupPath>,
+) -> Result<StatusCode, ApiError> {
+    hub.delete_group(&actor, &path.group).await?;
     Ok(StatusCode::NO_CONTENT)
 }

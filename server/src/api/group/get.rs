@@ -7,17 +7,17 @@ use domain::placement::ClusterGroup;
 use hub::Hub;
 use wire::Problem;
 
-use super::OfGroup;
-use crate::etag::etag;
-use crate::input::At;
-use crate::problem::Refusal;
+use super::GroupPath;
+use crate::etag::etag_header;
+use crate::input::Path;
+use crate::problem::ApiError;
 
 /// One cluster group.
 #[utoipa::path(
     get,
     path = "/api/v1/cluster-groups/{group}",
     tag = "groups",
-    operation_id = "groupGet",
+    operation_id = "getGroup",
     params(("group" = String, Path)),
     responses(
         (status = 200, body = ClusterGroup),
@@ -26,8 +26,8 @@ use crate::problem::Refusal;
 )]
 pub async fn handler(
     State(hub): State<Hub>,
-    At(of): At<OfGroup>,
-) -> Result<(HeaderMap, Json<ClusterGroup>), Refusal> {
-    let group = hub.group_view(&of.group).await?;
-    Ok((etag(group.revision), Json(group)))
+    Path(path): Path<GroupPath>,
+) -> Result<(HeaderMap, Json<ClusterGroup>), ApiError> {
+    let group = hub.get_group(&path.group).await?;
+    Ok((etag_header(group.revision), Json(group)))
 }

@@ -5,24 +5,24 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::placement::ClusterGroup;
 use hub::Hub;
-use wire::{GroupPut, Problem};
+use wire::{ClusterGroupPut, Problem};
 
-use super::OfGroup;
-use crate::etag::{IfMatch, etag};
-use crate::input::{At, Body, Caller};
-use crate::problem::Refusal;
+use super::GroupPath;
+use crate::etag::{IfMatch, etag_header};
+use crate::input::{Body, Caller, Path};
+use crate::problem::ApiError;
 
-/// Makes a cluster group or replaces it; workloads that ask for it are placed anew.
+/// Creates or replaces a cluster group; workloads that refer to it are placed again.
 #[utoipa::path(
     put,
     path = "/api/v1/cluster-groups/{group}",
     tag = "groups",
-    operation_id = "groupPut",
+    operation_id = "putGroup",
     params(
         ("group" = String, Path),
         ("If-Match" = Option<String>, Header, description = "The ETag that was read")
     ),
-    request_body = GroupPut,
+    request_body = ClusterGroupPut,
     responses(
         (status = 200, body = ClusterGroup),
         (status = "default", body = Problem, content_type = "application/problem+json")
@@ -31,12 +31,12 @@ use crate::problem::Refusal;
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfGroup>,
+    Path(path): Path<GroupPath>,
     IfMatch(expected): IfMatch,
-    Body(put): Body<GroupPut>,
-) -> Result<(HeaderMap, Json<ClusterGroup>), Refusal> {
-    let GroupPut { members, selector } = put;
-    let group = ClusterGroup { name: of.group, members, selector, ..ClusterGroup::default() };
-    let group = hub.group_save(&actor, group, expected).await?;
-    Ok((etag(group.revision), Json(group)))
+    Body(put): Body<ClusterGroupPut>,
+) -> Result<(HeaderMap, Json<ClusterGroup>), ApiError> {
+    let ClusterGroupPut { members, selector } = put;
+    let group = ClusterGroup { name: path.group, members, selector, ..ClusterGroup::default() };
+    let group = hub.save_group(&actor, group, expected).await?;
+    Ok((etag_header(group.revision), Json(group)))
 }

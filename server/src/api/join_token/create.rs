@@ -7,16 +7,16 @@ use domain::join::NewJoinToken;
 use wire::{JoinTokenCreated, Problem};
 
 use crate::input::{Body, Caller};
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 use crate::site::Site;
 
-/// Makes a token with which clusters join. Its text is in this answer and nowhere else; it is not replayed for an
-/// `Idempotency-Key`, because then it would have to be kept.
+/// Creates a token with which clusters join. Its text is only in this response. It is not replayed for an
+/// `Idempotency-Key`, because that would require storing it.
 #[utoipa::path(
     post,
     path = "/api/v1/join-tokens",
     tag = "clusters",
-    operation_id = "joinTokenCreate",
+    operation_id = "createJoinToken",
     request_body = NewJoinToken,
     responses(
         (status = 201, body = JoinTokenCreated),
@@ -27,10 +27,10 @@ pub async fn handler(
     State(site): State<Site>,
     Caller(actor): Caller,
     Body(new): Body<NewJoinToken>,
-) -> Result<(StatusCode, Json<JoinTokenCreated>), Refusal> {
-    let access = site.agents()?;
-    let made = site.hub().join_token_create(&actor, new).await?;
-    let (token, hub) = (access.token_text(&made), access.url.clone());
-    let created = JoinTokenCreated { id: made.id, token, hub, expires_at: made.expires_at };
+) -> Result<(StatusCode, Json<JoinTokenCreated>), ApiError> {
+    let access = site.agent_endpoint()?;
+    let secret = site.hub().create_join_token(&actor, new).await?;
+    let (token, hub) = (access.format_join_token(&secret), access.url.clone());
+    let created = JoinTokenCreated { id: secret.id, token, hub, expires_at: secret.expires_at };
     Ok((StatusCode::CREATED, Json(created)))
 }

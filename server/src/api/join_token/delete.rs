@@ -7,34 +7,34 @@ use hub::Hub;
 use serde::Deserialize;
 use wire::Problem;
 
-use crate::input::{At, Caller};
-use crate::problem::Refusal;
+use crate::input::{Caller, Path};
+use crate::problem::ApiError;
 
-/// A join token.
+/// Path parameters of a join token.
 #[derive(Debug, Deserialize)]
-pub struct OfJoinToken {
-    /// Its id, as text: another text is a token that is not there.
+pub struct JoinTokenPath {
+    /// Its id, as text: an unparsable id is answered with 404.
     id: String,
 }
 
-/// Ends a join token; clusters that joined with it stay.
+/// Revokes a join token; clusters that joined with it stay.
 #[utoipa::path(
     delete,
     path = "/api/v1/join-tokens/{id}",
     tag = "clusters",
-    operation_id = "joinTokenRevoke",
+    operation_id = "revokeJoinToken",
     params(("id" = String, Path)),
     responses(
-        (status = 204, description = "It is over"),
+        (status = 204, description = "The token is revoked"),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfJoinToken>,
-) -> Result<StatusCode, Refusal> {
-    let id: JoinTokenId = of.id.parse().map_err(|_| hub::Error::not_found("join token", of.id))?;
-    hub.join_token_revoke(&actor, id).await?;
+    Path(path): Path<JoinTokenPath>,
+) -> Result<StatusCode, ApiError> {
+    let id: JoinTokenId = path.id.parse().map_err(|_| hub::Error::not_found("join token", path.id))?;
+    hub.revoke_join_token(&actor, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -6,19 +6,19 @@ use domain::join::JoinToken;
 use hub::Hub;
 use wire::Problem;
 
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 
-/// The newest join tokens, ended ones too, without their secrets.
+/// The newest join tokens, including expired and revoked ones, without their secrets.
 #[utoipa::path(
     get,
     path = "/api/v1/join-tokens",
     tag = "clusters",
-    operation_id = "joinTokenList",
+    operation_id = "listJoinTokens",
     responses(
         (status = 200, body = Vec<JoinToken>),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
-pub async fn handler(State(hub): State<Hub>) -> Result<Json<Vec<JoinToken>>, Refusal> {
-    Ok(Json(hub.join_token_list().await?))
+pub async fn handler(State(hub): State<Hub>) -> Result<Json<Vec<JoinToken>>, ApiError> {
+    Ok(Json(hub.list_join_tokens().await?))
 }

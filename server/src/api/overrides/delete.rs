@@ -7,22 +7,22 @@ use domain::workload::Workload;
 use hub::Hub;
 use wire::Problem;
 
-use super::{OfOverride, When};
-use crate::etag::etag;
-use crate::input::{At, Caller, Query};
-use crate::problem::Refusal;
+use super::{OverridePath, OverrideQuery};
+use crate::etag::etag_header;
+use crate::input::{Caller, Path, Query};
+use crate::problem::ApiError;
 
 /// Removes an override by its name.
 #[utoipa::path(
     delete,
     path = "/api/v1/projects/{project}/workloads/{workload}/overrides/{name}",
     tag = "overrides",
-    operation_id = "overrideDelete",
+    operation_id = "deleteOverride",
     params(
         ("project" = String, Path, description = "`default`"),
         ("workload" = String, Path),
         ("name" = String, Path),
-        When
+        OverrideQuery
     ),
     responses(
         (status = 200, body = Workload),
@@ -32,9 +32,9 @@ use crate::problem::Refusal;
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfOverride>,
-    Query(when): Query<When>,
-) -> Result<(HeaderMap, Json<Workload>), Refusal> {
-    let workload = hub.override_delete(&actor, &of.workload, &of.name, when.now).await?;
-    Ok((etag(workload.revision), Json(workload)))
+    Path(path): Path<OverridePath>,
+    Query(query): Query<OverrideQuery>,
+) -> Result<(HeaderMap, Json<Workload>), ApiError> {
+    let workload = hub.delete_override(&actor, &path.workload, &path.name, query.now).await?;
+    Ok((etag_header(workload.revision), Json(workload)))
 }

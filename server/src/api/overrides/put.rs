@@ -7,22 +7,22 @@ use domain::workload::Workload;
 use hub::{Hub, OverrideContent};
 use wire::{OverridePut, Problem};
 
-use super::{OfOverride, When};
-use crate::etag::etag;
-use crate::input::{At, Body, Caller, Query};
-use crate::problem::Refusal;
+use super::{OverridePath, OverrideQuery};
+use crate::etag::etag_header;
+use crate::input::{Body, Caller, Path, Query};
+use crate::problem::ApiError;
 
 /// Saves an override by its name.
 #[utoipa::path(
     put,
     path = "/api/v1/projects/{project}/workloads/{workload}/overrides/{name}",
     tag = "overrides",
-    operation_id = "overridePut",
+    operation_id = "putOverride",
     params(
         ("project" = String, Path, description = "`default`"),
         ("workload" = String, Path),
         ("name" = String, Path),
-        When
+        OverrideQuery
     ),
     request_body = OverridePut,
     responses(
@@ -33,11 +33,11 @@ use crate::problem::Refusal;
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfOverride>,
-    Query(when): Query<When>,
+    Path(path): Path<OverridePath>,
+    Query(query): Query<OverrideQuery>,
     Body(put): Body<OverridePut>,
-) -> Result<(HeaderMap, Json<Workload>), Refusal> {
+) -> Result<(HeaderMap, Json<Workload>), ApiError> {
     let content = OverrideContent { target: put.target, priority: put.priority, patches: put.patches };
-    let workload = hub.override_put(&actor, &of.workload, &of.name, (content, when.now)).await?;
-    Ok((etag(workload.revision), Json(workload)))
+    let workload = hub.put_override(&actor, &path.workload, &path.name, (content, query.now)).await?;
+    Ok((etag_header(workload.revision), Json(workload)))
 }

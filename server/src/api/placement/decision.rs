@@ -6,21 +6,24 @@ use domain::placement::Decision;
 use hub::Hub;
 use wire::Problem;
 
-use crate::input::{At, OfWorkload};
-use crate::problem::Refusal;
+use crate::input::{Path, WorkloadPath};
+use crate::problem::ApiError;
 
-/// What was decided last for this workload, cluster by cluster: what was asked, what was seen, and the verdict.
+/// The last placement decision of this workload: per cluster the result of each filter, with expected and actual values.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/placement",
     tag = "placement",
-    operation_id = "placementDecision",
+    operation_id = "getPlacementDecision",
     params(("project" = String, Path, description = "`default`"), ("workload" = String, Path)),
     responses(
         (status = 200, body = Decision),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
-pub async fn handler(State(hub): State<Hub>, At(of): At<OfWorkload>) -> Result<Json<Decision>, Refusal> {
-    Ok(Json(hub.placement_decision(&of.workload).await?))
+pub async fn handler(
+    State(hub): State<Hub>,
+    Path(path): Path<WorkloadPath>,
+) -> Result<Json<Decision>, ApiError> {
+    Ok(Json(hub.get_placement_decision(&path.workload).await?))
 }

@@ -6,15 +6,15 @@ use domain::placement::Decision;
 use hub::Hub;
 use wire::{PreviewRequest, Problem};
 
-use crate::input::{At, Body, InProject};
-use crate::problem::Refusal;
+use crate::input::{Body, Path, ProjectPath};
+use crate::problem::ApiError;
 
-/// What a placement would choose now, and why; stores nothing.
+/// The decision that a placement would have now; stores nothing.
 #[utoipa::path(
     post,
     path = "/api/v1/projects/{project}/placements:preview",
     tag = "placement",
-    operation_id = "placementPreview",
+    operation_id = "previewPlacement",
     params(("project" = String, Path, description = "`default`")),
     request_body = PreviewRequest,
     responses(
@@ -24,8 +24,8 @@ use crate::problem::Refusal;
 )]
 pub async fn handler(
     State(hub): State<Hub>,
-    At(InProject {}): At<InProject>,
+    Path(ProjectPath {}): Path<ProjectPath>,
     Body(request): Body<PreviewRequest>,
-) -> Result<Json<Decision>, Refusal> {
-    Ok(Json(hub.placement_preview(&request.workload, &request.placement).await?))
+) -> Result<Json<Decision>, ApiError> {
+    Ok(Json(hub.preview_placement(&request.workload, &request.placement).await?))
 }

@@ -8,23 +8,23 @@ use hub::Hub;
 use serde::Deserialize;
 use wire::Problem;
 
-use super::Wait;
-use crate::input::{At, Query};
-use crate::problem::Refusal;
+use super::WaitQuery;
+use crate::input::{Path, Query};
+use crate::problem::ApiError;
 
-/// Which plan; as text, because another text is a plan that is not there.
+/// Path parameters, as text: an unparsable id is answered with 404.
 #[derive(Debug, Deserialize)]
-pub struct Which {
+pub struct PlanPath {
     plan: String,
 }
 
-/// A plan with what the clusters have said so far; gone after an hour.
+/// A plan with the dry-run results received so far. Plans expire after an hour.
 #[utoipa::path(
     get,
     path = "/api/v1/plans/{plan}",
     tag = "plans",
-    operation_id = "planGet",
-    params(("plan" = String, Path), Wait),
+    operation_id = "getPlan",
+    params(("plan" = String, Path), WaitQuery),
     responses(
         (status = 200, body = Plan),
         (status = "default", body = Problem, content_type = "application/problem+json")
@@ -32,10 +32,10 @@ pub struct Which {
 )]
 pub async fn handler(
     State(hub): State<Hub>,
-    At(which): At<Which>,
-    Query(wait): Query<Wait>,
-) -> Result<Json<Plan>, Refusal> {
-    let missing = || hub::Error::not_found("plan", which.plan.chars().take(80).collect::<String>());
-    let id: PlanId = which.plan.parse().map_err(|_| missing())?;
-    Ok(Json(hub.plan_wait(id, wait.duration()).await?))
+    Path(path): Path<PlanPath>,
+    Query(wait): Query<WaitQuery>,
+) -> Result<Json<Plan>, ApiError> {
+    let missing = || hub::Error::not_found("plan", path.plan.chars().take(80).collect::<String>());
+    let id: PlanId = path.plan.parse().map_err(|_| missing())?;
+    Ok(Json(hub.wait_for_plan(id, wait.duration()).await?))
 }

@@ -7,12 +7,12 @@ use hub::Hub;
 use serde::Deserialize;
 use wire::Problem;
 
-use crate::input::At;
-use crate::problem::Refusal;
+use crate::input::Path;
+use crate::problem::ApiError;
 
-/// A workload on a cluster.
+/// Path parameters of a release.
 #[derive(Debug, Deserialize)]
-pub struct OfRelease {
+pub struct ReleasePath {
     /// The workload.
     workload: String,
     /// The cluster.
@@ -24,7 +24,7 @@ pub struct OfRelease {
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/releases/{cluster}",
     tag = "releases",
-    operation_id = "releaseGet",
+    operation_id = "getRelease",
     params(
         ("project" = String, Path, description = "`default`"),
         ("workload" = String, Path),
@@ -35,6 +35,9 @@ pub struct OfRelease {
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
-pub async fn handler(State(hub): State<Hub>, At(of): At<OfRelease>) -> Result<Json<ReleaseView>, Refusal> {
-    Ok(Json(hub.release_view(&of.workload, &of.cluster).await?))
+pub async fn handler(
+    State(hub): State<Hub>,
+    Path(path): Path<ReleasePath>,
+) -> Result<Json<ReleaseView>, ApiError> {
+    Ok(Json(hub.get_release(&path.workload, &path.cluster).await?))
 }

@@ -8,15 +8,15 @@ use domain::release::ReleaseView;
 use hub::Hub;
 use wire::Problem;
 
-use crate::input::{At, ListParams, OfWorkload, Query, paged};
-use crate::problem::Refusal;
+use crate::input::{ListParams, Path, Query, WorkloadPath, page_response};
+use crate::problem::ApiError;
 
 /// One page of a workload's releases, worst first; without their resources.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/releases",
     tag = "releases",
-    operation_id = "releaseList",
+    operation_id = "listReleases",
     params(("project" = String, Path, description = "`default`"), ("workload" = String, Path), ListParams),
     responses(
         (status = 200, body = Page<ReleaseView>),
@@ -25,9 +25,9 @@ use crate::problem::Refusal;
 )]
 pub async fn handler(
     State(hub): State<Hub>,
-    At(of): At<OfWorkload>,
+    Path(path): Path<WorkloadPath>,
     Query(params): Query<ListParams>,
     uri: Uri,
-) -> Result<(HeaderMap, Json<Page<ReleaseView>>), Refusal> {
-    Ok(paged(hub.release_list(&of.workload, &params.checked()?).await?, &uri))
+) -> Result<(HeaderMap, Json<Page<ReleaseView>>), ApiError> {
+    Ok(page_response(hub.list_releases(&path.workload, &params.into_list_query()?).await?, &uri))
 }

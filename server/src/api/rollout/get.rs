@@ -8,24 +8,24 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use wire::Problem;
 
-use crate::input::{At, OfWorkload, Query};
-use crate::problem::Refusal;
+use crate::input::{Path, Query, WorkloadPath};
+use crate::problem::ApiError;
 
-/// Whose rollout.
+/// Query parameters.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
-pub struct Of {
-    /// Number of the revision; left out, the published one.
+pub struct RolloutQuery {
+    /// Number of the revision; by default the published one.
     revision: Option<u32>,
 }
 
-/// How a revision goes through its waves; none if it went everywhere at once.
+/// Progress of a revision through its waves; 404 if it was published without waves.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/rollout",
     tag = "rollouts",
-    operation_id = "rolloutGet",
-    params(("project" = String, Path, description = "`default`"), ("workload" = String, Path), Of),
+    operation_id = "getRollout",
+    params(("project" = String, Path, description = "`default`"), ("workload" = String, Path), RolloutQuery),
     responses(
         (status = 200, body = Rollout),
         (status = "default", body = Problem, content_type = "application/problem+json")
@@ -33,10 +33,10 @@ pub struct Of {
 )]
 pub async fn handler(
     State(hub): State<Hub>,
-    At(of): At<OfWorkload>,
-    Query(which): Query<Of>,
-) -> Result<Json<Rollout>, Refusal> {
-    let found = hub.rollout_view(&of.workload, which.revision).await?;
-    let rollout = found.ok_or_else(|| hub::Error::not_found("rollout", format!("of {}", of.workload)))?;
+    Path(path): Path<WorkloadPath>,
+    Query(query): Query<RolloutQuery>,
+) -> Result<Json<Rollout>, ApiError> {
+    let found = hub.get_rollout(&path.workload, query.revision).await?;
+    let rollout = found.ok_or_else(|| hub::Error::not_found("rollout", format!("of {}", path.workload)))?;
     Ok(Json(rollout))
 }

@@ -4,29 +4,29 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use hub::Hub;
-use wire::{NewToken, Problem, TokenCreated};
+use wire::{ApiTokenCreated, NewApiToken, Problem};
 
 use crate::input::{Body, Caller};
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 
-/// Makes a token that acts as the caller. The secret is in this answer and nowhere else; it is not replayed for an
-/// `Idempotency-Key`, because then it would have to be kept.
+/// Creates an API token that acts as the caller. The secret is only in this response. It is not replayed for an
+/// `Idempotency-Key`, because that would require storing it.
 #[utoipa::path(
     post,
     path = "/api/v1/tokens",
     tag = "tokens",
-    operation_id = "tokenCreate",
-    request_body = NewToken,
+    operation_id = "createToken",
+    request_body = NewApiToken,
     responses(
-        (status = 201, body = TokenCreated),
+        (status = 201, body = ApiTokenCreated),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    Body(new): Body<NewToken>,
-) -> Result<(StatusCode, Json<TokenCreated>), Refusal> {
-    let made = hub.token_create(&actor, &new.name, new.days).await?;
-    Ok((StatusCode::CREATED, Json(TokenCreated { id: made.id, secret: made.secret })))
+    Body(new): Body<NewApiToken>,
+) -> Result<(StatusCode, Json<ApiTokenCreated>), ApiError> {
+    let token = hub.create_token(&actor, &new.name, new.days).await?;
+    Ok((StatusCode::CREATED, Json(ApiTokenCreated { id: token.id, secret: token.secret })))
 }

@@ -7,34 +7,34 @@ use hub::Hub;
 use serde::Deserialize;
 use wire::Problem;
 
-use crate::input::{At, Caller};
-use crate::problem::Refusal;
+use crate::input::{Caller, Path};
+use crate::problem::ApiError;
 
-/// A token.
+/// Path parameters of an API token.
 #[derive(Debug, Deserialize)]
-pub struct OfToken {
-    /// Its id, as text: another text is a token that is not there.
+pub struct TokenPath {
+    /// Its id, as text: an unparsable id is answered with 404.
     id: String,
 }
 
-/// Ends a token of the caller.
+/// Revokes a token of the caller.
 #[utoipa::path(
     delete,
     path = "/api/v1/tokens/{id}",
     tag = "tokens",
-    operation_id = "tokenDelete",
+    operation_id = "deleteToken",
     params(("id" = String, Path)),
     responses(
-        (status = 204, description = "It is over"),
+        (status = 204, description = "The token is revoked"),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfToken>,
-) -> Result<StatusCode, Refusal> {
-    let id: TokenId = of.id.parse().map_err(|_| hub::Error::not_found("token", of.id))?;
-    hub.token_delete(&actor, id).await?;
+    Path(path): Path<TokenPath>,
+) -> Result<StatusCode, ApiError> {
+    let id: TokenId = path.id.parse().map_err(|_| hub::Error::not_found("token", path.id))?;
+    hub.delete_token(&actor, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,26 +3,26 @@
 use axum::Json;
 use axum::extract::State;
 use hub::{Hub, TokenInfo};
-use wire::{Problem, Token};
+use wire::{ApiToken, Problem};
 
 use crate::input::Caller;
-use crate::problem::Refusal;
+use crate::problem::ApiError;
 
 /// The caller's tokens, without their secrets.
 #[utoipa::path(
     get,
     path = "/api/v1/tokens",
     tag = "tokens",
-    operation_id = "tokenList",
+    operation_id = "listTokens",
     responses(
-        (status = 200, body = Vec<Token>),
+        (status = 200, body = Vec<ApiToken>),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
-pub async fn handler(State(hub): State<Hub>, Caller(actor): Caller) -> Result<Json<Vec<Token>>, Refusal> {
-    Ok(Json(hub.token_list(&actor).await?.into_iter().map(shown).collect()))
+pub async fn handler(State(hub): State<Hub>, Caller(actor): Caller) -> Result<Json<Vec<ApiToken>>, ApiError> {
+    Ok(Json(hub.list_tokens(&actor).await?.into_iter().map(to_api_token).collect()))
 }
 
-fn shown(info: TokenInfo) -> Token {
-    Token { id: info.id, name: info.name, last_used_at: info.last_used_at, expires_at: info.expires_at }
+fn to_api_token(info: TokenInfo) -> ApiToken {
+    ApiToken { id: info.id, name: info.name, last_used_at: info.last_used_at, expires_at: info.expires_at }
 }

@@ -7,44 +7,44 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::workload::{NewWorkload, Workload};
 use hub::Hub;
-use wire::{Check, Problem};
+use wire::{Problem, ValidationResult};
 
-use crate::etag::etag;
-use crate::input::{At, Body, Caller, DryRun, InProject, PROJECT, Query};
-use crate::problem::Refusal;
+use crate::etag::etag_header;
+use crate::input::{Body, Caller, DryRunQuery, PROJECT, Path, ProjectPath, Query};
+use crate::problem::ApiError;
 
-/// Makes a draft. A draft may have findings; only publishing is refused for them.
+/// Creates a draft. A draft may have findings; only publishing is rejected for them.
 ///
-/// With `dryRun=true` nothing is stored and the findings and the placement decision are given.
+/// With `dryRun=true` nothing is stored and the findings and the placement decision are returned.
 #[utoipa::path(
     post,
     path = "/api/v1/projects/{project}/workloads",
     tag = "workloads",
-    operation_id = "workloadCreate",
+    operation_id = "createWorkload",
     params(
         ("project" = String, Path, description = "`default`"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The request is carried out once per key"),
-        DryRun
+        ("Idempotency-Key" = Option<String>, Header, description = "The request is executed once per key"),
+        DryRunQuery
     ),
     request_body = NewWorkload,
     responses(
         (status = 201, body = Workload, description = "The workload with its draft"),
-        (status = 200, body = Check, description = "Dry run: what would be found"),
+        (status = 200, body = ValidationResult, description = "Dry run: findings and placement decision"),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(InProject {}): At<InProject>,
-    Query(dry): Query<DryRun>,
+    Path(ProjectPath {}): Path<ProjectPath>,
+    Query(dry): Query<DryRunQuery>,
     Body(new): Body<NewWorkload>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     if dry.dry_run {
-        return dry_run(&hub, &new).await;
+        return check_new_workload(&hub, &new).await;
     }
-    let workload = hub.workload_create(&actor, new).await?;
-    let mut headers = etag(workload.revision);
+    let workload = hub.create_workload(&actor, new).await?;
+    let mut headers = etag_header(workload.revision);
     let location = format!("/api/v1/projects/{PROJECT}/workloads/{}", workload.name);
     if let Ok(location) = HeaderValue::from_str(&location) {
         headers.insert(LOCATION, location);
@@ -52,7 +52,7 @@ pub async fn handler(
     Ok((StatusCode::CREATED, headers, Json(workload)).into_response())
 }
 
-async fn dry_run(hub: &Hub, new: &NewWorkload) -> Result<Response, Refusal> {
-    let checked = hub.workload_create_check(new).await?;
-    Ok(Json(Check { findings: checked.findings, decision: checked.decision }).into_response())
+async fn check_new_workload(hub: &Hub, new: &NewWorkload) -> Result<Response, ApiError> {
+    let checked = hub.check_workload_create(new).await?;
+    Ok(Json(ValidationResult { findings: checked.findings, decision: checked.decision }).into_response())
 }

@@ -7,16 +7,16 @@ use domain::workload::WorkloadView;
 use hub::Hub;
 use wire::Problem;
 
-use crate::etag::etag;
-use crate::input::{At, OfWorkload};
-use crate::problem::Refusal;
+use crate::etag::etag_header;
+use crate::input::{Path, WorkloadPath};
+use crate::problem::ApiError;
 
-/// One workload with its draft, its counts and what is published. The `ETag` is that of the draft.
+/// One workload with its draft, its counts and its published revision. The `ETag` is that of the draft.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}",
     tag = "workloads",
-    operation_id = "workloadGet",
+    operation_id = "getWorkload",
     params(("project" = String, Path, description = "`default`"), ("workload" = String, Path)),
     responses(
         (status = 200, body = WorkloadView),
@@ -25,8 +25,8 @@ use crate::problem::Refusal;
 )]
 pub async fn handler(
     State(hub): State<Hub>,
-    At(of): At<OfWorkload>,
-) -> Result<(HeaderMap, Json<WorkloadView>), Refusal> {
-    let view = hub.workload_view(&of.workload).await?;
-    Ok((etag(view.workload.revision), Json(view)))
+    Path(path): Path<WorkloadPath>,
+) -> Result<(HeaderMap, Json<WorkloadView>), ApiError> {
+    let view = hub.get_workload(&path.workload).await?;
+    Ok((etag_header(view.workload.revision), Json(view)))
 }

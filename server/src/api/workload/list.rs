@@ -8,15 +8,15 @@ use domain::workload::WorkloadSummary;
 use hub::Hub;
 use wire::Problem;
 
-use crate::input::{At, InProject, ListParams, Query, paged};
-use crate::problem::Refusal;
+use crate::input::{ListParams, Path, ProjectPath, Query, page_response};
+use crate::problem::ApiError;
 
 /// One page of workloads, by name.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/workloads",
     tag = "workloads",
-    operation_id = "workloadList",
+    operation_id = "listWorkloads",
     params(("project" = String, Path, description = "`default`"), ListParams),
     responses(
         (status = 200, body = Page<WorkloadSummary>),
@@ -25,9 +25,9 @@ use crate::problem::Refusal;
 )]
 pub async fn handler(
     State(hub): State<Hub>,
-    At(InProject {}): At<InProject>,
+    Path(ProjectPath {}): Path<ProjectPath>,
     Query(params): Query<ListParams>,
     uri: Uri,
-) -> Result<(HeaderMap, Json<Page<WorkloadSummary>>), Refusal> {
-    Ok(paged(hub.workload_list(&params.checked()?).await?, &uri))
+) -> Result<(HeaderMap, Json<Page<WorkloadSummary>>), ApiError> {
+    Ok(page_response(hub.list_workloads(&params.into_list_query()?).await?, &uri))
 }

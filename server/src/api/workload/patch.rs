@@ -7,16 +7,16 @@ use domain::workload::Workload;
 use hub::{Hub, WorkloadEdit};
 use wire::{Problem, WorkloadPatch};
 
-use crate::etag::{IfMatch, etag};
-use crate::input::{At, Body, Caller, OfWorkload};
-use crate::problem::Refusal;
+use crate::etag::{IfMatch, etag_header};
+use crate::input::{Body, Caller, Path, WorkloadPath};
+use crate::problem::ApiError;
 
 /// Changes labels; a value of `null` removes the label, labels not named stay.
 #[utoipa::path(
     patch,
     path = "/api/v1/projects/{project}/workloads/{workload}",
     tag = "workloads",
-    operation_id = "workloadPatch",
+    operation_id = "patchWorkload",
     params(
         ("project" = String, Path, description = "`default`"),
         ("workload" = String, Path),
@@ -31,11 +31,11 @@ use crate::problem::Refusal;
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfWorkload>,
-    IfMatch(seen): IfMatch,
+    Path(path): Path<WorkloadPath>,
+    IfMatch(expected): IfMatch,
     Body(patch): Body<WorkloadPatch>,
-) -> Result<(HeaderMap, Json<Workload>), Refusal> {
-    let before = hub.workload_view(&of.workload).await?.workload;
+) -> Result<(HeaderMap, Json<Workload>), ApiError> {
+    let before = hub.get_workload(&path.workload).await?.workload;
     let mut labels = before.labels;
     for (key, value) in patch.labels {
         match value {
@@ -44,8 +44,8 @@ pub async fn handler(
         };
     }
     let edit = WorkloadEdit { spec: None, labels: Some(labels) };
-    // Merged with what was just read, so it must still be that: otherwise somebody else's label would be lost.
-    let seen = seen.or(Some(before.revision));
-    let workload = hub.workload_edit(&actor, &of.workload, edit, seen).await?;
-    Ok((etag(workload.revision), Json(workload)))
+    // The labels are merged with the draft just read, so its revision must not change: otherwise a concurrent edit is lost.
+    let expected = expected.or(Some(before.revision));
+    let workload = hub.edit_workload(&actor, &path.workload, edit, expected).await?;
+    Ok((etag_header(workload.revision), Json(workload)))
 }

@@ -9,77 +9,81 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::plan::Plan;
-use domain::workload::Published;
+use domain::workload::PublishResult;
 use hub::Hub;
 use wire::{Problem, PublishRequest};
 
 use crate::etag::IfMatch;
-use crate::input::{At, Body, Caller, DryRun, OfWorkload, PROJECT, Query};
-use crate::problem::Refusal;
+use crate::input::{Body, Caller, DryRunQuery, PROJECT, Path, Query, WorkloadPath};
+use crate::problem::ApiError;
 
-/// How long a dry run waits for the clusters' answers.
-const DRY_RUN_WITHIN: Duration = Duration::from_secs(20);
+/// How long a dry run waits for the clusters' results.
+const DRY_RUN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What the publish depends on.
+/// Header and query parameters.
 #[derive(Debug)]
-pub struct Terms {
-    /// The revision of the draft that was seen.
-    seen: IfMatch,
-    /// Whether only to say what would happen.
-    dry: DryRun,
+pub struct PublishParams {
+    /// The draft's revision that the caller has read.
+    if_match: IfMatch,
+    /// Whether to return a plan instead of publishing.
+    dry_run: DryRunQuery,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Terms {
-    type Rejection = Refusal;
+impl<S: Send + Sync> FromRequestParts<S> for PublishParams {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Query(dry) = Query::from_request_parts(parts, state).await?;
-        Ok(Self { seen: IfMatch::from_request_parts(parts, state).await?, dry })
+        Ok(Self { if_match: IfMatch::from_request_parts(parts, state).await?, dry_run: dry })
     }
 }
 
-/// Freezes the draft as a revision and brings it to the clusters its placement chooses (S0-1 … S0-5).
+/// Stores the draft as a revision and rolls it out to the clusters that its placement selects (S0-1 … S0-5).
 ///
-/// The answer comes once the revision is stored; the status tells how far the clusters are. With `dryRun=true` nothing
-/// is published and the plan is given, with the findings, the placement decision and what would happen on each cluster.
+/// The response follows once the revision is stored; the status has the progress of the clusters. With `dryRun=true`
+/// nothing is published and the plan is returned, with findings, placement decision and the changes on each cluster.
 #[utoipa::path(
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/publish",
     tag = "workloads",
-    operation_id = "workloadPublish",
+    operation_id = "publishWorkload",
     params(
         ("project" = String, Path, description = "`default`"),
         ("workload" = String, Path),
-        ("If-Match" = Option<String>, Header, description = "The ETag of the draft that was seen"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The request is carried out once per key"),
-        DryRun
+        ("If-Match" = Option<String>, Header, description = "The ETag of the draft that was read"),
+        ("Idempotency-Key" = Option<String>, Header, description = "The request is executed once per key"),
+        DryRunQuery
     ),
     request_body = PublishRequest,
     responses(
-        (status = 202, body = Published, description = "The revision is stored and on its way"),
-        (status = 200, body = Plan, description = "Dry run: what would happen"),
+        (status = 202, body = PublishResult, description = "The revision is stored; the rollout is in progress"),
+        (status = 200, body = Plan, description = "Dry run: the plan"),
         (status = 409, body = Problem, content_type = "application/problem+json",
-            description = "More clusters would lose it than may without `confirm`"),
+            description = "More clusters would lose the workload than allowed without `confirm`"),
         (status = 412, body = Problem, content_type = "application/problem+json",
-            description = "The draft or the plan is not the one that was seen (`PlanStale`)"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "A guard rail refused"),
+            description = "The draft has changed since it was read, or the plan is stale (`PlanStale`)"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "A guard rail rejected it"),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfWorkload>,
-    terms: Terms,
+    Path(path): Path<WorkloadPath>,
+    terms: PublishParams,
     Body(request): Body<PublishRequest>,
-) -> Result<Response, Refusal> {
-    if terms.dry.dry_run {
-        let made = hub.plan_make(&actor, &of.workload).await?;
-        return Ok(Json(hub.plan_wait(made.id, DRY_RUN_WITHIN).await?).into_response());
+) -> Result<Response, ApiError> {
+    if terms.dry_run.dry_run {
+        let created = hub.create_plan(&actor, &path.workload).await?;
+        return Ok(Json(hub.wait_for_plan(created.id, DRY_RUN_TIMEOUT).await?).into_response());
     }
-    let seen = hub::Terms { seen: terms.seen.0, plan: request.plan_hash, confirm: request.confirm };
-    let published = hub.workload_publish(&actor, &of.workload, &request.message, seen).await?;
-    let status = format!("/api/v1/projects/{PROJECT}/workloads/{}/status", of.workload);
+    let options = hub::PublishOptions {
+        draft_revision: terms.if_match.0,
+        plan_hash: request.plan_hash,
+        confirmed_removals: request.confirm,
+    };
+    let published = hub.publish_workload(&actor, &path.workload, &request.message, options).await?;
+    let status = format!("/api/v1/projects/{PROJECT}/workloads/{}/status", path.workload);
     let location = HeaderValue::from_str(&status).unwrap_or(HeaderValue::from_static("/"));
     Ok((StatusCode::ACCEPTED, [(LOCATION, location)], Json(published)).into_response())
 }

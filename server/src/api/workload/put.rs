@@ -7,16 +7,16 @@ use domain::workload::Workload;
 use hub::{Hub, WorkloadEdit};
 use wire::{Problem, WorkloadPut};
 
-use crate::etag::{MustMatch, etag};
-use crate::input::{At, Body, Caller, OfWorkload};
-use crate::problem::Refusal;
+use crate::etag::{RequiredIfMatch, etag_header};
+use crate::input::{Body, Caller, Path, WorkloadPath};
+use crate::problem::ApiError;
 
-/// Replaces the draft. `If-Match` is required: what one has not seen can't be replaced by accident.
+/// Replaces the draft. `If-Match` is required, so that a draft that was not read can't be replaced by accident.
 #[utoipa::path(
     put,
     path = "/api/v1/projects/{project}/workloads/{workload}",
     tag = "workloads",
-    operation_id = "workloadPut",
+    operation_id = "putWorkload",
     params(
         ("project" = String, Path, description = "`default`"),
         ("workload" = String, Path),
@@ -25,18 +25,18 @@ use crate::problem::Refusal;
     request_body = WorkloadPut,
     responses(
         (status = 200, body = Workload),
-        (status = 412, body = Problem, content_type = "application/problem+json", description = "Changed meanwhile"),
+        (status = 412, body = Problem, content_type = "application/problem+json", description = "The draft has changed since it was read"),
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfWorkload>,
-    MustMatch(seen): MustMatch,
+    Path(path): Path<WorkloadPath>,
+    RequiredIfMatch(expected): RequiredIfMatch,
     Body(put): Body<WorkloadPut>,
-) -> Result<(HeaderMap, Json<Workload>), Refusal> {
+) -> Result<(HeaderMap, Json<Workload>), ApiError> {
     let edit = WorkloadEdit { spec: Some(put.spec), labels: put.labels };
-    let workload = hub.workload_edit(&actor, &of.workload, edit, seen).await?;
-    Ok((etag(workload.revision), Json(workload)))
+    let workload = hub.edit_workload(&actor, &path.workload, edit, expected).await?;
+    Ok((etag_header(workload.revision), Json(workload)))
 }

@@ -4,25 +4,25 @@ use axum::Json;
 use axum::extract::State;
 use domain::workload::Workload;
 use hub::Hub;
-use wire::{Problem, RestoreRequest};
+use wire::{Problem, RestoreRevisionRequest};
 
 use crate::etag::IfMatch;
-use crate::input::{At, Body, Caller, OfWorkload};
-use crate::problem::Refusal;
+use crate::input::{Body, Caller, Path, WorkloadPath};
+use crate::problem::ApiError;
 
-/// Makes the draft what an earlier revision was. Nothing runs differently before a publish.
+/// Replaces the draft with an earlier revision. Clusters don't change before a publish.
 #[utoipa::path(
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/restore",
     tag = "workloads",
-    operation_id = "workloadRestore",
+    operation_id = "restoreRevision",
     params(
         ("project" = String, Path, description = "`default`"),
         ("workload" = String, Path),
-        ("If-Match" = Option<String>, Header, description = "The ETag of the draft that was seen"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The request is carried out once per key")
+        ("If-Match" = Option<String>, Header, description = "The ETag of the draft that was read"),
+        ("Idempotency-Key" = Option<String>, Header, description = "The request is executed once per key")
     ),
-    request_body = RestoreRequest,
+    request_body = RestoreRevisionRequest,
     responses(
         (status = 200, body = Workload),
         (status = "default", body = Problem, content_type = "application/problem+json")
@@ -31,9 +31,9 @@ use crate::problem::Refusal;
 pub async fn handler(
     State(hub): State<Hub>,
     Caller(actor): Caller,
-    At(of): At<OfWorkload>,
-    seen: IfMatch,
-    Body(request): Body<RestoreRequest>,
-) -> Result<Json<Workload>, Refusal> {
-    Ok(Json(hub.workload_restore(&actor, &of.workload, request.revision, seen.0).await?))
+    Path(path): Path<WorkloadPath>,
+    expected: IfMatch,
+    Body(request): Body<RestoreRevisionRequest>,
+) -> Result<Json<Workload>, ApiError> {
+    Ok(Json(hub.restore_revision(&actor, &path.workload, request.revision, expected.0).await?))
 }

@@ -6,15 +6,15 @@ use domain::plan::RevisionView;
 use hub::Hub;
 use wire::Problem;
 
-use crate::input::{At, OfRevision};
-use crate::problem::Refusal;
+use crate::input::{Path, RevisionPath};
+use crate::problem::ApiError;
 
-/// One revision, and what it changed against the one before it.
+/// One revision, and its changes against the one before.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/revisions/{revision}",
     tag = "workloads",
-    operation_id = "workloadRevision",
+    operation_id = "getRevision",
     params(
         ("project" = String, Path, description = "`default`"),
         ("workload" = String, Path),
@@ -25,6 +25,9 @@ use crate::problem::Refusal;
         (status = "default", body = Problem, content_type = "application/problem+json")
     )
 )]
-pub async fn handler(State(hub): State<Hub>, At(of): At<OfRevision>) -> Result<Json<RevisionView>, Refusal> {
-    Ok(Json(hub.workload_revision(&of.workload, of.revision).await?))
+pub async fn handler(
+    State(hub): State<Hub>,
+    Path(path): Path<RevisionPath>,
+) -> Result<Json<RevisionView>, ApiError> {
+    Ok(Json(hub.get_revision(&path.workload, path.revision).await?))
 }

@@ -8,15 +8,15 @@ use domain::workload::Revision;
 use hub::Hub;
 use wire::Problem;
 
-use crate::input::{At, ListParams, OfWorkload, Query, paged};
-use crate::problem::Refusal;
+use crate::input::{ListParams, Path, Query, WorkloadPath, page_response};
+use crate::problem::ApiError;
 
-/// One page of its revisions, newest first.
+/// One page of a workload's revisions, newest first.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/revisions",
     tag = "workloads",
-    operation_id = "workloadRevisions",
+    operation_id = "listRevisions",
     params(("project" = String, Path, description = "`default`"), ("workload" = String, Path), ListParams),
     responses(
         (status = 200, body = Page<Revision>),
@@ -25,9 +25,9 @@ use crate::problem::Refusal;
 )]
 pub async fn handler(
     State(hub): State<Hub>,
-    At(of): At<OfWorkload>,
+    Path(path): Path<WorkloadPath>,
     Query(params): Query<ListParams>,
     uri: Uri,
-) -> Result<(HeaderMap, Json<Page<Revision>>), Refusal> {
-    Ok(paged(hub.workload_revisions(&of.workload, &params.checked()?).await?, &uri))
+) -> Result<(HeaderMap, Json<Page<Revision>>), ApiError> {
+    Ok(page_response(hub.list_revisions(&path.workload, &params.into_list_query()?).await?, &uri))
 }

@@ -1,93 +1,98 @@
-//! B4: from the moment somebody changes an applied object until it is back as it was.
+//! B4: from a change of an applied object until it is reverted.
 
 use std::time::{Duration, Instant};
 
-use kubesim::Cluster;
+use kubesim::SimCluster;
 use serde_json::{Value, json};
 
-use crate::figures::{Figures, cpu_millis};
-use crate::fleet::{Fleet, manifests};
+use crate::figures::{Durations, cpu_millis};
+use crate::fleet::{BenchFleet, manifests};
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
-/// Between two looks at the simulated cluster; the figures are no finer than this.
-const LOOK: Duration = Duration::from_micros(200);
+/// Polling interval of the simulated cluster; limits the resolution of the results.
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
-/// What somebody does to an object, and how to see that it is undone.
-struct Harm {
+/// A change of an object, and how to detect that it is reverted.
+struct Disturbance {
     name: &'static str,
-    /// What the repair is compared with is a new object each time: the engine rightly pauses when one object is
-    /// changed again and again.
+    /// Name prefix of the objects. Each run changes a new object, because the engine backs off when one object is changed
+    /// repeatedly.
     objects: String,
-    act: fn(&Cluster, &str),
-    healed: fn(&Value) -> bool,
+    apply: fn(&SimCluster, &str),
+    is_healed: fn(&Value) -> bool,
 }
 
 pub async fn run(runs: usize) -> anyhow::Result<()> {
-    let fleet = Fleet::start(1, false).await?;
+    let fleet = BenchFleet::start(1, false).await?;
     let harms = [
-        Harm { name: "delete", objects: "gone".into(), act: delete, healed: |_| true },
-        Harm {
+        Disturbance { name: "delete", objects: "gone".into(), apply: delete, is_healed: |_| true },
+        Disturbance {
             name: "edit spec",
             objects: "spec".into(),
-            act: scale,
-            healed: |d| d["spec"]["replicas"] == 1,
+            apply: scale,
+            is_healed: |d| d["spec"]["replicas"] == 1,
         },
-        Harm { name: "edit image", objects: "image".into(), act: image, healed: has_our_image },
+        Disturbance {
+            name: "edit image",
+            objects: "image".into(),
+            apply: change_image,
+            is_healed: has_our_image,
+        },
     ];
     for harm in &harms {
         let yaml: Vec<String> = (0..runs).map(|n| manifests(&format!("{}{n}", harm.objects))).collect();
-        fleet.draft(&harm.objects, yaml.join("---\n")).await?;
-        fleet.hub.workload_publish(&fleet.actor, &harm.objects, "", hub::Terms::default()).await?;
+        fleet.create_draft(&harm.objects, yaml.join("---\n")).await?;
+        fleet.hub.publish_workload(&fleet.actor, &harm.objects, "", hub::PublishOptions::default()).await?;
     }
     println!("drift, 1 cluster, {} applied objects", harms.len() * runs * 2);
     for harm in &harms {
-        let (mut figures, cpu) = (Figures::default(), cpu_millis());
+        let (mut figures, cpu) = (Durations::default(), cpu_millis());
         for n in 0..runs {
-            figures.add(heal(&fleet.clusters[0], harm, &format!("{}{n}", harm.objects)).await);
+            figures.add(measure_repair(&fleet.clusters[0], harm, &format!("{}{n}", harm.objects)).await);
         }
         println!(
             "  {}   CPU per repair {:.2} ms",
-            figures.line(harm.name),
+            figures.summary_line(harm.name),
             (cpu_millis() - cpu) / runs as f64
         );
     }
-    fleet.end().await;
+    fleet.stop().await;
     Ok(())
 }
 
-async fn heal(cluster: &Cluster, harm: &Harm, name: &str) -> Duration {
+async fn measure_repair(cluster: &SimCluster, harm: &Disturbance, name: &str) -> Duration {
     while cluster.get(DEPLOYMENT, ("bench", name)).is_none() {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
-    // Let the engine settle from the apply before it.
+    // The engine finishes the previous apply.
     tokio::time::sleep(Duration::from_millis(20)).await;
     let before = cluster.get(DEPLOYMENT, ("bench", name)).map(|object| object["metadata"]["uid"].clone());
     let start = Instant::now();
-    (harm.act)(cluster, name);
+    (harm.apply)(cluster, name);
     loop {
         let now = cluster.get(DEPLOYMENT, ("bench", name));
         let new = now.as_ref().map(|object| object["metadata"]["uid"].clone());
         let back =
-            now.is_some_and(|object| (harm.healed)(&object)) && (harm.name != "delete" || new != before);
+            now.is_some_and(|object| (harm.is_healed)(&object)) && (harm.name != "delete" || new != before);
         if back {
             return start.elapsed();
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-fn delete(cluster: &Cluster, name: &str) {
-    // It is there: the caller has seen it.
+fn delete(cluster: &SimCluster, name: &str) {
+    // It exists: the caller has checked.
     let _ = cluster.delete(DEPLOYMENT, ("bench", name));
 }
 
-fn scale(cluster: &Cluster, name: &str) {
+fn scale(cluster: &SimCluster, name: &str) {
     let _ = cluster
-        .touch(DEPLOYMENT, ("bench", name), "kubectl-edit", |object| object["spec"]["replicas"] = json!(7));
+        .edit(DEPLOYMENT, ("bench", name), "kubectl-edit", |object| object["spec"]["replicas"] = json!(7));
 }
 
-fn image(cluster: &Cluster, name: &str) {
-    let _ = cluster.touch(DEPLOYMENT, ("bench", name), "kubectl-edit", |object| {
+fn change_image(cluster: &SimCluster, name: &str) {
+    let _ = cluster.edit(DEPLOYMENT, ("bench", name), "kubectl-edit", |object| {
         object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("registry.example/other:2.0");
     });
 }

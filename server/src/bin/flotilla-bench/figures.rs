@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// Durations of many runs.
 #[derive(Default)]
-pub struct Figures(Vec<Duration>);
+pub struct Durations(Vec<Duration>);
 
-impl Figures {
+impl Durations {
     pub fn add(&mut self, duration: Duration) {
         self.0.push(duration);
     }
@@ -19,26 +19,26 @@ impl Figures {
         sorted.get(rank).map_or(f64::NAN, |duration| duration.as_secs_f64() * 1000.0)
     }
 
-    /// How many there are.
+    /// Number of durations.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// One line: name, p50, p95, largest.
-    pub fn line(&self, name: &str) -> String {
+    pub fn summary_line(&self, name: &str) -> String {
         let (p50, p95, most) = (self.percentile(50), self.percentile(95), self.percentile(100));
         format!("{name:<28} n={:<4} p50 {p50:>8.2} ms   p95 {p95:>8.2} ms   max {most:>8.2} ms", self.0.len())
     }
 }
 
-/// CPU time of this process so far, in milliseconds; 0 where the system does not tell.
+/// CPU time of this process so far, in milliseconds; 0 without procfs.
 pub fn cpu_millis() -> f64 {
-    cpu_millis_of("self")
+    process_cpu_millis("self")
 }
 
-/// CPU time of a process so far, by its number, in milliseconds; 0 where the system does not tell.
-pub fn cpu_millis_of(process: &str) -> f64 {
-    // Fields 14 and 15 of /proc/N/stat, in ticks of 10 ms; the name in field 2 may hold spaces, so read after ')'.
+/// CPU time of a process so far, by its id, in milliseconds; 0 without procfs.
+pub fn process_cpu_millis(process: &str) -> f64 {
+    // Fields 14 and 15 of /proc/N/stat, in ticks of 10 ms; the name in field 2 may contain spaces, so read after ')'.
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let after = stat.rsplit(')').next().unwrap_or_default();
     let ticks = |field: usize| -> f64 {
@@ -47,7 +47,7 @@ pub fn cpu_millis_of(process: &str) -> f64 {
     (ticks(11) + ticks(12)) * 10.0
 }
 
-/// Memory of a process that is in RAM, in MiB; 0 where the system does not tell.
+/// Resident memory of a process, in MiB; 0 without procfs.
 pub fn rss_mib(process: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -55,7 +55,7 @@ pub fn rss_mib(process: u32) -> f64 {
     kib.unwrap_or(0.0) / 1024.0
 }
 
-/// How many processes wanted a processor in the last minute, on average.
+/// Load average of the last minute.
 pub fn load_average() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0.0)

@@ -1,29 +1,29 @@
-//! What guard rails cost: reading the manifests, the static rules as a person types, and the facts of every cluster.
+//! Cost of guard rails: parsing the manifests, the static rules, and the rules on the facts of every cluster.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use domain::cluster::{ApiResource, Cluster, ClusterFacts, ClusterKind, NamespaceFacts, NodePool, Quota};
-use domain::guard::Known;
-use domain::overrides::{Override, Patch, PatchOp, Target};
+use domain::guard::ClusterSchemas;
+use domain::overrides::{ClusterSelector, Override, Patch, PatchOp};
 use domain::quantity::Quantity;
-use domain::render::Rendering;
-use domain::schema::kubernetes;
+use domain::render::BundleRenderer;
+use domain::schema::kubernetes_schema;
 use domain::workload::{SourceFile, WorkloadSpec};
 use domain::{ClusterId, OverrideId, Timestamp, guard, manifest};
 use serde_json::json;
 
-use crate::figures::Figures;
+use crate::figures::Durations;
 
-/// Checks so many objects against so many clusters, so many times.
+/// Checks `objects` objects against `clusters` clusters, `runs` times.
 pub fn run(objects: usize, clusters: usize, runs: usize) {
-    let files = [SourceFile { name: "app.yaml".to_owned(), text: text(objects) }];
-    let fleet: Vec<Cluster> = (0..clusters).map(cluster).collect();
+    let files = [SourceFile { name: "app.yaml".to_owned(), text: manifests(objects) }];
+    let fleet: Vec<Cluster> = (0..clusters).map(cluster_with_facts).collect();
     let chosen: Vec<&Cluster> = fleet.iter().collect();
     let targets: Vec<String> = fleet.iter().map(|cluster| cluster.name.clone()).collect();
     let plain = WorkloadSpec { namespace: "bench".to_owned(), ..WorkloadSpec::default() };
-    let overridden = WorkloadSpec { overrides: vec![replicas(&targets)], ..plain.clone() };
-    let [mut read, mut stat, mut whole, mut facts, mut with] = [(); 5].map(|()| Figures::default());
+    let overridden = WorkloadSpec { overrides: vec![replicas_override(&targets)], ..plain.clone() };
+    let [mut read, mut stat, mut whole, mut facts, mut with] = [(); 5].map(|()| Durations::default());
     for _ in 0..runs {
         let begun = Instant::now();
         let parsed = black_box(manifest::parse(&files));
@@ -32,10 +32,15 @@ pub fn run(objects: usize, clusters: usize, runs: usize) {
         black_box(guard::check_static("bench", &plain, &parsed));
         stat.add(begun.elapsed());
         let begun = Instant::now();
-        black_box(guard::check_static_with(&Known::of(kubernetes()), "bench", &plain, &parsed));
+        black_box(guard::check_static_with(
+            &ClusterSchemas::from_schema(kubernetes_schema()),
+            "bench",
+            &plain,
+            &parsed,
+        ));
         whole.add(begun.elapsed());
         for (spec, figures) in [(&plain, &mut facts), (&overridden, &mut with)] {
-            let rendering = Rendering {
+            let rendering = BundleRenderer {
                 workload: "bench",
                 revision: 1,
                 spec,
@@ -49,15 +54,15 @@ pub fn run(objects: usize, clusters: usize, runs: usize) {
         }
     }
     println!("guard rails, {objects} objects, {clusters} clusters");
-    println!("  {}", read.line("read the manifests"));
-    println!("  {}", stat.line("static rules"));
-    println!("  {}", whole.line("the same with the schema of kinds"));
-    println!("  {}", facts.line("facts of the clusters"));
-    println!("  {}", with.line("the same with an override"));
+    println!("  {}", read.summary_line("read the manifests"));
+    println!("  {}", stat.summary_line("static rules"));
+    println!("  {}", whole.summary_line("the same with the schema of kinds"));
+    println!("  {}", facts.summary_line("facts of the clusters"));
+    println!("  {}", with.summary_line("the same with an override"));
 }
 
-/// Half Deployments, half Services of them.
-fn text(objects: usize) -> String {
+/// Manifests: one half Deployments, one half their Services.
+fn manifests(objects: usize) -> String {
     let one = |n: usize| {
         format!(
             "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: app-{n}}}\nspec:\n  replicas: 2\n  \
@@ -72,8 +77,8 @@ fn text(objects: usize) -> String {
     (0..objects.div_ceil(2)).map(one).collect::<Vec<_>>().join("---\n")
 }
 
-/// A cluster that has told everything: sixty kinds, twenty namespaces of which some enforce a level and have a quota.
-fn cluster(n: usize) -> Cluster {
+/// A cluster with complete facts: sixty kinds and twenty namespaces with a Pod Security level and a quota.
+fn cluster_with_facts(n: usize) -> Cluster {
     let api = |(group, kind): (&str, &str)| ApiResource {
         group: group.to_owned(),
         version: "v1".to_owned(),
@@ -84,7 +89,7 @@ fn cluster(n: usize) -> Cluster {
     let more = (0..58).map(|n| ("example.com", format!("Kind{n:02}")));
     let mut apis: Vec<ApiResource> = more.map(|(group, kind)| api((group, &kind))).collect();
     apis.extend([("apps", "Deployment"), ("", "Service")].map(api));
-    let amounts = |cpu: u32| [("requests.cpu".to_owned(), Quantity::whole(cpu))].into();
+    let amounts = |cpu: u32| [("requests.cpu".to_owned(), Quantity::from_units(cpu))].into();
     let namespace = |number: usize| NamespaceFacts {
         name: if number == 0 { "bench".to_owned() } else { format!("space-{number}") },
         pod_security: if n.is_multiple_of(2) { "restricted" } else { "baseline" }.to_owned(),
@@ -96,8 +101,8 @@ fn cluster(n: usize) -> Cluster {
         os: "linux".to_owned(),
         nodes: 3,
         ready: 3,
-        largest_cpu: Quantity::whole(8),
-        largest_memory: Quantity::whole(u32::MAX),
+        largest_cpu: Quantity::from_units(8),
+        largest_memory: Quantity::from_units(u32::MAX),
         ..NodePool::default()
     };
     let id = ClusterId::from_parts(1, n as u128 + 1);
@@ -114,11 +119,14 @@ fn cluster(n: usize) -> Cluster {
 }
 
 /// Another number of replicas on every tenth cluster.
-fn replicas(clusters: &[String]) -> Override {
+fn replicas_override(clusters: &[String]) -> Override {
     Override {
         id: OverrideId::from_parts(1, 1),
         name: "tenth".to_owned(),
-        target: Target { clusters: clusters.iter().step_by(10).cloned().collect(), ..Target::default() },
+        target: ClusterSelector {
+            clusters: clusters.iter().step_by(10).cloned().collect(),
+            ..ClusterSelector::default()
+        },
         priority: 500,
         patches: vec![Patch {
             object: domain::overrides::ObjectSelector { kind: "Deployment".to_owned(), ..Default::default() },

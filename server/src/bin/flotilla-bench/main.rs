@@ -1,11 +1,11 @@
-//! Benchmarks: how long publishing and healing take, beside the bare limit measured in the same run.
+//! Benchmarks of publishing and self-healing, with a baseline measured in the same run.
 //!
-//! Machines differ and are noisy, so every figure of ours stands beside what the same objects cost when a plain client
-//! applies them to clusters of the same kind, and the ratio is what counts. `publish` and `drift` run on simulated
-//! clusters in this process; `real` starts control planes, the server and agents as processes of their own. Run by
-//! `cargo xtask bench NAME`.
+//! Machines differ and are noisy, so every result has a baseline: a plain client applies the same objects to clusters of
+//! the same kind. The ratio is the result to compare. `publish` and `drift` run on simulated
+//! clusters in this process; `real` starts control planes, the server and agents as separate processes. Run with
+//! `cargo xtask bench USER_NAME`.
 
-#![expect(clippy::print_stdout, reason = "the figures are the output")]
+#![expect(clippy::print_stdout, reason = "the results are the output")]
 
 mod drift;
 mod figures;
@@ -19,14 +19,14 @@ use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(about = "Benchmarks of Flotilla")]
-struct Args {
+struct BenchArgs {
     #[command(subcommand)]
-    what: What,
+    benchmark: Benchmark,
 }
 
 #[derive(Subcommand)]
-enum What {
-    /// From the publish call to Applied on the event stream, beside bare server-side apply
+enum Benchmark {
+    /// From the publish call to Applied on the event stream; baseline: server-side apply
     Publish {
         /// Numbers of clusters
         #[arg(long, value_delimiter = ',', default_value = "1,100")]
@@ -35,22 +35,22 @@ enum What {
         #[arg(long, default_value_t = 50)]
         runs: usize,
     },
-    /// From a change of an applied object to the moment it is back
+    /// From a change of an applied object until it is reverted
     Drift {
-        /// Changes of each sort
+        /// Changes of each kind
         #[arg(long, default_value_t = 50)]
         runs: usize,
     },
-    /// From asking for a plan until every cluster has answered, beside bare dry runs
+    /// From creating a plan until every dry-run result has arrived; baseline: plain dry runs
     Plan {
         /// Number of clusters
         #[arg(long, default_value_t = 100)]
         clusters: usize,
-        /// How often
+        /// Number of runs
         #[arg(long, default_value_t = 20)]
         runs: usize,
     },
-    /// Guard rails over many objects and clusters: what a person waits for while typing and before publishing
+    /// Guard rails over many objects and clusters, as they run while typing and before publishing
     Guard {
         /// Number of objects
         #[arg(long, default_value_t = 50)]
@@ -58,29 +58,29 @@ enum What {
         /// Number of clusters
         #[arg(long, default_value_t = 100)]
         clusters: usize,
-        /// How often
+        /// Number of runs
         #[arg(long, default_value_t = 50)]
         runs: usize,
     },
-    /// Everything that can be measured on real API servers: publish, burst, fan-out, drift, restart, outage, memory
-    Real(real::Args),
+    /// All scenarios on real API servers: publish, burst, fan-out, drift, restart, outage, memory
+    Real(real::RealArgs),
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    match Args::parse().what {
-        What::Publish { clusters, runs } => {
+    match BenchArgs::parse().benchmark {
+        Benchmark::Publish { clusters, runs } => {
             for count in clusters {
                 publish::run(count, runs).await?;
             }
             Ok(())
         }
-        What::Drift { runs } => drift::run(runs).await,
-        What::Plan { clusters, runs } => plan::run(clusters, runs).await,
-        What::Guard { objects, clusters, runs } => {
+        Benchmark::Drift { runs } => drift::run(runs).await,
+        Benchmark::Plan { clusters, runs } => plan::run(clusters, runs).await,
+        Benchmark::Guard { objects, clusters, runs } => {
             guard::run(objects, clusters, runs);
             Ok(())
         }
-        What::Real(args) => Box::pin(real::run(args)).await,
+        Benchmark::Real(args) => Box::pin(real::run(args)).await,
     }
 }

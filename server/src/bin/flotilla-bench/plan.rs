@@ -1,51 +1,51 @@
-//! E-2: from asking for a plan until every cluster has answered, beside the same dry runs by a plain client.
+//! E-2: from creating a plan until every dry-run result has arrived; baseline: the same dry runs by a plain client.
 
 use std::time::{Duration, Instant};
 
 use domain::workload::{Source, SourceFile};
 use futures::StreamExt;
-use hub::{Terms, WorkloadEdit};
+use hub::{PublishOptions, WorkloadEdit};
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 
-use crate::figures::{Figures, cpu_millis};
-use crate::fleet::{Fleet, client, manifests};
+use crate::figures::{Durations, cpu_millis};
+use crate::fleet::{BenchFleet, cluster_client, manifests};
 
-/// The workload.
+/// Name of the workload.
 const NAME: &str = "planned";
-/// Requests under way at once, as many as the engine has per cluster.
+/// Concurrent requests, as many as the engine has per cluster.
 const CONCURRENCY: usize = 16;
 /// Longer than any plan takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PLAN_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub async fn run(clusters: usize, runs: usize) -> anyhow::Result<()> {
-    let fleet = Fleet::start(clusters, false).await?;
-    fleet.draft(NAME, manifests(NAME)).await?;
-    fleet.hub.workload_publish(&fleet.actor, NAME, "", Terms::default()).await?;
-    until_there(&fleet).await;
-    edit(&fleet).await?;
-    let (mut ours, mut hub_only, mut cpu) = (Figures::default(), Figures::default(), 0.0);
+    let fleet = BenchFleet::start(clusters, false).await?;
+    fleet.create_draft(NAME, manifests(NAME)).await?;
+    fleet.hub.publish_workload(&fleet.actor, NAME, "", PublishOptions::default()).await?;
+    wait_until_applied(&fleet).await;
+    edit_draft(&fleet).await?;
+    let (mut ours, mut hub_only, mut cpu) = (Durations::default(), Durations::default(), 0.0);
     for n in 0..=runs {
         let (used, start) = (cpu_millis(), Instant::now());
-        let made = fleet.hub.plan_make(&fleet.actor, NAME).await?;
-        let asked = start.elapsed();
-        let plan = fleet.hub.plan_wait(made.id, PATIENCE).await?;
-        anyhow::ensure!(plan.heard().0 == clusters, "{:?} answered", plan.heard());
+        let plan = fleet.hub.create_plan(&fleet.actor, NAME).await?;
+        let created = start.elapsed();
+        let plan = fleet.hub.wait_for_plan(plan.id, PLAN_TIMEOUT).await?;
+        anyhow::ensure!(plan.dry_run_counts().0 == clusters, "{:?} answered", plan.dry_run_counts());
         anyhow::ensure!(plan.groups().len() == 1, "{:#?}", plan.groups());
-        // The first one warms up.
+        // The first run is a warm-up.
         if n > 0 {
             ours.add(start.elapsed());
-            hub_only.add(asked);
+            hub_only.add(created);
             cpu += cpu_millis() - used;
         }
     }
-    let (bare, bare_cpu) = bare(&fleet, runs).await?;
-    fleet.end().await;
+    let (bare, bare_cpu) = measure_baseline(&fleet, runs).await?;
+    fleet.stop().await;
     let share = 100.0 * (cpu - bare_cpu).max(0.0) / cpu;
     println!("plan of a change, {clusters} clusters, ServiceAccount + Deployment");
-    println!("  {}", ours.line("plan → all answered"));
-    println!("  {}", hub_only.line("of that: decide, render, ask"));
-    println!("  {}", bare.line("bare get + dry run"));
+    println!("  {}", ours.summary_line("plan → all answered"));
+    println!("  {}", hub_only.summary_line("of that: decide, render, ask"));
+    println!("  {}", bare.summary_line("bare get + dry run"));
     println!(
         "  ratio p50 {:.2}, p95 {:.2}",
         ours.percentile(50) / bare.percentile(50),
@@ -59,31 +59,32 @@ pub async fn run(clusters: usize, runs: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn until_there(fleet: &Fleet) {
+async fn wait_until_applied(fleet: &BenchFleet) {
     let there =
-        |cluster: &kubesim::Cluster| cluster.get(("apps/v1", "Deployment"), ("bench", NAME)).is_some();
+        |cluster: &kubesim::SimCluster| cluster.get(("apps/v1", "Deployment"), ("bench", NAME)).is_some();
     while !fleet.clusters.iter().all(there) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Another image and another number of replicas.
-async fn edit(fleet: &Fleet) -> anyhow::Result<()> {
+/// Changes the image and the number of replicas.
+async fn edit_draft(fleet: &BenchFleet) -> anyhow::Result<()> {
     let text = manifests(NAME).replace("web:1.0", "web:2.0").replace("replicas: 1", "replicas: 2");
-    let mut spec = fleet.hub.workload_view(NAME).await?.workload.draft;
+    let mut spec = fleet.hub.get_workload(NAME).await?.workload.draft;
     spec.source = Source::Yaml { files: vec![SourceFile { name: "app.yaml".into(), text }] };
     let edit = WorkloadEdit { spec: Some(spec), labels: None };
-    fleet.hub.workload_edit(&fleet.actor, NAME, edit, None).await?;
+    fleet.hub.edit_workload(&fleet.actor, NAME, edit, None).await?;
     Ok(())
 }
 
-/// The limit: what the agents ask of their API servers, by a plain client.
-async fn bare(fleet: &Fleet, runs: usize) -> anyhow::Result<(Figures, f64)> {
-    let clients: Vec<_> = fleet.clusters.iter().map(client).collect();
-    let (mut figures, mut cpu) = (Figures::default(), 0.0);
+/// The baseline: the agents' API requests by a plain client.
+async fn measure_baseline(fleet: &BenchFleet, runs: usize) -> anyhow::Result<(Durations, f64)> {
+    let clients: Vec<_> = fleet.clusters.iter().map(cluster_client).collect();
+    let (mut figures, mut cpu) = (Durations::default(), 0.0);
     for n in 0..=runs {
         let (used, start) = (cpu_millis(), Instant::now());
-        let mut all = futures::stream::iter(clients.iter().map(both)).buffer_unordered(CONCURRENCY);
+        let mut all =
+            futures::stream::iter(clients.iter().map(get_and_dry_run)).buffer_unordered(CONCURRENCY);
         while let Some(done) = all.next().await {
             done?;
         }
@@ -95,7 +96,7 @@ async fn bare(fleet: &Fleet, runs: usize) -> anyhow::Result<(Figures, f64)> {
     Ok((figures, cpu))
 }
 
-async fn both(client: &kube::Client) -> anyhow::Result<()> {
+async fn get_and_dry_run(client: &kube::Client) -> anyhow::Result<()> {
     let files = [SourceFile { name: "app.yaml".into(), text: manifests(NAME) }];
     for object in domain::manifest::parse(&files).objects() {
         let (group, version) =

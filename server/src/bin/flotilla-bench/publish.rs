@@ -1,5 +1,5 @@
-//! B1 and B3: from the publish call until the event stream has said Applied for every cluster, beside a plain client
-//! that applies the same objects to clusters of the same kind.
+//! B1 and B3: from the publish call until the event stream has reported Applied for every cluster; baseline: a plain
+//! client that applies the same objects to clusters of the same kind.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -10,33 +10,33 @@ use futures::StreamExt;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 
-use crate::figures::{Figures, cpu_millis};
-use crate::fleet::{Fleet, client, manifests, simulated};
+use crate::figures::{Durations, cpu_millis};
+use crate::fleet::{BenchFleet, cluster_client, manifests, simulated_cluster};
 
 const WARM_UP: usize = 10;
-/// Requests under way at once, as many as the engine has per cluster.
+/// Concurrent requests, as many as the engine has per cluster.
 const CONCURRENCY: usize = 16;
 
 pub async fn run(clusters: usize, runs: usize) -> anyhow::Result<()> {
-    let fleet = Fleet::start(clusters, false).await?;
+    let fleet = BenchFleet::start(clusters, false).await?;
     for n in 0..WARM_UP + runs {
-        fleet.draft(&format!("w{n}"), manifests(&format!("w{n}"))).await?;
+        fleet.create_draft(&format!("w{n}"), manifests(&format!("w{n}"))).await?;
     }
-    let (mut ours, mut cpu) = (Figures::default(), 0.0);
+    let (mut ours, mut cpu) = (Durations::default(), 0.0);
     for n in 0..WARM_UP + runs {
-        let (took, used) = publish(&fleet, &format!("w{n}"), clusters).await?;
+        let (took, used) = measure_publish(&fleet, &format!("w{n}"), clusters).await?;
         if n >= WARM_UP {
             ours.add(took);
             cpu += used;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    fleet.end().await;
-    let (bare, bare_cpu) = bare(clusters, runs).await?;
+    fleet.stop().await;
+    let (bare, bare_cpu) = measure_baseline(clusters, runs).await?;
     let releases = (runs * clusters) as f64;
     println!("publish, {clusters} clusters, ServiceAccount + Deployment");
-    println!("  {}", ours.line("publish → Applied"));
-    println!("  {}", bare.line("bare server-side apply"));
+    println!("  {}", ours.summary_line("publish → Applied"));
+    println!("  {}", bare.summary_line("bare server-side apply"));
     println!(
         "  ratio p50 {:.2}, p95 {:.2}",
         ours.percentile(50) / bare.percentile(50),
@@ -50,45 +50,45 @@ pub async fn run(clusters: usize, runs: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One publish; how long until all are applied, and the CPU it took.
-async fn publish(fleet: &Fleet, name: &str, clusters: usize) -> anyhow::Result<(Duration, f64)> {
-    let mut notices = fleet.hub.notices();
-    let mut seen = *notices.borrow_and_update();
+/// One publish; returns the time until all clusters have applied it, and the CPU milliseconds.
+async fn measure_publish(fleet: &BenchFleet, name: &str, clusters: usize) -> anyhow::Result<(Duration, f64)> {
+    let mut notices = fleet.hub.subscribe_events();
+    let mut position = *notices.borrow_and_update();
     let (cpu, start) = (cpu_millis(), Instant::now());
-    fleet.hub.workload_publish(&fleet.actor, name, "", hub::Terms::default()).await?;
+    fleet.hub.publish_workload(&fleet.actor, name, "", hub::PublishOptions::default()).await?;
     let mut applied: HashSet<ReleaseId> = HashSet::new();
     while applied.len() < clusters {
-        let events = fleet.hub.events_after(seen, 500).await?;
+        let events = fleet.hub.list_events_after(position, 500).await?;
         if events.is_empty() {
             notices.changed().await?;
             continue;
         }
-        seen = events.last().map_or(seen, |event| event.seq);
+        position = events.last().map_or(position, |event| event.seq);
         applied.extend(
-            events.iter().filter(|event| says_applied(event, name)).filter_map(|event| event.release),
+            events.iter().filter(|event| is_applied_event(event, name)).filter_map(|event| event.release),
         );
     }
     Ok((start.elapsed(), cpu_millis() - cpu))
 }
 
-/// The first state after Applied is Progressing; a cluster may be so quick that Healthy is the first that is seen.
-fn says_applied(event: &Event, name: &str) -> bool {
+/// The first state after Applied is Progressing; a fast cluster may skip it.
+fn is_applied_event(event: &Event, name: &str) -> bool {
     let after = ["→ Progressing", "→ Healthy", "→ Degraded"];
     event.kind == EventKind::ReleaseChanged
         && event.workload_name == name
         && after.iter().any(|word| event.message.contains(word))
 }
 
-/// The limit: the same two objects by a plain client, in parallel on every cluster.
-async fn bare(count: usize, runs: usize) -> anyhow::Result<(Figures, f64)> {
-    let clusters: Vec<_> = (0..count).map(|n| simulated(&format!("bare{n}"), false)).collect();
-    let clients: Vec<_> = clusters.iter().map(client).collect();
+/// The baseline: the same two objects by a plain client, in parallel on every cluster.
+async fn measure_baseline(count: usize, runs: usize) -> anyhow::Result<(Durations, f64)> {
+    let clusters: Vec<_> = (0..count).map(|n| simulated_cluster(&format!("bare{n}"), false)).collect();
+    let clients: Vec<_> = clusters.iter().map(cluster_client).collect();
     for cluster in &clusters {
         let namespace =
             serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bench"}});
         cluster.create(namespace, "bench")?;
     }
-    let (mut figures, mut cpu) = (Figures::default(), 0.0);
+    let (mut figures, mut cpu) = (Durations::default(), 0.0);
     for n in 0..WARM_UP + runs {
         let name = format!("w{n}");
         let (used, start) = (cpu_millis(), Instant::now());
@@ -108,13 +108,15 @@ async fn bare(count: usize, runs: usize) -> anyhow::Result<(Figures, f64)> {
 async fn apply_both(client: &kube::Client, name: &str) -> anyhow::Result<()> {
     let objects = manifests(name);
     let mut objects = objects.split("---\n");
-    let account = apply(client, GroupVersionKind::gvk("", "v1", "ServiceAccount"), objects.next(), name);
-    let deployment = apply(client, GroupVersionKind::gvk("apps", "v1", "Deployment"), objects.next(), name);
+    let account =
+        apply_object(client, GroupVersionKind::gvk("", "v1", "ServiceAccount"), objects.next(), name);
+    let deployment =
+        apply_object(client, GroupVersionKind::gvk("apps", "v1", "Deployment"), objects.next(), name);
     futures::try_join!(account, deployment)?;
     Ok(())
 }
 
-async fn apply(
+async fn apply_object(
     client: &kube::Client,
     kind: GroupVersionKind,
     yaml: Option<&str>,

@@ -1,7 +1,7 @@
-//! Benchmarks on real API servers: control planes, the server and one agent per cluster, each a process of its own.
+//! Benchmarks on real API servers: control planes, the server and one agent per cluster, each a separate process.
 //!
-//! One client publishes over REST and follows the event stream; its clock is the only one. What belongs together runs
-//! in the order in which the cluster fills up, so that nothing is measured on a cluster that is fuller than it should be.
+//! One client publishes over REST and follows the event stream; all times are by its clock. Scenarios run in the order
+//! in which the cluster fills up, so that none is measured on a fuller cluster than intended.
 
 use std::path::PathBuf;
 
@@ -10,39 +10,39 @@ use clap::ValueEnum;
 
 mod agent_memory;
 mod away;
-mod bare;
+mod baseline;
 mod burst;
+mod environment;
 mod fan_out;
-mod person;
 mod publish;
+mod publisher;
 mod repair;
 mod restart;
 mod spawn;
 mod table;
-mod world;
 
-use table::Table;
-use world::World;
+use environment::BenchEnvironment;
+use table::ResultTable;
 
-/// The scenarios, by what they ask.
+/// The scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Scenario {
     /// From the publish call to Applied, one workload at a time
     #[value(name = "B1")]
     Publish,
-    /// The same on a cluster that is full
+    /// The same on a full cluster
     #[value(name = "B1b")]
     PublishFull,
-    /// Hundreds of publishes at once
+    /// Hundreds of concurrent publishes
     #[value(name = "B2")]
     Burst,
     /// One publish to several clusters
     #[value(name = "B3")]
     FanOut,
-    /// From a change of an applied object until it is back
+    /// From a change of an applied object until it is reverted
     #[value(name = "B4")]
     Repair,
-    /// The agent, then the server, killed and started again
+    /// Kill and restart of the agent, then of the server
     #[value(name = "B6")]
     Restart,
     /// Memory of the agent and the server
@@ -50,22 +50,22 @@ enum Scenario {
     Memory,
     /// Publishes while the cluster's API server is down
     #[value(name = "B8")]
-    Away,
+    Outage,
 }
 
-/// What is measured, and how much of it.
+/// Arguments of `flotilla-bench real`.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Args {
+pub struct RealArgs {
     /// Only these scenarios
     #[arg(long, value_enum, value_delimiter = ',', ignore_case = true)]
     only: Vec<Scenario>,
-    /// Fewer runs and shorter pauses: shows that it works, measures badly
+    /// Fewer runs and shorter pauses: a smoke test, not a measurement
     #[arg(long)]
     quick: bool,
     /// Runs per scenario [default: 100; for repairs 50; quick: 10]
     #[arg(long)]
     runs: Option<usize>,
-    /// Workloads that make a cluster full [default: 500; quick: 60]
+    /// Workloads on a full cluster [default: 500; quick: 60]
     #[arg(long)]
     full: Option<usize>,
     /// Numbers of clusters of the fan-out
@@ -77,7 +77,7 @@ pub struct Args {
     /// Also write the table to this file, as JSON
     #[arg(long)]
     json: Option<PathBuf>,
-    /// What server and agents log
+    /// Log filter of server and agents
     #[arg(long, default_value = "warn")]
     log: String,
     /// Keep the folder with the logs and the database
@@ -85,8 +85,8 @@ pub struct Args {
     keep: bool,
 }
 
-impl Args {
-    fn wants(&self, scenario: Scenario) -> bool {
+impl RealArgs {
+    fn includes(&self, scenario: Scenario) -> bool {
         self.only.is_empty() || self.only.contains(&scenario)
     }
 
@@ -98,18 +98,18 @@ impl Args {
         self.full.unwrap_or(if self.quick { 60 } else { 500 })
     }
 
-    fn away(&self) -> u64 {
+    fn outage_duration(&self) -> u64 {
         self.away.unwrap_or(if self.quick { 5 } else { 60 })
     }
 }
 
-/// Measures and prints.
-pub async fn run(args: Args) -> anyhow::Result<()> {
-    ensure!(testkit::available("the benchmark"), "no control planes: run it by `cargo xtask bench real`");
-    let mut table = Table::default();
+/// Runs the scenarios and prints the results.
+pub async fn run(args: RealArgs) -> anyhow::Result<()> {
+    ensure!(testkit::is_available("the benchmark"), "no control planes: run `cargo xtask bench real`");
+    let mut table = ResultTable::default();
     let measured = tokio::select! {
         measured = Box::pin(measure(&args, &mut table)) => measured,
-        // The control planes and children end with what holds them.
+        // Control planes and child processes are killed on drop.
         _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
     };
     table.print();
@@ -119,56 +119,60 @@ pub async fn run(args: Args) -> anyhow::Result<()> {
     measured
 }
 
-async fn measure(args: &Args, table: &mut Table) -> anyhow::Result<()> {
+async fn measure(args: &RealArgs, table: &mut ResultTable) -> anyhow::Result<()> {
     let alone = |scenario: &Scenario| *scenario != Scenario::FanOut;
-    if Scenario::value_variants().iter().filter(|one| alone(one)).any(|one| args.wants(*one)) {
-        let mut world = World::start(args, 1).await?;
-        one_cluster(args, table, &mut world).await?;
-        world.end().await;
+    if Scenario::value_variants().iter().filter(|one| alone(one)).any(|one| args.includes(*one)) {
+        let mut world = BenchEnvironment::start(args, 1).await?;
+        measure_one_cluster(args, table, &mut world).await?;
+        world.stop().await;
     }
-    if args.wants(Scenario::FanOut) {
+    if args.includes(Scenario::FanOut) {
         let most = args.clusters.iter().copied().max().unwrap_or(1);
-        let mut world = World::start(args, most).await?;
+        let mut world = BenchEnvironment::start(args, most).await?;
         for clusters in &args.clusters {
             fan_out::run(args, table, &mut world, *clusters).await?;
         }
-        world.end().await;
+        world.stop().await;
     }
     Ok(())
 }
 
-async fn one_cluster(args: &Args, table: &mut Table, world: &mut World) -> anyhow::Result<()> {
-    if args.wants(Scenario::Memory) {
+async fn measure_one_cluster(
+    args: &RealArgs,
+    table: &mut ResultTable,
+    world: &mut BenchEnvironment,
+) -> anyhow::Result<()> {
+    if args.includes(Scenario::Memory) {
         agent_memory::run(table, world, "idle").await;
     }
-    if args.wants(Scenario::Repair) {
-        repair::few(args, table, world).await?;
+    if args.includes(Scenario::Repair) {
+        repair::measure_few(args, table, world).await?;
     }
-    if args.wants(Scenario::Publish) {
+    if args.includes(Scenario::Publish) {
         publish::run(args, table, world, "B1").await?;
     }
-    if args.wants(Scenario::Burst) {
+    if args.includes(Scenario::Burst) {
         burst::run(args, table, world).await?;
     }
     let needs_full =
-        [Scenario::Memory, Scenario::PublishFull, Scenario::Repair, Scenario::Restart, Scenario::Away];
-    if needs_full.iter().any(|one| args.wants(*one)) {
-        burst::fill(args, world).await?;
+        [Scenario::Memory, Scenario::PublishFull, Scenario::Repair, Scenario::Restart, Scenario::Outage];
+    if needs_full.iter().any(|one| args.includes(*one)) {
+        burst::fill_cluster(args, world).await?;
     }
-    if args.wants(Scenario::Memory) {
+    if args.includes(Scenario::Memory) {
         agent_memory::run(table, world, "full").await;
     }
-    if args.wants(Scenario::PublishFull) {
+    if args.includes(Scenario::PublishFull) {
         publish::run(args, table, world, "B1b").await?;
     }
-    if args.wants(Scenario::Repair) {
-        repair::full(args, table, world).await?;
+    if args.includes(Scenario::Repair) {
+        repair::measure_full(args, table, world).await?;
     }
-    if args.wants(Scenario::Restart) {
-        restart::agent(args, table, world).await?;
-        restart::server(args, table, world).await?;
+    if args.includes(Scenario::Restart) {
+        restart::measure_agent_restart(args, table, world).await?;
+        restart::measure_server_restart(args, table, world).await?;
     }
-    if args.wants(Scenario::Away) {
+    if args.includes(Scenario::Outage) {
         away::run(args, table, world).await?;
     }
     Ok(())

@@ -1,15 +1,20 @@
-//! `flotilla cluster cordon` and `uncordon`: whether a cluster takes new workloads.
+//! `run_cli cluster cordon` and `uncordon`: whether a cluster gets new workloads.
 
 use wire::ClusterPatch;
 
+use crate::connection::ServerConnection;
 use crate::failure::Failure;
-use crate::output::Out;
-use crate::remote::Remote;
+use crate::output::Printer;
 
-/// Says whether the cluster takes new workloads.
-pub async fn set(remote: &Remote, cluster: &str, schedulable: bool, out: &Out) -> Result<(), Failure> {
+/// Sets whether the cluster gets new workloads.
+pub async fn set_schedulable(
+    remote: &ServerConnection,
+    cluster: &str,
+    schedulable: bool,
+    out: &Printer,
+) -> Result<(), Failure> {
     let patch = ClusterPatch { schedulable: Some(schedulable), ..ClusterPatch::default() };
-    remote.client.cluster_patch(cluster, &patch, None).await?;
+    remote.client.patch_cluster(cluster, &patch, None).await?;
     let word = if schedulable { "uncordoned" } else { "cordoned" };
-    out.line(&format!("cluster/{cluster} {word}"))
+    out.print_line(&format!("cluster/{cluster} {word}"))
 }

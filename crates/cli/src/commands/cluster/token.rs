@@ -1,111 +1,115 @@
-//! `flotilla cluster token`: what a cluster joins with.
+//! `run_cli cluster token`: manages join tokens.
 
 use clap::{Args, Subcommand};
 use domain::JoinTokenId;
 use domain::join::{JoinToken, NewJoinToken};
 
-use super::joining::{labels, minutes};
+use super::join::{parse_labels, parse_minutes};
 use crate::clock;
+use crate::connection::ServerConnection;
 use crate::failure::Failure;
-use crate::output::{Out, Output, Table};
-use crate::remote::Remote;
+use crate::output::{OutputArgs, Printer, Table};
 
 /// Join tokens
 #[derive(Subcommand)]
-pub enum Token {
-    Create(Create),
+pub enum TokenCommand {
+    Create(CreateTokenArgs),
     /// List the newest tokens, without their secrets
     List {
         #[command(flatten)]
-        output: Output,
+        output: OutputArgs,
     },
-    /// End a token; clusters that joined with it stay
+    /// Revoke a token; clusters that joined with it stay
     Revoke {
-        /// Its id
+        /// Id of the token
         id: String,
     },
 }
 
-/// Make a token; it is printed this once
+/// Create a token; it is printed only once
 #[derive(Args)]
-pub struct Create {
-    /// Let in only a cluster of this name
+pub struct CreateTokenArgs {
+    /// Valid only for a cluster with this name
     #[arg(long, value_name = "NAME", conflicts_with = "max_uses")]
     name: Option<String>,
-    /// How long it lives, such as 30m, 24h or 7d
+    /// Lifetime, such as 30m, 24h or 7d
     #[arg(long, default_value = "24h", value_name = "TIME")]
     ttl: String,
-    /// How many clusters it lets in
+    /// How many clusters can join with it
     #[arg(long, default_value_t = 1, value_name = "N")]
     max_uses: u32,
-    /// Let them in without a person's word
+    /// Accept the clusters without an approval
     #[arg(long)]
     auto_accept: bool,
-    /// A label they get; may be repeated
+    /// A label of the new clusters; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE")]
     labels: Vec<String>,
     #[command(flatten)]
-    output: Output,
+    output: OutputArgs,
 }
 
-impl Token {
+impl TokenCommand {
     /// Runs it.
-    pub async fn run(self, remote: &Remote, out: &Out) -> Result<(), Failure> {
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
         match self {
             Self::Create(create) => create.run(remote, out).await,
-            Self::List { output } => list(remote, output, out).await,
+            Self::List { output } => print_list(remote, output, out).await,
             Self::Revoke { id } => {
                 let known: JoinTokenId = id.parse().map_err(|_| {
                     Failure::usage(
-                        format!("{id:?} is no id of a token."),
-                        "\"flotilla cluster token list\" shows them.",
+                        format!("{id:?} is not a token id."),
+                        "\"flotilla cluster token list\" shows the ids.",
                     )
                 })?;
-                remote.client.join_token_revoke(known).await?;
-                out.line(&format!("token/{known} revoked"))
+                remote.client.revoke_join_token(known).await?;
+                out.print_line(&format!("token/{known} revoked"))
             }
         }
     }
 }
 
-impl Create {
-    async fn run(self, remote: &Remote, out: &Out) -> Result<(), Failure> {
+impl CreateTokenArgs {
+    async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
         let new = NewJoinToken {
             cluster_name: self.name,
-            labels: labels(&self.labels)?,
+            labels: parse_labels(&self.labels)?,
             auto_accept: self.auto_accept,
             max_uses: self.max_uses,
-            minutes: minutes(&self.ttl)?,
+            minutes: parse_minutes(&self.ttl)?,
         };
-        let made = remote.client.join_token_create(&new).await?;
+        let created = remote.client.create_join_token(&new).await?;
         if self.output.format.is_machine() {
-            return out.value(&made, self.output.format);
+            return out.print_value(&created, self.output.format);
         }
-        out.note(&format!("This is shown once. Agents dial {}; it ends {}.", made.hub, made.expires_at));
-        out.line(&made.token)
+        out.print_note(&format!(
+            "The token is shown only once. Agents connect to {}; it expires {}.",
+            created.hub, created.expires_at
+        ));
+        out.print_line(&created.token)
     }
 }
 
-async fn list(remote: &Remote, output: Output, out: &Out) -> Result<(), Failure> {
-    let tokens = remote.client.join_token_list().await?;
+async fn print_list(remote: &ServerConnection, output: OutputArgs, out: &Printer) -> Result<(), Failure> {
+    let tokens = remote.client.list_join_tokens().await?;
     if output.format.is_machine() {
-        return out.value(&tokens, output.format);
+        return out.print_value(&tokens, output.format);
     }
-    let mut table = Table::new(&["ID", "FOR", "USES", "ENDS", "ACCEPT", "BY", "STATE"]);
+    let mut table = Table::new(&["ID", "CLUSTER", "USES", "EXPIRES", "ACCEPT", "CREATED BY", "STATE"]);
     for token in &tokens {
-        let row = table.row().text(token.id.to_string()).text(token.cluster_name.as_deref().unwrap_or("any"));
+        let row =
+            table.add_row().text(token.id.to_string()).text(token.cluster_name.as_deref().unwrap_or("any"));
         let row = row.text(format!("{}/{}", token.uses, token.max_uses)).text(token.expires_at.to_string());
-        let accept = if token.auto_accept { "automatic" } else { "by a person" };
-        row.text(accept).text(&token.created_by).text(state(token));
+        let accept = if token.auto_accept { "automatic" } else { "manual" };
+        row.text(accept).text(&token.created_by).text(token_state(token));
     }
-    out.table(&table, "There are no join tokens.")
+    out.print_table(&table, "There are no join tokens.")
 }
 
-fn state(token: &JoinToken) -> &'static str {
+fn token_state(token: &JoinToken) -> &'static str {
     match token {
         token if token.revoked_at.is_some() => "revoked",
-        token if token.expires_at <= clock::now() => "over",
+        token if token.expires_at <= clock::now() => "expired",
         token if token.uses >= token.max_uses => "used up",
-        _ => "good",
+        _ => "valid",
     }
 }

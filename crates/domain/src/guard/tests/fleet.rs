@@ -1,7 +1,7 @@
-//! What the chosen clusters' facts say.
+//! Checks against the facts of the selected clusters.
 
 use super::*;
-use crate::cluster::{ApiResource, ClusterFacts, ClusterKind, Reach};
+use crate::cluster::{ApiResource, ClusterFacts, ClusterKind, Connectivity};
 use crate::id::ClusterId;
 use crate::time::Timestamp;
 use crate::workload::SourceFile;
@@ -20,16 +20,22 @@ fn cluster(name: &str, version: &str, apis: &[(&str, &str, &str)]) -> Cluster {
             apis: apis.iter().map(api).collect(),
             ..ClusterFacts::default()
         },
-        reach: Reach::Online,
+        connectivity: Connectivity::Online,
         ..Cluster::new(ClusterId::from_parts(1, 1), name, ClusterKind::Agent, Timestamp::from_millis(0))
     }
 }
 
-fn fleet(text: &str, clusters: &[Cluster]) -> Vec<Finding> {
+fn check_clusters(text: &str, clusters: &[Cluster]) -> Vec<Finding> {
     let files = [SourceFile { name: "a.yaml".into(), text: text.into() }];
     let (spec, parsed) = (WorkloadSpec::default(), crate::manifest::parse(&files));
-    let rendering =
-        Rendering { workload: "shop", revision: 1, spec: &spec, parsed: &parsed, groups: &[], targets: &[] };
+    let rendering = BundleRenderer {
+        workload: "shop",
+        revision: 1,
+        spec: &spec,
+        parsed: &parsed,
+        groups: &[],
+        targets: &[],
+    };
     check_fleet(&rendering, &clusters.iter().collect::<Vec<_>>())
 }
 
@@ -38,13 +44,13 @@ const PLANET: &str = "apiVersion: example.org/v1\nkind: Planet\nmetadata: {name:
 const POD: (&str, &str, &str) = ("", "v1", "Pod");
 
 #[test]
-fn g401_a_kind_that_clusters_do_not_serve_is_refused_once_for_all_of_them() {
+fn g401_a_kind_that_clusters_do_not_serve_is_one_error_for_all_of_them() {
     let clusters = [
         cluster("b", "v1.33.0", &[POD]),
         cluster("a", "v1.33.0", &[POD]),
         cluster("c", "v1.33.0", &[("example.org", "v1", "Planet")]),
     ];
-    let findings = fleet(PLANET, &clusters);
+    let findings = check_clusters(PLANET, &clusters);
     assert_eq!(findings.len(), 1, "{findings:#?}");
     assert_eq!(
         (findings[0].code.as_str(), findings[0].clusters.as_slice()),
@@ -52,30 +58,30 @@ fn g401_a_kind_that_clusters_do_not_serve_is_refused_once_for_all_of_them() {
     );
     assert_eq!(
         findings[0].message,
-        "These clusters do not know example.org/v1 Planet, so they would refuse Planet p."
+        "These clusters do not serve example.org/v1 Planet, so they would reject Planet p."
     );
 }
 
 #[test]
-fn g401_a_definition_in_the_same_workload_brings_its_kind() {
+fn g401_a_kind_defined_in_the_same_workload_has_no_finding() {
     let text = format!(
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: planets.example.org}}\n\
          spec: {{group: example.org, names: {{kind: Planet}}, scope: Namespaced, versions: [{{name: v1, served: true}}]}}\n---\n{PLANET}"
     );
     let crds = ("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-    assert_eq!(fleet(&text, &[cluster("a", "v1.33.0", &[crds])]), []);
+    assert_eq!(check_clusters(&text, &[cluster("a", "v1.33.0", &[crds])]), []);
 }
 
 #[test]
-fn g402_a_removed_version_is_refused_with_its_replacement() {
+fn g402_a_removed_version_is_an_error_with_its_replacement() {
     let finding = |clusters: &[Cluster]| {
-        let findings = fleet(BUDGET, clusters);
+        let findings = check_clusters(BUDGET, clusters);
         assert_eq!(findings.len(), 1, "{findings:#?}");
         findings.into_iter().next().unwrap()
     };
     for known in [&[POD][..], &[]] {
         let found = finding(&[cluster("a", "v1.33.4", known)]);
-        assert_eq!((found.code.as_str(), found.place.as_ref().unwrap().line), ("G402", 2));
+        assert_eq!((found.code.as_str(), found.location.as_ref().unwrap().line), ("G402", 2));
         assert!(
             found.message.contains("removed in Kubernetes 1.25") && found.hint.contains("policy/v1"),
             "{found:?}"
@@ -85,17 +91,17 @@ fn g402_a_removed_version_is_refused_with_its_replacement() {
     assert_eq!(still.severity, Severity::Note);
     assert!(still.message.contains("until they are upgraded"), "{}", still.message);
     assert_eq!(
-        fleet(BUDGET, &[cluster("a", "v1.33.4", &[("policy", "v1beta1", "PodDisruptionBudget")])]),
+        check_clusters(BUDGET, &[cluster("a", "v1.33.4", &[("policy", "v1beta1", "PodDisruptionBudget")])]),
         [],
-        "the facts decide"
+        "the reported APIs decide"
     );
-    let new = fleet(&BUDGET.replace("v1beta1", "v1"), &[cluster("a", "v1.20.0", &[])]);
-    assert!(new[0].message.contains("came with Kubernetes 1.21"), "{new:?}");
+    let new = check_clusters(&BUDGET.replace("v1beta1", "v1"), &[cluster("a", "v1.20.0", &[])]);
+    assert!(new[0].message.contains("was added in Kubernetes 1.21"), "{new:?}");
 }
 
 #[test]
-fn g401_clusters_of_which_nothing_is_known_are_a_warning() {
-    let findings = fleet(PLANET, &[cluster("a", "", &[]), cluster("b", "", &[])]);
+fn g401_clusters_without_reported_facts_are_a_warning() {
+    let findings = check_clusters(PLANET, &[cluster("a", "", &[]), cluster("b", "", &[])]);
     assert_eq!(findings.len(), 1);
     assert_eq!((findings[0].severity, findings[0].clusters.len()), (Severity::Warning, 2));
 }
@@ -103,40 +109,40 @@ fn g401_clusters_of_which_nothing_is_known_are_a_warning() {
 #[test]
 fn g411_offline_clusters_are_a_warning() {
     let mut gone = cluster("a", "v1.33.0", &[("example.org", "v1", "Planet")]);
-    gone.reach = Reach::Offline;
-    let findings = fleet(PLANET, &[gone]);
+    gone.connectivity = Connectivity::Offline;
+    let findings = check_clusters(PLANET, &[gone]);
     assert_eq!((findings[0].code.as_str(), findings[0].severity), ("G411", Severity::Warning));
 }
 
 #[test]
-fn g501_a_placement_that_chooses_nothing_is_refused() {
-    assert_eq!(fleet(PLANET, &[])[0].code, "G501");
+fn g501_a_placement_without_clusters_is_an_error() {
+    assert_eq!(check_clusters(PLANET, &[])[0].code, "G501");
 }
 
 const REGIONAL: &str =
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {r: '${{ cluster.labels.region }}'}\n";
 
 #[test]
-fn g115_a_value_that_a_chosen_cluster_lacks_is_named_with_the_cluster() {
+fn g115_a_value_that_a_selected_cluster_lacks_is_reported_with_the_cluster() {
     let mut labelled = cluster("eu-1", "v1.30.0", &[]);
     labelled.labels.insert("region".into(), "eu".into());
     let bare = cluster("us-1", "v1.30.0", &[]);
     let of = |findings: Vec<Finding>| -> Vec<Finding> {
         findings.into_iter().filter(|finding| finding.code == "G115").collect()
     };
-    let findings = of(fleet(REGIONAL, &[labelled.clone(), bare]));
+    let findings = of(check_clusters(REGIONAL, &[labelled.clone(), bare]));
     assert_eq!(findings.len(), 1);
-    assert!(findings[0].blocks());
+    assert!(findings[0].is_blocking());
     assert_eq!(findings[0].clusters, ["us-1"]);
     assert!(findings[0].hint.contains("Label the cluster with region"), "{}", findings[0].hint);
-    assert_eq!(of(fleet(REGIONAL, &[labelled])), []);
-    // One that has not told of itself yet may still bring it.
-    let findings = of(fleet(REGIONAL, &[cluster("new-1", "", &[])]));
-    assert!(!findings[0].blocks(), "{findings:?}");
+    assert_eq!(of(check_clusters(REGIONAL, &[labelled])), []);
+    // A cluster that has not reported its facts yet may still have the value.
+    let findings = of(check_clusters(REGIONAL, &[cluster("new-1", "", &[])]));
+    assert!(!findings[0].is_blocking(), "{findings:?}");
 }
 
 #[test]
-fn g115_templates_are_read_as_samples_by_the_other_rules_and_slips_are_told_where_they_stand() {
+fn g115_other_rules_see_sample_values_and_errors_have_a_location() {
     let check = |text: &str| {
         let files = [SourceFile { name: "a.yaml".into(), text: text.into() }];
         let spec = WorkloadSpec { namespace: "web".into(), ..WorkloadSpec::default() };
@@ -147,6 +153,6 @@ fn g115_templates_are_read_as_samples_by_the_other_rules_and_slips_are_told_wher
     let bad = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  x: ${{ cluster.nmae }}\n";
     let findings = check(bad);
     let [finding] = &findings[..] else { panic!("{findings:?}") };
-    assert_eq!((finding.code.as_str(), finding.place.as_ref().unwrap().line), ("G115", 6));
+    assert_eq!((finding.code.as_str(), finding.location.as_ref().unwrap().line), ("G115", 6));
     assert_eq!(finding.hint, "Did you mean cluster.name?");
 }

@@ -1,4 +1,4 @@
-//! G403: what the schema of kinds says among the other rules.
+//! G403: the schema check together with the other rules.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use serde_json::json;
 
 use super::*;
 use crate::cluster::{Cluster, ClusterFacts, ClusterKind};
-use crate::schema::{Documents, kubernetes};
+use crate::schema::{OpenApiDocuments, kubernetes_schema};
 use crate::{ClusterId, Timestamp};
 
-/// What all rules say, with Kubernetes' own kinds at hand.
-fn with(known: &Known<'_>, text: &str) -> Vec<Finding> {
+/// The findings of all static rules, with these schemas.
+fn findings_with(schemas: &ClusterSchemas<'_>, text: &str) -> Vec<Finding> {
     let files = vec![SourceFile { name: "a.yaml".into(), text: text.into() }];
     let parsed = crate::manifest::parse(&files);
     let spec =
         WorkloadSpec { namespace: "web".into(), source: Source::Yaml { files }, ..WorkloadSpec::default() };
-    check_static_with(known, "shop", &spec, &parsed)
+    check_static_with(schemas, "shop", &spec, &parsed)
 }
 
 fn errors(text: &str) -> Vec<Finding> {
-    let mut findings = with(&Known::of(kubernetes()), text);
-    findings.retain(Finding::blocks);
+    let mut findings = findings_with(&ClusterSchemas::from_schema(kubernetes_schema()), text);
+    findings.retain(Finding::is_blocking);
     findings
 }
 
@@ -34,7 +34,7 @@ fn cluster(version: &str) -> Cluster {
 }
 
 #[test]
-fn g403_an_unknown_field_is_told_at_its_line_and_column() {
+fn g403_an_unknown_field_is_reported_at_its_line_and_column() {
     let text = deployment("").replace("containers:", "container:");
     let found = errors(&text);
     assert_eq!(found.len(), 2, "{found:#?}");
@@ -43,7 +43,7 @@ fn g403_an_unknown_field_is_told_at_its_line_and_column() {
         unknown.message,
         "Deployment \"web\": unknown field spec.template.spec.container (did you mean containers?)."
     );
-    let place = unknown.place.as_ref().unwrap();
+    let place = unknown.location.as_ref().unwrap();
     let line = text.lines().position(|line| line.contains("container:")).unwrap();
     assert_eq!((place.line as usize, place.column), (line + 1, 7));
     assert_eq!((unknown.code.as_str(), unknown.object.as_str()), ("G403", "Deployment web/web"));
@@ -52,7 +52,7 @@ fn g403_an_unknown_field_is_told_at_its_line_and_column() {
 }
 
 #[test]
-fn g403_what_another_rule_says_of_a_field_is_not_said_twice() {
+fn g403_a_field_with_an_error_of_another_rule_has_no_second_finding() {
     for (text, code) in [
         (deployment_with("replicas: \"3\"", "", ""), "G213"),
         (deployment("resources: {limits: {memory: 512mb}}"), "G209"),
@@ -78,30 +78,39 @@ fn g403_what_another_rule_says_of_a_field_is_not_said_twice() {
 }
 
 #[test]
-fn g403_a_custom_kind_is_judged_by_the_definition_beside_it_and_without_any_schema() {
+fn g403_a_custom_kind_is_checked_against_its_definition_in_the_workload() {
     let text = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: ships.sea.example.com}\n\
         spec:\n  group: sea.example.com\n  scope: Namespaced\n  names: {kind: Ship, plural: ships}\n  versions:\n  \
         - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, properties: \
         {spec: {type: object, properties: {masts: {type: integer}}}}}}\n---\n\
         apiVersion: sea.example.com/v1\nkind: Ship\nmetadata: {name: argo}\nspec: {mast: 3}\n";
-    for known in [Known::of(kubernetes()), Known::of(&Schema::default())] {
-        let found: Vec<Finding> = with(&known, text).into_iter().filter(Finding::blocks).collect();
+    for schemas in
+        [ClusterSchemas::from_schema(kubernetes_schema()), ClusterSchemas::from_schema(&Schema::default())]
+    {
+        let found: Vec<Finding> =
+            findings_with(&schemas, text).into_iter().filter(Finding::is_blocking).collect();
         assert_eq!(found.len(), 1, "{found:#?}");
         assert_eq!(found[0].message, "Ship \"argo\": unknown field spec.mast (did you mean masts?).");
     }
 }
 
 #[test]
-fn g403_what_a_newer_cluster_may_know_is_a_warning() {
+fn g403_a_field_that_a_newer_cluster_may_have_is_a_warning() {
     let text = deployment_with("replica: 3", "restartPolicy: Sometimes\nhostNetwork: 3", "");
     let severities = |version: &str| -> Vec<(Severity, bool)> {
-        let found =
-            with(&Known::on(kubernetes(), &[cluster("v1.20.0"), cluster(version)], &HashMap::new()), &text);
+        let found = findings_with(
+            &ClusterSchemas::for_clusters(
+                kubernetes_schema(),
+                &[cluster("v1.20.0"), cluster(version)],
+                &HashMap::new(),
+            ),
+            &text,
+        );
         let found = found.into_iter().filter(|finding| finding.code == "G403");
         found.map(|finding| (finding.severity, finding.message.contains("newer"))).collect()
     };
-    let same = format!("v1.{}.9", kubernetes().minor());
-    let newer = format!("v1.{}.0", kubernetes().minor() + 1);
+    let same = format!("v1.{}.9", kubernetes_schema().minor());
+    let newer = format!("v1.{}.0", kubernetes_schema().minor() + 1);
     assert_eq!(severities(&same), [(Severity::Error, false); 3]);
     let mut loosened = severities(&newer);
     loosened.sort();
@@ -109,15 +118,15 @@ fn g403_what_a_newer_cluster_may_know_is_a_warning() {
 }
 
 #[test]
-fn g403_a_template_in_a_name_or_a_number_is_left_alone() {
+fn g403_a_template_in_a_name_or_a_number_is_not_checked() {
     let text = deployment_with("replicas: ${{ cluster.labels.size | int }}", "", "")
         .replace("{name: web}", "{name: \"web-${{ cluster.name }}\"}");
     assert_eq!(errors(&text), []);
 }
 
 #[test]
-fn g403_what_an_override_breaks_is_told_of_the_clusters_that_get_it() {
-    use crate::overrides::{ObjectSelector, Override, Patch, PatchOp, Target};
+fn g403_a_violation_by_an_override_names_the_clusters_of_the_override() {
+    use crate::overrides::{ClusterSelector, ObjectSelector, Override, Patch, PatchOp};
     let patch = |kind: &str, value: serde_json::Value| Patch {
         object: ObjectSelector { kind: kind.into(), ..ObjectSelector::default() },
         op: PatchOp::Merge { value },
@@ -125,7 +134,7 @@ fn g403_what_an_override_breaks_is_told_of_the_clusters_that_get_it() {
     let one = |number: u128, cluster: &str, value: serde_json::Value| Override {
         id: crate::OverrideId::from_parts(1, number),
         name: format!("of {cluster}"),
-        target: Target { clusters: vec![cluster.into()], ..Target::default() },
+        target: ClusterSelector { clusters: vec![cluster.into()], ..ClusterSelector::default() },
         priority: 500,
         patches: vec![patch("Deployment", value)],
     };
@@ -136,10 +145,20 @@ fn g403_what_an_override_breaks_is_told_of_the_clusters_that_get_it() {
     let files = vec![SourceFile { name: "a.yaml".into(), text: deployment("imagePolicy: x") }];
     let parsed = crate::manifest::parse(&files);
     let spec = WorkloadSpec { namespace: "web".into(), overrides, ..WorkloadSpec::default() };
-    let rendering =
-        Rendering { workload: "shop", revision: 1, spec: &spec, parsed: &parsed, groups: &[], targets: &[] };
+    let rendering = BundleRenderer {
+        workload: "shop",
+        revision: 1,
+        spec: &spec,
+        parsed: &parsed,
+        groups: &[],
+        targets: &[],
+    };
     let clusters = [cluster("v1.30.0"), Cluster { name: "eu-2".into(), ..cluster("v1.30.0") }];
-    let found = check_overridden(&Known::of(kubernetes()), &rendering, &clusters.each_ref());
+    let found = check_overridden_objects(
+        &ClusterSchemas::from_schema(kubernetes_schema()),
+        &rendering,
+        &clusters.each_ref(),
+    );
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!(found[0].clusters, ["eu-1"]);
     assert_eq!(
@@ -148,8 +167,8 @@ fn g403_what_an_override_breaks_is_told_of_the_clusters_that_get_it() {
     );
 }
 
-/// What a cluster's API server says of a kind `sea.example.com/v1 Ship`, in the form of `/openapi/v3`.
-fn told_ship(spec: &serde_json::Value) -> Arc<Schema> {
+/// The `/openapi/v3` schema of a cluster for a kind `sea.example.com/v1 Ship`.
+fn ship_schema(spec: &serde_json::Value) -> Arc<Schema> {
     let kind = json!({"group": "sea.example.com", "version": "v1", "kind": "Ship"});
     let path = "/apis/sea.example.com/v1/namespaces/{namespace}/ships/{name}";
     let document = json!({
@@ -159,13 +178,13 @@ fn told_ship(spec: &serde_json::Value) -> Arc<Schema> {
             "properties": {"metadata": {}, "spec": {"type": "object", "properties": spec}},
         }}},
     });
-    let mut documents = Documents::default();
+    let mut documents = OpenApiDocuments::default();
     documents.add(document.to_string().as_bytes()).unwrap();
     Arc::new(Schema::from_openapi(30, &documents))
 }
 
 #[test]
-fn g403_a_cluster_that_told_its_kinds_judges_for_itself() {
+fn g403_a_cluster_with_a_reported_schema_is_checked_against_it() {
     let text =
         "apiVersion: sea.example.com/v1\nkind: Ship\nmetadata: {name: argo}\nspec: {mast: 3, crew: many}\n";
     let (old, new) = (ClusterId::from_parts(1, 1), ClusterId::from_parts(1, 2));
@@ -174,33 +193,39 @@ fn g403_a_cluster_that_told_its_kinds_judges_for_itself() {
         Cluster { id: new, name: "new".into(), ..cluster("v1.30.0") },
         Cluster { id: ClusterId::from_parts(1, 3), name: "silent".into(), ..cluster("v1.30.0") },
     ];
-    let told = HashMap::from([
-        (old, told_ship(&json!({"masts": {"type": "integer"}, "crew": {"type": "integer"}}))),
-        (new, told_ship(&json!({"mast": {"type": "integer"}, "crew": {"type": "integer"}}))),
+    let reported = HashMap::from([
+        (old, ship_schema(&json!({"masts": {"type": "integer"}, "crew": {"type": "integer"}}))),
+        (new, ship_schema(&json!({"mast": {"type": "integer"}, "crew": {"type": "integer"}}))),
     ]);
-    let says = |clusters: &[Cluster]| -> Vec<(String, Vec<String>)> {
-        let found = with(&Known::on(kubernetes(), clusters, &told), text).into_iter().filter(Finding::blocks);
+    let errors = |clusters: &[Cluster]| -> Vec<(String, Vec<String>)> {
+        let found =
+            findings_with(&ClusterSchemas::for_clusters(kubernetes_schema(), clusters, &reported), text)
+                .into_iter()
+                .filter(Finding::is_blocking);
         found.map(|finding| (finding.message, finding.clusters)).collect()
     };
     let typo = "Ship \"argo\": unknown field spec.mast (did you mean masts?).".to_owned();
     let crew = "Ship \"argo\": spec.crew must be a whole number, not the text \"many\".".to_owned();
     assert_eq!(
-        says(&clusters[..1]),
+        errors(&clusters[..1]),
         [(typo.clone(), vec![]), (crew.clone(), vec![])],
-        "all chosen ones say it"
+        "the finding applies to all selected clusters"
     );
-    let both = says(&clusters);
+    let both = errors(&clusters);
     assert_eq!(both, [(typo, vec!["old".into()]), (crew, vec!["old".into(), "new".into()])]);
-    assert_eq!(says(&clusters[2..]), [], "nothing is known of the kind where nobody told");
+    assert_eq!(errors(&clusters[2..]), [], "the cluster has reported no schema");
 }
 
 #[test]
-fn g403_a_newer_cluster_that_told_its_kinds_is_believed() {
+fn g403_the_reported_schema_of_a_newer_cluster_gives_errors() {
     let text = deployment("replica: 3");
-    let newer = cluster(&format!("v1.{}.0", kubernetes().minor() + 1));
-    let told = HashMap::from([(newer.id, Arc::new(kubernetes().clone()))]);
-    let found = with(&Known::on(kubernetes(), std::slice::from_ref(&newer), &told), &text);
+    let newer = cluster(&format!("v1.{}.0", kubernetes_schema().minor() + 1));
+    let reported = HashMap::from([(newer.id, Arc::new(kubernetes_schema().clone()))]);
+    let found = findings_with(
+        &ClusterSchemas::for_clusters(kubernetes_schema(), std::slice::from_ref(&newer), &reported),
+        &text,
+    );
     let found: Vec<_> = found.into_iter().filter(|finding| finding.code == "G403").collect();
     assert_eq!(found.len(), 1);
-    assert!(found[0].blocks() && !found[0].message.contains("newer"), "{found:#?}");
+    assert!(found[0].is_blocking() && !found[0].message.contains("newer"), "{found:#?}");
 }

@@ -1,9 +1,9 @@
-//! Who may reach whom: ingress paths, network policies, webhooks.
+//! Rules about ingress paths, network policies and webhooks.
 
 use super::*;
 
-/// A Deployment `web` that listens on 8080, its Service, and more.
-fn served(more: &str) -> String {
+/// A Deployment `web` with the port 8080, its Service, and further objects.
+fn deployment_and_service(more: &str) -> String {
     format!(
         "{}---\napiVersion: v1\nkind: Service\nmetadata: {{name: web}}\nspec: {{selector: {{app: web}}, ports: [{{port: 80, targetPort: http}}]}}\n---\n{more}",
         deployment("ports: [{name: http, containerPort: 8080}]")
@@ -11,7 +11,7 @@ fn served(more: &str) -> String {
 }
 
 fn policy(spec: &str) -> String {
-    served(&format!(
+    deployment_and_service(&format!(
         "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {{name: wall}}\nspec: {spec}\n"
     ))
 }
@@ -23,33 +23,35 @@ fn ingress(name: &str, host: &str, path: &str) -> String {
 }
 
 #[test]
-fn g305_two_that_take_one_path_of_one_host_are_told() {
-    let both = |b: &str| served(&format!("{}---\n{b}", ingress("a", "shop.example.com", "/")));
-    let finding = one("G305", &both(&ingress("b", "shop.example.com", "/")));
+fn g305_two_ingresses_with_the_same_host_and_path_are_a_warning() {
+    let both =
+        |b: &str| deployment_and_service(&format!("{}---\n{b}", ingress("a", "shop.example.com", "/")));
+    let finding = only_finding("G305", &both(&ingress("b", "shop.example.com", "/")));
     assert_eq!(
         finding.message,
-        "Ingress web/a and Ingress web/b both take \"shop.example.com/\"; which of them is asked, only the controller knows."
+        "Ingress web/a and Ingress web/b both route \"shop.example.com/\"; the ingress controller decides which of them receives the requests."
     );
     assert_eq!(
         (finding.severity, finding.path.as_str()),
         (Severity::Warning, "/spec/rules/0/http/paths/0/path")
     );
-    is_quiet("G305", &both(&ingress("b", "shop.example.com", "/api")));
-    is_quiet("G305", &both(&ingress("b", "www.example.com", "/")));
+    assert_no_finding("G305", &both(&ingress("b", "shop.example.com", "/api")));
+    assert_no_finding("G305", &both(&ingress("b", "www.example.com", "/")));
     let other =
         ingress("b", "shop.example.com", "/").replace("spec: {", "spec: {ingressClassName: internal, ");
-    is_quiet("G305", &both(&other));
-    is_quiet("G305", &both(&ingress("b", "shop.example.com", "/").replace("Prefix", "Exact")));
+    assert_no_finding("G305", &both(&other));
+    assert_no_finding("G305", &both(&ingress("b", "shop.example.com", "/").replace("Prefix", "Exact")));
     let canary = "{name: b, annotations: {nginx.ingress.kubernetes.io/canary: 'true'}}";
-    is_quiet("G305", &both(&ingress("b", "shop.example.com", "/").replace("{name: b}", canary)));
+    assert_no_finding("G305", &both(&ingress("b", "shop.example.com", "/").replace("{name: b}", canary)));
 }
 
 #[test]
-fn g310_a_policy_that_denies_what_the_service_sends_is_told() {
-    let finding = one("G310", &policy("{podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress]}"));
+fn g310_a_policy_that_denies_traffic_of_the_service_is_a_warning() {
+    let finding =
+        only_finding("G310", &policy("{podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress]}"));
     assert_eq!(
         finding.message,
-        "NetworkPolicy web/wall denies what Service \"web\" sends to the pods of Deployment web/web on port 80."
+        "NetworkPolicy web/wall denies the traffic of Service \"web\" to the pods of Deployment web/web on port 80."
     );
     assert_eq!(finding.severity, Severity::Warning);
     for spec in [
@@ -58,7 +60,7 @@ fn g310_a_policy_that_denies_what_the_service_sends_is_told() {
         "{podSelector: {}, ingress: [{ports: [{port: https}]}]}",
         "{podSelector: {}, ingress: [{ports: [{port: 9000, endPort: 9100}]}]}",
     ] {
-        one("G310", &policy(spec));
+        only_finding("G310", &policy(spec));
     }
     for spec in [
         "{podSelector: {}, ingress: [{}]}",
@@ -69,33 +71,36 @@ fn g310_a_policy_that_denies_what_the_service_sends_is_told() {
         "{podSelector: {matchLabels: {app: api}}, policyTypes: [Ingress]}",
         "{podSelector: {}, policyTypes: [Egress], egress: [{}]}",
     ] {
-        is_quiet("G310", &policy(spec));
+        assert_no_finding("G310", &policy(spec));
     }
 }
 
 #[test]
-fn g310_policies_add_up() {
+fn g310_policies_are_additive() {
     let deny = policy("{podSelector: {}, policyTypes: [Ingress]}");
-    one("G310", &deny);
+    only_finding("G310", &deny);
     let allow = "---\napiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: door}\nspec: {podSelector: {matchLabels: {app: web}}, ingress: [{ports: [{port: http}]}]}\n";
-    is_quiet("G310", &format!("{deny}{allow}"));
+    assert_no_finding("G310", &format!("{deny}{allow}"));
 }
 
 #[test]
-fn g310_pods_that_can_not_ask_for_names_are_told() {
-    let finding = one("G310", &policy("{podSelector: {}, policyTypes: [Egress]}"));
+fn g310_denied_dns_requests_are_a_warning() {
+    let finding = only_finding("G310", &policy("{podSelector: {}, policyTypes: [Egress]}"));
     assert_eq!(
         finding.message,
-        "NetworkPolicy web/wall lets the pods of Deployment web/web send nothing to port 53, so they can't resolve any name."
+        "NetworkPolicy web/wall denies the pods of Deployment web/web all traffic to port 53, so they can't resolve DNS names."
     );
     assert!(finding.hint.contains("port 53"));
-    one("G310", &policy("{podSelector: {}, policyTypes: [Egress], egress: [{ports: [{port: 5432}]}]}"));
-    is_quiet(
+    only_finding(
+        "G310",
+        &policy("{podSelector: {}, policyTypes: [Egress], egress: [{ports: [{port: 5432}]}]}"),
+    );
+    assert_no_finding(
         "G310",
         &policy("{podSelector: {}, policyTypes: [Egress], egress: [{ports: [{port: 53, protocol: UDP}]}]}"),
     );
     for open in ["to: [{namespaceSelector: {}}]", "ports: [{port: dns, protocol: UDP}]"] {
-        is_quiet(
+        assert_no_finding(
             "G310",
             &policy(&format!("{{podSelector: {{}}, policyTypes: [Egress], egress: [{{{open}}}]}}")),
         );
@@ -103,20 +108,20 @@ fn g310_pods_that_can_not_ask_for_names_are_told() {
 }
 
 fn webhook(fields: &str) -> String {
-    served(&format!(
+    deployment_and_service(&format!(
         "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {{name: guard}}\nwebhooks:\n- {{name: pods.example.com, clientConfig: {{service: {{name: web, namespace: web}}}}, rules: [{{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}}], {fields}}}\n"
     ))
 }
 
 #[test]
-fn g311_a_webhook_that_its_own_pods_wait_for_is_told() {
-    let finding = one("G311", &webhook("failurePolicy: Fail"));
+fn g311_a_webhook_that_blocks_its_own_pods_is_a_warning() {
+    let finding = only_finding("G311", &webhook("failurePolicy: Fail"));
     assert_eq!(finding.object, "ValidatingWebhookConfiguration guard");
     assert_eq!(finding.path, "/webhooks/0");
     assert!(finding.message.contains("a pod of Deployment web/web"), "{}", finding.message);
     assert!(finding.hint.contains("NotIn [web]"), "{}", finding.hint);
-    one("G311", &webhook("sideEffects: None"));
-    one(
+    only_finding("G311", &webhook("sideEffects: None"));
+    only_finding(
         "G311",
         &webhook(
             "namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [db]}]}",
@@ -128,14 +133,20 @@ fn g311_a_webhook_that_its_own_pods_wait_for_is_told() {
         "namespaceSelector: {matchLabels: {checked: 'yes'}}",
         "objectSelector: {matchExpressions: [{key: app, operator: NotIn, values: [web]}]}",
     ] {
-        is_quiet("G311", &webhook(harmless));
+        assert_no_finding("G311", &webhook(harmless));
     }
-    is_quiet("G311", &webhook("failurePolicy: Fail").replace("resources: [pods]", "resources: [configmaps]"));
-    is_quiet("G311", &webhook("failurePolicy: Fail").replace("namespace: web}", "namespace: other}"));
+    assert_no_finding(
+        "G311",
+        &webhook("failurePolicy: Fail").replace("resources: [pods]", "resources: [configmaps]"),
+    );
+    assert_no_finding(
+        "G311",
+        &webhook("failurePolicy: Fail").replace("namespace: web}", "namespace: other}"),
+    );
 }
 
 #[test]
-fn g311_labels_of_a_namespace_that_the_workload_brings_are_known() {
+fn g311_labels_of_a_namespace_in_the_workload_are_considered() {
     let selector = "namespaceSelector: {matchExpressions: [{key: checked, operator: DoesNotExist}]}";
     let namespace = |labels: &str| {
         format!(
@@ -143,7 +154,7 @@ fn g311_labels_of_a_namespace_that_the_workload_brings_are_known() {
             webhook(selector)
         )
     };
-    one("G311", &namespace("{}"));
-    is_quiet("G311", &namespace("{checked: 'no'}"));
-    is_quiet("G311", &webhook(selector));
+    only_finding("G311", &namespace("{}"));
+    assert_no_finding("G311", &namespace("{checked: 'no'}"));
+    assert_no_finding("G311", &webhook(selector));
 }

@@ -1,13 +1,13 @@
-//! Every other kind, and what holds for all.
+//! Kinds that run no containers, and the rules of all kinds.
 
 use super::*;
 
 #[test]
-fn what_holds_for_every_kind_comes_first() {
+fn rules_of_all_kinds_are_evaluated_first() {
     let stalled = json!({"status": {"conditions": [condition("Stalled", "True", "Broken", "no way")]}});
     let reconciling =
         json!({"status": {"conditions": [condition("Reconciling", "True", "Working", "soon")]}});
-    table(
+    assert_health(
         "example.com/v1",
         "Widget",
         &json!({}),
@@ -15,7 +15,7 @@ fn what_holds_for_every_kind_comes_first() {
             (
                 json!({"metadata": {"deletionTimestamp": NOW, "finalizers": ["a/b", "c/d"]}}),
                 Progressing,
-                "PendingDeletion is being deleted; waits for a/b, c/d",
+                "PendingDeletion is being deleted; waiting for finalizers a/b, c/d",
             ),
             (
                 json!({"status": {"observedGeneration": 1}}),
@@ -29,9 +29,9 @@ fn what_holds_for_every_kind_comes_first() {
 }
 
 #[test]
-fn services_and_ingresses_wait_for_an_address_if_they_need_one() {
+fn load_balancer_services_and_ingresses_wait_for_an_address() {
     let address = json!({"status": {"loadBalancer": {"ingress": [{"hostname": "a.example.com"}]}}});
-    table(
+    assert_health(
         "v1",
         "Service",
         &json!({"spec": {"type": "LoadBalancer", "clusterIP": "10.0.0.1"}}),
@@ -45,13 +45,13 @@ fn services_and_ingresses_wait_for_an_address_if_they_need_one() {
         ],
     );
     let rows = [(json!({}), Progressing, "NoIngressAddress"), (address, Healthy, "")];
-    table("networking.k8s.io/v1", "Ingress", &json!({}), &rows);
+    assert_health("networking.k8s.io/v1", "Ingress", &json!({}), &rows);
 }
 
 #[test]
-fn volumes_and_claims_go_by_their_phase() {
+fn volumes_and_claims_follow_their_phase() {
     let phase = |phase: &str| json!({"status": {"phase": phase}});
-    table(
+    assert_health(
         "v1",
         "PersistentVolumeClaim",
         &json!({}),
@@ -62,7 +62,7 @@ fn volumes_and_claims_go_by_their_phase() {
             (phase("Odd"), Unknown, "Odd"),
         ],
     );
-    table(
+    assert_health(
         "v1",
         "PersistentVolume",
         &json!({}),
@@ -76,10 +76,10 @@ fn volumes_and_claims_go_by_their_phase() {
 }
 
 #[test]
-fn autoscalers_fail_without_metrics_after_a_grace() {
+fn autoscalers_without_metrics_are_degraded_after_a_grace_period() {
     let failed = condition("ScalingActive", "False", "FailedGetResourceMetric", "no metrics");
     let annotation = json!([failed]).to_string();
-    table(
+    assert_health(
         "autoscaling/v2",
         "HorizontalPodAutoscaler",
         &json!({}),
@@ -102,10 +102,10 @@ fn autoscalers_fail_without_metrics_after_a_grace() {
 }
 
 #[test]
-fn disruption_budgets_and_api_services_are_degraded_after_a_while() {
+fn disruption_budgets_and_api_services_are_degraded_after_a_grace_period() {
     let base = json!({"status": {"observedGeneration": 2, "currentHealthy": 3, "desiredHealthy": 2,
         "disruptionsAllowed": 1}});
-    table(
+    assert_health(
         "policy/v1",
         "PodDisruptionBudget",
         &base,
@@ -123,7 +123,7 @@ fn disruption_budgets_and_api_services_are_degraded_after_a_while() {
     let unavailable = condition("Available", "False", "MissingEndpoints", "none");
     let mut fresh = unavailable.clone();
     fresh["lastTransitionTime"] = JUST_NOW.into();
-    table(
+    assert_health(
         "apiregistration.k8s.io/v1",
         "APIService",
         &json!({}),
@@ -144,7 +144,7 @@ fn disruption_budgets_and_api_services_are_degraded_after_a_while() {
 fn definitions_must_be_established() {
     let with = |all: Value| json!({"status": {"conditions": all}});
     let established = || condition("Established", "True", "", "");
-    table(
+    assert_health(
         "apiextensions.k8s.io/v1",
         "CustomResourceDefinition",
         &json!({}),
@@ -152,9 +152,9 @@ fn definitions_must_be_established() {
             (json!({}), Progressing, "waiting to be established"),
             (with(json!([established()])), Healthy, ""),
             (
-                with(json!([established(), condition("NamesAccepted", "False", "", "taken")])),
+                with(json!([established(), condition("NamesAccepted", "False", "", "name conflict")])),
                 Degraded,
-                "taken",
+                "name conflict",
             ),
             (
                 with(json!([established(), condition("NonStructuralSchema", "True", "", "bad schema")])),
@@ -169,17 +169,17 @@ fn definitions_must_be_established() {
 }
 
 #[test]
-fn namespaces_say_what_holds_them() {
-    let held =
+fn terminating_namespaces_report_what_blocks_their_deletion() {
+    let blocked =
         condition("NamespaceContentRemaining", "True", "", "Some resources are remaining: pods. has 1.");
-    table(
+    assert_health(
         "v1",
         "Namespace",
         &json!({"status": {"phase": "Active"}}),
         &[
             (json!({}), Healthy, ""),
             (
-                json!({"status": {"phase": "Terminating", "conditions": [held]}}),
+                json!({"status": {"phase": "Terminating", "conditions": [blocked]}}),
                 Progressing,
                 "remaining: pods",
             ),
@@ -190,7 +190,7 @@ fn namespaces_say_what_holds_them() {
 #[test]
 fn gateways_and_routes_follow_their_conditions() {
     let with = |c: Value| json!({"status": {"conditions": [c]}});
-    table(
+    assert_health(
         "gateway.networking.k8s.io/v1",
         "Gateway",
         &json!({}),
@@ -204,7 +204,7 @@ fn gateways_and_routes_follow_their_conditions() {
         json!({"status": {"parents": [{"parentRef": {"name": "gw"}, "conditions": [
             condition("Accepted", "True", "", ""), condition("ResolvedRefs", refs, "BackendNotFound", "no backend")]}]}})
     };
-    table(
+    assert_health(
         "gateway.networking.k8s.io/v1",
         "HTTPRoute",
         &json!({}),
@@ -218,7 +218,7 @@ fn gateways_and_routes_follow_their_conditions() {
 }
 
 #[test]
-fn kinds_without_a_life_of_their_own_are_healthy_once_they_exist() {
+fn static_kinds_are_healthy_once_they_exist() {
     for (version, kind) in [
         ("v1", "ConfigMap"),
         ("v1", "ServiceAccount"),
@@ -227,7 +227,7 @@ fn kinds_without_a_life_of_their_own_are_healthy_once_they_exist() {
         ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
         ("storage.k8s.io/v1", "StorageClass"),
     ] {
-        table(
+        assert_health(
             version,
             kind,
             &json!({"metadata": {"creationTimestamp": JUST_NOW}}),
@@ -236,20 +236,20 @@ fn kinds_without_a_life_of_their_own_are_healthy_once_they_exist() {
     }
     let token = json!({"type": "kubernetes.io/service-account-token"});
     let rows = [(json!({}), Progressing, "token"), (json!({"data": {"token": "eA=="}}), Healthy, "")];
-    table("v1", "Secret", &token, &rows);
+    assert_health("v1", "Secret", &token, &rows);
     let quota = |used: &str| json!({"status": {"hard": {"memory": "1Gi"}, "used": {"memory": used}}});
     let rows = [(quota("512Mi"), Healthy, ""), (quota("1000Mi"), Healthy, "QuotaNearlyFull")];
-    table("v1", "ResourceQuota", &json!({}), &rows);
+    assert_health("v1", "ResourceQuota", &json!({}), &rows);
 }
 
 #[test]
-fn unknown_kinds_follow_the_conventions_of_conditions() {
+fn unknown_kinds_follow_the_condition_conventions() {
     let with = |c: Value| json!({"status": {"conditions": [c]}});
     let mut fresh = condition("Ready", "False", "Waiting", "not yet");
     fresh["lastTransitionTime"] = JUST_NOW.into();
     let mut broken = fresh.clone();
     broken["reason"] = "InvalidSpec".into();
-    table(
+    assert_health(
         "example.com/v1",
         "Widget",
         &json!({}),
@@ -273,16 +273,16 @@ fn unknown_kinds_follow_the_conventions_of_conditions() {
 }
 
 #[test]
-fn nonsense_is_judged_without_a_panic() {
-    for nonsense in [
+fn malformed_objects_are_assessed_without_a_panic() {
+    for malformed in [
         json!(null),
         json!([]),
         json!({"kind": 3}),
         json!({"kind": "Pod", "apiVersion": "v1", "status": 7}),
         json!({"kind": "Deployment", "apiVersion": "apps/v1", "status": {"conditions": "no", "replicas": "x"}}),
     ] {
-        let health = assess(&nonsense, now());
+        let health = assess(&malformed, now());
         assert_ne!(health.status, Missing);
-        let _ = diagnose([&nonsense], NO_WARNINGS, now());
+        let _ = diagnose([&malformed], NO_WARNINGS, now());
     }
 }

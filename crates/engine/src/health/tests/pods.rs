@@ -12,55 +12,55 @@ fn pod(statuses: Value) -> Value {
     )
 }
 
-fn causes(pods: &[Value]) -> Vec<String> {
-    diagnose(pods, NO_WARNINGS, now()).sentences()
+fn cause_messages(pods: &[Value]) -> Vec<String> {
+    diagnose(pods, NO_WARNINGS, now()).messages()
 }
 
 #[test]
-fn s0_8_a_diagnosis_names_the_image_and_what_the_registry_said() {
+fn s0_8_a_diagnosis_contains_the_image_and_the_registry_error() {
     let back_off = "Back-off pulling image \"nginx:nope\": ErrImagePull: manifest unknown";
     let pods = [
         pod(json!([waiting("ErrImagePull", "manifest unknown")])),
         pod(json!([waiting("ImagePullBackOff", back_off)])),
     ];
-    assert_eq!(causes(&pods), ["cannot pull image nginx:nope: manifest unknown (2 pods)"]);
+    assert_eq!(cause_messages(&pods), ["cannot pull image nginx:nope: manifest unknown (2 pods)"]);
     let diagnosis = diagnose(&pods, NO_WARNINGS, now());
-    assert!(diagnosis.causes[0].is_about_image());
+    assert!(diagnosis.causes[0].is_image_failure());
     assert_eq!(diagnosis.health().unwrap().status, Degraded);
 }
 
 #[test]
-fn a_diagnosis_names_exit_code_restarts_and_last_words() {
+fn a_diagnosis_contains_exit_code_restarts_and_last_output() {
     let mut crashing = waiting("CrashLoopBackOff", "back-off 5m0s restarting failed container");
     crashing["restartCount"] = 7.into();
     crashing["lastState"] =
         json!({"terminated": {"exitCode": 1, "message": "starting\npanic: no database\n"}});
     assert_eq!(
-        causes(&[pod(json!([crashing]))]),
-        ["container web exits with 1, last said \"panic: no database\", 7 restarts"]
+        cause_messages(&[pod(json!([crashing]))]),
+        ["container web exits with 1, last output \"panic: no database\", 7 restarts"]
     );
     let mut killed = waiting("CrashLoopBackOff", "");
     killed["lastState"] = json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}});
-    assert_eq!(causes(&[pod(json!([killed]))]), ["container web was killed: memory limit 128Mi"]);
+    assert_eq!(cause_messages(&[pod(json!([killed]))]), ["container web was killed: memory limit 128Mi"]);
 }
 
 #[test]
-fn between_two_crashes_a_container_is_still_crashing() {
+fn a_container_running_between_two_crashes_is_still_crashing() {
     let between = |finished: &str| {
         json!([{"name": "web", "ready": false, "restartCount": 2, "state": {"running": {}},
             "lastState": {"terminated": {"exitCode": 1, "finishedAt": finished}}}])
     };
-    assert_eq!(causes(&[pod(between(JUST_NOW))]), ["container web exits with 1, 2 restarts"]);
-    assert!(causes(&[pod(between(LONG_AGO))]).is_empty());
+    assert_eq!(cause_messages(&[pod(between(JUST_NOW))]), ["container web exits with 1, 2 restarts"]);
+    assert!(cause_messages(&[pod(between(LONG_AGO))]).is_empty());
 }
 
 #[test]
-fn a_diagnosis_names_missing_configuration_and_full_clusters() {
+fn a_diagnosis_contains_missing_configuration_and_scheduling_failures() {
     let missing = pod(json!([waiting("CreateContainerConfigError", "configmap \"x\" not found")]));
-    let said = causes(&[missing]);
+    let messages = cause_messages(&[missing]);
     assert!(
-        said[0].contains("ConfigMap or Secret") && said[0].contains("configmap \"x\" not found"),
-        "{said:?}"
+        messages[0].contains("ConfigMap or Secret") && messages[0].contains("configmap \"x\" not found"),
+        "{messages:?}"
     );
     let unschedulable = condition("PodScheduled", "False", "Unschedulable", "0/3 nodes are available");
     let mut stuck =
@@ -68,41 +68,41 @@ fn a_diagnosis_names_missing_configuration_and_full_clusters() {
     assert_eq!(diagnose([&stuck], NO_WARNINGS, now()).health().unwrap().status, Degraded);
     stuck["metadata"]["creationTimestamp"] = JUST_NOW.into();
     let young = diagnose([&stuck], NO_WARNINGS, now());
-    assert_eq!(young.health().unwrap().status, Progressing, "the scheduler gets 15 s");
-    assert_eq!(young.sentences(), ["cannot be scheduled: 0/3 nodes are available"]);
+    assert_eq!(young.health().unwrap().status, Progressing, "the grace period is 15 s");
+    assert_eq!(young.messages(), ["cannot be scheduled: 0/3 nodes are available"]);
 }
 
 #[test]
-fn at_most_five_causes_are_told_worst_first_and_pods_on_their_way_out_are_left_out() {
+fn at_most_five_causes_are_returned_worst_first_and_terminating_pods_are_excluded() {
     let pods: Vec<Value> =
         (0..8).map(|n| pod(json!([waiting("RunContainerError", &format!("cause {n}"))]))).collect();
-    assert_eq!(causes(&pods).len(), 5);
-    let mut leaving = pods[0].clone();
-    leaving["metadata"]["deletionTimestamp"] = NOW.into();
-    assert_eq!(diagnose([&leaving], NO_WARNINGS, now()), Diagnosis::default());
+    assert_eq!(cause_messages(&pods).len(), 5);
+    let mut terminating = pods[0].clone();
+    terminating["metadata"]["deletionTimestamp"] = NOW.into();
+    assert_eq!(diagnose([&terminating], NO_WARNINGS, now()), Diagnosis::default());
 }
 
 #[test]
-fn a_diagnosis_names_what_probes_and_volumes_say() {
-    let mut quiet =
+fn a_diagnosis_contains_probe_and_volume_warnings() {
+    let mut unready =
         pod(json!([{"name": "web", "ready": false, "restartCount": 0, "state": {"running": {}}}]));
-    quiet["metadata"]["uid"] = "u".into();
+    unready["metadata"]["uid"] = "u".into();
     let warning = |reason: &str, message: &str, at: &str| json!({"involvedObject": {"uid": "u"}, "reason": reason, "message": message, "lastTimestamp": at});
     let probe = warning("Unhealthy", "Readiness probe failed: HTTP 503", JUST_NOW);
     let old = warning("FailedMount", "configmap \"x\" not found", LONG_AGO);
-    let diagnosis = diagnose([&quiet], &[old.clone(), probe], now());
-    assert_eq!(diagnosis.sentences(), ["is not ready: Readiness probe failed: HTTP 503"]);
+    let diagnosis = diagnose([&unready], &[old.clone(), probe], now());
+    assert_eq!(diagnosis.messages(), ["is not ready: Readiness probe failed: HTTP 503"]);
     assert_eq!(diagnosis.health().unwrap().status, Progressing);
-    let mount = diagnose([&quiet], &[old], now());
-    assert_eq!(mount.health().unwrap().status, Degraded, "two hours are more than a grace");
-    quiet["status"]["conditions"] = json!([condition("Ready", "True", "", "")]);
-    assert!(diagnose([&quiet], &[warning("Unhealthy", "once", NOW)], now()).causes.is_empty());
+    let mount = diagnose([&unready], &[old], now());
+    assert_eq!(mount.health().unwrap().status, Degraded, "two hours exceed the grace period");
+    unready["status"]["conditions"] = json!([condition("Ready", "True", "", "")]);
+    assert!(diagnose([&unready], &[warning("Unhealthy", "once", NOW)], now()).causes.is_empty());
 }
 
 #[test]
-fn a_failed_pod_alone_does_not_judge_its_owner() {
+fn a_failed_pod_alone_does_not_degrade_its_owner() {
     let failed = object("v1", "Pod", json!({"status": {"phase": "Failed", "reason": "Evicted"}}));
     let diagnosis = diagnose([&failed], NO_WARNINGS, now());
-    assert_eq!(diagnosis.sentences(), ["a pod failed: Evicted"]);
+    assert_eq!(diagnosis.messages(), ["a pod failed: Evicted"]);
     assert_eq!(diagnosis.health(), None);
 }

@@ -7,7 +7,7 @@ fn deployments_follow_their_replicas_and_conditions() {
     let base = json!({"spec": {"replicas": 3}, "status": {"observedGeneration": 2, "replicas": 3,
         "updatedReplicas": 3, "availableReplicas": 3, "conditions": [condition("Available", "True", "", "")]}});
     let with = |c: Value| json!({"status": {"conditions": [c]}});
-    table(
+    assert_health(
         "apps/v1",
         "Deployment",
         &base,
@@ -62,12 +62,12 @@ fn replica_sets_and_replication_controllers_need_their_replicas() {
             (json!({"status": {"availableReplicas": 1}}), Progressing, "1 of 2 replicas are available"),
             (failure.clone(), Degraded, "denied"),
         ];
-        table(version, kind, &base, &rows);
+        assert_health(version, kind, &base, &rows);
     }
 }
 
 #[test]
-fn stateful_sets_roll_and_are_degraded_only_without_progress() {
+fn stateful_sets_follow_their_rollout_and_are_degraded_only_without_progress() {
     let base = json!({"spec": {"replicas": 3}, "status": {"observedGeneration": 2, "replicas": 3, "readyReplicas": 3,
         "updatedReplicas": 3, "currentRevision": "r1", "updateRevision": "r1"}});
     let partition = |updated: u32| {
@@ -78,7 +78,7 @@ fn stateful_sets_roll_and_are_degraded_only_without_progress() {
         json!({"metadata": {"managedFields": [{"manager": "kube-controller-manager", "subresource": "status",
             "time": time}]}, "status": {"readyReplicas": 1}})
     };
-    table(
+    assert_health(
         "apps/v1",
         "StatefulSet",
         &base,
@@ -105,7 +105,7 @@ fn stateful_sets_roll_and_are_degraded_only_without_progress() {
 fn daemon_sets_need_a_pod_on_every_node() {
     let base = json!({"status": {"observedGeneration": 2, "desiredNumberScheduled": 3, "updatedNumberScheduled": 3,
         "numberAvailable": 3}});
-    table(
+    assert_health(
         "apps/v1",
         "DaemonSet",
         &base,
@@ -129,9 +129,9 @@ fn daemon_sets_need_a_pod_on_every_node() {
 }
 
 #[test]
-fn jobs_end_well_or_badly_and_the_status_of_a_condition_counts() {
+fn jobs_follow_the_status_of_their_conditions() {
     let with = |c: Value| json!({"status": {"conditions": [c]}});
-    table(
+    assert_health(
         "batch/v1",
         "Job",
         &json!({"spec": {"completions": 2}, "status": {"startTime": LONG_AGO, "active": 1, "succeeded": 2}}),
@@ -151,8 +151,8 @@ fn jobs_end_well_or_badly_and_the_status_of_a_condition_counts() {
 }
 
 #[test]
-fn cron_jobs_are_judged_by_their_last_run() {
-    table(
+fn cron_jobs_follow_their_last_run() {
+    assert_health(
         "batch/v1",
         "CronJob",
         &json!({"status": {"lastScheduleTime": NOW, "lastSuccessfulTime": NOW}}),
@@ -169,10 +169,10 @@ fn cron_jobs_are_judged_by_their_last_run() {
 }
 
 #[test]
-fn pods_are_judged_by_phase_readiness_and_containers() {
+fn pods_follow_phase_readiness_and_containers() {
     let unschedulable = condition("PodScheduled", "False", "Unschedulable", "0/3 nodes are available");
     let ended = json!([{"name": "web", "state": {"terminated": {"exitCode": 3}}}]);
-    table(
+    assert_health(
         "v1",
         "Pod",
         &json!({"status": {"phase": "Running"}}),
@@ -195,7 +195,7 @@ fn pods_are_judged_by_phase_readiness_and_containers() {
                 Progressing,
                 "PodUnschedulable",
             ),
-            (json!({"spec": {"restartPolicy": "Never"}}), Progressing, "runs to its end"),
+            (json!({"spec": {"restartPolicy": "Never"}}), Progressing, "running to completion"),
             (
                 json!({"status": {"containerStatuses": [{"name": "web",
                     "lastState": {"terminated": {"exitCode": 1}}}]}}),

@@ -1,62 +1,66 @@
-//! Writes what was worked out: in chunks, so that ten thousand clusters do not hold the writer for long. A crash between
-//! two chunks leaves the workload dirty, and the next pass finds the first ones already done.
+//! Writes placer outcomes in chunks, so that 10 000 clusters do not hold the write lock for long. A crash between two
+//! chunks leaves the workload dirty; the next pass finds the first chunks already written.
 
 use domain::event::{EventKind, NewEvent};
-use domain::placement::Leaving;
-use domain::release::stage::Trouble;
-use domain::release::{Next, Release, ReleaseGoal};
-use domain::rollout::wave_words;
+use domain::placement::PendingRemoval;
+use domain::release::stage::StageReason;
+use domain::release::{DesiredRevision, Release, ReleaseGoal};
+use domain::rollout::format_wave;
 use domain::workload::Intent;
 use domain::{ClusterId, ReleaseId, Severity};
 use store::Tx;
 
-use super::Claim;
-use super::decide::{Leaver, Outcome};
+use super::PlacerClaim;
+use super::decide::{PlacementOutcome, Removal};
 use crate::failpoint::failpoint;
-use crate::hub::Done;
-use crate::render::Target;
+use crate::hub::CommitEffects;
+use crate::render::ReleaseTarget;
 use crate::{Error, Hub};
 
-/// Clusters written in one transaction.
+/// Maximum clusters written in one transaction.
 const CHUNK: usize = 200;
-/// Clusters of one workload that is written together with others.
-const TOGETHER: usize = 16;
+/// Maximum clusters of a workload that shares a transaction with others.
+const MAX_BATCHED_CLUSTERS: usize = 16;
 
-/// One workload, in chunks if it goes to many clusters.
-pub(super) async fn commit(hub: &Hub, claim: Claim, mut outcome: Outcome) -> Result<(), Error> {
+/// Commits one workload, in chunks if it has many clusters.
+pub(super) async fn commit_workload(
+    hub: &Hub,
+    claim: PlacerClaim,
+    mut outcome: PlacementOutcome,
+) -> Result<(), Error> {
     let mut targets = std::mem::take(&mut outcome.targets);
     while targets.len() > CHUNK {
         let rest = targets.split_off(CHUNK);
         let mut tx = hub.write().await?;
-        let mut done = Done::default();
-        write_targets(hub, &mut tx, &outcome, &targets, &mut done).await?;
-        hub.commit(tx, done).await?;
+        let mut effects = CommitEffects::default();
+        write_targets(hub, &mut tx, &outcome, &targets, &mut effects).await?;
+        hub.commit(tx, effects).await?;
         targets = rest;
     }
     outcome.targets = targets;
-    commit_together(hub, &[(claim, outcome)]).await
+    commit_batch(hub, &[(claim, outcome)]).await
 }
 
-/// Whether it may be written together with others: a chunk has room for several.
-pub(super) fn is_small(outcome: &Outcome) -> bool {
-    outcome.targets.len() <= TOGETHER && outcome.leavers.len() <= TOGETHER
+/// Whether it may share a transaction with other workloads.
+pub(super) fn is_small(outcome: &PlacementOutcome) -> bool {
+    outcome.targets.len() <= MAX_BATCHED_CLUSTERS && outcome.removals.len() <= MAX_BATCHED_CLUSTERS
 }
 
-/// Some workloads in one transaction, because what a commit costs most is the wait for the disk.
-pub(super) async fn commit_together(hub: &Hub, all: &[(Claim, Outcome)]) -> Result<(), Error> {
+/// Commits several workloads in one transaction: the fsync dominates the cost of a commit.
+pub(super) async fn commit_batch(hub: &Hub, all: &[(PlacerClaim, PlacementOutcome)]) -> Result<(), Error> {
     let mut tx = hub.write().await?;
-    let mut done = Done::default();
+    let mut effects = CommitEffects::default();
     for (claim, outcome) in all {
-        write_targets(hub, &mut tx, outcome, &outcome.targets, &mut done).await?;
-        let kept = kept(&mut tx, outcome).await?;
-        write_leavers(hub, &mut tx, outcome, &kept, &mut done).await?;
-        write_waves(&mut tx, outcome, &mut done).await?;
-        write_decision(&mut tx, outcome, &kept, &mut done).await?;
-        done.dirty |= !store::queue::PLACER.settle(&mut tx, claim.workload, claim.epoch).await?;
-        forget_if_over(&mut tx, outcome, &mut done).await?;
+        write_targets(hub, &mut tx, outcome, &outcome.targets, &mut effects).await?;
+        let retained = load_retained(&mut tx, outcome).await?;
+        write_removals(hub, &mut tx, outcome, &retained, &mut effects).await?;
+        write_waves(&mut tx, outcome, &mut effects).await?;
+        write_decision(&mut tx, outcome, &retained, &mut effects).await?;
+        effects.wake_placer |= !store::queue::PLACER.settle(&mut tx, claim.workload, claim.epoch).await?;
+        delete_if_removed(&mut tx, outcome, &mut effects).await?;
     }
     failpoint("placer.before_commit");
-    hub.commit(tx, done).await?;
+    hub.commit(tx, effects).await?;
     failpoint("placer.after_commit");
     Ok(())
 }
@@ -64,19 +68,23 @@ pub(super) async fn commit_together(hub: &Hub, all: &[(Claim, Outcome)]) -> Resu
 async fn write_targets(
     hub: &Hub,
     tx: &mut Tx,
-    outcome: &Outcome,
-    targets: &[Target],
-    done: &mut Done,
+    outcome: &PlacementOutcome,
+    targets: &[ReleaseTarget],
+    effects: &mut CommitEffects,
 ) -> Result<(), Error> {
     for target in targets {
-        write_target(hub, tx, outcome, target, done).await?;
+        write_target(hub, tx, outcome, target, effects).await?;
     }
     write_exposures(tx, outcome, targets).await
 }
 
-/// In the order of ids, as a publish of the same workload writes them: so neither waits for the other in a circle.
-async fn write_exposures(tx: &mut Tx, outcome: &Outcome, targets: &[Target]) -> Result<(), Error> {
-    let known = |cluster| outcome.exposed.held.get(&cluster).map(Vec::as_slice).unwrap_or_default();
+/// Writes in the order of cluster ids, as a publish of the same workload does, so that the two can't deadlock.
+async fn write_exposures(
+    tx: &mut Tx,
+    outcome: &PlacementOutcome,
+    targets: &[ReleaseTarget],
+) -> Result<(), Error> {
+    let known = |cluster| outcome.exposures.by_cluster.get(&cluster).map(Vec::as_slice).unwrap_or_default();
     let exposed = targets.iter().filter_map(|target| Some((target.cluster, target.exposures.as_ref()?)));
     let mut changed: Vec<_> = exposed.filter(|(cluster, rows)| known(*cluster) != rows.as_slice()).collect();
     changed.sort_by_key(|(cluster, _)| *cluster);
@@ -89,33 +97,35 @@ async fn write_exposures(tx: &mut Tx, outcome: &Outcome, targets: &[Target]) -> 
 async fn write_target(
     hub: &Hub,
     tx: &mut Tx,
-    outcome: &Outcome,
-    target: &Target,
-    done: &mut Done,
+    outcome: &PlacementOutcome,
+    target: &ReleaseTarget,
+    effects: &mut CommitEffects,
 ) -> Result<(), Error> {
     let now = hub.clock().now();
     let workload = &outcome.workload;
     if let Some((digest, bytes)) = &target.bytes {
         store::artifact::put(tx, digest, bytes, now).await?;
     }
-    let found = store::release::by_workload_cluster(tx, workload.id, target.cluster).await?;
+    let found = store::release::get_by_workload_and_cluster(tx, workload.id, target.cluster).await?;
     let is_new = found.is_none();
     let mut release = found.unwrap_or_else(|| {
-        Release::new(hub.ids().make(ReleaseId::from_parts), workload.id, target.cluster, now)
+        Release::new(hub.ids().generate(ReleaseId::from_parts), workload.id, target.cluster, now)
     });
     let before = release.clone();
-    release.reached(target.reach, now);
-    let let_through = release.released_revision == Some(target.revision);
+    release.set_connectivity(target.reach, now);
+    let is_admitted = release.released_revision == Some(target.revision);
     release.wave = target.wave;
     let (revision, rendered, policies) = (target.revision, target.rendered.clone(), target.policies.clone());
-    let news = match target.wave {
-        Some(wave) if !let_through => {
-            release.hold(Next { revision, rendered, policies }, turn(outcome, wave), now)
-        }
-        _ => release.target(revision, rendered, policies, now),
+    let is_changed = match target.wave {
+        Some(wave) if !is_admitted => release.gate(
+            DesiredRevision { revision, outcome: rendered, policies },
+            waiting_for_wave(outcome, wave),
+            now,
+        ),
+        _ => release.set_desired_revision(revision, rendered, policies, now),
     };
-    if news {
-        done.wants_of.push(target.cluster);
+    if is_changed {
+        effects.changed_clusters.push(target.cluster);
     }
     if is_new {
         store::release::insert(tx, &release).await?;
@@ -125,126 +135,137 @@ async fn write_target(
     Ok(())
 }
 
-/// From here on the waves can be counted; also of those that have nothing to do, and of those that lost a cluster.
-async fn write_waves(tx: &mut Tx, outcome: &Outcome, done: &mut Done) -> Result<(), Error> {
+/// Marks the revision as placed: from now on its waves can be counted, also those without work or that lost a cluster.
+async fn write_waves(
+    tx: &mut Tx,
+    outcome: &PlacementOutcome,
+    effects: &mut CommitEffects,
+) -> Result<(), Error> {
     let (Some(revision), false) = (outcome.revision, outcome.waves.is_empty()) else { return Ok(()) };
-    // Not chosen any more, and still there for a while: nobody's wave brings them the revision.
-    for mut release in store::release::many(tx, &outcome.strays).await? {
+    // No longer selected but not removed yet: no wave delivers the revision to them.
+    for mut release in store::release::get_many(tx, &outcome.deselected).await? {
         release.wave = None;
         store::release::update(tx, &release).await?;
     }
-    store::rollout::set_placed(tx, outcome.workload.id, revision).await?;
-    done.rollouts.insert(outcome.workload.id);
+    store::rollout::set_placed_revision(tx, outcome.workload.id, revision).await?;
+    effects.dirty_rollouts.insert(outcome.workload.id);
     Ok(())
 }
 
-/// What a cluster of this wave waits for.
-fn turn(outcome: &Outcome, wave: u32) -> Trouble {
+/// The reason of a gated release of this wave.
+fn waiting_for_wave(outcome: &PlacementOutcome, wave: u32) -> StageReason {
     let name = outcome.waves.get(wave as usize).map_or("", String::as_str);
-    Trouble {
+    StageReason {
         reason: "WaitingForWave".to_owned(),
-        message: format!("Waits for its turn: {}.", wave_words(wave, outcome.waves.len(), name)),
-        ..Trouble::default()
+        message: format!("Waiting for {}.", format_wave(wave, outcome.waves.len(), name)),
+        ..StageReason::default()
     }
 }
 
-/// Where a person keeps the revision that runs although it no longer matches: read again, because that may have been said
-/// since this pass began.
-async fn kept(tx: &mut Tx, outcome: &Outcome) -> Result<Vec<Leaving>, Error> {
-    let leaves = outcome.decision.as_ref().is_some_and(|decision| !decision.leaving.is_empty());
-    if outcome.revision.is_none() || (outcome.leavers.is_empty() && !leaves) {
+/// Removals that a person cancelled for this revision. Read again here: they may be newer than this pass's snapshot.
+async fn load_retained(tx: &mut Tx, outcome: &PlacementOutcome) -> Result<Vec<PendingRemoval>, Error> {
+    let has_removals =
+        outcome.decision.as_ref().is_some_and(|decision| !decision.pending_removals.is_empty());
+    if outcome.revision.is_none() || (outcome.removals.is_empty() && !has_removals) {
         return Ok(Vec::new());
     }
-    let latest = store::decision::latest(tx, outcome.workload.id).await?;
+    let latest = store::decision::get_latest(tx, outcome.workload.id).await?;
     let same = latest.filter(|latest| latest.revision == outcome.revision);
-    let kept = same.into_iter().flat_map(|latest| latest.leaving).filter(|one| one.kept_by.is_some());
-    Ok(kept.collect())
+    let retained =
+        same.into_iter().flat_map(|latest| latest.pending_removals).filter(|one| one.retained_by.is_some());
+    Ok(retained.collect())
 }
 
-async fn write_leavers(
+async fn write_removals(
     hub: &Hub,
     tx: &mut Tx,
-    outcome: &Outcome,
-    kept: &[Leaving],
-    done: &mut Done,
+    outcome: &PlacementOutcome,
+    retained: &[PendingRemoval],
+    effects: &mut CommitEffects,
 ) -> Result<(), Error> {
-    let stays = |cluster: &ClusterId| kept.iter().any(|one| one.cluster == *cluster);
-    for Leaver { cluster, deletion, why } in outcome.leavers.iter().filter(|one| !stays(&one.cluster)) {
-        let found = store::release::by_workload_cluster(tx, outcome.workload.id, *cluster).await?;
+    let is_retained = |cluster: &ClusterId| retained.iter().any(|one| one.cluster == *cluster);
+    for Removal { cluster, deletion, reason: why } in
+        outcome.removals.iter().filter(|one| !is_retained(&one.cluster))
+    {
+        let found = store::release::get_by_workload_and_cluster(tx, outcome.workload.id, *cluster).await?;
         let Some(mut release) = found else { continue };
         if release.remove(*deletion, why, hub.clock().now()) {
             store::release::update(tx, &release).await?;
-            done.wants_of.push(*cluster);
+            effects.changed_clusters.push(*cluster);
         }
     }
-    for cluster in &outcome.exposed.stale {
-        store::exposure::forget(tx, outcome.workload.id, *cluster).await?;
+    for cluster in &outcome.exposures.stale {
+        store::exposure::delete(tx, outcome.workload.id, *cluster).await?;
     }
     Ok(())
 }
 
 async fn write_decision(
     tx: &mut Tx,
-    outcome: &Outcome,
-    kept: &[Leaving],
-    done: &mut Done,
+    outcome: &PlacementOutcome,
+    retained: &[PendingRemoval],
+    effects: &mut CommitEffects,
 ) -> Result<(), Error> {
     let workload = &outcome.workload;
     if let Some(decision) = &outcome.decision {
         let mut decision = decision.clone();
-        for one in &mut decision.leaving {
-            if let Some(kept) = kept.iter().find(|kept| kept.cluster == one.cluster) {
-                one.kept_by.clone_from(&kept.kept_by);
+        for one in &mut decision.pending_removals {
+            if let Some(stored) = retained.iter().find(|stored| stored.cluster == one.cluster) {
+                one.retained_by.clone_from(&stored.retained_by);
             }
         }
         store::decision::insert(tx, workload.id, &decision).await?;
-        let chosen = decision.chosen().count();
-        let all = decision.verdicts.len();
-        let message = format!("{} goes to {chosen} of {all} clusters.", workload.name);
-        done.events.push(
+        let selected = decision.selected().count();
+        let total = decision.evaluations.len();
+        let message = format!("{} is placed on {selected} of {total} clusters.", workload.name);
+        effects.events.push(
             NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
-                .workload(workload.id, &workload.name),
+                .with_workload(workload.id, &workload.name),
         );
-        if outcome.held == 0 && !outcome.noticed.is_empty() {
+        if outcome.withheld_removals == 0 && !outcome.new_pending_removals.is_empty() {
             let message = format!(
-                "{} no longer matches {} and leaves in 15 minutes. Change it back or keep it there, or publish to let it go at once.",
+                "{} no longer matches {} and will be removed in 15 minutes. Undo the change or cancel the removal, or publish to remove it now.",
                 workload.name,
-                outcome.noticed.join(", ")
+                outcome.new_pending_removals.join(", ")
             );
             let event = NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
-                .workload(workload.id, &workload.name)
-                .weighing(Severity::Warning);
-            done.events.push(event);
+                .with_workload(workload.id, &workload.name)
+                .with_severity(Severity::Warning);
+            effects.events.push(event);
         }
-        if outcome.held > 0 {
+        if outcome.withheld_removals > 0 {
             let message = format!(
-                "{} no longer matches {} clusters at once. Nothing was removed; publish it again to let them go.",
-                workload.name, outcome.held
+                "{} no longer matches {} clusters at once. Nothing was removed; publish it again to remove it there.",
+                workload.name, outcome.withheld_removals
             );
             let event = NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
-                .workload(workload.id, &workload.name)
-                .weighing(Severity::Warning);
-            done.events.push(event);
+                .with_workload(workload.id, &workload.name)
+                .with_severity(Severity::Warning);
+            effects.events.push(event);
         }
     }
     Ok(())
 }
 
-/// A workload to be forgotten goes once nothing of it is anywhere (S1-22).
-async fn forget_if_over(tx: &mut Tx, outcome: &Outcome, done: &mut Done) -> Result<(), Error> {
+/// Deletes a workload in deletion once no cluster has anything of it (S1-22).
+async fn delete_if_removed(
+    tx: &mut Tx,
+    outcome: &PlacementOutcome,
+    effects: &mut CommitEffects,
+) -> Result<(), Error> {
     let workload = &outcome.workload;
     if workload.intent != Intent::Deleting {
         return Ok(());
     }
-    let releases = store::release::all_of_workload(tx, workload.id).await?;
-    let over =
+    let releases = store::release::list_all_by_workload(tx, workload.id).await?;
+    let is_gone =
         |release: &Release| !matches!(release.goal, ReleaseGoal::Present | ReleaseGoal::Removing { .. });
-    if releases.iter().all(over) {
+    if releases.iter().all(is_gone) {
         store::workload::delete(tx, workload.id).await?;
         let message = format!("{} was deleted; nothing of it is left on any cluster.", workload.name);
-        done.events.push(
+        effects.events.push(
             NewEvent::new(EventKind::WorkloadDeleted, "flotilla", message)
-                .workload(workload.id, &workload.name),
+                .with_workload(workload.id, &workload.name),
         );
     }
     Ok(())

@@ -1,220 +1,243 @@
-//! Reads the intent and works out, without writing, what every cluster should have.
+//! Reads the intent and computes the desired releases of a workload, without writing.
 
 use std::collections::{HashMap, HashSet};
 
 use domain::cluster::Cluster;
-use domain::placement::{self, ClusterGroup, Decision, Trigger, Verdict};
+use domain::placement::{self, ClusterEvaluation, ClusterGroup, Decision, DecisionTrigger};
 use domain::plan::removal_limit;
 use domain::release::{Release, ReleaseGoal};
 use domain::workload::{DeletionPolicy, Intent, Revision, Workload};
 use domain::{ClusterId, ReleaseId, WorkloadId};
-use store::exposure::Held;
+use store::exposure::ExposuresByCluster;
 
-use crate::render::{Standing, Target, targets};
+use crate::render::{CurrentReleases, ReleaseTarget, render_targets};
 use crate::{Error, Hub};
 
-/// What should be, for the writer.
-pub(super) struct Outcome {
+/// The result of placing one workload, for the writer.
+pub(super) struct PlacementOutcome {
     pub workload: Workload,
-    /// Number of the revision that runs; `None` when nothing should.
+    /// Number of the published revision; `None` if nothing should run.
     pub revision: Option<u32>,
-    /// The decision, if it says something new.
+    /// The decision, if it differs from the stored one.
     pub decision: Option<Decision>,
-    /// Names of the waves it goes in; none if it goes everywhere at once.
+    /// Names of the waves; empty without a staged rollout.
     pub waves: Vec<String>,
-    /// Releases that have a wave and are not chosen any more.
-    pub strays: Vec<ReleaseId>,
-    /// Clusters that should have it.
-    pub targets: Vec<Target>,
-    /// Clusters that should not have it any more, and why.
-    pub leavers: Vec<Leaver>,
-    /// Number of clusters that were kept although they no longer match, because too many would go at once.
-    pub held: usize,
-    /// Names of clusters that no longer match and were told so now.
-    pub noticed: Vec<String>,
-    /// What it is known to expose.
-    pub exposed: Exposed,
+    /// Releases that have a wave and whose cluster is no longer selected.
+    pub deselected: Vec<ReleaseId>,
+    /// The selected clusters.
+    pub targets: Vec<ReleaseTarget>,
+    /// Clusters to remove it from, and why.
+    pub removals: Vec<Removal>,
+    /// Number of removals withheld because they exceed the limit of one automatic pass.
+    pub withheld_removals: usize,
+    /// Names of clusters with a new pending removal.
+    pub new_pending_removals: Vec<String>,
+    /// What it exposes.
+    pub exposures: KnownExposures,
 }
 
-/// What a workload is known to expose.
+/// The stored exposures of a workload.
 #[derive(Default)]
-pub(super) struct Exposed {
+pub(super) struct KnownExposures {
     /// By cluster.
-    pub held: Held,
-    /// Clusters that neither have it nor should: a publish that counted on them was overtaken.
+    pub by_cluster: ExposuresByCluster,
+    /// Clusters that neither have it nor should: a newer publish replaced the one that reserved them.
     pub stale: Vec<ClusterId>,
 }
 
-/// One cluster that should not have it any more.
-pub(super) struct Leaver {
+/// One cluster to remove it from.
+pub(super) struct Removal {
     pub cluster: ClusterId,
     pub deletion: DeletionPolicy,
-    pub why: String,
+    pub reason: String,
 }
 
-struct Fleet {
+struct FleetSnapshot {
     clusters: Vec<Cluster>,
     groups: Vec<ClusterGroup>,
 }
 
-/// What should be of this workload; `None` if there is no such workload.
-pub(super) async fn decide(hub: &Hub, id: WorkloadId) -> Result<Option<Outcome>, Error> {
+/// Computes the placement of this workload; `None` if there is no such workload.
+pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<PlacementOutcome>, Error> {
     let mut tx = hub.read().await?;
-    let Some(workload) = store::workload::by_id(&mut tx, id).await? else {
+    let Some(workload) = store::workload::get_by_id(&mut tx, id).await? else {
         return Ok(None);
     };
-    let releases = store::release::all_of_workload(&mut tx, id).await?;
+    let releases = store::release::list_all_by_workload(&mut tx, id).await?;
     let published = match (workload.intent, workload.published) {
         (Intent::Published, Some(number)) => store::revision::get(&mut tx, id, number).await?,
         _ => None,
     };
-    let known = store::exposure::of_workload(&mut tx, id).await?;
+    let exposures = store::exposure::list_by_workload(&mut tx, id).await?;
     let Some(revision) = published else {
-        let exposed = exposed(known, &releases, &[]);
-        return Ok(Some(Outcome { exposed, ..taken_back(workload, &releases) }));
+        let exposures = known_exposures(exposures, &releases, &[]);
+        return Ok(Some(PlacementOutcome { exposures, ..unpublished_outcome(workload, &releases) }));
     };
-    let latest = store::decision::latest(&mut tx, id).await?;
-    let clusters = store::cluster::all(&mut tx).await?;
-    let groups = store::group::all(&mut tx).await?;
+    let latest = store::decision::get_latest(&mut tx, id).await?;
+    let clusters = store::cluster::list_all(&mut tx).await?;
+    let groups = store::group::list(&mut tx).await?;
     drop(tx);
-    let current: Vec<ClusterId> = present(&releases).map(|release| release.cluster).collect();
-    let fleet = Fleet { clusters, groups };
-    let mut decision = decide_for(hub, &revision, &fleet, &current, latest.as_ref());
-    let (leavers, held) = leavers(hub, &revision, &releases, &decision);
+    let current: Vec<ClusterId> = present_releases(&releases).map(|release| release.cluster).collect();
+    let fleet = FleetSnapshot { clusters, groups };
+    let mut decision = decide_placement(hub, &revision, &fleet, &current, latest.as_ref());
+    let (removals, withheld_removals) = select_removals(hub, &revision, &releases, &decision);
     let number = Some(revision.number);
     let waves = releases.iter().filter(|release| release.revision == number);
     let waves = waves.filter_map(|release| Some((release.cluster, release.wave?))).collect();
     let names = revision.spec.rollout.waves.iter().map(|wave| wave.name.clone()).collect();
-    let targets =
-        targets(hub, &workload.name, revision, &decision, Standing { groups: fleet.groups, waves }).await?;
-    let chosen: HashSet<ClusterId> = targets.iter().map(|target| target.cluster).collect();
-    let strays =
-        releases.iter().filter(|release| release.wave.is_some() && !chosen.contains(&release.cluster));
-    let strays = strays.map(|release| release.id).collect();
-    if held > 0 {
-        // Nothing goes now; when fewer are left, their notice begins then. What a person keeps stays kept.
-        decision.leaving.retain(|one| one.kept_by.is_some());
+    let targets = render_targets(
+        hub,
+        &workload.name,
+        revision,
+        &decision,
+        CurrentReleases { groups: fleet.groups, waves },
+    )
+    .await?;
+    let selected: HashSet<ClusterId> = targets.iter().map(|target| target.cluster).collect();
+    let deselected =
+        releases.iter().filter(|release| release.wave.is_some() && !selected.contains(&release.cluster));
+    let deselected = deselected.map(|release| release.id).collect();
+    if withheld_removals > 0 {
+        // No removal now: once fewer clusters are concerned, their notice starts then. Cancelled removals stay cancelled.
+        decision.pending_removals.retain(|one| one.retained_by.is_some());
     }
-    let noticed = noticed(latest.as_ref(), &decision);
-    let exposed = exposed(known, &releases, &targets);
-    let news = latest.is_none_or(|latest| !says_the_same(&latest, &decision));
-    let decision = news.then_some(decision);
-    Ok(Some(Outcome {
+    let new_pending_removals = new_pending_removals(latest.as_ref(), &decision);
+    let exposures = known_exposures(exposures, &releases, &targets);
+    let is_new = latest.is_none_or(|latest| !is_same_decision(&latest, &decision));
+    let decision = is_new.then_some(decision);
+    Ok(Some(PlacementOutcome {
         workload,
         revision: number,
         decision,
         waves: names,
-        strays,
+        deselected,
         targets,
-        leavers,
-        held,
-        noticed,
-        exposed,
+        removals,
+        withheld_removals,
+        new_pending_removals,
+        exposures,
     }))
 }
 
-fn exposed(held: Held, releases: &[Release], targets: &[Target]) -> Exposed {
-    if held.is_empty() {
-        return Exposed::default();
+fn known_exposures(
+    by_cluster: ExposuresByCluster,
+    releases: &[Release],
+    targets: &[ReleaseTarget],
+) -> KnownExposures {
+    if by_cluster.is_empty() {
+        return KnownExposures::default();
     }
-    let there = releases.iter().filter(|release| !release.last_known_state().is_gone());
-    let concerned: HashSet<ClusterId> =
-        targets.iter().map(|target| target.cluster).chain(there.map(|release| release.cluster)).collect();
-    let stale = held.keys().copied().filter(|cluster| !concerned.contains(cluster)).collect();
-    Exposed { held, stale }
+    let existing = releases.iter().filter(|release| !release.last_known_state().is_gone());
+    let in_use: HashSet<ClusterId> =
+        targets.iter().map(|target| target.cluster).chain(existing.map(|release| release.cluster)).collect();
+    let stale = by_cluster.keys().copied().filter(|cluster| !in_use.contains(cluster)).collect();
+    KnownExposures { by_cluster, stale }
 }
 
-fn present(releases: &[Release]) -> impl Iterator<Item = &Release> {
+fn present_releases(releases: &[Release]) -> impl Iterator<Item = &Release> {
     releases.iter().filter(|release| release.goal == ReleaseGoal::Present)
 }
 
-/// Nothing should run anywhere.
-fn taken_back(workload: Workload, releases: &[Release]) -> Outcome {
-    let why = format!("{} was taken back from every cluster.", workload.name);
-    let leave = |release: &Release| Leaver {
+/// The outcome without a published revision: every release is removed.
+fn unpublished_outcome(workload: Workload, releases: &[Release]) -> PlacementOutcome {
+    let why = format!("{} was unpublished from every cluster.", workload.name);
+    let removal = |release: &Release| Removal {
         cluster: release.cluster,
         deletion: release.policies.deletion,
-        why: why.clone(),
+        reason: why.clone(),
     };
-    let leavers = present(releases).map(leave).collect();
-    Outcome {
+    let removals = present_releases(releases).map(removal).collect();
+    PlacementOutcome {
         workload,
         revision: None,
         decision: None,
         waves: Vec::new(),
-        strays: Vec::new(),
+        deselected: Vec::new(),
         targets: Vec::new(),
-        leavers,
-        held: 0,
-        noticed: Vec::new(),
-        exposed: Exposed::default(),
+        removals,
+        withheld_removals: 0,
+        new_pending_removals: Vec::new(),
+        exposures: KnownExposures::default(),
     }
 }
 
-fn decide_for(
+fn decide_placement(
     hub: &Hub,
     revision: &Revision,
-    fleet: &Fleet,
+    fleet: &FleetSnapshot,
     current: &[ClusterId],
     latest: Option<&Decision>,
 ) -> Decision {
     let policy = &revision.spec.placement;
     let mut decision = placement::decide(policy, &fleet.clusters, &fleet.groups, current);
-    let first = latest.is_none_or(|latest| latest.revision != Some(revision.number));
-    // An addon belongs on every cluster that matches, also on those that join later (S4-1).
-    if !first && !revision.spec.addon {
-        placement::hold_new_members(&mut decision, policy.new_members, current);
+    let is_first = latest.is_none_or(|latest| latest.revision != Some(revision.number));
+    // An addon is placed on every matching cluster, also on those that join later (S4-1).
+    if !is_first && !revision.spec.addon {
+        placement::apply_new_members_policy(&mut decision, policy.new_members, current);
     }
-    if !first {
-        placement::give_notice(&mut decision, latest, current, hub.clock().now());
+    if !is_first {
+        placement::update_pending_removals(&mut decision, latest, current, hub.clock().now());
     }
     decision.revision = Some(revision.number);
-    decision.at = Some(hub.clock().now());
-    decision.trigger = if first { Trigger::Published } else { Trigger::FleetChanged };
+    decision.decided_at = Some(hub.clock().now());
+    decision.trigger = if is_first { DecisionTrigger::Published } else { DecisionTrigger::FleetChanged };
     decision
 }
 
-/// The clusters of which the decision before did not say that they leave.
-fn noticed(latest: Option<&Decision>, decision: &Decision) -> Vec<String> {
-    let before = latest.map_or(&[][..], |latest| &latest.leaving);
-    let new = decision.leaving.iter().filter(|one| before.iter().all(|old| old.cluster != one.cluster));
+/// Names of the clusters whose pending removal is not in the previous decision.
+fn new_pending_removals(latest: Option<&Decision>, decision: &Decision) -> Vec<String> {
+    let before = latest.map_or(&[][..], |latest| &latest.pending_removals);
+    let new =
+        decision.pending_removals.iter().filter(|one| before.iter().all(|old| old.cluster != one.cluster));
     new.map(|one| one.name.clone()).collect()
 }
 
-fn says_the_same(latest: &Decision, new: &Decision) -> bool {
-    latest.revision == new.revision && latest.verdicts == new.verdicts && latest.leaving == new.leaving
+fn is_same_decision(latest: &Decision, new: &Decision) -> bool {
+    latest.revision == new.revision
+        && latest.evaluations == new.evaluations
+        && latest.pending_removals == new.pending_removals
 }
 
-/// The clusters to leave, and how many were held back instead. A publish is a person's word; a change of labels is not, and
-/// is carried out only after its notice (E-6). Every workload is looked at every few minutes, so no timer is needed.
-fn leavers(
+/// The removals to carry out, or the number of them withheld because of the limit. After a publish removals are immediate;
+/// after a fleet change only when their notice has ended (E-6). The full pass evaluates this again, so no timer is needed.
+fn select_removals(
     hub: &Hub,
     revision: &Revision,
     releases: &[Release],
     decision: &Decision,
-) -> (Vec<Leaver>, usize) {
-    let chosen: HashSet<ClusterId> = decision.chosen().map(|verdict| verdict.cluster).collect();
-    let refused: HashMap<ClusterId, &Verdict> =
-        decision.refused().map(|verdict| (verdict.cluster, verdict)).collect();
-    let kept: HashSet<ClusterId> =
-        decision.leaving.iter().filter(|one| one.kept_by.is_some()).map(|one| one.cluster).collect();
-    let here: Vec<&Release> = present(releases).collect();
-    let stays = |cluster: &ClusterId| chosen.contains(cluster) || kept.contains(cluster);
-    let leaving: Vec<&&Release> = here.iter().filter(|release| !stays(&release.cluster)).collect();
-    if decision.trigger == Trigger::FleetChanged && leaving.len() > removal_limit(here.len()) {
+) -> (Vec<Removal>, usize) {
+    let selected: HashSet<ClusterId> = decision.selected().map(|verdict| verdict.cluster).collect();
+    let rejected: HashMap<ClusterId, &ClusterEvaluation> =
+        decision.rejected().map(|verdict| (verdict.cluster, verdict)).collect();
+    let retained: HashSet<ClusterId> = decision
+        .pending_removals
+        .iter()
+        .filter(|one| one.retained_by.is_some())
+        .map(|one| one.cluster)
+        .collect();
+    let current: Vec<&Release> = present_releases(releases).collect();
+    let stays = |cluster: &ClusterId| selected.contains(cluster) || retained.contains(cluster);
+    let leaving: Vec<&&Release> = current.iter().filter(|release| !stays(&release.cluster)).collect();
+    if decision.trigger == DecisionTrigger::FleetChanged && leaving.len() > removal_limit(current.len()) {
         return (Vec::new(), leaving.len());
     }
     let now = hub.clock().now();
-    let early: HashSet<ClusterId> =
-        decision.leaving.iter().filter(|one| one.stays(now)).map(|one| one.cluster).collect();
-    let leaving = leaving.into_iter().filter(|release| !early.contains(&release.cluster)).collect::<Vec<_>>();
-    let leave = |release: &&&Release| {
-        let step = refused.get(&release.cluster).and_then(|verdict| verdict.refusal());
-        let why = step.map_or_else(
+    let in_notice: HashSet<ClusterId> =
+        decision.pending_removals.iter().filter(|one| one.is_deferred(now)).map(|one| one.cluster).collect();
+    let leaving =
+        leaving.into_iter().filter(|release| !in_notice.contains(&release.cluster)).collect::<Vec<_>>();
+    let removal = |release: &&&Release| {
+        let filter = rejected.get(&release.cluster).and_then(|verdict| verdict.failed_filter());
+        let why = filter.map_or_else(
             || "The cluster is no longer registered.".to_owned(),
-            |step| format!("The cluster is no longer chosen: asked {}, saw {}.", step.asked, step.seen),
+            |filter| {
+                format!(
+                    "The cluster is no longer selected: required {}, found {}.",
+                    filter.expected, filter.actual
+                )
+            },
         );
-        Leaver { cluster: release.cluster, deletion: revision.spec.policies.deletion, why }
+        Removal { cluster: release.cluster, deletion: revision.spec.policies.deletion, reason: why }
     };
-    (leaving.iter().map(leave).collect(), 0)
+    (leaving.iter().map(removal).collect(), 0)
 }

@@ -1,14 +1,18 @@
-//! B7: what the agent and the server hold in memory once they have come to rest.
+//! B7: resident memory of the agent and the server when idle.
 
 use std::time::Duration;
 
-use super::table::{Row, Table};
-use super::world::World;
+use super::environment::BenchEnvironment;
+use super::table::{ResultTable, ScenarioResult};
 
-const REST: Duration = Duration::from_secs(5);
+const SETTLE_TIME: Duration = Duration::from_secs(5);
 
-pub async fn run(table: &mut Table, world: &World, when: &str) {
-    tokio::time::sleep(REST).await;
+pub async fn run(table: &mut ResultTable, world: &BenchEnvironment, when: &str) {
+    tokio::time::sleep(SETTLE_TIME).await;
     let scenario = format!("B7 memory, {when}");
-    table.add(Row { scenario, target: "agent ≤ 15 idle, 20 full; server ≤ 60", ..Row::now(world) });
+    table.add(ScenarioResult {
+        scenario,
+        target: "agent ≤ 15 idle, 20 full; server ≤ 60",
+        ..ScenarioResult::with_memory(world)
+    });
 }

@@ -1,4 +1,4 @@
-//! B4: from the moment somebody has changed an applied object until it is back as it was.
+//! B4: from a change of an applied object until it is reverted.
 
 use std::pin::Pin;
 use std::time::{Duration, Instant};
@@ -10,118 +10,139 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 
-use super::table::{Row, Table, figures};
-use super::world::{BARE, OURS, World};
-use super::{Args, bare, burst};
+use super::environment::{BASELINE_NAMESPACE, BenchEnvironment, WORKLOAD_NAMESPACE};
+use super::table::{ResultTable, ScenarioResult, collect_durations};
+use super::{RealArgs, baseline, burst};
 
-/// Objects of the small case.
-const FEW: usize = 10;
-/// Between the end of one repair and the next harm: the engine has written down what it did.
-const APART: Duration = Duration::from_millis(100);
-/// A repair that takes longer is none.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Number of workloads in the small case.
+const FEW_OBJECTS: usize = 10;
+/// Pause between a repair and the next change, so that the engine has written its record.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Time limit of a repair.
+const REPAIR_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What somebody does to an object.
+/// A change of an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Harm {
+enum Disturbance {
     Delete,
     Label,
     Spec,
 }
 
-const HARMS: [(Harm, &str); 3] =
-    [(Harm::Delete, "delete"), (Harm::Label, "edit a label"), (Harm::Spec, "edit the spec")];
+const DISTURBANCES: [(Disturbance, &str); 3] = [
+    (Disturbance::Delete, "delete"),
+    (Disturbance::Label, "edit a label"),
+    (Disturbance::Spec, "edit the spec"),
+];
 
 /// With few objects on the cluster.
-pub async fn few(args: &Args, table: &mut Table, world: &mut World) -> anyhow::Result<()> {
-    let names: Vec<String> = (0..FEW).map(|n| format!("b4-{n}")).collect();
-    let draft = |name: &String| (name.clone(), bare::yaml(&bare::pair(name)));
-    world.person.drafts(names.iter().map(draft).collect()).await?;
-    world.person.catch_up().await?;
-    world.person.publish_all(&names).await?;
+pub async fn measure_few(
+    args: &RealArgs,
+    table: &mut ResultTable,
+    world: &mut BenchEnvironment,
+) -> anyhow::Result<()> {
+    let names: Vec<String> = (0..FEW_OBJECTS).map(|n| format!("b4-{n}")).collect();
+    let draft = |name: &String| (name.clone(), baseline::to_manifests(&baseline::two_objects(name)));
+    world.publisher.create_drafts(names.iter().map(draft).collect()).await?;
+    world.publisher.skip_past_events().await?;
+    world.publisher.publish_all(&names).await?;
     run(args, table, world, &names).await
 }
 
 /// On the full cluster.
-pub async fn full(args: &Args, table: &mut Table, world: &mut World) -> anyhow::Result<()> {
-    let names: Vec<String> = (0..args.full()).map(burst::name).collect();
+pub async fn measure_full(
+    args: &RealArgs,
+    table: &mut ResultTable,
+    world: &mut BenchEnvironment,
+) -> anyhow::Result<()> {
+    let names: Vec<String> = (0..args.full()).map(burst::workload_name).collect();
     run(args, table, world, &names).await
 }
 
-async fn run(args: &Args, table: &mut Table, world: &World, names: &[String]) -> anyhow::Result<()> {
+async fn run(
+    args: &RealArgs,
+    table: &mut ResultTable,
+    world: &BenchEnvironment,
+    names: &[String],
+) -> anyhow::Result<()> {
     let runs = args.runs(50);
     let client = world.planes[0].client();
-    let api: Api<Deployment> = Api::namespaced(client.clone(), OURS);
+    let api: Api<Deployment> = Api::namespaced(client.clone(), WORKLOAD_NAMESPACE);
     let mut next = 0;
-    for (harm, word) in HARMS {
-        let idle = world.idle(args).await;
-        let (mut seen, before, mut ours) = (Seen::of(&api).await?, world.usage(), Vec::new());
+    for (harm, word) in DISTURBANCES {
+        let idle = world.measure_idle(args).await;
+        let (mut watch, before, mut ours) =
+            (DeploymentWatch::open(&api).await?, world.cpu_usage(), Vec::new());
         for _ in 0..runs {
             let name = &names[next % names.len()];
             if next >= names.len() {
-                // It was put back before: only a person's word ends the pause that follows a repair.
-                world.person.sync(name).await?;
-                tokio::time::sleep(APART).await;
+                // The object was repaired before: a requested sync resets the back-off.
+                world.publisher.sync_workload(name).await?;
+                tokio::time::sleep(PAUSE).await;
             }
             next += 1;
-            ours.push(heal(&api, &mut seen, harm, name, None).await?);
-            tokio::time::sleep(APART).await;
+            ours.push(measure_repair(&api, &mut watch, harm, name, None).await?);
+            tokio::time::sleep(PAUSE).await;
         }
         let scenario = format!("B4 {word}, {} placed", names.len() * 2);
-        let mut row = Row::of(scenario, world, &before, runs);
-        row.without(&idle, APART + ours.iter().sum::<Duration>() / u32::try_from(runs)?);
-        row.ours = figures(ours);
-        row.limit = Some(figures(limit(&client, harm, runs).await?));
+        let mut row = ScenarioResult::measured(scenario, world, &before, runs);
+        row.subtract_idle(&idle, PAUSE + ours.iter().sum::<Duration>() / u32::try_from(runs)?);
+        row.ours = collect_durations(ours);
+        row.baseline = Some(collect_durations(measure_baseline(&client, harm, runs).await?));
         row.target = "p50 ≤ 8, p95 ≤ 15";
         table.add(row);
     }
     Ok(())
 }
 
-/// A watch and one apply by a plain client.
-async fn limit(client: &kube::Client, harm: Harm, runs: usize) -> anyhow::Result<Vec<Duration>> {
-    let api: Api<Deployment> = Api::namespaced(client.clone(), BARE);
+/// The baseline: a watch and one apply by a plain client.
+async fn measure_baseline(
+    client: &kube::Client,
+    harm: Disturbance,
+    runs: usize,
+) -> anyhow::Result<Vec<Duration>> {
+    let api: Api<Deployment> = Api::namespaced(client.clone(), BASELINE_NAMESPACE);
     let mut all = Vec::new();
     let name = "repaired";
-    bare::apply(client, &bare::deployment(name, "1.0")).await?;
-    let mut seen = Seen::of(&api).await?;
+    baseline::apply_object(client, &baseline::deployment(name, "1.0")).await?;
+    let mut watch = DeploymentWatch::open(&api).await?;
     for _ in 0..runs {
-        all.push(heal(&api, &mut seen, harm, name, Some(client)).await?);
-        tokio::time::sleep(APART).await;
+        all.push(measure_repair(&api, &mut watch, harm, name, Some(client)).await?);
+        tokio::time::sleep(PAUSE).await;
     }
     Ok(all)
 }
 
-/// Does harm to one object; how long after the API server's answer it was back. With a `healer`, that client does what
-/// the engine does otherwise.
-async fn heal(
+/// Changes one object; returns the time from the API server's response until it is reverted. With a `healer`, that client
+/// reverts it instead of the engine.
+async fn measure_repair(
     api: &Api<Deployment>,
-    seen: &mut Seen,
-    harm: Harm,
+    watch: &mut DeploymentWatch,
+    harm: Disturbance,
     name: &str,
     healer: Option<&kube::Client>,
 ) -> anyhow::Result<Duration> {
     let act = async {
-        harm.act(api, name).await?;
+        harm.apply(api, name).await?;
         anyhow::Ok(Instant::now())
     };
     let follow = async {
-        seen.until(name, |event| harm.is_done(event)).await?;
+        watch.wait_for_event(name, |event| harm.is_applied(event)).await?;
         if let Some(client) = healer {
-            bare::apply(client, &bare::deployment(name, "1.0")).await?;
+            baseline::apply_object(client, &baseline::deployment(name, "1.0")).await?;
         }
-        seen.until(name, |event| harm.is_undone(event)).await?;
+        watch.wait_for_event(name, |event| harm.is_repaired(event)).await?;
         anyhow::Ok(Instant::now())
     };
     let both = async { tokio::try_join!(act, follow) };
-    let (done, healed) = tokio::time::timeout(PATIENCE, both)
+    let (done, healed) = tokio::time::timeout(REPAIR_TIMEOUT, both)
         .await
-        .with_context(|| format!("{name} was never put back"))??;
+        .with_context(|| format!("{name} was not reverted in time"))??;
     Ok(healed.saturating_duration_since(done))
 }
 
-impl Harm {
-    async fn act(self, api: &Api<Deployment>, name: &str) -> anyhow::Result<()> {
+impl Disturbance {
+    async fn apply(self, api: &Api<Deployment>, name: &str) -> anyhow::Result<()> {
         let patch = match self {
             Self::Delete => {
                 api.delete(name, &DeleteParams::background()).await?;
@@ -135,22 +156,22 @@ impl Harm {
         Ok(())
     }
 
-    fn is_done(self, event: &WatchEvent<Deployment>) -> bool {
+    fn is_applied(self, event: &WatchEvent<Deployment>) -> bool {
         match (self, event) {
             (Self::Delete, WatchEvent::Deleted(_)) => true,
-            (Self::Label | Self::Spec, WatchEvent::Modified(one)) => !self.is_as_wanted(one),
+            (Self::Label | Self::Spec, WatchEvent::Modified(one)) => !self.has_desired_state(one),
             _ => false,
         }
     }
 
-    fn is_undone(self, event: &WatchEvent<Deployment>) -> bool {
+    fn is_repaired(self, event: &WatchEvent<Deployment>) -> bool {
         match event {
-            WatchEvent::Added(one) | WatchEvent::Modified(one) => self.is_as_wanted(one),
+            WatchEvent::Added(one) | WatchEvent::Modified(one) => self.has_desired_state(one),
             _ => false,
         }
     }
 
-    fn is_as_wanted(self, one: &Deployment) -> bool {
+    fn has_desired_state(self, one: &Deployment) -> bool {
         let label = one.metadata.labels.as_ref().and_then(|labels| labels.get("tier"));
         let replicas = one.spec.as_ref().and_then(|spec| spec.replicas);
         match self {
@@ -161,17 +182,17 @@ impl Harm {
     }
 }
 
-/// What happens to the Deployments of a namespace.
-struct Seen(Pin<Box<dyn Stream<Item = kube::Result<WatchEvent<Deployment>>> + Send>>);
+/// A watch on the Deployments of a namespace.
+struct DeploymentWatch(Pin<Box<dyn Stream<Item = kube::Result<WatchEvent<Deployment>>> + Send>>);
 
-impl Seen {
-    async fn of(api: &Api<Deployment>) -> anyhow::Result<Self> {
+impl DeploymentWatch {
+    async fn open(api: &Api<Deployment>) -> anyhow::Result<Self> {
         let now = api.list_metadata(&ListParams::default()).await?.metadata.resource_version;
         let stream = api.watch(&WatchParams::default(), &now.unwrap_or_default()).await?;
         Ok(Self(Box::pin(stream)))
     }
 
-    async fn until(
+    async fn wait_for_event(
         &mut self,
         name: &str,
         ok: impl Fn(&WatchEvent<Deployment>) -> bool,

@@ -1,29 +1,29 @@
-//! The table: one row per scenario, printed and as JSON.
+//! The results: one row per scenario, as text and JSON.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::figures::{Figures, load_average, rss_mib};
+use crate::figures::{Durations, load_average, rss_mib};
 
-use super::world::World;
+use super::environment::BenchEnvironment;
 
 /// CPU time of each kind of process so far, in milliseconds.
-pub struct Usage(pub Vec<(&'static str, f64)>);
+pub struct CpuUsage(pub Vec<(&'static str, f64)>);
 
-/// What each kind of process uses at rest, in CPU milliseconds per second.
-pub struct Idle(pub Vec<(&'static str, f64)>);
+/// CPU milliseconds per second of each kind of process when idle.
+pub struct IdleUsage(pub Vec<(&'static str, f64)>);
 
-impl Usage {
-    /// What was used per second between two looks that were so far apart.
-    pub fn at_rest(&self, now: &Self, apart: Duration) -> Idle {
-        let mut idle = self.per(now, 1);
+impl CpuUsage {
+    /// CPU per second between two measurements this far apart.
+    pub fn at_rest(&self, now: &Self, apart: Duration) -> IdleUsage {
+        let mut idle = self.since_per_item(now, 1);
         idle.iter_mut().for_each(|(_, value)| *value /= apart.as_secs_f64());
-        Idle(idle)
+        IdleUsage(idle)
     }
 
-    /// What was used since, for each of `n`.
-    fn per(&self, now: &Self, n: usize) -> Vec<(&'static str, f64)> {
+    /// CPU since this measurement, divided by `n`.
+    fn since_per_item(&self, now: &Self, n: usize) -> Vec<(&'static str, f64)> {
         let each = |((name, before), (_, after)): (&(&'static str, f64), &(&'static str, f64))| {
             (*name, (after - before).max(0.0) / n.max(1) as f64)
         };
@@ -33,11 +33,11 @@ impl Usage {
 
 /// One scenario.
 #[derive(Default)]
-pub struct Row {
+pub struct ScenarioResult {
     pub scenario: String,
-    pub ours: Figures,
-    /// What a plain client needs for the same.
-    pub limit: Option<Figures>,
+    pub ours: Durations,
+    /// The baseline: the same by a plain client.
+    pub baseline: Option<Durations>,
     pub target: &'static str,
     /// CPU milliseconds per release or repair.
     pub cpu: Vec<(&'static str, f64)>,
@@ -46,28 +46,37 @@ pub struct Row {
     pub note: String,
 }
 
-impl Row {
-    /// A row of what was measured until now, since `before`, for `n` releases or repairs.
-    pub fn of(scenario: impl Into<String>, world: &World, before: &Usage, n: usize) -> Self {
-        Self { scenario: scenario.into(), cpu: before.per(&world.usage(), n), ..Self::now(world) }
+impl ScenarioResult {
+    /// A row with the CPU since `before` per release or repair, of which there were `n`.
+    pub fn measured(
+        scenario: impl Into<String>,
+        world: &BenchEnvironment,
+        before: &CpuUsage,
+        n: usize,
+    ) -> Self {
+        Self {
+            scenario: scenario.into(),
+            cpu: before.since_per_item(&world.cpu_usage(), n),
+            ..Self::with_memory(world)
+        }
     }
 
     /// A row with memory and load only.
-    pub fn now(world: &World) -> Self {
+    pub fn with_memory(world: &BenchEnvironment) -> Self {
         let agents = world.agents.iter().map(|agent| rss_mib(agent.pid)).fold(0.0, f64::max);
         let rss = vec![("server", rss_mib(world.server.pid)), ("agent", agents)];
         Self { rss, load: load_average(), ..Self::default() }
     }
 
-    /// Takes off what the processes use at rest, for so long each.
-    pub fn without(&mut self, idle: &Idle, each: Duration) {
+    /// Subtracts the idle CPU of `each` duration per item.
+    pub fn subtract_idle(&mut self, idle: &IdleUsage, each: Duration) {
         for ((_, value), (_, rate)) in self.cpu.iter_mut().zip(&idle.0) {
             *value = (*value - rate * each.as_secs_f64()).max(0.0);
         }
     }
 
     fn ratio(&self) -> Option<f64> {
-        let limit = self.limit.as_ref().filter(|limit| limit.len() > 0)?;
+        let limit = self.baseline.as_ref().filter(|limit| limit.len() > 0)?;
         (self.ours.len() > 0).then(|| self.ours.percentile(50) / limit.percentile(50))
     }
 
@@ -77,56 +86,56 @@ impl Row {
         };
         let cpu: f64 = self.cpu.iter().map(|(_, value)| value).sum();
         json!({
-            "scenario": self.scenario, "ms": spread(&self.ours), "limitMs": self.limit.as_ref().map(spread),
+            "scenario": self.scenario, "ms": percentiles_json(&self.ours), "limitMs": self.baseline.as_ref().map(percentiles_json),
             "ratio": self.ratio(), "target": self.target, "cpuMs": named(&self.cpu), "cpuMsAll": cpu,
             "rssMib": named(&self.rss), "load": self.load, "note": self.note,
         })
     }
 }
 
-fn spread(figures: &Figures) -> Value {
+fn percentiles_json(figures: &Durations) -> Value {
     let p = |p| figures.percentile(p);
     json!({"n": figures.len(), "p50": p(50), "p95": p(95), "p99": p(99), "max": p(100)})
 }
 
 /// All rows.
 #[derive(Default)]
-pub struct Table(Vec<Row>);
+pub struct ResultTable(Vec<ScenarioResult>);
 
-impl Table {
-    /// Adds a row and shows it: a long run should not keep what it knows to itself.
-    pub fn add(&mut self, row: Row) {
+impl ResultTable {
+    /// Adds a row and prints it, so that a long run shows its results as they arrive.
+    pub fn add(&mut self, row: ScenarioResult) {
         if self.0.is_empty() {
-            println!("{HEAD}");
+            println!("{HEADER}");
         }
-        println!("{}", line(&row));
+        println!("{}", format_line(&row));
         self.0.push(row);
     }
 
-    /// Everything again, together.
+    /// Prints all rows.
     pub fn print(&self) {
-        println!("\n{HEAD}");
-        self.0.iter().for_each(|row| println!("{}", line(row)));
+        println!("\n{HEADER}");
+        self.0.iter().for_each(|row| println!("{}", format_line(row)));
         println!("times in ms; CPU in ms per release or repair, without the plain client's; RSS in MiB");
     }
 
-    /// The same for programs.
+    /// All rows as JSON.
     pub fn json(&self) -> String {
-        let rows: Vec<Value> = self.0.iter().map(Row::json).collect();
+        let rows: Vec<Value> = self.0.iter().map(ScenarioResult::json).collect();
         format!("{:#}\n", Value::Array(rows))
     }
 }
 
-const HEAD: &str = "scenario                         n      p50      p95      p99      max  limit50  limit95  ratio   \
+const HEADER: &str = "scenario                         n      p50      p95      p99      max  limit50  limit95  ratio   \
                     CPU client+server+agents+apiserver+etcd = all   RSS server agent  load  target";
 
-fn line(row: &Row) -> String {
-    let number = |figures: Option<&Figures>, p| match figures.filter(|figures| figures.len() > 0) {
+fn format_line(row: &ScenarioResult) -> String {
+    let number = |figures: Option<&Durations>, p| match figures.filter(|figures| figures.len() > 0) {
         Some(figures) => format!("{:>8.2}", figures.percentile(p)),
         None => format!("{:>8}", "-"),
     };
     let ours: String = [50, 95, 99, 100].map(|p| format!(" {}", number(Some(&row.ours), p))).concat();
-    let limit: String = [50, 95].map(|p| format!(" {}", number(row.limit.as_ref(), p))).concat();
+    let limit: String = [50, 95].map(|p| format!(" {}", number(row.baseline.as_ref(), p))).concat();
     let ratio = row.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
     let parts: Vec<String> = row.cpu.iter().map(|(_, value)| format!("{value:.1}")).collect();
     let all: f64 = row.cpu.iter().map(|(_, value)| value).sum();
@@ -142,9 +151,9 @@ fn line(row: &Row) -> String {
     )
 }
 
-/// Figures of these durations.
-pub fn figures(all: impl IntoIterator<Item = Duration>) -> Figures {
-    let mut figures = Figures::default();
+/// Collects durations.
+pub fn collect_durations(all: impl IntoIterator<Item = Duration>) -> Durations {
+    let mut figures = Durations::default();
     all.into_iter().for_each(|one| figures.add(one));
     figures
 }

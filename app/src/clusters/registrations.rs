@@ -1,0 +1,139 @@
+//! Agents that requested to join and wait for a user, who compares keys.
+
+use domain::Timestamp;
+use domain::join::Registration;
+use leptos::prelude::*;
+
+use crate::components::{Age, ErrorBanner, icon};
+use crate::errors::AppResult;
+
+/// The pending registrations, oldest first.
+#[cfg(feature = "ssr")]
+pub async fn list_pending(hub: &hub::Hub) -> AppResult<Vec<Registration>> {
+    use domain::join::RegistrationState;
+    let mut all = crate::host::into_app_result(hub.list_registrations().await)?;
+    all.retain(|one| one.state == RegistrationState::Pending);
+    Ok(all)
+}
+
+/// Accepts the agent with this key; rejected if the pending registration has another key by now.
+#[server(prefix = "/api/fn", endpoint = "cluster_accept")]
+pub async fn cluster_accept(name: String, fingerprint: String) -> AppResult<()> {
+    use crate::{host, paths};
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    host::into_app_result(hub.accept_cluster(&actor, &name, Some(&fingerprint)).await)?;
+    leptos_axum::redirect(paths::CLUSTERS);
+    Ok(())
+}
+
+/// Rejects the pending registration with this name.
+#[server(prefix = "/api/fn", endpoint = "cluster_reject")]
+pub async fn cluster_reject(name: String) -> AppResult<()> {
+    use crate::{host, paths};
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    host::into_app_result(hub.reject_cluster(&actor, &name).await)?;
+    leptos_axum::redirect(paths::CLUSTERS);
+    Ok(())
+}
+
+/// The two actions of the list.
+#[derive(Clone, Copy)]
+pub struct RegistrationActions {
+    /// Accepts.
+    pub accept: ServerAction<ClusterAccept>,
+    /// Rejects.
+    pub reject: ServerAction<ClusterReject>,
+}
+
+impl RegistrationActions {
+    /// Creates both actions.
+    pub fn new() -> Self {
+        Self { accept: ServerAction::new(), reject: ServerAction::new() }
+    }
+
+    /// Grows with every use of an action, so that the list is read again.
+    pub fn version(self) -> usize {
+        self.accept.version().get() + self.reject.version().get()
+    }
+}
+
+/// The list; renders nothing while no registration is pending.
+#[component]
+pub fn PendingRegistrations(
+    waiting: Vec<Registration>,
+    verdicts: RegistrationActions,
+    at: Timestamp,
+) -> impl IntoView {
+    let RegistrationActions { accept, reject } = verdicts;
+    let failure = move || {
+        let failed =
+            accept.value().get().and_then(Result::err).or_else(|| reject.value().get().and_then(Result::err));
+        failed.map(|error| view! { <ErrorBanner error=error /> })
+    };
+    let row = move |one: Registration| {
+        let (name, rejected_name, fingerprint) =
+            (one.name.clone(), one.name.clone(), one.fingerprint.clone());
+        let (to_accept, to_reject) = (format!("Accept {}", one.name), format!("Reject {}", one.name));
+        view! {
+            <tr>
+                <th scope="row" class="cell-name name">
+                    {one.name.clone()}
+                </th>
+                <td class="mono break-all" data-label="Key">
+                    {one.fingerprint.clone()}
+                </td>
+                <td data-label=(!one.facts.kubernetes_version.is_empty()).then_some("Kubernetes") class="mono">
+                    {one.facts.kubernetes_version.clone()}
+                </td>
+                <td data-label="Waiting since">
+                    <Age since=one.requested_at at=at />
+                </td>
+                <td class="right cell-state">
+                    <div class="flex justify-end gap-2">
+                        <ActionForm action=accept>
+                            <input type="hidden" name="name" value=name.clone() />
+                            <input type="hidden" name="fingerprint" value=fingerprint.clone() />
+                            <button class="btn btn-sm btn-primary" type="submit" aria-label=to_accept>
+                                {icon("check")}
+                                "Accept"
+                            </button>
+                        </ActionForm>
+                        <ActionForm action=reject>
+                            <input type="hidden" name="name" value=rejected_name.clone() />
+                            <button class="btn btn-sm btn-danger" type="submit" aria-label=to_reject>
+                                "Reject"
+                            </button>
+                        </ActionForm>
+                    </div>
+                </td>
+            </tr>
+        }
+    };
+    let list = (!waiting.is_empty()).then(|| {
+        view! {
+            <section class="stack-sm" aria-labelledby="pending">
+                <h2 class="section" id="pending">
+                    "Waiting for approval "
+                    <span class="meta font-normal">"accept one only if its agent logs the same key"</span>
+                </h2>
+                <table class="table">
+                    <thead>
+                        <tr>
+                            <th scope="col">"Cluster"</th>
+                            <th scope="col">"Key"</th>
+                            <th scope="col">"Kubernetes"</th>
+                            <th scope="col">"Waiting since"</th>
+                            <th scope="col" class="right"><span class="sr-only">"Actions"</span></th>
+                        </tr>
+                    </thead>
+                    <tbody>{waiting.into_iter().map(row).collect_view()}</tbody>
+                </table>
+            </section>
+        }
+    });
+    view! {
+        {failure}
+        {list}
+    }
+    .into_any()
+}

@@ -1,0 +1,75 @@
+//! Errors: what failed, why, and what to do. On the page, never in a toast.
+
+use leptos::prelude::*;
+use leptos_router::components::Redirect;
+use leptos_router::hooks::use_location;
+
+use super::{FindingList, icon_sized};
+use crate::errors::AppError;
+use crate::paths;
+
+/// A failed query, as a page. A user who is not signed in is redirected to the sign-in page and then back.
+#[component]
+pub fn LoadError(
+    /// The error.
+    error: AppError,
+) -> impl IntoView {
+    let location = use_location();
+    let here = || {
+        paths::query(&location.pathname.get_untracked(), &[])
+            + &query_suffix(&location.search.get_untracked())
+    };
+    if let AppError::Unauthenticated(_) = error {
+        return view! { <Redirect path=paths::sign_in(&here()) /> }.into_any();
+    }
+    let next = match &error {
+        AppError::NotFound { what, .. } if what == "workload" => {
+            ("All workloads", paths::WORKLOADS.to_owned())
+        }
+        AppError::NotFound { what, .. } if what == "cluster" => ("All clusters", paths::CLUSTERS.to_owned()),
+        AppError::NotFound { .. } => ("Fleet", paths::FLEET.to_owned()),
+        _ => ("Load this page again", here()),
+    };
+    view! {
+        <section class="empty" role="alert">
+            <h1 class="section">{error.title()}</h1>
+            <p>{error.to_string()}</p>
+            <FindingList findings=error.findings().to_vec() />
+            <div class="empty-actions">
+                <a class="btn" href=next.1 rel="external">
+                    {next.0}
+                </a>
+            </div>
+        </section>
+    }
+    .into_any()
+}
+
+fn query_suffix(text: &str) -> String {
+    match text.trim_start_matches('?') {
+        "" => String::new(),
+        rest => format!("?{rest}"),
+    }
+}
+
+/// A failed action, as a banner at its form.
+#[component]
+pub fn ErrorBanner(
+    /// The error.
+    error: AppError,
+) -> impl IntoView {
+    let findings = error.findings().to_vec();
+    view! {
+        <div class="banner hue-degraded" role="alert">
+            {icon_sized("error", "icon icon-16")}
+            <div>
+                <p>
+                    <b>{error.title()}": "</b>
+                    {error.to_string()}
+                </p>
+                {(findings.len() > 1).then(|| view! { <FindingList findings=findings /> })}
+            </div>
+        </div>
+    }
+    .into_any()
+}

@@ -1,0 +1,69 @@
+//! Renders the result of a page's query: a skeleton while it is loading, then the page or the error. Never a blank page.
+
+use leptos::prelude::*;
+
+use super::LoadError;
+use crate::errors::{AppError, AppResult};
+
+/// Renders the result of a query. While it is loading again, the previous result stays, so that the layout does not move.
+pub fn render_resource<T>(
+    resource: Resource<AppResult<T>>,
+    show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+{
+    render_with(resource, show, |error| view! { <LoadError error=error /> }.into_any())
+}
+
+/// The same for a part of a page whose head has its own query: `NotFound` renders nothing, because the head reports it.
+pub fn render_resource_part<T>(
+    resource: Resource<AppResult<T>>,
+    show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+{
+    render_with(resource, show, |error| match error {
+        AppError::NotFound { .. } => ().into_any(),
+        error => view! { <LoadError error=error /> }.into_any(),
+    })
+}
+
+fn render_with<T>(
+    resource: Resource<AppResult<T>>,
+    show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
+    failed: fn(AppError) -> AnyView,
+) -> impl IntoView
+where
+    T: Clone + Send + Sync + 'static,
+{
+    view! {
+        <Transition fallback=skeleton>
+            {move || {
+                let show = show.clone();
+                resource
+                    .get()
+                    .map(|answer| match answer {
+                        Ok(data) => show(data),
+                        Err(error) => failed(error),
+                    })
+            }}
+        </Transition>
+    }
+}
+
+/// Placeholder bars while something is loading.
+pub fn skeleton() -> impl IntoView {
+    let row = || {
+        view! {
+            <div class="skeleton-row">
+                <i class="skeleton" style="width:28%"></i>
+                <i class="skeleton" style="width:14%"></i>
+                <i class="skeleton" style="width:20%"></i>
+                <i class="skeleton" style="width:10%"></i>
+            </div>
+        }
+    };
+    view! { <div aria-busy="true" aria-label="Loading">{(0..6).map(|_| row()).collect_view()}</div> }
+}

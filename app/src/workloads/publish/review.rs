@@ -1,0 +1,176 @@
+//! The query of the review: the checked draft, and the plan if the URL names one.
+
+use std::collections::BTreeMap;
+
+use domain::cluster::Connectivity;
+use domain::placement::Decision;
+use domain::plan::{BlastRadius, ClusterPlan, ClusterPlanGroup};
+use domain::rollout::WavePreview;
+use domain::workload::WorkloadView;
+use domain::{Digest, Finding, Timestamp};
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::errors::AppResult;
+
+/// Data of the page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Review {
+    /// The workload; without the texts of its files.
+    pub view: WorkloadView,
+    /// Findings of the guard rails, without those of the dry runs.
+    pub guard_findings: Vec<Finding>,
+    /// The placement decision of the draft.
+    pub decision: Decision,
+    /// Selected clusters that are not online, with their connectivity.
+    pub connectivity: BTreeMap<String, Connectivity>,
+    /// The waves of the rollout; empty without waves.
+    pub waves: Vec<WavePreview>,
+    /// Objects per cluster, before overrides.
+    pub objects: u32,
+    /// Why it can't be published now, independent of the findings.
+    pub blocked_reason: Option<String>,
+    /// The plan.
+    pub plan: Option<PlanView>,
+    /// Whether the URL names a plan that no longer exists.
+    pub plan_expired: bool,
+    /// The server's time.
+    pub read_at: Timestamp,
+}
+
+impl Review {
+    /// The findings of the plan, which include those of the dry runs, or else those of the guard rails.
+    pub fn findings(&self) -> &[Finding] {
+        self.plan.as_ref().map_or(&self.guard_findings, |plan| &plan.findings)
+    }
+
+    /// Whether there is no plan although one can be created.
+    pub const fn is_unplanned(&self) -> bool {
+        self.plan.is_none() && self.blocked_reason.is_none()
+    }
+}
+
+/// A plan as the page shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanView {
+    /// Its hash.
+    pub hash: Digest,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Timestamp,
+    /// Findings of the guard rails and the dry runs.
+    pub findings: Vec<Finding>,
+    /// Which clusters lose the workload.
+    pub blast_radius: BlastRadius,
+    /// Clusters grouped by identical changes.
+    pub groups: Vec<ChangeGroup>,
+    /// The progress of the dry runs.
+    pub dry_runs: DryRunProgress,
+}
+
+/// Progress of the dry runs, in clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DryRunProgress {
+    /// With a result.
+    pub completed: usize,
+    /// Without a dry run, or without a result in time.
+    pub not_requested: usize,
+    /// Pending.
+    pub pending: usize,
+}
+
+/// Clusters with identical changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChangeGroup {
+    /// The group; its cluster names are truncated to [`NAMES_PER_GROUP`].
+    pub group: ClusterPlanGroup,
+    /// Number of clusters.
+    pub count: usize,
+    /// The changes; `None` for groups after the first [`GROUPS_WITH_CHANGES`].
+    pub plan: Option<ClusterPlan>,
+}
+
+/// How long a request waits for dry runs.
+#[cfg(feature = "ssr")]
+const PLAN_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
+/// Most cluster names per group.
+#[cfg(feature = "ssr")]
+const NAMES_PER_GROUP: usize = 40;
+/// Number of groups that are sent with their changes.
+#[cfg(feature = "ssr")]
+const GROUPS_WITH_CHANGES: usize = 12;
+
+/// Reads the review.
+#[server(prefix = "/api/fn", endpoint = "review_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn review_read(name: String, plan: Option<String>) -> AppResult<Review> {
+    use crate::host;
+    use crate::workloads::source::clear_texts;
+    use domain::manifest;
+    let hub = host::hub_for_reader()?;
+    let mut view = host::into_app_result(hub.get_workload(&name).await)?;
+    let plan = match plan {
+        None => None,
+        Some(id) => Some(load_plan(&hub, &name, &id).await?),
+    };
+    let checked = host::into_app_result(hub.check_workload(&name, &view.workload.draft).await)?;
+    let objects = manifest::parse(view.workload.draft.source.files()).manifests.len();
+    let blank = view.workload.draft.source.is_blank();
+    clear_texts(&mut view.workload.draft.source);
+    if let Some(revision) = &mut view.published_revision {
+        clear_texts(&mut revision.spec.source);
+    }
+    let blocked_reason = match domain::actions::check_publish(&view.workload) {
+        Err(why) => Some(why.to_string()),
+        Ok(()) if blank => Some("The manifests are empty: write or upload one first.".to_owned()),
+        Ok(()) => None,
+    };
+    Ok(Review {
+        view,
+        guard_findings: checked.findings,
+        decision: checked.decision,
+        connectivity: checked.not_online,
+        waves: checked.waves,
+        objects: u32::try_from(objects).unwrap_or(u32::MAX),
+        blocked_reason,
+        plan_expired: plan.as_ref().is_some_and(Option::is_none),
+        plan: plan.flatten(),
+        read_at: hub.clock().now(),
+    })
+}
+
+/// Waits for the plan with this id; `None` if it does not exist or belongs to another workload.
+#[cfg(feature = "ssr")]
+async fn load_plan(hub: &hub::Hub, name: &str, id: &str) -> AppResult<Option<PlanView>> {
+    let Ok(id) = id.parse::<domain::PlanId>() else { return Ok(None) };
+    match hub.wait_for_plan(id, PLAN_WAIT).await {
+        Ok(plan) if plan.workload == name => Ok(Some(plan_view(plan))),
+        Ok(_) | Err(hub::Error::NotFound { .. }) => Ok(None),
+        Err(error) => crate::host::into_app_result(Err(error)),
+    }
+}
+
+/// Reduces a plan to what the page shows.
+#[cfg(feature = "ssr")]
+fn plan_view(plan: domain::plan::Plan) -> PlanView {
+    let (answered, not_asked, open) = plan.dry_run_counts();
+    let changed = |(at, mut group): (usize, ClusterPlanGroup)| {
+        let count = group.clusters.len();
+        group.clusters.truncate(NAMES_PER_GROUP);
+        let effect = group
+            .cluster_plan
+            .as_ref()
+            .filter(|_| at < GROUPS_WITH_CHANGES)
+            .and_then(|digest| plan.cluster_plans.get(digest));
+        ChangeGroup { count, plan: effect.cloned(), group }
+    };
+    PlanView {
+        groups: plan.groups().into_iter().enumerate().map(changed).collect(),
+        dry_runs: DryRunProgress { completed: answered, not_requested: not_asked, pending: open },
+        hash: plan.hash,
+        created_at: plan.created_at,
+        expires_at: plan.expires_at,
+        findings: plan.findings,
+        blast_radius: plan.blast_radius,
+    }
+}

@@ -1,0 +1,53 @@
+//! The status of a draft, for the frame of the wizard.
+
+use domain::Finding;
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::WizardStep;
+use crate::errors::AppResult;
+
+/// The status of a draft.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DraftStatus {
+    /// Namespace for objects that name none.
+    pub namespace: String,
+    /// Number of the published revision.
+    pub published: Option<u32>,
+    /// Whether it can be edited now.
+    pub editable: bool,
+    /// Findings of the guard rails about the whole draft.
+    pub findings: Vec<Finding>,
+}
+
+impl DraftStatus {
+    /// The findings that are fixed in a step; all for the review.
+    pub fn findings_of_step(&self, step: WizardStep) -> Vec<Finding> {
+        let here =
+            |finding: &&Finding| step == WizardStep::Review || WizardStep::from_finding(finding) == step;
+        self.findings.iter().filter(here).cloned().collect()
+    }
+}
+
+/// Reads the status of the stored draft. The default if the workload does not exist: the page of the step reports that.
+#[server(prefix = "/api/fn", endpoint = "draft_status_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn draft_status_read(name: String) -> AppResult<DraftStatus> {
+    use crate::host;
+    if name.is_empty() {
+        return Ok(DraftStatus::default());
+    }
+    let hub = host::hub_for_reader()?;
+    let workload = match hub.get_workload(&name).await {
+        Ok(view) => view.workload,
+        Err(hub::Error::NotFound { .. }) => return Ok(DraftStatus::default()),
+        Err(error) => return host::into_app_result(Err(error)),
+    };
+    let checked = host::into_app_result(hub.check_workload(&name, &workload.draft).await)?;
+    Ok(DraftStatus {
+        namespace: workload.draft.namespace.clone(),
+        published: workload.published,
+        editable: domain::actions::check_edit(&workload).is_ok(),
+        findings: checked.findings,
+    })
+}

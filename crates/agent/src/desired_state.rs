@@ -1,0 +1,251 @@
+//! Polls the full desired state, fetches the bundles that it names, and sets both in the engine.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use domain::Timestamp;
+use domain::bundle::Bundle;
+use domain::release::StageState;
+use domain::release::stage::StageReason;
+use domain::report::{DesiredPhase, DesiredRelease, DesiredState};
+use domain::{Digest, ReleaseId};
+use engine::ReleaseInput;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::cached_state::CachedState;
+use crate::connect::Backoff;
+use crate::link::Link;
+use crate::run::AgentContext;
+
+/// Capacity of the channel of fetch results.
+const RESULT_CHANNEL_CAPACITY: usize = 8;
+/// Minimum pause between two reads of the full desired state, per release in it: in a burst of versions not every one has
+/// to be read.
+const PAUSE_PER_RELEASE: Duration = Duration::from_micros(100);
+/// Upper bound of that pause.
+const MAX_PAUSE: Duration = Duration::from_millis(250);
+
+/// State of one bundle.
+enum BundleState {
+    Fetching,
+    Fetched(Arc<Bundle>),
+    /// Waiting or failed, with the next attempt.
+    Unavailable(StageState),
+}
+
+/// Keeps the engine's desired state up to date.
+pub(crate) async fn run<L: Link>(
+    agent: &Arc<AgentContext<L>>,
+    cached: CachedState,
+    cache_updates: watch::Sender<Option<Arc<CachedState>>>,
+    states: watch::Sender<Option<DesiredState>>,
+) {
+    let newest = states.subscribe();
+    tokio::join!(poll_desired_state(agent, states), update_engine(agent, newest, cached, cache_updates));
+}
+
+/// Polls for a state newer than the last one.
+async fn poll_desired_state<L: Link>(agent: &AgentContext<L>, states: watch::Sender<Option<DesiredState>>) {
+    let mut backoff = Backoff::new(&agent.options);
+    loop {
+        let since = agent.desired_state_version.load(Relaxed);
+        let response = tokio::select! {
+            response = agent.link.fetch_desired_state(since) => response,
+            () = agent.newer_desired_state.notified() => continue,
+        };
+        match response {
+            Ok(state) => {
+                backoff.reset();
+                agent.desired_state_version.store(state.version, Relaxed);
+                let releases = u32::try_from(state.releases.len()).unwrap_or(u32::MAX);
+                states.send_replace(Some(state));
+                tokio::time::sleep(PAUSE_PER_RELEASE.saturating_mul(releases).min(MAX_PAUSE)).await;
+            }
+            Err(error) => {
+                backoff
+                    .wait_or_reachable(
+                        &agent.link,
+                        "the desired state can't be read from the hub and will be retried",
+                        &error,
+                    )
+                    .await
+            }
+        }
+    }
+}
+
+/// Fetches missing bundles of the newest state, drops bundles that it no longer names, and updates the engine. Uses the
+/// cached state until the hub sends one.
+async fn update_engine<L: Link>(
+    agent: &Arc<AgentContext<L>>,
+    mut newest: watch::Receiver<Option<DesiredState>>,
+    mut cached: CachedState,
+    cache_updates: watch::Sender<Option<Arc<CachedState>>>,
+) {
+    let (tell, mut results) = mpsc::channel(RESULT_CHANNEL_CAPACITY);
+    let held =
+        cached.bundles.iter().map(|(digest, bundle)| (digest.clone(), BundleState::Fetched(bundle.clone())));
+    let held = held.collect();
+    let mut bundles =
+        BundleFetcher { states: held, fetches: HashMap::new(), tasks: JoinSet::new(), results: tell };
+    let mut list = cached.desired_state.clone();
+    if !list.releases.is_empty() {
+        agent.engine.set_desired(bundles.desired_releases(&list));
+    }
+    loop {
+        tokio::select! {
+            changed = newest.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                list = newest.borrow_and_update().clone().unwrap_or_default();
+                bundles.update_fetches(agent, &list);
+            }
+            Some((digest, state)) = results.recv() => {
+                bundles.set_state(digest, state);
+                // Results that arrived meanwhile are passed to the engine in the same update.
+                while let Ok((digest, state)) = results.try_recv() {
+                    bundles.set_state(digest, state);
+                }
+            }
+        }
+        agent.engine.set_desired(bundles.desired_releases(&list));
+        if agent.options.cache.is_some() {
+            cached =
+                CachedState::with_fetched_bundles(&list, |digest| bundles.fetched_bundle(digest), &cached);
+            cache_updates.send_replace(Some(Arc::new(cached.clone())));
+        }
+    }
+}
+
+struct BundleFetcher {
+    states: HashMap<Digest, BundleState>,
+    fetches: HashMap<Digest, AbortHandle>,
+    tasks: JoinSet<()>,
+    results: mpsc::Sender<(Digest, BundleState)>,
+}
+
+impl BundleFetcher {
+    fn update_fetches<L: Link>(&mut self, agent: &Arc<AgentContext<L>>, list: &DesiredState) {
+        let named: HashSet<&Digest> =
+            list.releases.iter().filter_map(named_bundle).map(|(_, digest)| digest).collect();
+        self.states.retain(|digest, _| named.contains(digest));
+        self.fetches.retain(|digest, task| {
+            let is_named = named.contains(digest);
+            if !is_named {
+                task.abort();
+            }
+            is_named
+        });
+        // Finished tasks are only removed; their results came through the channel.
+        while self.tasks.try_join_next().is_some() {}
+        for (release, digest) in list.releases.iter().filter_map(named_bundle) {
+            if !self.states.contains_key(digest) {
+                self.states.insert(digest.clone(), BundleState::Fetching);
+                let fetch = fetch_bundle(agent.clone(), release, digest.clone(), self.results.clone());
+                self.fetches.insert(digest.clone(), self.tasks.spawn(fetch));
+            }
+        }
+    }
+
+    fn set_state(&mut self, digest: Digest, new: BundleState) {
+        if let Some(state) = self.states.get_mut(&digest) {
+            *state = new;
+        }
+    }
+
+    fn fetched_bundle(&self, digest: &Digest) -> Option<Arc<Bundle>> {
+        match self.states.get(digest) {
+            Some(BundleState::Fetched(bundle)) => Some(bundle.clone()),
+            _ => None,
+        }
+    }
+
+    fn desired_releases(&self, list: &DesiredState) -> Vec<ReleaseInput> {
+        list.releases.iter().map(|want| self.desired_release(want)).collect()
+    }
+
+    fn desired_release(&self, want: &DesiredRelease) -> ReleaseInput {
+        let state = named_bundle(want).and_then(|(_, digest)| self.states.get(digest));
+        let (bundle, pulled) = match state {
+            Some(BundleState::Fetched(bundle)) => (Some(bundle.clone()), StageState::Done),
+            Some(BundleState::Unavailable(stage)) => (None, stage.clone()),
+            Some(BundleState::Fetching) => {
+                (None, StageState::Running { message: "Fetching the bundle.".to_owned() })
+            }
+            None => (None, StageState::Skipped { message: "Nothing to fetch.".to_owned() }),
+        };
+        ReleaseInput { desired: want.clone(), bundle, pull_stage: pulled }
+    }
+}
+
+/// The release and the bundle that a [`DesiredRelease`] names, if it names one.
+pub(crate) fn named_bundle(want: &DesiredRelease) -> Option<(ReleaseId, &Digest)> {
+    match &want.phase {
+        DesiredPhase::Present { bundle, .. } => Some((want.release, bundle)),
+        DesiredPhase::Absent { .. } => None,
+    }
+}
+
+/// Fetches one bundle; retries until it succeeds. A hub that can't be reached or does not have the bundle yet makes the
+/// stage wait, which is no failure (S4-9); bytes with another digest make it fail. Both report reason and next attempt.
+async fn fetch_bundle<L: Link>(
+    agent: Arc<AgentContext<L>>,
+    release: ReleaseId,
+    digest: Digest,
+    tell: mpsc::Sender<(Digest, BundleState)>,
+) {
+    let mut backoff = Backoff::new(&agent.options);
+    let mut attempts = 0;
+    loop {
+        let mut retry_after = Duration::ZERO;
+        let (state, trouble): (fn(StageReason) -> StageState, _) =
+            match agent.link.fetch_bundle(release, &digest).await {
+                Ok(bytes) => match verify_bundle(&bytes, &digest) {
+                    Ok(bundle) => {
+                        // A closed channel means that the agent is stopping.
+                        let _ = tell.send((digest, BundleState::Fetched(Arc::new(bundle)))).await;
+                        return;
+                    }
+                    Err(trouble) => (StageState::Failed, trouble),
+                },
+                Err(error) => {
+                    retry_after = error.retry_after().unwrap_or_default();
+                    let message = format!("The bundle {} is not available yet: {error}.", digest.short());
+                    let reason = "WaitingForArtifact".to_owned();
+                    (StageState::Waiting, StageReason { reason, message, ..StageReason::default() })
+                }
+            };
+        attempts += 1;
+        let delay = backoff.next_delay().max(retry_after);
+        let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
+        let next_retry = Some(now(&agent).plus_millis(millis));
+        let state = state(StageReason { attempts, next_retry, ..trouble });
+        let _ = tell.send((digest.clone(), BundleState::Unavailable(state))).await;
+        tokio::time::sleep(delay).await;
+    }
+}
+
+/// Rejects bytes whose digest is not the expected one (S0-7).
+fn verify_bundle(bytes: &[u8], digest: &Digest) -> Result<Bundle, StageReason> {
+    let trouble = |reason: &str, message: String| StageReason {
+        reason: reason.to_owned(),
+        message,
+        ..StageReason::default()
+    };
+    if Digest::compute(bytes) != *digest {
+        let message = format!(
+            "The bytes received for bundle {} do not match its digest and were discarded.",
+            digest.short()
+        );
+        return Err(trouble("HashMismatch", message));
+    }
+    Bundle::from_bytes(bytes).map_err(|error| trouble("BundleFetchFailed", error.to_string()))
+}
+
+fn now<L>(agent: &AgentContext<L>) -> Timestamp {
+    (agent.options.engine.clock)()
+}

@@ -1,0 +1,137 @@
+//! A demo server for one test: its folder, its process, and the command line that calls it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// The output of a command.
+pub struct CliOutput {
+    pub exit_code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl std::fmt::Display for CliOutput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "exit {}\n--- stdout\n{}--- stderr\n{}", self.exit_code, self.stdout, self.stderr)
+    }
+}
+
+/// A demo server; killed when dropped.
+pub struct TestServer {
+    folder: tempfile::TempDir,
+    listen: String,
+    process: Option<Child>,
+}
+
+impl TestServer {
+    /// Starts a server on a free port and waits for its ready line.
+    pub fn start_new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = Self { folder, listen: "127.0.0.1:0".into(), process: None };
+        server.start();
+        server
+    }
+
+    /// Starts the process (again), on the same address.
+    pub fn start(&mut self) {
+        let binary = Path::new(env!("CARGO_BIN_EXE_flotilla")).with_file_name("flotilla-server");
+        assert!(binary.exists(), "there is no {}: run `cargo build -p server` first", binary.display());
+        let mut child = Command::new(binary)
+            .args(["demo", "--steady", "--log", "error", "--listen", &self.listen, "--data"])
+            .arg(self.data_folder())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        self.process = Some(child);
+        let mut addresses =
+            lines.filter_map(|line| line.rsplit_once(" ready at http://").map(|(_, at)| at.to_owned()));
+        self.listen = addresses
+            .next()
+            .expect("the server prints a ready line with its address")
+            .trim_end_matches('/')
+            .to_owned();
+        // Drains the pipe, so that it does not fill up.
+        std::thread::spawn(move || addresses.for_each(drop));
+    }
+
+    /// Kills the process without a shutdown.
+    pub fn kill(&mut self) {
+        if let Some(mut server) = self.process.take() {
+            server.kill().unwrap();
+            server.wait().unwrap();
+        }
+    }
+
+    /// Runs a command with the credentials that the demo server wrote into cli.env.
+    pub fn run_cli(&self, args: &[&str]) -> CliOutput {
+        wait_for_exit(self.spawn_cli(args))
+    }
+
+    /// Starts a command with these credentials, without waiting for its exit.
+    pub fn spawn_cli(&self, args: &[&str]) -> Child {
+        let variables = std::fs::read_to_string(self.data_folder().join("cli.env")).unwrap();
+        let mut command = self.cli_command(args);
+        command.envs(variables.lines().filter_map(|line| line.split_once('=')));
+        command.spawn().unwrap()
+    }
+
+    /// Runs a command with the context file only.
+    pub fn run_cli_with_context_file(&self, args: &[&str]) -> CliOutput {
+        wait_for_exit(self.cli_command(args).spawn().unwrap())
+    }
+
+    /// Runs a command that must succeed and print JSON.
+    pub fn run_cli_json(&self, args: &[&str]) -> serde_json::Value {
+        let output = self.run_cli(args);
+        assert_eq!(output.exit_code, 0, "{output}");
+        serde_json::from_str(&output.stdout).unwrap()
+    }
+
+    fn cli_command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_flotilla"));
+        command.args(args).env_clear().env("FLOTILLA_CONFIG", self.folder.path().join("config.yaml"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// The temporary folder of the test.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn data_folder(&self) -> PathBuf {
+        self.folder.path().join("demo")
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Waits until a command exits.
+pub fn wait_for_exit(child: Child) -> CliOutput {
+    let output = child.wait_with_output().unwrap();
+    CliOutput {
+        exit_code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The first line that a running command prints.
+pub fn read_first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    line
+}
+
+/// A path below the end-to-end fixtures.
+pub fn fixture_path(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../end2end/fixtures").join(name);
+    assert!(path.exists(), "{} is gone", path.display());
+    path.display().to_string()
+}

@@ -1,0 +1,96 @@
+//! Releases of clusters whose wave has not started.
+
+use super::*;
+
+fn wave_reason() -> StageReason {
+    StageReason {
+        reason: "WaitingForWave".into(),
+        message: "Waits for wave 2 of 2 (rest).".into(),
+        ..StageReason::default()
+    }
+}
+
+/// The second revision, rendered as this bundle.
+fn second_revision(n: u8) -> DesiredRevision {
+    DesiredRevision { revision: 2, outcome: RenderOutcome::Bundle(bundle(n)), policies: Policies::default() }
+}
+
+/// Healthy with the first bundle, and gated for the second.
+fn gated_release() -> Release {
+    let mut release = healthy_release();
+    assert!(!release.gate(second_revision(2), wave_reason(), at(5)));
+    release
+}
+
+#[test]
+fn a_gated_cluster_keeps_its_released_bundle_and_shows_its_wave() {
+    let mut release = gated_release();
+    assert!(release.is_gated());
+    assert_eq!(
+        (release.state(), release.message()),
+        (ReleaseState::Pending, "Waits for wave 2 of 2 (rest).".into())
+    );
+    assert_eq!((release.revision, release.released_revision), (Some(2), Some(1)));
+    let want = release.desired_release("web").unwrap();
+    assert_eq!(want.generation, 1);
+    assert!(matches!(want.phase, DesiredPhase::Present { bundle: b, revision: 1, .. } if b == bundle(1)));
+    // Reports about the running bundle are accepted, and its failure takes precedence over the gate.
+    let report = with_health(
+        operational_report(&release),
+        HealthStatus::Degraded,
+        "Deployment web: 0 of 2 pods are ready.",
+    );
+    release.apply_report(&report, at(6)).unwrap();
+    assert_eq!(release.state(), ReleaseState::Degraded);
+    assert_eq!(release.message(), "Deployment web: 0 of 2 pods are ready.");
+    assert!(release.is_gated());
+}
+
+#[test]
+fn an_admitted_cluster_gets_the_bundle_that_was_rendered_for_it() {
+    let mut release = gated_release();
+    let policies = Policies { drift: DriftPolicy::Notify, ..Policies::default() };
+    assert!(release.admit(policies.clone(), at(9)));
+    assert_eq!((release.state(), release.generation), (ReleaseState::Queued, 2));
+    assert_eq!((release.released, release.released_revision), (Some(bundle(2)), Some(2)));
+    assert_eq!(release.policies, policies);
+    let mut again = gated_release();
+    again.admit(Policies::default(), at(9));
+    assert!(!again.admit(Policies::default(), at(10)), "once");
+}
+
+#[test]
+fn a_bundle_that_the_cluster_already_has_is_not_gated() {
+    let mut release = healthy_release();
+    assert!(!release.gate(second_revision(1), wave_reason(), at(5)));
+    assert_eq!(
+        (release.state(), release.is_gated(), release.released_revision),
+        (ReleaseState::Healthy, false, Some(2))
+    );
+}
+
+#[test]
+fn a_gated_cluster_of_an_aborted_rollout_is_suspended_until_the_next_publish() {
+    let mut release = gated_release();
+    let why = StageReason {
+        reason: ROLLOUT_ABORTED.into(),
+        message: "The rollout of revision 2 was aborted.".into(),
+        ..StageReason::default()
+    };
+    assert!(release.end_gate(why, at(7)));
+    assert_eq!(
+        (release.state(), release.message()),
+        (ReleaseState::Suspended, "The rollout of revision 2 was aborted.".into())
+    );
+    assert!(release.set_desired_revision(3, RenderOutcome::Bundle(bundle(3)), Policies::default(), at(8)));
+    assert_eq!(release.state(), ReleaseState::Queued);
+}
+
+#[test]
+fn gating_a_release_during_its_removal_restores_the_released_bundle() {
+    let mut release = removing_release();
+    assert!(release.gate(second_revision(2), wave_reason(), at(5)), "the desired state changed");
+    assert!(
+        matches!(release.desired_release("web").unwrap().phase, DesiredPhase::Present { bundle: b, .. } if b == bundle(1))
+    );
+}

@@ -1,0 +1,87 @@
+//! URL paths of kinds and objects in the Kubernetes API.
+
+use std::fmt::Write as _;
+
+/// One kind as served by the API.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ServedKind {
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    /// Plural name in URLs.
+    pub plural: String,
+    pub namespaced: bool,
+}
+
+impl ServedKind {
+    /// A kind with a known plural and scope.
+    pub(crate) fn new(group: &str, version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+            namespaced,
+        }
+    }
+
+    /// URL path of the collection: in one namespace, or in all if `namespace` is empty.
+    pub(crate) fn collection_path(&self, namespace: &str) -> String {
+        let mut url = match self.group.as_str() {
+            "" => format!("/api/{}", encode_segment(&self.version)),
+            group => format!("/apis/{}/{}", encode_segment(group), encode_segment(&self.version)),
+        };
+        if self.namespaced && !namespace.is_empty() {
+            let _ = write!(url, "/namespaces/{}", encode_segment(namespace));
+        }
+        let _ = write!(url, "/{}", encode_segment(&self.plural));
+        url
+    }
+
+    /// URL path of one object.
+    pub(crate) fn object_path(&self, namespace: &str, name: &str) -> String {
+        // Without a namespace the path would be invalid; kubectl uses `default` too.
+        let namespace = if self.namespaced && namespace.is_empty() { "default" } else { namespace };
+        format!("{}/{}", self.collection_path(namespace), encode_segment(name))
+    }
+}
+
+/// Percent-encodes a path segment. Names are user input and must not change the path.
+fn encode_segment(text: &str) -> String {
+    if text == "." || text == ".." {
+        return text.replace('.', "%2E");
+    }
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
+                out.push(byte as char)
+            }
+            other => {
+                let _ = write!(out, "%{other:02X}");
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_follow_group_version_namespace_and_name() {
+        let pods = ServedKind::new("", "v1", "Pod", "pods", true);
+        assert_eq!(pods.collection_path(""), "/api/v1/pods");
+        assert_eq!(pods.object_path("web", "a"), "/api/v1/namespaces/web/pods/a");
+        let roles = ServedKind::new("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", false);
+        assert_eq!(roles.object_path("web", "a:b"), "/apis/rbac.authorization.k8s.io/v1/clusterroles/a:b");
+    }
+
+    #[test]
+    fn a_name_cannot_change_the_path() {
+        let pods = ServedKind::new("", "v1", "Pod", "pods", true);
+        assert_eq!(pods.object_path("web", "../x?y"), "/api/v1/namespaces/web/pods/..%2Fx%3Fy");
+        assert_eq!(pods.object_path("..", "."), "/api/v1/namespaces/%2E%2E/pods/%2E");
+    }
+}

@@ -1,0 +1,261 @@
+//! The desired objects of a bundle on this cluster, with label, annotations and hash.
+//!
+//! The hash covers the object before label and annotations are added, so equal content has the same hash in every
+//! release. Objects are stored as JSON text: ten thousand parsed trees would need several times the memory.
+
+use std::collections::HashSet;
+
+use domain::Digest;
+use domain::bundle::{Bundle, apply_rank, object_ref};
+use domain::object::ObjectRef;
+use domain::report::DesiredRelease;
+use serde_json::{Map, Value};
+
+use crate::object_policy::ObjectPolicy;
+
+/// The label with the id of the release that owns an object.
+pub const RELEASE_LABEL: &str = "flotilla.dev/release";
+/// The annotation with the name of the workload, for people.
+pub const WORKLOAD_ANNOTATION: &str = "flotilla.dev/workload";
+/// The annotation with the hash of the desired content.
+pub const HASH_ANNOTATION: &str = "flotilla.dev/hash";
+/// Metadata keys that Flotilla adds to every object.
+pub(crate) const OWNERSHIP_KEYS: [&str; 3] = [RELEASE_LABEL, WORKLOAD_ANNOTATION, HASH_ANNOTATION];
+/// `"true"` on an object whose health does not count towards the release.
+pub const IGNORE_HEALTH_ANNOTATION: &str = "flotilla.dev/ignore-healthcheck";
+
+/// One desired object.
+#[derive(Debug)]
+pub(crate) struct DesiredObject {
+    /// Position in the bundle.
+    pub ordinal: u32,
+    pub object: ObjectRef,
+    pub rank: u32,
+    /// Hash of the desired content.
+    pub hash: String,
+    /// Whether a HorizontalPodAutoscaler of the same bundle controls its replicas.
+    pub autoscaled: bool,
+    /// JSON text of the object, with label and annotations.
+    body: Box<str>,
+}
+
+impl DesiredObject {
+    /// The object with label and annotations.
+    pub(crate) fn value(&self) -> Value {
+        // The text was written from a value below.
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+
+    /// The body to apply over `live`. Replicas controlled by an autoscaler keep their live value: omitting them would
+    /// give up ownership and reset them to one. Fields ignored by policy keep theirs too; `heal` marks an apply without
+    /// new content.
+    pub(crate) fn apply_body(&self, live: Option<&Value>, rule: &ObjectPolicy<'_>, heal: bool) -> Vec<u8> {
+        let Some(live) = live.filter(|_| self.autoscaled || rule.has_ignored_fields()) else {
+            return self.body.as_bytes().to_vec();
+        };
+        let mut value = self.value();
+        let replicas = live.pointer("/spec/replicas").filter(|_| self.autoscaled);
+        if let (Some(replicas), Some(spec)) = (replicas, value.get_mut("spec").and_then(Value::as_object_mut))
+        {
+            spec.insert("replicas".to_owned(), replicas.clone());
+        }
+        rule.retain_live_values(&mut value, live, heal);
+        value.to_string().into_bytes()
+    }
+
+    /// The object as compared for drift: without ignored fields and autoscaled replicas.
+    pub(crate) fn comparable_value(&self, rule: &ObjectPolicy<'_>) -> Value {
+        let mut value = self.value();
+        rule.remove_ignored(&mut value);
+        if self.autoscaled
+            && let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut)
+        {
+            spec.remove("replicas");
+        }
+        value
+    }
+}
+
+/// All objects of one bundle for one release, in the order in which they are applied.
+#[derive(Debug)]
+pub(crate) struct PreparedBundle {
+    pub digest: Digest,
+    pub objects: Vec<DesiredObject>,
+}
+
+impl PreparedBundle {
+    /// Prepares `bundle` for the release of `want`. Of duplicate objects the first counts.
+    pub(crate) fn new(want: &DesiredRelease, digest: Digest, bundle: &Bundle) -> Self {
+        let scaled = autoscaled_targets(bundle);
+        let mut unique = HashSet::new();
+        let mut objects = Vec::with_capacity(bundle.objects.len());
+        for (ordinal, object) in bundle.objects.iter().enumerate() {
+            let name = object_ref(object);
+            if unique.insert((
+                name.group.clone(),
+                name.kind.clone(),
+                name.namespace.clone(),
+                name.name.clone(),
+            )) {
+                let autoscaled =
+                    scaled.contains(&(name.namespace.clone(), name.kind.clone(), name.name.clone()));
+                objects.push(prepare_object(
+                    want,
+                    u32::try_from(ordinal).unwrap_or(u32::MAX),
+                    object,
+                    autoscaled,
+                ));
+            }
+        }
+        objects.sort_by_key(|desired| desired.rank);
+        Self { digest, objects }
+    }
+}
+
+fn prepare_object(want: &DesiredRelease, ordinal: u32, object: &Value, autoscaled: bool) -> DesiredObject {
+    let name = object_ref(object);
+    let mut body = object.clone();
+    remove_server_fields(&mut body);
+    let hash = Bundle { objects: vec![hash_input(&body, autoscaled)] }.digest().as_str().to_owned();
+    let metadata = child_map(&mut body, "metadata");
+    child_map_of(metadata, "labels").insert(RELEASE_LABEL.to_owned(), want.release.to_string().into());
+    let annotations = child_map_of(metadata, "annotations");
+    annotations.insert(WORKLOAD_ANNOTATION.to_owned(), want.workload.clone().into());
+    annotations.insert(HASH_ANNOTATION.to_owned(), hash.clone().into());
+    let rank = apply_rank(&name.kind);
+    DesiredObject { ordinal, object: name, rank, hash, autoscaled, body: body.to_string().into_boxed_str() }
+}
+
+fn hash_input(body: &Value, autoscaled: bool) -> Value {
+    let mut hashed = body.clone();
+    if autoscaled && let Some(spec) = hashed.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("replicas");
+    }
+    hashed
+}
+
+/// Removes fields that only the API server may set; it would reject the apply.
+fn remove_server_fields(body: &mut Value) {
+    if let Some(object) = body.as_object_mut() {
+        object.shift_remove("status");
+    }
+    if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+        for field in
+            ["managedFields", "uid", "resourceVersion", "creationTimestamp", "generation", "selfLink"]
+        {
+            metadata.shift_remove(field);
+        }
+    }
+}
+
+fn child_map<'a>(value: &'a mut Value, key: &str) -> &'a mut Map<String, Value> {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(map) => child_map_of(map, key),
+        _ => unreachable!("set to an object above"),
+    }
+}
+
+fn child_map_of<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
+    let value = map.entry(key.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(map) => map,
+        _ => unreachable!("set to an object above"),
+    }
+}
+
+/// Namespace, kind and name of every scale target of an autoscaler in the bundle.
+fn autoscaled_targets(bundle: &Bundle) -> HashSet<(String, String, String)> {
+    let text = |value: &Value, pointer: &str| {
+        value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    bundle
+        .objects
+        .iter()
+        .filter(|object| object["kind"] == "HorizontalPodAutoscaler")
+        .map(|object| {
+            (
+                text(object, "/metadata/namespace"),
+                text(object, "/spec/scaleTargetRef/kind"),
+                text(object, "/spec/scaleTargetRef/name"),
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::ReleaseId;
+    use domain::policy::{DeletionPolicy, Policies};
+    use domain::report::DesiredPhase;
+    use serde_json::json;
+
+    use super::*;
+
+    fn prepare(objects: Vec<Value>) -> PreparedBundle {
+        let want = DesiredRelease {
+            release: ReleaseId::from_parts(1, 2),
+            workload: "shop".into(),
+            generation: 1,
+            sync_nonce: 0,
+            phase: DesiredPhase::Absent {
+                deletion: DeletionPolicy::Foreground,
+                policies: Policies::default(),
+            },
+        };
+        let bundle = Bundle::new(objects);
+        PreparedBundle::new(&want, bundle.digest(), &bundle)
+    }
+
+    fn deployment(replicas: u32) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop",
+            "uid": "x", "managedFields": []}, "spec": {"replicas": replicas}, "status": {"replicas": 1}})
+    }
+
+    #[test]
+    fn only_the_objects_own_metadata_gets_release_label_and_hash() {
+        let prepared = prepare(vec![deployment(2)]);
+        let value = prepared.objects[0].value();
+        let release = ReleaseId::from_parts(1, 2).to_string();
+        assert_eq!(value["metadata"]["labels"][RELEASE_LABEL], release);
+        assert_eq!(value["metadata"]["annotations"][HASH_ANNOTATION], prepared.objects[0].hash);
+        assert_eq!(value["metadata"]["annotations"][WORKLOAD_ANNOTATION], "shop");
+        assert_eq!(value["spec"], json!({"replicas": 2}));
+        assert_eq!(value.get("status"), None);
+        assert_eq!(value["metadata"].get("uid"), None);
+    }
+
+    #[test]
+    fn replicas_controlled_by_an_autoscaler_are_not_compared_and_keep_their_live_value() {
+        let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}});
+        let (two, three) =
+            (prepare(vec![deployment(2), scaler.clone()]), prepare(vec![deployment(3), scaler]));
+        assert_eq!(two.objects[0].hash, three.objects[0].hash);
+        assert_eq!(two.objects[0].comparable_value(&ObjectPolicy::default())["spec"], json!({}));
+        let body: Value = serde_json::from_slice(&two.objects[0].apply_body(
+            Some(&deployment(7)),
+            &ObjectPolicy::default(),
+            false,
+        ))
+        .unwrap();
+        assert_eq!(body["spec"]["replicas"], 7);
+        let first: Value =
+            serde_json::from_slice(&two.objects[0].apply_body(None, &ObjectPolicy::default(), false))
+                .unwrap();
+        assert_eq!(first["spec"]["replicas"], 2);
+    }
+
+    #[test]
+    fn of_duplicate_objects_the_first_counts() {
+        let prepared = prepare(vec![deployment(2), deployment(3)]);
+        assert_eq!(prepared.objects.len(), 1);
+        assert_eq!(prepared.objects[0].value()["spec"]["replicas"], 2);
+    }
+}

@@ -1,0 +1,211 @@
+//! The policies of a workload for one object: its update strategy and its ignored fields.
+
+use domain::field_path::{self, FieldPath, PathSegment};
+use domain::json_path::JsonPath;
+use domain::object::ObjectRef;
+use domain::overrides::ObjectSelector;
+use domain::policy::{IgnoreWhen, Policies, UpdateStrategy};
+use serde_json::Value;
+
+/// Ignored fields of the selected objects.
+#[derive(Debug)]
+struct IgnoredFields {
+    selector: ObjectSelector,
+    when: IgnoreWhen,
+    paths: Vec<JsonPath>,
+}
+
+/// The parsed policies, built once per reconciliation.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectPolicies {
+    ignored: Vec<IgnoredFields>,
+}
+
+/// The policies for one object.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectPolicy<'a> {
+    pub strategy: UpdateStrategy,
+    pub on_presence: Vec<&'a JsonPath>,
+    pub on_change: Vec<&'a JsonPath>,
+}
+
+impl ObjectPolicies {
+    /// Parses the policies. An invalid path is skipped: the guard rails reject it before a publish.
+    pub(crate) fn from_policies(policies: &Policies) -> Self {
+        let ignored = policies.ignore.iter().map(|rule| IgnoredFields {
+            selector: rule.object.clone(),
+            when: rule.when,
+            paths: rule.paths.iter().filter_map(|path| path.parse().ok()).collect(),
+        });
+        Self { ignored: ignored.collect() }
+    }
+
+    /// The policies for `object`.
+    pub(crate) fn for_object(&self, policies: &Policies, object: &ObjectRef) -> ObjectPolicy<'_> {
+        let picks = |when: IgnoreWhen| {
+            let matching =
+                self.ignored.iter().filter(|rule| rule.when == when && rule.selector.matches_ref(object));
+            matching.flat_map(|rule| &rule.paths).collect()
+        };
+        ObjectPolicy {
+            strategy: policies.update_strategy(object),
+            on_presence: picks(IgnoreWhen::OnPresence),
+            on_change: picks(IgnoreWhen::OnChange),
+        }
+    }
+}
+
+impl ObjectPolicy<'_> {
+    /// Whether any field is ignored.
+    pub(crate) fn has_ignored_fields(&self) -> bool {
+        !self.on_presence.is_empty() || !self.on_change.is_empty()
+    }
+
+    /// Whether a difference at this path is ignored.
+    pub(crate) fn is_ignored(&self, pointer: &str) -> bool {
+        let Ok(path) = pointer.parse::<FieldPath>() else { return false };
+        self.on_presence.iter().chain(&self.on_change).any(|pick| pick.covers(&path))
+    }
+
+    /// Removes the ignored fields from `desired`, before it is compared for drift.
+    pub(crate) fn remove_ignored(&self, desired: &mut Value) {
+        for pick in self.on_presence.iter().chain(&self.on_change) {
+            for path in pick.select_paths(desired) {
+                remove_field(desired, &path);
+            }
+        }
+    }
+
+    /// Copies the live values of ignored fields into `desired`, which is then applied over `live`. `OnChange` fields
+    /// are copied only for a self-heal (`heal`); a new revision overwrites them.
+    pub(crate) fn retain_live_values(&self, desired: &mut Value, live: &Value, heal: bool) {
+        let on_change = self.on_change.iter().filter(|_| heal);
+        for pick in self.on_presence.iter().chain(on_change) {
+            for path in pick.select_paths(desired) {
+                copy_live_value(desired, live, &path.0);
+            }
+        }
+    }
+}
+
+/// Removes a map entry. A list item stays, because its removal would shift the indexes of the others.
+fn remove_field(value: &mut Value, path: &FieldPath) {
+    let Some((PathSegment::Key(last), above)) = path.0.split_last() else { return };
+    let parent = above.iter().try_fold(value, |value, segment| child_mut(value, segment));
+    if let Some(Value::Object(map)) = parent {
+        map.shift_remove(last);
+    }
+}
+
+fn child_mut<'a>(value: &'a mut Value, segment: &PathSegment) -> Option<&'a mut Value> {
+    let PathSegment::Key(key) = segment else { return None };
+    match value {
+        Value::Object(map) => map.get_mut(key),
+        Value::Array(items) => items.get_mut(field_path::parse_index(key)?),
+        _ => None,
+    }
+}
+
+/// Copies the live value at `path` into `desired`. Where the live object has no parent of it, the desired value stays.
+fn copy_live_value(desired: &mut Value, live: &Value, path: &[PathSegment]) {
+    let Some((PathSegment::Key(key), rest)) = path.split_first() else { return };
+    match desired {
+        Value::Object(map) if rest.is_empty() => match (live.get(key), live.is_object()) {
+            (Some(value), _) => {
+                map.insert(key.clone(), value.clone());
+            }
+            (None, true) => {
+                map.shift_remove(key);
+            }
+            (None, false) => {}
+        },
+        Value::Object(map) => {
+            if let (Some(child), Some(live)) = (map.get_mut(key), live.get(key)) {
+                copy_live_value(child, live, rest);
+            }
+        }
+        Value::Array(items) => {
+            let Some(at) = field_path::parse_index(key) else { return };
+            let Some(item) = items.get_mut(at) else { return };
+            let Some(live) = matching_live_item(item, live, at) else { return };
+            if rest.is_empty() {
+                *item = live.clone();
+            } else {
+                copy_live_value(item, live, rest);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The live list item that corresponds to `item`: by `name`, or by position without a name.
+fn matching_live_item<'a>(item: &Value, live: &'a Value, at: usize) -> Option<&'a Value> {
+    let items = live.as_array()?;
+    match item.get("name").and_then(Value::as_str) {
+        Some(name) => items.iter().find(|other| other["name"] == name),
+        None => items.get(at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::policy::IgnoreRule;
+    use serde_json::json;
+
+    use super::*;
+
+    fn desired() -> Value {
+        json!({"spec": {"replicas": 2, "containers": [{"name": "web", "image": "web:1"}]}})
+    }
+
+    fn live() -> Value {
+        json!({"spec": {"replicas": 7, "containers": [{"name": "mesh", "image": "mesh:9"}, {"name": "web", "image": "web:0"}]}})
+    }
+
+    fn rules(when: IgnoreWhen, path: &str) -> (Policies, ObjectPolicies) {
+        let rule = IgnoreRule { when, paths: vec![path.into()], ..IgnoreRule::default() };
+        let policies = Policies { ignore: vec![rule], ..Policies::default() };
+        let rules = ObjectPolicies::from_policies(&policies);
+        (policies, rules)
+    }
+
+    fn retained(when: IgnoreWhen, path: &str, live: &Value, heal: bool) -> Value {
+        let (policies, rules) = rules(when, path);
+        let mut body = desired();
+        rules.for_object(&policies, &ObjectRef::default()).retain_live_values(&mut body, live, heal);
+        body
+    }
+
+    #[test]
+    fn on_presence_fields_keep_their_live_value_by_item_name_not_by_position() {
+        let body = retained(IgnoreWhen::OnPresence, "$.spec.containers[*].image", &live(), false);
+        assert_eq!(body, json!({"spec": {"replicas": 2, "containers": [{"name": "web", "image": "web:0"}]}}));
+        let body = retained(IgnoreWhen::OnPresence, "/spec/replicas", &live(), false);
+        assert_eq!(body["spec"]["replicas"], 7);
+        let empty = json!({"spec": {"containers": []}});
+        assert_eq!(
+            retained(IgnoreWhen::OnPresence, "/spec/replicas", &empty, false)["spec"].get("replicas"),
+            None
+        );
+        let new_item = retained(IgnoreWhen::OnPresence, "$.spec.containers[*].image", &empty, false);
+        assert_eq!(new_item, desired(), "a new item is applied as desired");
+    }
+
+    #[test]
+    fn on_change_fields_are_overwritten_by_a_new_revision_and_kept_by_a_self_heal() {
+        assert_eq!(retained(IgnoreWhen::OnChange, "/spec/replicas", &live(), false)["spec"]["replicas"], 2);
+        assert_eq!(retained(IgnoreWhen::OnChange, "/spec/replicas", &live(), true)["spec"]["replicas"], 7);
+    }
+
+    #[test]
+    fn ignored_fields_are_not_compared() {
+        let (policies, rules) = rules(IgnoreWhen::OnChange, "$.spec.containers[*].image");
+        let rule = rules.for_object(&policies, &ObjectRef::default());
+        assert!(rule.has_ignored_fields());
+        assert!(rule.is_ignored("/spec/containers[name=web]/image"));
+        assert!(!rule.is_ignored("/spec/replicas"));
+        let mut compared = desired();
+        rule.remove_ignored(&mut compared);
+        assert_eq!(compared, json!({"spec": {"replicas": 2, "containers": [{"name": "web"}]}}));
+    }
+}

@@ -1,0 +1,304 @@
+//! Cluster resources: nodes, quotas, classes and service accounts with pull secrets, reduced to the reported facts.
+//!
+//! A resource that the agent may not list is retried rarely: it only refines findings.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use domain::cluster::Quota;
+use domain::quantity::Quantity;
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+
+use super::cluster_state::{ClusterState, text};
+use super::watcher::{self, WatchTarget, WatcherEvent};
+use crate::api::ApiClient;
+
+/// Longest back-off: a rejected list is a missing permission, which changes rarely.
+const MAX_BACKOFF: Duration = Duration::from_secs(300);
+
+/// Cached attributes of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct NodeSummary {
+    pub architecture: String,
+    pub os: String,
+    /// Ready and not cordoned.
+    pub is_schedulable: bool,
+    pub cpu: Quantity,
+    pub memory: Quantity,
+    /// Cloud provider: the scheme of `spec.providerID`.
+    pub provider: String,
+    pub region: String,
+    pub zone: String,
+}
+
+impl NodeSummary {
+    fn from_node(node: &Value) -> Self {
+        let conditions = node.pointer("/status/conditions").and_then(Value::as_array);
+        let ready = conditions
+            .into_iter()
+            .flatten()
+            .any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
+        let amount = |resource: &str| {
+            Quantity::from_json(&node["status"]["allocatable"][resource]).unwrap_or_default()
+        };
+        let label = |key: &str| node["metadata"]["labels"][key].as_str().unwrap_or_default().to_owned();
+        let provider = text(node, "/spec/providerID");
+        Self {
+            architecture: text(node, "/status/nodeInfo/architecture").to_owned(),
+            os: text(node, "/status/nodeInfo/operatingSystem").to_owned(),
+            is_schedulable: ready && node["spec"]["unschedulable"] != true,
+            cpu: amount("cpu"),
+            memory: amount("memory"),
+            provider: provider.split_once("://").map_or("", |(scheme, _)| scheme).to_owned(),
+            region: label("topology.kubernetes.io/region"),
+            zone: label("topology.kubernetes.io/zone"),
+        }
+    }
+}
+
+fn parse_quota(value: &Value) -> Quota {
+    // A scoped quota counts only some pods, so its amounts are omitted.
+    let is_scoped =
+        ["/spec/scopes", "/spec/scopeSelector"].iter().any(|scope| value.pointer(scope).is_some());
+    let amounts = |pointer: &str| {
+        let map = value.pointer(pointer).filter(|_| !is_scoped).and_then(Value::as_object);
+        map.into_iter()
+            .flatten()
+            .filter_map(|(name, amount)| Some((name.clone(), Quantity::from_json(amount)?)))
+            .collect()
+    };
+    Quota {
+        name: text(value, "/metadata/name").to_owned(),
+        hard: amounts("/spec/hard"),
+        used: amounts("/status/used"),
+    }
+}
+
+/// Whether a class is the default of its kind.
+fn is_default_class(annotation: &'static str) -> impl Fn(&Value) -> Option<bool> + Send + Sync {
+    move |class| Some(class["metadata"]["annotations"][annotation] == "true")
+}
+
+/// `Some` if a service account has pull secrets; others are not cached.
+fn pull_account(account: &Value) -> Option<()> {
+    let secrets = account["imagePullSecrets"].as_array();
+    secrets.is_some_and(|secrets| !secrets.is_empty()).then_some(())
+}
+
+/// The objects of one kind, reduced to `T`, by namespace and name.
+pub(crate) struct SummaryTable<T> {
+    rows: RwLock<BTreeMap<(String, String), T>>,
+    /// Whether a first response arrived, including an error.
+    settled: watch::Sender<bool>,
+    /// Whether the kind was listed at least once; until then the rows are unknown.
+    listed: watch::Sender<bool>,
+}
+
+impl<T> Default for SummaryTable<T> {
+    fn default() -> Self {
+        Self {
+            rows: RwLock::default(),
+            settled: watch::Sender::new(false),
+            listed: watch::Sender::new(false),
+        }
+    }
+}
+
+impl<T: Clone + PartialEq> SummaryTable<T> {
+    /// All rows; `None` if never listed.
+    pub fn rows(&self) -> Option<Vec<((String, String), T)>> {
+        let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+        let is_listed = *self.listed.borrow();
+        is_listed.then(|| rows.iter().map(|(key, row)| (key.clone(), row.clone())).collect())
+    }
+
+    /// Handles an event; `reduce` returns the row of an object, or `None` to omit it. Returns whether a row changed.
+    fn handle_event(&self, event: WatcherEvent, reduce: impl Fn(&Value) -> Option<T>) -> bool {
+        let key = |value: &Value| {
+            (text(value, "/metadata/namespace").to_owned(), text(value, "/metadata/name").to_owned())
+        };
+        let is_response = !matches!(event, WatcherEvent::ListStarted);
+        let is_changed = {
+            let mut rows = self.rows.write().unwrap_or_else(PoisonError::into_inner);
+            match event {
+                WatcherEvent::Listed(values, _) => {
+                    let fresh =
+                        values.iter().filter_map(|value| Some((key(value), reduce(value)?))).collect();
+                    let first = !self.listed.send_replace(true);
+                    let before = std::mem::replace(&mut *rows, fresh);
+                    first || before != *rows
+                }
+                WatcherEvent::Upserted(value) => match reduce(&value) {
+                    Some(row) => rows.insert(key(&value), row.clone()).as_ref() != Some(&row),
+                    None => rows.remove(&key(&value)).is_some(),
+                },
+                WatcherEvent::Deleted(value) => rows.remove(&key(&value)).is_some(),
+                WatcherEvent::ListStarted
+                | WatcherEvent::Failing(_)
+                | WatcherEvent::Resumed
+                | WatcherEvent::NotServed => false,
+            }
+        };
+        if is_response {
+            self.settled.send_replace(true);
+        }
+        is_changed
+    }
+
+    async fn wait_until_settled(&self) {
+        // Never fails: the sender lives as long as the table.
+        let _ = self.settled.subscribe().wait_for(|settled| *settled).await;
+    }
+}
+
+/// All observed cluster resources.
+#[derive(Default)]
+pub(crate) struct ClusterResources {
+    /// The nodes.
+    pub nodes: SummaryTable<NodeSummary>,
+    /// Resource quotas, by namespace and name.
+    pub quotas: SummaryTable<Quota>,
+    /// Storage classes, and whether each is the default.
+    pub storage_classes: SummaryTable<bool>,
+    /// Ingress classes, and whether each is the default.
+    pub ingress_classes: SummaryTable<bool>,
+    /// Service accounts with pull secrets, by namespace and name.
+    pub pull_accounts: SummaryTable<()>,
+    /// Notified when any of them changed.
+    pub changed: Notify,
+}
+
+impl ClusterResources {
+    /// Waits until every kind was listed or rejected once.
+    pub async fn wait_until_settled(&self) {
+        futures::join!(
+            self.nodes.wait_until_settled(),
+            self.quotas.wait_until_settled(),
+            self.storage_classes.wait_until_settled(),
+            self.ingress_classes.wait_until_settled(),
+            self.pull_accounts.wait_until_settled()
+        );
+    }
+}
+
+/// Watches all cluster resources.
+pub(crate) async fn watch_cluster_resources(cluster: Arc<ClusterState>, api: ApiClient) {
+    let land = &cluster.resources;
+    let default_storage = is_default_class("storageclass.kubernetes.io/is-default-class");
+    let default_ingress = is_default_class("ingressclass.kubernetes.io/is-default-class");
+    futures::join!(
+        watch_table(
+            &api,
+            "/api/v1/nodes",
+            &land.nodes,
+            |node| Some(NodeSummary::from_node(node)),
+            &land.changed
+        ),
+        watch_table(
+            &api,
+            "/api/v1/resourcequotas",
+            &land.quotas,
+            |value| Some(parse_quota(value)),
+            &land.changed
+        ),
+        watch_table(&api, "/api/v1/serviceaccounts", &land.pull_accounts, pull_account, &land.changed),
+        watch_table(
+            &api,
+            "/apis/storage.k8s.io/v1/storageclasses",
+            &land.storage_classes,
+            default_storage,
+            &land.changed
+        ),
+        watch_table(
+            &api,
+            "/apis/networking.k8s.io/v1/ingressclasses",
+            &land.ingress_classes,
+            default_ingress,
+            &land.changed
+        ),
+    );
+}
+
+async fn watch_table<T: Clone + PartialEq + Send + Sync>(
+    api: &ApiClient,
+    path: &str,
+    table: &SummaryTable<T>,
+    reduce: impl Fn(&Value) -> Option<T> + Send + Sync,
+    changed: &Notify,
+) {
+    let target = WatchTarget { max_backoff: MAX_BACKOFF, ..WatchTarget::new(path.to_owned()) };
+    watcher::list_and_watch(api.clone(), target, |event| {
+        if table.handle_event(event, &reduce) {
+            changed.notify_one();
+        }
+    })
+    .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_cordoned_or_unready_node_is_not_schedulable() {
+        let node = |ready: &str, cordoned: bool| {
+            json!({"spec": {"unschedulable": cordoned}, "status": {
+                "allocatable": {"cpu": "3920m", "memory": "8Gi"},
+                "nodeInfo": {"architecture": "arm64", "operatingSystem": "linux"},
+                "conditions": [{"type": "Ready", "status": ready}]}})
+        };
+        let summary = NodeSummary::from_node(&node("True", false));
+        assert!(summary.is_schedulable);
+        assert_eq!(
+            (&*summary.architecture, summary.cpu.to_string(), summary.memory.format_bytes()),
+            ("arm64", "3920m".into(), "8 GiB".into())
+        );
+        assert!(
+            !NodeSummary::from_node(&node("True", true)).is_schedulable
+                && !NodeSummary::from_node(&node("Unknown", false)).is_schedulable
+        );
+    }
+
+    #[test]
+    fn rows_are_unknown_until_listed_and_a_failed_list_removes_none() {
+        let table = SummaryTable::<bool>::default();
+        assert_eq!(table.rows(), None);
+        let class = json!({"metadata": {"name": "fast"}});
+        assert!(table.handle_event(WatcherEvent::Listed(vec![class.clone()], 1), |_| Some(true)));
+        assert!(
+            !table.handle_event(WatcherEvent::Upserted(class.clone()), |_| Some(true)),
+            "an equal row is no change"
+        );
+        assert!(
+            !table.handle_event(
+                WatcherEvent::Failing(crate::error::Error::PermissionDenied("no".into())),
+                |_| Some(true)
+            )
+        );
+        assert_eq!(table.rows().map(|rows| rows.len()), Some(1));
+        assert!(table.handle_event(WatcherEvent::Deleted(class), |_| Some(true)));
+        assert_eq!(table.rows(), Some(Vec::new()));
+    }
+
+    #[test]
+    fn g205_only_service_accounts_with_pull_secrets_are_cached() {
+        let table = SummaryTable::<()>::default();
+        let account = |secrets: Value| json!({"metadata": {"namespace": "web", "name": "a"}, "imagePullSecrets": secrets});
+        assert!(
+            table.handle_event(WatcherEvent::Listed(vec![account(json!([]))], 1), pull_account),
+            "the first list is a change even if empty"
+        );
+        assert!(!table.handle_event(WatcherEvent::Upserted(account(json!(null))), pull_account));
+        assert!(table.handle_event(WatcherEvent::Upserted(account(json!([{"name": "reg"}]))), pull_account));
+        assert_eq!(table.rows(), Some(vec![(("web".to_owned(), "a".to_owned()), ())]));
+        assert!(
+            table.handle_event(WatcherEvent::Upserted(account(json!([]))), pull_account),
+            "its pull secret was removed"
+        );
+        assert_eq!(table.rows(), Some(Vec::new()));
+    }
+}

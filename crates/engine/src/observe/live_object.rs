@@ -1,0 +1,81 @@
+//! One observed object: JSON text plus the frequently used fields.
+
+use domain::ReleaseId;
+use serde_json::Value;
+
+use crate::desired_object::{HASH_ANNOTATION, RELEASE_LABEL};
+
+/// One object as last observed on the cluster.
+#[derive(Debug)]
+pub(crate) struct LiveObject {
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
+    pub version: String,
+    /// Release of its label.
+    pub release: Option<ReleaseId>,
+    /// Hash of its annotation.
+    pub hash: String,
+    pub deleting: bool,
+    body: Box<str>,
+}
+
+impl LiveObject {
+    pub(crate) fn from_value(value: &Value) -> Self {
+        let metadata = &value["metadata"];
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+        Self {
+            namespace: text("namespace"),
+            name: text("name"),
+            uid: text("uid"),
+            version: text("resourceVersion"),
+            release: metadata["labels"][RELEASE_LABEL].as_str().and_then(|id| id.parse().ok()),
+            hash: metadata["annotations"][HASH_ANNOTATION].as_str().unwrap_or_default().to_owned(),
+            deleting: metadata["deletionTimestamp"].is_string(),
+            body: value.to_string().into_boxed_str(),
+        }
+    }
+
+    /// The whole object.
+    pub(crate) fn value(&self) -> Value {
+        // The text was written from a value above.
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+
+    /// Whether it was written after the list of this version; the list is then irrelevant for it.
+    pub(crate) fn is_newer_than_list(&self, version: u64) -> bool {
+        self.version.parse::<u64>().is_ok_and(|own| own > version)
+    }
+
+    /// Whether `self` is an older state of the object `other`. Resource versions are increasing numbers on all known
+    /// API servers; with others the later event wins.
+    pub(crate) fn is_older_than(&self, other: &Self) -> bool {
+        match (self.version.parse::<u64>(), other.version.parse::<u64>()) {
+            (Ok(own), Ok(others)) => self.uid == other.uid && own < others,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_older_state_of_the_same_object_is_detected_by_its_version() {
+        let of = |uid: &str, version: &str| {
+            LiveObject::from_value(
+                &json!({"metadata": {"name": "a", "uid": uid, "resourceVersion": version}}),
+            )
+        };
+        assert!(of("u", "9").is_older_than(&of("u", "10")));
+        assert!(!of("u", "10").is_older_than(&of("u", "10")));
+        assert!(
+            !of("u", "9").is_older_than(&of("other", "10")),
+            "a re-created object is not a newer state of the deleted one"
+        );
+        assert!(!of("u", "a").is_older_than(&of("u", "b")));
+    }
+}

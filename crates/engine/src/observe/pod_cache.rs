@@ -1,0 +1,301 @@
+//! Pods, replica sets and pod warnings of the used namespaces, for the diagnosis.
+//!
+//! Pods have no release label, because a label on the pod template would restart every workload; they are found through
+//! their owner references. Only the fields used by the diagnosis are cached.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::ReleaseId;
+use serde_json::{Value, json};
+
+use super::TaskSender;
+use super::live_object::LiveObject;
+use super::watcher::{self, WatchTarget, WatcherEvent};
+use crate::api::{ApiClient, ServedKind};
+use crate::release::ReleaseWorkers;
+
+/// From this number of namespaces on, one cluster-wide watch is cheaper than one per namespace.
+const NAMESPACES_MAX: usize = 50;
+/// Reasons of warnings that add information to the container states.
+const DIAGNOSTIC_REASONS: [&str; 4] =
+    ["FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "Unhealthy"];
+
+#[derive(Default)]
+struct PodIndex {
+    /// Watched namespaces; an empty name means all.
+    watched_namespaces: HashSet<String>,
+    /// Pods by owner uid.
+    pods: HashMap<String, BTreeMap<(String, String), Arc<Value>>>,
+    /// Newest diagnostic warning of each pod, by pod uid.
+    warnings: HashMap<String, Arc<Value>>,
+    /// Owner uid of each pod.
+    owner_of: HashMap<(String, String), String>,
+    /// Replica set uid to owner uid and namespace.
+    replica_sets: HashMap<String, (String, String)>,
+    /// Owner uid to its replica sets.
+    replica_sets_of: HashMap<String, HashSet<String>>,
+    /// Release of each managed object, by uid.
+    releases: HashMap<String, ReleaseId>,
+}
+
+/// Cache of pods, their owners and warnings.
+pub(crate) struct PodCache {
+    api: ApiClient,
+    task_sender: TaskSender,
+    workers: Arc<ReleaseWorkers>,
+    index: Mutex<PodIndex>,
+}
+
+impl PodCache {
+    pub(crate) fn new(api: ApiClient, task_sender: TaskSender, workers: Arc<ReleaseWorkers>) -> Self {
+        Self { api, task_sender, workers, index: Mutex::default() }
+    }
+
+    fn lock_index(&self) -> MutexGuard<'_, PodIndex> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records the release of an object, so that changes of its pods wake it.
+    pub(crate) fn insert_owner(&self, live: &LiveObject) {
+        if let Some(release) = live.release {
+            self.lock_index().releases.insert(live.uid.clone(), release);
+        }
+    }
+
+    /// Starts to watch a namespace if it is not watched yet.
+    pub(crate) fn watch_namespace(self: &Arc<Self>, namespace: &str) {
+        let mut index = self.lock_index();
+        if index.watched_namespaces.contains(namespace) || index.watched_namespaces.contains("") {
+            return;
+        }
+        let scope = if index.watched_namespaces.len() >= NAMESPACES_MAX { "" } else { namespace };
+        index.watched_namespaces.insert(scope.to_owned());
+        drop(index);
+        let pods = ServedKind::new("", "v1", "Pod", "pods", true);
+        let sets = ServedKind::new("apps", "v1", "ReplicaSet", "replicasets", true);
+        let events = ServedKind::new("", "v1", "Event", "events", true);
+        let all = |resource: &ServedKind| WatchTarget::new(resource.collection_path(scope));
+        let warnings =
+            WatchTarget { field_selector: "involvedObject.kind=Pod,type=Warning".to_owned(), ..all(&events) };
+        self.spawn_watch(all(&pods), scope, Self::handle_pod_event);
+        self.spawn_watch(
+            WatchTarget { metadata_only: true, ..all(&sets) },
+            scope,
+            Self::handle_replica_set_event,
+        );
+        self.spawn_watch(warnings, scope, Self::handle_warning_event);
+    }
+
+    fn spawn_watch(
+        self: &Arc<Self>,
+        target: WatchTarget,
+        scope: &str,
+        handle: fn(&Self, WatcherEvent, &str),
+    ) {
+        let (cache, scope) = (self.clone(), scope.to_owned());
+        let watch =
+            watcher::list_and_watch(self.api.clone(), target, move |event| handle(&cache, event, &scope));
+        // Fails only after the engine has stopped; pods are not needed then.
+        let _ = self.task_sender.send(Box::pin(watch));
+    }
+
+    /// The pods of an object, including those of its replica sets.
+    pub(crate) fn pods_of(&self, owner: &str) -> Vec<Arc<Value>> {
+        let index = self.lock_index();
+        let sets = index.replica_sets_of.get(owner).into_iter().flatten();
+        std::iter::once(owner)
+            .chain(sets.map(String::as_str))
+            .filter_map(|uid| index.pods.get(uid))
+            .flat_map(|pods| pods.values().cloned())
+            .collect()
+    }
+
+    /// The diagnostic warnings about these pods.
+    pub(crate) fn warnings(&self, pods: &[Arc<Value>]) -> Vec<Arc<Value>> {
+        let index = self.lock_index();
+        pods.iter().filter_map(|pod| index.warnings.get(&uid(pod)).cloned()).collect()
+    }
+
+    /// Removes the release of a deleted object.
+    pub(crate) fn remove_owner(&self, uid: &str) {
+        self.lock_index().releases.remove(uid);
+    }
+
+    fn handle_warning_event(&self, event: WatcherEvent, _scope: &str) {
+        let warnings = match event {
+            WatcherEvent::Listed(values, _) => values,
+            WatcherEvent::Upserted(value) => vec![value],
+            // Kubernetes expires events after an hour; a warning is dropped with its pod instead.
+            _ => return,
+        };
+        let mut index = self.lock_index();
+        let owners: Vec<String> =
+            warnings.iter().filter_map(|warning| index.insert_warning(warning)).collect();
+        let releases: HashSet<ReleaseId> =
+            owners.iter().filter_map(|owner| index.release_of(owner)).collect();
+        drop(index);
+        releases.into_iter().for_each(|release| self.workers.wake(Some(release)));
+    }
+
+    fn handle_pod_event(&self, event: WatcherEvent, scope: &str) {
+        let mut index = self.lock_index();
+        let owners: Vec<String> = match event {
+            WatcherEvent::Listed(values, _) => {
+                let before = index.remove_pods(scope);
+                let now = values.into_iter().filter_map(|value| index.insert_pod(&value)).collect::<Vec<_>>();
+                before.into_iter().chain(now).collect()
+            }
+            WatcherEvent::Upserted(value) => index.insert_pod(&value).into_iter().collect(),
+            WatcherEvent::Deleted(value) => {
+                index.warnings.remove(&uid(&value));
+                index.remove_pod(&object_key(&value)).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        let releases: HashSet<ReleaseId> =
+            owners.iter().filter_map(|owner| index.release_of(owner)).collect();
+        drop(index);
+        releases.into_iter().for_each(|release| self.workers.wake(Some(release)));
+    }
+
+    fn handle_replica_set_event(&self, event: WatcherEvent, scope: &str) {
+        let mut index = self.lock_index();
+        let values = match event {
+            WatcherEvent::Listed(values, _) => {
+                index.replica_sets.retain(|_, (_, namespace)| !scope.is_empty() && namespace != scope);
+                values
+            }
+            WatcherEvent::Upserted(value) => vec![value],
+            WatcherEvent::Deleted(value) => {
+                index.remove_replica_set(&uid(&value));
+                return;
+            }
+            _ => return,
+        };
+        let releases: HashSet<ReleaseId> =
+            values.iter().filter_map(|value| index.insert_replica_set(value)).collect();
+        drop(index);
+        releases.into_iter().for_each(|release| self.workers.wake(Some(release)));
+    }
+}
+
+impl PodIndex {
+    fn insert_pod(&mut self, value: &Value) -> Option<String> {
+        let owner = controller_uid(value)?;
+        let key = object_key(value);
+        self.owner_of.insert(key.clone(), owner.clone());
+        self.pods.entry(owner.clone()).or_default().insert(key, Arc::new(trim_pod(value)));
+        Some(owner)
+    }
+
+    fn remove_pod(&mut self, key: &(String, String)) -> Option<String> {
+        let owner = self.owner_of.remove(key)?;
+        let pods = self.pods.get_mut(&owner)?;
+        pods.remove(key);
+        if pods.is_empty() {
+            self.pods.remove(&owner);
+        }
+        Some(owner)
+    }
+
+    /// Stores a warning if it is the newest of its pod; returns the pod's owner.
+    fn insert_warning(&mut self, warning: &Value) -> Option<String> {
+        let involved = &warning["involvedObject"];
+        let text = |field: &str| involved[field].as_str().unwrap_or_default().to_owned();
+        if !DIAGNOSTIC_REASONS.iter().any(|reason| warning["reason"] == *reason) {
+            return None;
+        }
+        let owner = self.owner_of.get(&(text("namespace"), text("name"))).cloned();
+        let is_newer =
+            |known: &Arc<Value>| warning["lastTimestamp"].as_str() >= known["lastTimestamp"].as_str();
+        if self.warnings.get(&text("uid")).is_none_or(is_newer) {
+            self.warnings.insert(text("uid"), Arc::new(trim_warning(warning)));
+        }
+        owner
+    }
+
+    fn remove_pods(&mut self, scope: &str) -> Vec<String> {
+        let keys: Vec<_> =
+            self.owner_of.keys().filter(|key| scope.is_empty() || key.0 == scope).cloned().collect();
+        keys.iter().filter_map(|key| self.remove_pod(key)).collect()
+    }
+
+    fn insert_replica_set(&mut self, value: &Value) -> Option<ReleaseId> {
+        let (owner, set) = (controller_uid(value)?, uid(value));
+        self.replica_sets.insert(set.clone(), (owner.clone(), object_key(value).0));
+        self.replica_sets_of.entry(owner.clone()).or_default().insert(set);
+        self.releases.get(&owner).copied()
+    }
+
+    fn remove_replica_set(&mut self, set: &str) {
+        if let Some((owner, _)) = self.replica_sets.remove(set)
+            && let Some(sets) = self.replica_sets_of.get_mut(&owner)
+        {
+            sets.remove(set);
+            if sets.is_empty() {
+                self.replica_sets_of.remove(&owner);
+            }
+        }
+    }
+
+    fn release_of(&self, owner: &str) -> Option<ReleaseId> {
+        let root = self.replica_sets.get(owner).map_or(owner, |(root, _)| root.as_str());
+        self.releases.get(root).copied()
+    }
+}
+
+fn object_key(value: &Value) -> (String, String) {
+    let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default().to_owned();
+    (text("namespace"), text("name"))
+}
+
+fn uid(value: &Value) -> String {
+    value["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
+}
+
+fn controller_uid(value: &Value) -> Option<String> {
+    let owners = value.pointer("/metadata/ownerReferences")?.as_array()?;
+    let owner = owners.iter().find(|owner| owner["controller"] == true).or_else(|| owners.first())?;
+    owner["uid"].as_str().map(str::to_owned)
+}
+
+/// The fields of a pod used by the diagnosis.
+fn trim_pod(pod: &Value) -> Value {
+    let containers = |field: &str| -> Vec<Value> {
+        let all = pod["spec"][field].as_array().map_or(&[][..], Vec::as_slice);
+        all.iter()
+            .map(|c| json!({"name": c["name"], "image": c["image"], "resources": c["resources"]}))
+            .collect()
+    };
+    let metadata = &pod["metadata"];
+    let status = &pod["status"];
+    json!({
+        "kind": "Pod",
+        "metadata": {
+            "name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"],
+            "creationTimestamp": metadata["creationTimestamp"], "deletionTimestamp": metadata["deletionTimestamp"],
+        },
+        "spec": {
+            "restartPolicy": pod["spec"]["restartPolicy"],
+            "containers": containers("containers"),
+            "initContainers": containers("initContainers"),
+        },
+        "status": {
+            "phase": status["phase"], "reason": status["reason"], "message": status["message"],
+            "conditions": status["conditions"],
+            "containerStatuses": status["containerStatuses"],
+            "initContainerStatuses": status["initContainerStatuses"],
+        },
+    })
+}
+
+/// The fields of a warning used by the diagnosis.
+fn trim_warning(warning: &Value) -> Value {
+    json!({
+        "involvedObject": { "uid": warning["involvedObject"]["uid"] },
+        "reason": warning["reason"],
+        "message": warning["message"],
+        "lastTimestamp": warning["lastTimestamp"],
+    })
+}

@@ -1,0 +1,237 @@
+//! The action for one object, from its observed and desired state. Pure.
+
+use domain::ReleaseId;
+use domain::plan::{FieldChange, diff};
+use domain::policy::UpdateStrategy;
+use serde_json::Value;
+
+use super::reconcile_state::ObjectState;
+use crate::applied_release::InventoryEntry;
+use crate::desired_object::DesiredObject;
+use crate::managed_fields;
+use crate::object_policy::ObjectPolicy;
+use crate::observe::LiveObject;
+
+/// Action for one object.
+#[derive(Debug, PartialEq)]
+pub(crate) enum ObjectAction {
+    /// The object has the desired content.
+    InSync,
+    /// The object completed, and may have been cleaned up since: it is neither re-created nor updated.
+    Completed,
+    /// The object is missing and has to be created by another party.
+    Awaited,
+    /// The object is missing and was not applied before.
+    Create,
+    /// The object exists with older content.
+    Update,
+    /// The object was applied and is missing.
+    Missing,
+    /// Another manager changed the object.
+    Drifted(Vec<FieldChange>),
+    /// The object is being deleted.
+    Terminating,
+    /// The object has the label of another release.
+    Foreign(ReleaseId),
+}
+
+/// One desired object and the policies for it.
+#[derive(Clone, Copy)]
+pub(crate) struct ObjectInput<'a> {
+    pub desired: &'a DesiredObject,
+    pub policy: &'a ObjectPolicy<'a>,
+}
+
+/// Decides the action for one object.
+pub(crate) fn decide_action(
+    release: ReleaseId,
+    ObjectInput { desired, policy: rule }: ObjectInput<'_>,
+    live: Option<&LiveObject>,
+    entry: Option<&InventoryEntry>,
+    object_state: &mut ObjectState,
+) -> ObjectAction {
+    let has_run = entry.is_some_and(|entry| entry.hash == desired.hash && entry.completed);
+    match rule.strategy {
+        UpdateStrategy::ServerSideApply => {}
+        UpdateStrategy::ReadOnly => return live.map_or(ObjectAction::Awaited, |_| ObjectAction::InSync),
+        UpdateStrategy::CreateOnly => {
+            return match live {
+                Some(live) if live.deleting && !has_run => ObjectAction::Terminating,
+                Some(_) => ObjectAction::InSync,
+                None if has_run => ObjectAction::Completed,
+                None => ObjectAction::Create,
+            };
+        }
+    }
+    let Some(live) = live else {
+        return match entry {
+            _ if has_run => ObjectAction::Completed,
+            Some(entry) if entry.hash == desired.hash && !entry.uid.is_empty() => ObjectAction::Missing,
+            _ => ObjectAction::Create,
+        };
+    };
+    if let Some(other) = live.release.filter(|other| *other != release) {
+        return ObjectAction::Foreign(other);
+    }
+    if live.deleting {
+        return if has_run { ObjectAction::Completed } else { ObjectAction::Terminating };
+    }
+    if desired.object.kind == "Job" && is_job_complete(&live.value()) {
+        return ObjectAction::Completed;
+    }
+    let is_equal = |(version, hash): &(String, String)| *version == live.version && *hash == desired.hash;
+    if object_state.last_equal.as_ref().is_some_and(is_equal) {
+        return ObjectAction::InSync;
+    }
+    let applied =
+        live.hash == desired.hash || entry.is_some_and(|e| e.hash == desired.hash && e.uid == live.uid);
+    if !applied {
+        return ObjectAction::Update;
+    }
+    let mut changes =
+        drifted_fields(&desired.comparable_value(rule), &live.value(), &object_state.server_changes);
+    changes.retain(|change| !rule.is_ignored(&change.path));
+    if changes.is_empty() {
+        object_state.last_equal = Some((live.version.clone(), desired.hash.clone()));
+        return ObjectAction::InSync;
+    }
+    ObjectAction::Drifted(changes)
+}
+
+/// Whether a job completed successfully. A failed one is not completed: a new revision may fix it.
+pub(crate) fn is_job_complete(job: &Value) -> bool {
+    let conditions = job.pointer("/status/conditions").and_then(Value::as_array);
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition["type"] == "Complete" && condition["status"] == "True")
+}
+
+/// The drifted fields: all differences except those caused by the server's normalization.
+fn drifted_fields(desired: &Value, live: &Value, own: &[FieldChange]) -> Vec<FieldChange> {
+    let mut changes = diff(desired, live);
+    changes
+        .retain(|change| !own.contains(change) && !managed_fields::is_owned_by_flotilla(live, &change.path));
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use domain::bundle::Bundle;
+    use domain::policy::{DeletionPolicy, Policies};
+    use domain::report::{DesiredPhase, DesiredRelease};
+    use serde_json::json;
+
+    use super::*;
+    use crate::desired_object::PreparedBundle;
+
+    fn release() -> ReleaseId {
+        ReleaseId::from_parts(1, 1)
+    }
+
+    fn prepare(data: &str) -> PreparedBundle {
+        let want = DesiredRelease {
+            release: release(),
+            workload: "shop".into(),
+            generation: 1,
+            sync_nonce: 0,
+            phase: DesiredPhase::Absent {
+                deletion: DeletionPolicy::Foreground,
+                policies: Policies::default(),
+            },
+        };
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"},
+            "data": {"k": data}});
+        let bundle = Arc::new(Bundle::new(vec![object]));
+        PreparedBundle::new(&want, bundle.digest(), &bundle)
+    }
+
+    fn to_live(desired: &DesiredObject) -> Value {
+        let mut value = desired.value();
+        value["metadata"]["uid"] = "u".into();
+        value["metadata"]["resourceVersion"] = "5".into();
+        value
+    }
+
+    fn inventory_entry(desired: &DesiredObject) -> InventoryEntry {
+        InventoryEntry {
+            object: desired.object.clone(),
+            uid: "u".into(),
+            hash: desired.hash.clone(),
+            ..InventoryEntry::default()
+        }
+    }
+
+    fn action(desired: &DesiredObject, live: Option<&Value>, entry: Option<&InventoryEntry>) -> ObjectAction {
+        let live = live.map(LiveObject::from_value);
+        decide_action(
+            release(),
+            ObjectInput { desired, policy: &ObjectPolicy::default() },
+            live.as_ref(),
+            entry,
+            &mut ObjectState::default(),
+        )
+    }
+
+    #[test]
+    fn p26_an_object_with_the_desired_content_needs_no_action() {
+        let prepared = prepare("1");
+        let desired = &prepared.objects[0];
+        assert_eq!(action(desired, Some(&to_live(desired)), None), ObjectAction::InSync);
+    }
+
+    #[test]
+    fn the_action_depends_on_what_was_applied_before() {
+        let (old, new) = (prepare("1"), prepare("2"));
+        let (old, new) = (&old.objects[0], &new.objects[0]);
+        assert_eq!(action(new, None, None), ObjectAction::Create);
+        assert_eq!(action(new, None, Some(&inventory_entry(old))), ObjectAction::Create);
+        assert_eq!(action(new, None, Some(&inventory_entry(new))), ObjectAction::Missing);
+        assert_eq!(action(new, Some(&to_live(old)), Some(&inventory_entry(old))), ObjectAction::Update);
+    }
+
+    #[test]
+    fn p15_an_object_that_was_never_applied_is_not_drift_when_missing() {
+        let prepared = prepare("1");
+        let desired = &prepared.objects[0];
+        let intended = InventoryEntry { uid: String::new(), hash: String::new(), ..inventory_entry(desired) };
+        assert_eq!(action(desired, None, Some(&intended)), ObjectAction::Create);
+    }
+
+    #[test]
+    fn an_object_of_another_release_is_foreign() {
+        let prepared = prepare("1");
+        let desired = &prepared.objects[0];
+        let other = ReleaseId::from_parts(9, 9);
+        let mut value = to_live(desired);
+        value["metadata"]["labels"][crate::desired_object::RELEASE_LABEL] = other.to_string().into();
+        assert_eq!(action(desired, Some(&value), None), ObjectAction::Foreign(other));
+    }
+
+    #[test]
+    fn read_only_objects_are_awaited_and_create_only_objects_are_never_updated() {
+        let (old, new) = (prepare("1"), prepare("2"));
+        let (old, new) = (&old.objects[0], &new.objects[0]);
+        let step = |strategy, live: Option<&Value>| {
+            let rule = ObjectPolicy { strategy, ..ObjectPolicy::default() };
+            let live = live.map(LiveObject::from_value);
+            let input = ObjectInput { desired: new, policy: &rule };
+            decide_action(release(), input, live.as_ref(), None, &mut ObjectState::default())
+        };
+        assert_eq!(step(UpdateStrategy::ReadOnly, None), ObjectAction::Awaited);
+        assert_eq!(step(UpdateStrategy::ReadOnly, Some(&to_live(old))), ObjectAction::InSync);
+        assert_eq!(step(UpdateStrategy::CreateOnly, None), ObjectAction::Create);
+        assert_eq!(step(UpdateStrategy::CreateOnly, Some(&to_live(old))), ObjectAction::InSync);
+        assert_eq!(step(UpdateStrategy::ServerSideApply, Some(&to_live(old))), ObjectAction::Update);
+    }
+
+    #[test]
+    fn a_completed_job_is_not_run_again() {
+        let prepared = prepare("1");
+        let desired = &prepared.objects[0];
+        let completed = InventoryEntry { completed: true, ..inventory_entry(desired) };
+        assert_eq!(action(desired, None, Some(&completed)), ObjectAction::Completed);
+    }
+}

@@ -1,0 +1,147 @@
+//! State of a release between passes. Not needed for correctness: it is rebuilt after a restart.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use domain::Digest;
+use domain::Timestamp;
+use domain::health::Health;
+use domain::object::ObjectRef;
+use domain::plan::FieldChange;
+use domain::policy::Feedback;
+use domain::report::{DesiredRelease, DriftReport, ReleaseReport, TransitionTimes};
+use tokio::time::Instant;
+
+use super::retry::RetryState;
+
+/// Self-heals older than this are not counted.
+const CONTEST_WINDOW: Duration = Duration::from_secs(600);
+/// Self-heals within the window that make an object contested (P13).
+pub(crate) const CONTESTED_AFTER: usize = 3;
+
+/// State of one object.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectState {
+    pub failure: Option<RetryState>,
+    /// Condition it waits for; unlike a failure it does not delay the next attempt.
+    pub waiting: Option<RetryState>,
+    /// Times of recent self-heals.
+    pub heal_times: VecDeque<Instant>,
+    /// Fields of the reported drift that is not healed.
+    pub reported_drift: Option<Vec<String>>,
+    /// Whether the contest was reported.
+    pub is_contest_reported: bool,
+    /// Live version and desired hash of the last comparison without difference.
+    pub last_equal: Option<(String, String)>,
+    /// Differences after the own apply, caused by the server; they are no drift.
+    pub server_changes: Vec<FieldChange>,
+    /// Latest health.
+    pub health: Option<Health>,
+    /// Version assessed as healthy; the assessment is skipped until it changes.
+    pub healthy_version: Option<String>,
+    /// Feedback values to report.
+    pub feedback: Vec<Feedback>,
+    /// Last reported conditions with their transition times.
+    pub last_reported: LastReported,
+}
+
+/// Last reported conditions of an object, with their transition times.
+#[derive(Debug, Default)]
+pub(crate) struct LastReported {
+    applied: Option<bool>,
+    available: Option<bool>,
+    drifted: Option<bool>,
+    since: TransitionTimes,
+}
+
+impl LastReported {
+    /// Updates the conditions; returns their transition times.
+    pub(crate) fn update(
+        &mut self,
+        applied: bool,
+        available: Option<bool>,
+        drifted: bool,
+        now: Timestamp,
+    ) -> TransitionTimes {
+        let update = |old: &mut Option<bool>, new: Option<bool>, since: &mut Option<Timestamp>| {
+            if *old != new || since.is_none() {
+                (*old, *since) = (new, new.map(|_| now));
+            }
+        };
+        update(&mut self.applied, Some(applied), &mut self.since.applied);
+        update(&mut self.available, available, &mut self.since.available);
+        update(&mut self.drifted, Some(drifted), &mut self.since.drifted);
+        self.since
+    }
+}
+
+impl ObjectState {
+    /// Number of self-heals within the window.
+    pub(crate) fn recent_heals(&mut self) -> usize {
+        while self.heal_times.front().is_some_and(|at| at.elapsed() > CONTEST_WINDOW) {
+            self.heal_times.pop_front();
+        }
+        if self.heal_times.is_empty() {
+            self.is_contest_reported = false;
+        }
+        self.heal_times.len()
+    }
+}
+
+/// State of a release.
+#[derive(Debug, Default)]
+pub(crate) struct ReconcileState {
+    generation: i64,
+    sync_nonce: i64,
+    pub objects: HashMap<ObjectRef, ObjectState>,
+    /// The bundle that is applied completely.
+    pub applied: Option<Digest>,
+    /// Whether `apply_settings` was read from the record.
+    pub is_record_loaded: bool,
+    /// Latest failure of the preflight.
+    pub preflight_failure: Option<RetryState>,
+    /// Generation and nonce of the desired release for which the hub was first detected to be behind.
+    pub hub_behind_request: Option<(i64, i64)>,
+    /// Latest failure to write the record.
+    pub record_failure: Option<RetryState>,
+    /// Generation that last pruned objects.
+    pub pruned_generation: Option<i64>,
+    /// Uids with a requested deletion.
+    pub deletion_requested: HashSet<String>,
+    /// Drift notes for the next report.
+    pub drift_notes: Vec<DriftReport>,
+    /// The latest report.
+    pub last_report: Option<ReleaseReport>,
+    /// Whether the latest report was sent.
+    pub is_reported: bool,
+}
+
+impl ReconcileState {
+    pub(crate) fn object_mut(&mut self, object: &ObjectRef) -> &mut ObjectState {
+        if !self.objects.contains_key(object) {
+            self.objects.insert(object.clone(), ObjectState::default());
+        }
+        self.objects.entry(object.clone()).or_default()
+    }
+
+    /// Resets all back-offs on a new generation or sync request: a fix must not wait for the back-off of the failure
+    /// before.
+    pub(crate) fn reset_on_new_request(&mut self, want: &DesiredRelease) {
+        if (want.generation, want.sync_nonce) == (self.generation, self.sync_nonce) {
+            return;
+        }
+        (self.generation, self.sync_nonce) = (want.generation, want.sync_nonce);
+        self.preflight_failure = None;
+        self.record_failure = None;
+        self.deletion_requested.clear();
+        for object in self.objects.values_mut() {
+            object.failure = None;
+            object.waiting = None;
+            object.healthy_version = None;
+            object.last_equal = None;
+            object.heal_times.clear();
+            object.is_contest_reported = false;
+            object.reported_drift = None;
+        }
+    }
+}

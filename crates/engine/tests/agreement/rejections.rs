@@ -1,0 +1,154 @@
+//! Rejections by the API server, and how the engine reports them.
+
+use domain::health::HealthStatus;
+use domain::plan::PlannedAction;
+use domain::release::StageName;
+use domain::workload::Policies;
+use serde_json::{Value, json};
+
+use crate::test_env::*;
+
+/// Rejects ConfigMaps named `bad`, with an admission policy on a real API server.
+pub async fn reject_bad_names(env: &TestEnv) {
+    if let Some(cluster) = env.simulated_cluster() {
+        cluster.faults().set_admission_rules(vec![kubesim::AdmissionRule {
+            webhook: "policy.example.com".into(),
+            kind: "ConfigMap".into(),
+            name: "bad".into(),
+            message: "names must be good".into(),
+            ..Default::default()
+        }]);
+        return;
+    }
+    let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": env.namespace}});
+    let version = "admissionregistration.k8s.io/v1";
+    let policy = json!({"apiVersion": version, "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": env.namespace}, "spec": {"failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+                "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}]},
+            "validations": [{"expression": "object.metadata.name != 'bad'", "message": "names must be good"}]}});
+    let binding = json!({"apiVersion": version, "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": env.namespace}, "spec": {"policyName": env.namespace,
+            "validationActions": ["Deny"], "matchResources": {"namespaceSelector": selector}}});
+    env.create(policy, "test").await;
+    env.create(binding, "test").await;
+    // A policy takes effect with a delay.
+    env.wait_until("in effect", async || !can_create_bad(env).await).await;
+}
+
+async fn can_create_bad(env: &TestEnv) -> bool {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    let api: kube::Api<ConfigMap> = kube::Api::namespaced(env.client(), &env.namespace);
+    let object = serde_json::from_value(json!({"metadata": {"name": "bad"}})).unwrap();
+    let dry_run = kube::api::PostParams { dry_run: true, ..Default::default() };
+    api.create(&dry_run, &object).await.is_ok()
+}
+
+pub async fn p14_an_admission_rejection_is_reported_with_its_message(env: TestEnv) {
+    reject_bad_names(&env).await;
+    env.set_present(vec![config_map("bad", "1"), config_map("good", "1")], Policies::default());
+    let (report, message) = env.until_stage_reason(StageName::Applied, "AdmissionRejected").await;
+    assert!(message.contains("names must be good"), "{message}");
+    let applied: Vec<bool> = report.resources.iter().map(|resource| resource.applied).collect();
+    assert_eq!(applied, [false, true]);
+    assert!(env.get(CONFIG_MAP, "bad").await.is_none());
+}
+
+pub async fn p14_a_dry_run_includes_admission(env: TestEnv) {
+    reject_bad_names(&env).await;
+    let bundle = env.bundle(vec![config_map("bad", "1"), config_map("good", "1")]);
+    let plan = env.agent.engine.dry_run(None, &present_phase(Policies::default()), &bundle).await;
+    let finding = plan.findings().next().unwrap();
+    assert_eq!(finding.code, "G404");
+    assert!(finding.message.contains("names must be good"), "{}", finding.message);
+    assert_eq!(plan.objects[1].action, PlannedAction::Create);
+    assert!(env.get(CONFIG_MAP, "good").await.is_none(), "a dry run writes nothing");
+}
+
+pub async fn p14_an_immutable_field_is_reported(env: TestEnv) {
+    let service = |ip: Value| {
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+            "spec": {"clusterIP": ip, "selector": {"app": "web"}, "ports": [{"port": 80}]}})
+    };
+    let mut job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"},
+        "spec": {"template": template("once", None)}});
+    job["spec"]["template"]["spec"]["restartPolicy"] = "Never".into();
+    let deployment = workload("Deployment", "front", None);
+    let claims = workload("StatefulSet", "base", None);
+    let before = vec![service("None".into()), job.clone(), deployment.clone(), claims.clone()];
+    env.set_present(before, Policies::default());
+    env.until_operational().await;
+    job["spec"]["template"]["spec"]["containers"][0]["image"] = "nginx:2".into();
+    let mut moved = deployment;
+    moved["spec"]["selector"]["matchLabels"] = json!({"app": "other"});
+    moved["spec"]["template"]["metadata"]["labels"] = json!({"app": "other"});
+    let mut renamed = claims;
+    renamed["spec"]["serviceName"] = "other".into();
+    let is_completed = async || {
+        let job = env.get(("batch/v1", "Job"), "once").await.unwrap();
+        let conditions = job["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|condition| condition["type"] == "Complete" && condition["status"] == "True")
+    };
+    env.wait_until("completed", is_completed).await;
+    let plan = env.dry_run(vec![job], Policies::default()).await;
+    assert_eq!(plan.objects[0].action, PlannedAction::Unchanged, "a completed job is not run again");
+    for object in [service("10.96.77.77".into()), moved, renamed] {
+        let kind = object["kind"].as_str().unwrap().to_owned();
+        let plan = env.dry_run(vec![object], Policies::default()).await;
+        let finding = plan.findings().next().unwrap();
+        assert_eq!(finding.code, "G406", "{kind}: {}", finding.message);
+    }
+}
+
+pub async fn p14_an_invalid_object_is_reported_with_its_cause(env: TestEnv) {
+    let mut negative = workload("Deployment", "web", None);
+    negative["spec"]["replicas"] = (-1).into();
+    let mut nameless = workload("Deployment", "web", None);
+    nameless["spec"]["template"]["spec"]["containers"][0].as_object_mut().unwrap().remove("image");
+    let mut unmatched = workload("Deployment", "web", None);
+    unmatched["spec"]["template"]["metadata"]["labels"] = json!({"app": "other"});
+    let mut mistyped = workload("Deployment", "web", None);
+    mistyped["spec"]["replicas"] = "two".into();
+    let mut misspelt = workload("Deployment", "web", None);
+    misspelt["spec"]["replikas"] = 2.into();
+    let mut duplicate = workload("Deployment", "web", None);
+    let container = duplicate["spec"]["template"]["spec"]["containers"][0].clone();
+    duplicate["spec"]["template"]["spec"]["containers"] = json!([container, container]);
+    for (object, part) in [
+        (misspelt, "replikas"),
+        (duplicate, "duplicate"),
+        (negative, "spec.replicas"),
+        (nameless, "image"),
+        (unmatched, "selector"),
+        (mistyped, "replicas"),
+        (
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "Not_A_Name"}}),
+            "metadata.name",
+        ),
+        (
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+                "spec": {"ports": [{"port": 99999}]}}),
+            "port",
+        ),
+    ] {
+        let bundle = env.bundle(vec![object]);
+        let plan = env.agent.engine.dry_run(None, &present_phase(Policies::default()), &bundle).await;
+        let finding = plan.findings().next().unwrap();
+        assert_eq!(finding.code, "G403", "{part}: {}", finding.message);
+        assert!(finding.message.contains(part), "{part}: {}", finding.message);
+    }
+}
+
+pub async fn p14_an_exhausted_quota_is_reported_as_the_cause_of_missing_pods(env: TestEnv) {
+    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"},
+        "spec": {"hard": {"pods": "1"}}});
+    env.create(quota, "test").await;
+    let is_counted = async || {
+        let quota = env.get(("v1", "ResourceQuota"), "small").await.unwrap();
+        quota["status"]["hard"]["pods"] == "1"
+    };
+    env.wait_until("in effect", is_counted).await;
+    env.set_present(vec![workload("Deployment", "web", None)], Policies::default());
+    let (health, _) = env.until_health("web", HealthStatus::Degraded, "FailedCreate").await;
+    assert!(health.message.contains("exceeded quota: small"), "{}", health.message);
+}

@@ -1,0 +1,190 @@
+//! A hub on its own database, with a clock that the test advances, and agents simulated by the test.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::time::Duration;
+
+use domain::cluster::{ClusterFacts, ClusterKind};
+use domain::health::Health;
+use domain::labels::Labels;
+use domain::placement::{Placement, Predicate};
+use domain::release::{StageName, StageState, SyncStatus};
+use domain::report::{
+    DesiredPhase, DesiredRelease, DesiredState, ReleaseReport, ReportAck, ReportBatch, StageReport,
+};
+use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
+use domain::{ClusterId, Timestamp};
+use hub::{Actor, Clock, Hub, HubConfig, Loops, NewCluster, PublishOptions};
+use sqlx::Connection as _;
+
+/// The manifest most tests publish.
+pub const CONFIG: &str =
+    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  colour: blue\n";
+
+pub struct TestHub {
+    pub hub: Hub,
+    pub actor: Actor,
+    time: Arc<AtomicI64>,
+    loops: Option<Loops>,
+    dir: tempfile::TempDir,
+}
+
+impl TestHub {
+    pub async fn open() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let time = Arc::new(AtomicI64::new(1_763_665_200_000));
+        let source = time.clone();
+        let clock = Clock::from_fn(move || Timestamp::from_millis(source.load(SeqCst)));
+        let database = format!("sqlite://{}", dir.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig { database, clock }).await.unwrap();
+        let loops = Some(hub.spawn_loops());
+        Self { hub, actor: Actor::system(), time, loops, dir }
+    }
+
+    pub fn advance_clock(&self, seconds: i64) {
+        self.time.fetch_add(seconds * 1000, SeqCst);
+    }
+
+    /// Deletes the bytes of every bundle, to simulate data loss.
+    pub async fn delete_artifacts(&self) {
+        let url = format!("sqlite://{}", self.dir.path().join("flotilla.db").display());
+        let mut database = sqlx::sqlite::SqliteConnection::connect(&url).await.unwrap();
+        sqlx::query("DELETE FROM artifact").execute(&mut database).await.unwrap();
+        database.close().await.unwrap();
+    }
+
+    pub async fn close(mut self) {
+        if let Some(loops) = self.loops.take() {
+            loops.stop().await;
+        }
+    }
+
+    pub async fn register_cluster(&self, name: &str, labels: &[(&str, &str)]) -> TestAgent {
+        let labels: Labels = labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let new = NewCluster { labels, ..NewCluster::new(name, ClusterKind::Simulated) };
+        let id = self.hub.register_cluster(&self.actor, new).await.unwrap().id;
+        let incarnation = self.hub.begin_agent_incarnation(id).await.unwrap();
+        self.hub.record_heartbeat(id).await.unwrap();
+        TestAgent { hub: self.hub.clone(), id, incarnation, seq: 0, version: -1 }
+    }
+
+    pub async fn create_draft(&self, name: &str, placement: Placement) {
+        let spec = WorkloadSpec {
+            namespace: "shop".into(),
+            source: source(CONFIG),
+            placement,
+            ..Default::default()
+        };
+        let new = NewWorkload { name: name.into(), labels: Labels::new(), spec };
+        self.hub.create_workload(&self.actor, new).await.unwrap();
+    }
+
+    pub async fn publish(&self, name: &str) -> u32 {
+        self.hub.publish_workload(&self.actor, name, "", PublishOptions::default()).await.unwrap().revision
+    }
+
+    /// Messages of the whole log, oldest first.
+    pub async fn event_messages(&self) -> Vec<String> {
+        self.hub.list_events_after(0, 500).await.unwrap().into_iter().map(|event| event.message).collect()
+    }
+}
+
+pub fn source(text: &str) -> Source {
+    Source::Yaml { files: vec![SourceFile { name: "app.yaml".into(), text: text.into() }] }
+}
+
+pub fn everywhere() -> Placement {
+    Placement { predicates: vec![Predicate::default()], ..Placement::default() }
+}
+
+pub fn by_label(selector: &str) -> Placement {
+    let predicate = Predicate { label_selector: selector.parse().unwrap(), ..Predicate::default() };
+    Placement { predicates: vec![predicate], ..Placement::default() }
+}
+
+/// One cluster's agent, simulated.
+pub struct TestAgent {
+    hub: Hub,
+    pub id: ClusterId,
+    pub incarnation: i64,
+    pub seq: i64,
+    version: i64,
+}
+
+impl TestAgent {
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// Waits for the next version of the desired state.
+    pub async fn next_desired_state(&mut self) -> DesiredState {
+        let desired_state =
+            self.hub.get_desired_state(self.id, self.version, Duration::from_secs(20)).await.unwrap();
+        assert!(desired_state.version > self.version, "no newer desired state");
+        self.version = desired_state.version;
+        desired_state
+    }
+
+    /// Waits until the desired state meets the condition.
+    pub async fn wait_for_desired_state(
+        &mut self,
+        condition: impl Fn(&DesiredState) -> bool,
+    ) -> DesiredState {
+        loop {
+            let desired_state = self.next_desired_state().await;
+            if condition(&desired_state) {
+                return desired_state;
+            }
+        }
+    }
+
+    /// Waits for a desired state with one release.
+    pub async fn wait_for_release(&mut self) -> DesiredRelease {
+        self.wait_for_desired_state(|desired_state| desired_state.releases.len() == 1)
+            .await
+            .releases
+            .remove(0)
+    }
+
+    pub async fn send_report(&mut self, report: ReleaseReport) -> ReportAck {
+        self.send_batch(None, vec![report]).await
+    }
+
+    /// Reports facts of the cluster, as every agent does once it is connected.
+    pub async fn send_facts(&mut self, facts: ClusterFacts) {
+        assert!(self.send_batch(Some(facts), Vec::new()).await.accepted);
+    }
+
+    async fn send_batch(&mut self, facts: Option<ClusterFacts>, releases: Vec<ReleaseReport>) -> ReportAck {
+        self.seq += 1;
+        let batch =
+            ReportBatch { incarnation: self.incarnation, seq: self.seq, facts, schema: None, releases };
+        self.hub.record_reports(self.id, batch).await.unwrap()
+    }
+
+    /// Reports the desired release as applied.
+    pub async fn report_applied(&mut self, desired: &DesiredRelease) {
+        let report = applied_report(desired);
+        assert!(self.send_report(report).await.accepted);
+    }
+}
+
+/// The report of an agent that has applied this desired release.
+pub fn applied_report(desired: &DesiredRelease) -> ReleaseReport {
+    let present = match &desired.phase {
+        DesiredPhase::Present { bundle, .. } => Some(bundle.clone()),
+        DesiredPhase::Absent { .. } => None,
+    };
+    let stages = StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent());
+    ReleaseReport {
+        release: desired.release,
+        generation: desired.generation,
+        stages: stages.map(|name| StageReport { name, state: StageState::Done }).collect(),
+        sync: if present.is_some() { SyncStatus::Synced } else { SyncStatus::Removed },
+        health: Health::healthy(),
+        resources: Vec::new(),
+        drift: Vec::new(),
+        removed: present.is_none(),
+        applied: present,
+    }
+}

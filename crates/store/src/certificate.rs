@@ -1,0 +1,160 @@
+//! Certificates of agents, and the join status of their clusters.
+
+use std::collections::HashMap;
+
+use domain::join::JoinStatus;
+use domain::{ClusterId, Timestamp};
+
+use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::sql::sql;
+use crate::{Error, Tx};
+
+/// A certificate that was issued to an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateRecord {
+    /// Its serial number, in hex.
+    pub serial: String,
+    /// The cluster that it authenticates.
+    pub cluster: ClusterId,
+    /// SHA-256 of the public key, in hex.
+    pub fingerprint: String,
+    /// The certificate itself, as PEM.
+    pub certificate: String,
+    /// When it was issued.
+    pub created_at: Timestamp,
+    /// When it expires.
+    pub not_after: Timestamp,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+const SELECT: &str = "SELECT serial, cluster_id, fingerprint, certificate, created_at, not_after, revoked_at \
+     FROM agent_identity ";
+
+/// Adds a certificate.
+pub async fn insert(tx: &mut Tx, identity: &CertificateRecord) -> Result<(), Error> {
+    sql("INSERT INTO agent_identity (serial, cluster_id, fingerprint, certificate, created_at, not_after, revoked_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)")
+    .bind_text(&identity.serial)
+    .bind_text(identity.cluster)
+    .bind_text(&identity.fingerprint)
+    .bind_text(&identity.certificate)
+    .bind(identity.created_at.millis())
+    .bind(identity.not_after.millis())
+    .bind(identity.revoked_at.map(Timestamp::millis))
+    .execute(tx)
+    .await
+    .map(drop)
+}
+
+/// The certificate with this serial number.
+pub async fn get(tx: &mut Tx, serial: &str) -> Result<Option<CertificateRecord>, Error> {
+    let row = sql(SELECT).push("WHERE serial = $1").bind_text(serial).fetch_optional(tx).await?;
+    decode_row(row, "agent_identity", read)
+}
+
+/// The certificate of this cluster and key that expires last, if it expires after `until` and is not revoked.
+pub async fn find_valid(
+    tx: &mut Tx,
+    cluster: ClusterId,
+    fingerprint: &str,
+    until: Timestamp,
+) -> Result<Option<CertificateRecord>, Error> {
+    let row = sql(SELECT)
+        .push("WHERE cluster_id = $1 AND fingerprint = $2 AND revoked_at IS NULL AND not_after > $3 ")
+        .push("ORDER BY not_after DESC LIMIT 1")
+        .bind_text(cluster)
+        .bind_text(fingerprint)
+        .bind(until.millis())
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, "agent_identity", read)
+}
+
+/// Revokes every certificate of a cluster; returns how many were not revoked before.
+pub async fn revoke_by_cluster(tx: &mut Tx, cluster: ClusterId, at: Timestamp) -> Result<u64, Error> {
+    let revoke = "UPDATE agent_identity SET revoked_at = $1 WHERE cluster_id = $2 AND revoked_at IS NULL";
+    sql(revoke).bind(at.millis()).bind_text(cluster).execute(tx).await
+}
+
+/// Deletes certificates that expired before `before`; returns how many.
+pub async fn delete_before(tx: &mut Tx, before: Timestamp) -> Result<u64, Error> {
+    sql("DELETE FROM agent_identity WHERE not_after < $1").bind(before.millis()).execute(tx).await
+}
+
+/// Records that a cluster was accepted, or accepted again, and clears an earlier revocation.
+pub async fn record_acceptance(
+    tx: &mut Tx,
+    cluster: ClusterId,
+    by: &str,
+    at: Timestamp,
+) -> Result<(), Error> {
+    sql("INSERT INTO cluster_join (cluster_id, accepted_by, accepted_at, joined_at, agent_version, revoked_at) \
+         VALUES ($1, $2, $3, NULL, '', NULL) ON CONFLICT (cluster_id) DO UPDATE SET \
+         accepted_by = excluded.accepted_by, accepted_at = excluded.accepted_at, revoked_at = NULL")
+    .bind_text(cluster)
+    .bind_text(by)
+    .bind(at.millis())
+    .execute(tx)
+    .await
+    .map(drop)
+}
+
+/// Records the first connection of a cluster's agent, and its version; returns whether either is new.
+pub async fn record_join(
+    tx: &mut Tx,
+    cluster: ClusterId,
+    version: &str,
+    at: Timestamp,
+) -> Result<bool, Error> {
+    let joined = "UPDATE cluster_join SET joined_at = CASE WHEN joined_at IS NULL THEN $1 ELSE joined_at END, \
+                  agent_version = $2 WHERE cluster_id = $3 AND (joined_at IS NULL OR agent_version <> $2)";
+    Ok(sql(joined).bind(at.millis()).bind_text(version).bind_text(cluster).execute(tx).await? == 1)
+}
+
+/// Records that the certificates of a cluster were revoked.
+pub async fn record_revocation(tx: &mut Tx, cluster: ClusterId, at: Timestamp) -> Result<(), Error> {
+    let revoked = "UPDATE cluster_join SET revoked_at = $1 WHERE cluster_id = $2";
+    sql(revoked).bind(at.millis()).bind_text(cluster).execute(tx).await.map(drop)
+}
+
+/// The join status of these clusters; a cluster without an agent of its own has no entry.
+pub async fn list_join_statuses(
+    tx: &mut Tx,
+    clusters: &[ClusterId],
+) -> Result<HashMap<ClusterId, JoinStatus>, Error> {
+    let mut found = HashMap::new();
+    for clusters in clusters.chunks(500) {
+        let rows = sql("SELECT cluster_id, accepted_by, accepted_at, joined_at, agent_version, revoked_at \
+                        FROM cluster_join WHERE cluster_id IN ")
+        .push_list(clusters)
+        .fetch_all(tx)
+        .await?;
+        found.extend(decode_rows(&rows, "cluster_join", |row| {
+            Ok((row.parse("cluster_id")?, read_join_status(row)?))
+        }));
+    }
+    Ok(found)
+}
+
+fn read_join_status(row: &RowReader<'_>) -> Result<JoinStatus, DecodeError> {
+    Ok(JoinStatus {
+        accepted_by: row.text("accepted_by")?,
+        accepted_at: row.timestamp("accepted_at")?,
+        joined_at: row.opt_timestamp("joined_at")?,
+        agent_version: row.text("agent_version")?,
+        revoked_at: row.opt_timestamp("revoked_at")?,
+    })
+}
+
+fn read(row: &RowReader<'_>) -> Result<CertificateRecord, DecodeError> {
+    Ok(CertificateRecord {
+        serial: row.text("serial")?,
+        cluster: row.parse("cluster_id")?,
+        fingerprint: row.text("fingerprint")?,
+        certificate: row.text("certificate")?,
+        created_at: row.timestamp("created_at")?,
+        not_after: row.timestamp("not_after")?,
+        revoked_at: row.opt_timestamp("revoked_at")?,
+    })
+}

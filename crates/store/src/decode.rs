@@ -1,0 +1,134 @@
+//! Decoding of rows: every column is checked, and an invalid row is distinguished from an error of the database.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::de::IntoDeserializer;
+use sqlx::any::AnyRow;
+use sqlx::{Any, Decode, Row as _, Type};
+
+use crate::Error;
+
+/// Why a row cannot be decoded.
+pub(crate) type DecodeError = String;
+
+/// One row, by column name.
+pub(crate) struct RowReader<'r>(pub(crate) &'r AnyRow);
+
+impl<'r> RowReader<'r> {
+    /// A column as the driver decodes it.
+    pub(crate) fn get<T: Decode<'r, Any> + Type<Any>>(&self, column: &str) -> Result<T, DecodeError> {
+        self.0.try_get(column).map_err(|error| format!("{column}: {error}"))
+    }
+
+    /// A text.
+    pub(crate) fn text(&self, column: &str) -> Result<String, DecodeError> {
+        self.get(column)
+    }
+
+    /// A number.
+    pub(crate) fn int(&self, column: &str) -> Result<i64, DecodeError> {
+        self.get(column)
+    }
+
+    /// A number that fits into `u32`.
+    pub(crate) fn count(&self, column: &str) -> Result<u32, DecodeError> {
+        self.int(column)?.try_into().map_err(|_| format!("{column}: out of range"))
+    }
+
+    /// A number that fits into `u32`, or NULL.
+    pub(crate) fn opt_count(&self, column: &str) -> Result<Option<u32>, DecodeError> {
+        let number: Option<i64> = self.get(column)?;
+        number.map(|n| n.try_into().map_err(|_| format!("{column}: out of range"))).transpose()
+    }
+
+    /// A flag; any number but 0 is true.
+    pub(crate) fn flag(&self, column: &str) -> Result<bool, DecodeError> {
+        Ok(self.int(column)? != 0)
+    }
+
+    /// A timestamp.
+    pub(crate) fn timestamp(&self, column: &str) -> Result<domain::Timestamp, DecodeError> {
+        self.int(column).map(domain::Timestamp::from_millis)
+    }
+
+    /// A timestamp, or NULL.
+    pub(crate) fn opt_timestamp(&self, column: &str) -> Result<Option<domain::Timestamp>, DecodeError> {
+        let millis: Option<i64> = self.get(column)?;
+        Ok(millis.map(domain::Timestamp::from_millis))
+    }
+
+    /// A value that is stored as its text, such as an id or a digest.
+    pub(crate) fn parse<T: FromStr<Err: Display>>(&self, column: &str) -> Result<T, DecodeError> {
+        self.text(column)?.parse().map_err(|error| format!("{column}: {error}"))
+    }
+
+    /// A value that is stored as its text, or NULL.
+    pub(crate) fn opt_parse<T: FromStr<Err: Display>>(&self, column: &str) -> Result<Option<T>, DecodeError> {
+        let text: Option<String> = self.get(column)?;
+        text.map(|text| text.parse().map_err(|error| format!("{column}: {error}"))).transpose()
+    }
+
+    /// A variant of an enum, by its JSON name.
+    pub(crate) fn enum_value<T: for<'de> Deserialize<'de>>(&self, column: &str) -> Result<T, DecodeError> {
+        let name = self.text(column)?;
+        let read: Result<T, serde::de::value::Error> = T::deserialize(name.as_str().into_deserializer());
+        read.map_err(|error| format!("{column}: {error}"))
+    }
+
+    /// A structure that is stored as JSON.
+    pub(crate) fn json<T: DeserializeOwned>(&self, column: &str) -> Result<T, DecodeError> {
+        // The message of serde_json may quote the value; only the position is reported.
+        serde_json::from_str(&self.text(column)?).map_err(|error| {
+            format!("{column}: unexpected JSON at line {} column {}", error.line(), error.column())
+        })
+    }
+}
+
+/// Decodes the row, if there is one. Errors: [`Error::InvalidRow`] if it is invalid.
+pub(crate) fn decode_row<T>(
+    row: Option<AnyRow>,
+    table: &'static str,
+    read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
+) -> Result<Option<T>, Error> {
+    let Some(row) = row else { return Ok(None) };
+    read(&RowReader(&row)).map(Some).map_err(|why| Error::InvalidRow { table, id: row_key(&row), why })
+}
+
+/// Decodes rows; invalid ones are logged and left out.
+pub(crate) fn decode_rows<T>(
+    rows: &[AnyRow],
+    table: &'static str,
+    read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
+) -> Vec<T> {
+    let readable = |row: &AnyRow| {
+        let record = read(&RowReader(row));
+        record
+            .inspect_err(|why| tracing::error!(table, id = row_key(row), why, "left out an invalid row"))
+            .ok()
+    };
+    rows.iter().filter_map(readable).collect()
+}
+
+/// Decodes the rows of a page with the values for its cursor. An invalid row is logged and `None`; its cursor values
+/// remain, so that the next page begins after it.
+pub(crate) fn decode_page<K, T>(
+    rows: &[AnyRow],
+    table: &'static str,
+    place: impl Fn(&RowReader<'_>) -> Result<K, DecodeError>,
+    read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
+) -> Vec<(K, Option<T>)> {
+    decode_rows(rows, table, |row| {
+        let bad =
+            |why: &DecodeError| tracing::error!(table, id = row_key(row.0), why, "left out an invalid row");
+        Ok((place(row)?, read(row).inspect_err(bad).ok()))
+    })
+}
+
+/// The first column of every statement is the row's key.
+fn row_key(row: &AnyRow) -> String {
+    let text = row.try_get::<String, _>(0);
+    text.or_else(|_| row.try_get::<i64, _>(0).map(|n| n.to_string())).unwrap_or_default()
+}

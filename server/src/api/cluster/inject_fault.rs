@@ -1,0 +1,37 @@
+//! `POST /clusters/{cluster}/demo:break`, in the demo only
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use wire::{FaultRequest, Problem};
+
+use crate::input::{Body, Caller, ClusterPath, Path};
+use crate::problem::ApiError;
+use crate::site::Site;
+
+/// Injects a fault into a simulated cluster; returns a sentence that describes it.
+#[utoipa::path(
+    post,
+    path = "/api/v1/clusters/{cluster}/demo:break",
+    tag = "demo",
+    operation_id = "injectFault",
+    params(("cluster" = String, Path)),
+    request_body = FaultRequest,
+    responses(
+        (status = 200, body = String),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub async fn handler(
+    State(site): State<Site>,
+    Caller(_actor): Caller,
+    Path(path): Path<ClusterPath>,
+    Body(request): Body<FaultRequest>,
+) -> Result<Json<String>, ApiError> {
+    let levers = site.fault_controls().ok_or_else(|| ApiError::from_status(StatusCode::NOT_FOUND))?;
+    if !levers.contains(&path.cluster) {
+        return Err(hub::Error::not_found("cluster", path.cluster).into());
+    }
+    let done = levers.inject_fault(&path.cluster, &request);
+    done.map(Json).map_err(|why| ApiError::new(StatusCode::CONFLICT, "NotNow", why))
+}

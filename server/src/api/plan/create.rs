@@ -1,0 +1,47 @@
+//! `POST …/workloads/{workload}:plan`
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use domain::plan::Plan;
+use hub::Hub;
+use wire::Problem;
+
+use super::WaitQuery;
+use crate::input::{Caller, Path, Query, WorkloadPath};
+use crate::problem::ApiError;
+
+/// Plans a publish of the draft: the manifests of every cluster, and what would change there (E-2).
+///
+/// The clusters' agents are requested to run a dry run; unreachable clusters are marked as such and not waited for.
+/// Send the plan's `hash` with the publish: it is rejected with `PlanStale` if the publish would differ from the plan.
+/// A plan expires after an hour.
+#[utoipa::path(
+    post,
+    path = "/api/v1/projects/{project}/workloads/{workload}/-/plan",
+    tag = "plans",
+    operation_id = "planWorkload",
+    params(
+        ("project" = String, Path, description = "`default`"),
+        ("workload" = String, Path),
+        WaitQuery
+    ),
+    responses(
+        (status = 201, body = Plan, description = "The plan, with the dry-run results received within the wait"),
+        (status = "default", body = Problem, content_type = "application/problem+json")
+    )
+)]
+pub async fn handler(
+    State(hub): State<Hub>,
+    Caller(actor): Caller,
+    Path(path): Path<WorkloadPath>,
+    Query(wait): Query<WaitQuery>,
+) -> Result<Response, ApiError> {
+    let created = hub.create_plan(&actor, &path.workload).await?;
+    let plan = hub.wait_for_plan(created.id, wait.duration()).await?;
+    let location = format!("/api/v1/plans/{}", plan.id);
+    let location = HeaderValue::from_str(&location).unwrap_or(HeaderValue::from_static("/"));
+    Ok((StatusCode::CREATED, [(LOCATION, location)], Json(plan)).into_response())
+}

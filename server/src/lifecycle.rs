@@ -1,0 +1,192 @@
+//! Starts the parts of a server and shuts them down in order.
+//!
+//! Shutdown: no new connections, streams end, pending responses are finished; then the agents stop, so that there are no
+//! more reports; then the loops. Interrupted work resumes from the database at the next start.
+
+use std::error::Error as _;
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::serve::ListenerExt as _;
+use domain::ClusterId;
+use hub::{Clock, Hub, HubConfig, Loops};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::agents::{AgentEndpoint, AgentListener, Peer};
+use crate::args::WebArgs;
+use crate::assets::StaticAssets;
+use crate::demo::FaultControls;
+use crate::link::InProcessLink;
+use crate::shutdown::Ending;
+use crate::site::{Site, SiteOptions};
+
+/// Time limit for pending responses at shutdown.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit for agents to stop.
+const AGENT_STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Optional parts of a server.
+#[derive(Default)]
+pub struct ServerParts {
+    /// The demo's fault injection.
+    pub demo: Option<Arc<FaultControls>>,
+    /// The agents' listener and its endpoint.
+    pub agents: Option<(AgentListener, AgentEndpoint)>,
+}
+
+/// A server with its parts.
+pub struct RunningServer {
+    site: Site,
+    listener: TcpListener,
+    agent_listener: Option<AgentListener>,
+    address: SocketAddr,
+    loops: Arc<Loops>,
+    agents: TaskTracker,
+    agents_stop: CancellationToken,
+    shutdown: Ending,
+}
+
+/// Opens the hub.
+///
+/// # Errors
+/// The database can't be opened.
+pub async fn open_hub(database: String) -> anyhow::Result<Hub> {
+    let opened = Hub::open(HubConfig { database, clock: Clock::system() }).await;
+    // The error's own message hides its cause from clients; an administrator needs the cause.
+    let cause =
+        |error: hub::Error| error.source().map_or_else(|| error.to_string(), crate::problem::error_chain);
+    opened.map_err(|error| anyhow::anyhow!("can't open the database: {}", cause(error)))
+}
+
+impl RunningServer {
+    /// Binds the port and starts the loops. Requests are not accepted yet.
+    ///
+    /// # Errors
+    /// The port is in use or the static assets can't be read.
+    pub async fn start(hub: Hub, web: &WebArgs, parts: ServerParts) -> anyhow::Result<Self> {
+        let ServerParts { demo, agents } = parts;
+        let (dialled, access) = agents.unzip();
+        let listen_address = web.listen_address();
+        let listener = TcpListener::bind(listen_address).await;
+        let listener = listener.with_context(|| format!("can't listen on {listen_address}"))?;
+        let address = listener.local_addr()?;
+        let shelf = load_static_assets(web)?;
+        let loops = Arc::new(hub.spawn_loops());
+        let weak_loops = Arc::downgrade(&loops);
+        let options = SiteOptions {
+            static_assets: shelf,
+            fault_controls: demo,
+            agent_endpoint: access,
+            secure_cookies: has_secure_cookies(web),
+            loops_alive: Arc::new(move || Weak::upgrade(&weak_loops).is_some_and(|loops| loops.is_running())),
+            stop: CancellationToken::new(),
+            hub,
+        };
+        Ok(Self {
+            site: Site::new(options),
+            listener,
+            agent_listener: dialled,
+            address,
+            loops,
+            agents: TaskTracker::new(),
+            agents_stop: CancellationToken::new(),
+            // Before readiness is announced: a supervisor may stop the server immediately afterwards.
+            shutdown: Ending::install()?,
+        })
+    }
+
+    /// The URL under which people reach the server.
+    pub fn url(&self, web: &WebArgs) -> String {
+        let own = || format!("http://{}", self.address);
+        web.public_url.as_deref().map_or_else(own, |url| url.trim_end_matches('/').to_owned())
+    }
+
+    /// Starts an in-process agent for a cluster.
+    pub fn serve_cluster(&self, cluster: ClusterId, client: kube::Client, options: agent::AgentOptions) {
+        let link = InProcessLink::new(self.site.clone(), cluster);
+        self.agents.spawn(agent::run(link, client, options, self.agents_stop.clone()));
+    }
+
+    /// Runs a task until the agents are stopped.
+    pub fn spawn_until_stop(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.agents_stop.clone();
+        self.agents.spawn(async move {
+            tokio::select! {
+                () = task => {}
+                () = stop.cancelled() => {}
+            }
+        });
+    }
+
+    /// Serves until a shutdown signal, then shuts down in order.
+    ///
+    /// # Errors
+    /// The listener failed.
+    pub async fn run_until_shutdown(mut self) -> anyhow::Result<()> {
+        let stop = self.site.stop().clone();
+        let service =
+            crate::build_router(&self.site).router.into_make_service_with_connect_info::<SocketAddr>();
+        let serving = axum::serve(self.listener.tap_io(disable_nagle), service)
+            .with_graceful_shutdown(stop.clone().cancelled_owned());
+        let serving = tokio::spawn(serving.into_future());
+        let dialled = self.agent_listener.zip(self.site.agent_endpoint().ok()).map(|(listener, access)| {
+            let router = crate::agents::build_router(&self.site, access).router;
+            let service = router.into_make_service_with_connect_info::<Peer>();
+            let serving =
+                axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
+            tokio::spawn(serving.into_future())
+        });
+        self.shutdown.wait().await;
+        tracing::info!("shutting down: finishing pending responses");
+        stop.cancel();
+        match tokio::time::timeout(DRAIN_TIMEOUT, serving).await {
+            Ok(ended) => ended.context("the server task panicked")?.context("the listener failed")?,
+            Err(_) => tracing::warn!("some responses did not finish within 10 s and were aborted"),
+        }
+        if let Some(dialled) = dialled
+            && tokio::time::timeout(DRAIN_TIMEOUT, dialled).await.is_err()
+        {
+            tracing::warn!("some responses to agents did not finish within 10 s and were aborted");
+        }
+        self.agents_stop.cancel();
+        self.agents.close();
+        if tokio::time::timeout(AGENT_STOP_TIMEOUT, self.agents.wait()).await.is_err() {
+            tracing::warn!("some agents did not stop within 5 s");
+        }
+        if let Some(loops) = Arc::into_inner(self.loops) {
+            loops.stop().await;
+        }
+        tracing::info!("shutdown complete");
+        Ok(())
+    }
+}
+
+/// Disables Nagle's algorithm: otherwise the second event of a stream waits for the acknowledgement of the first, which
+/// takes 40 ms on Linux.
+pub(crate) fn disable_nagle(stream: &mut TcpStream) {
+    // Fails only on a closed socket.
+    let _ = stream.set_nodelay(true);
+}
+
+/// Whether cookies are `Secure`: always, except for plain http on loopback.
+fn has_secure_cookies(web: &WebArgs) -> bool {
+    match &web.public_url {
+        Some(url) => url.starts_with("https://"),
+        None => !web.listen_address().ip().is_loopback(),
+    }
+}
+
+/// Reads the static assets. Without `--site` there are none, and pages have no style and script.
+fn load_static_assets(web: &WebArgs) -> anyhow::Result<StaticAssets> {
+    match &web.site {
+        Some(dir) => StaticAssets::read(dir),
+        None => {
+            tracing::warn!("--site is not set: pages have no style and script");
+            Ok(StaticAssets::default())
+        }
+    }
+}

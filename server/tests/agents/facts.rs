@@ -1,0 +1,113 @@
+//! Guard rails that depend on facts from agents: the schema of the cluster's kinds (G403) and missing images (G204).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::{RegistryClient, RegistryScheme};
+use domain::Digest;
+use domain::placement::{Placement, Predicate};
+use domain::report::ReportBatch;
+use domain::schema::EncodedSchema;
+use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
+use serde_json::json;
+use wire::agent::SessionRequest;
+
+use crate::test_server::{MemberCluster, TestServer, join_for_certificate, wait_until};
+
+const SHIP: &str = "apiVersion: sea.example.com/v1\nkind: Ship\nmetadata: {name: argo, namespace: default}\nspec: {mast: 3}\n";
+
+/// Messages and clusters of the G403 findings of a `Ship`.
+async fn g403_findings(server: &TestServer) -> Vec<(String, Vec<String>)> {
+    let file = SourceFile { name: "ship.yaml".to_owned(), text: SHIP.to_owned() };
+    let placement = Placement { predicates: vec![Predicate::default()], ..Placement::default() };
+    let source = Source::Yaml { files: vec![file] };
+    let spec = WorkloadSpec { namespace: "default".to_owned(), source, placement, ..WorkloadSpec::default() };
+    let checked = server.hub.check_workload("ship", &spec).await.unwrap();
+    let found = checked.findings.into_iter().filter(|finding| finding.code == "G403");
+    found.map(|finding| (finding.message, finding.clusters)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g403_a_custom_resource_is_checked_by_the_schema_of_its_cluster_only() {
+    let server = TestServer::open().await;
+    let (one, _other) = (server.join_cluster("eu-1").await, server.join_cluster("eu-2").await);
+    let fields = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"masts": {"type": "integer"}}}}});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "ships.sea.example.com"}, "spec": {"group": "sea.example.com", "scope": "Namespaced",
+        "names": {"plural": "ships", "kind": "Ship"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": fields}}]}});
+    one.cluster.create(definition, "test").unwrap();
+    let typo = "Ship \"argo\": unknown field spec.mast (did you mean masts?).".to_owned();
+    wait_until("the agent has uploaded the schema", async || {
+        g403_findings(&server).await == [(typo.clone(), vec!["eu-1".to_owned()])]
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g403_only_a_schema_that_a_report_has_named_is_accepted() {
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let client = join_for_certificate(&server, "eu", &token).await.unwrap().client().unwrap();
+    let incarnation = client.start_session(&SessionRequest::default()).await.unwrap().incarnation;
+    let mut seq = 0;
+    let mut name = async |digest: &Digest| {
+        seq += 1;
+        let schema = Some(digest.clone());
+        let batch = ReportBatch { incarnation, seq, facts: None, schema, releases: Vec::new() };
+        client.send_reports(&batch).await.unwrap().schema_requested
+    };
+    let good = EncodedSchema::new("{\"minor\":30,\"kinds\":{},\"shared\":[]}".to_owned());
+    assert!(client.upload_schema(&good).await.unwrap_err().error.is_not_found(), "no report has named it");
+    assert!(name(&good.digest).await);
+    let other = EncodedSchema { text: good.text.replace("30", "31"), ..good.clone() };
+    assert!(client.upload_schema(&other).await.is_err(), "the bytes have another digest");
+    assert!(name(&good.digest).await, "nothing was stored");
+    client.upload_schema(&good).await.unwrap();
+    assert!(!name(&good.digest).await, "the hub has it");
+    let no_schema = EncodedSchema::new("{\"kinds\":{\"v1/Ship\":7}}".to_owned());
+    assert!(name(&no_schema.digest).await);
+    assert!(client.upload_schema(&no_schema).await.is_err());
+}
+
+/// An empty registry; returns its host.
+async fn empty_registry() -> String {
+    let gone = || async { (axum::http::StatusCode::NOT_FOUND, "{\"errors\":[{\"code\":\"NAME_UNKNOWN\"}]}") };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move { axum::serve(listener, axum::Router::new().fallback(gone)).await });
+    host
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g204_a_plan_reports_a_missing_image() {
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let member = MemberCluster::new("eu-1");
+    let registries = Some(Arc::new(RegistryClient::new(RegistryScheme::Http).unwrap()));
+    let options = agent::AgentOptions { registries, ..member.options() };
+    member.start_with(Some(server.join_config("eu-1", &token)), options);
+    server.wait_for_condition("eu-1", "AgentCame").await;
+    let image = format!("{}/shop/web:1", empty_registry().await);
+    let pod = json!({"containers": [{"name": "web", "image": image}]});
+    let text = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": pod}}});
+    let file = SourceFile { name: "web.yaml".to_owned(), text: text.to_string() };
+    let placement = Placement { predicates: vec![Predicate::default()], ..Placement::default() };
+    let source = Source::Yaml { files: vec![file] };
+    let spec = WorkloadSpec { namespace: "default".to_owned(), source, placement, ..WorkloadSpec::default() };
+    let new = NewWorkload { name: "web".to_owned(), spec, ..NewWorkload::default() };
+    server.hub.create_workload(&server.actor, new).await.unwrap();
+    let plan = server.hub.create_plan(&server.actor, "web").await.unwrap();
+    let plan = server.hub.wait_for_plan(plan.id, Duration::from_secs(30)).await.unwrap();
+    let finding = plan.with_cluster_findings().findings.into_iter().find(|one| one.code == "G204");
+    let finding = finding.expect("the plan has the finding");
+    assert_eq!((finding.is_blocking(), finding.clusters.as_slice()), (false, &["eu-1".to_owned()][..]));
+    assert!(
+        finding.message.contains(&image) && finding.message.contains("does not exist in its registry"),
+        "{finding:?}"
+    );
+    let line = finding.location.map(|place| place.file);
+    assert_eq!(line.as_deref(), Some("web.yaml"), "the finding has its source location");
+}

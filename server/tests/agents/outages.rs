@@ -1,0 +1,105 @@
+//! Outages of the hub, the agent or both; in the end every cluster has its desired state.
+
+use domain::release::ReleaseState;
+
+use crate::test_server::{CONFIG_MAP, TestServer};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p3_an_agent_that_was_offline_compares_the_full_desired_state_and_updates_deletes_and_creates() {
+    let server = TestServer::open().await;
+    let member = server.join_cluster("eu-1").await;
+    for name in ["a", "b"] {
+        server.publish(name, "1", &["eu-1"]).await;
+        server.wait_for_state(name, "eu-1", ReleaseState::Healthy).await;
+    }
+    member.stop().await;
+    server.publish("a", "2", &["eu-1"]).await;
+    server.hub.unpublish_workload(&server.actor, "b", Default::default()).await.unwrap();
+    server.publish("c", "1", &["eu-1"]).await;
+    member.start(None);
+    member.wait_for_value("a", Some("2")).await;
+    member.wait_for_value("b", None).await;
+    member.wait_for_value("c", Some("1")).await;
+    server.wait_for_state("b", "eu-1", ReleaseState::Removed).await;
+    server.wait_for_state("a", "eu-1", ReleaseState::Healthy).await;
+    server.wait_for_state("c", "eu-1", ReleaseState::Healthy).await;
+    member.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p5_a_workload_unpublished_while_the_link_is_down_is_not_orphaned() {
+    let mut server = TestServer::open().await;
+    let member = server.join_cluster("eu-1").await;
+    server.publish("web", "1", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    // No agent can connect; the verb still writes to the database.
+    server.stop().await;
+    server.hub.unpublish_workload(&server.actor, "web", Default::default()).await.unwrap();
+    assert_eq!(member.config_value("web").as_deref(), Some("1"));
+    let server = server.restart().await;
+    member.wait_for_value("web", None).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Removed).await;
+    member.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p7_an_agent_continues_after_a_restart_of_the_hub() {
+    let server = TestServer::open().await;
+    let member = server.join_cluster("eu-1").await;
+    server.publish("web", "1", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    let server = server.restart().await;
+    server.publish("web", "2", &["eu-1"]).await;
+    member.wait_for_value("web", Some("2")).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    member.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p7_an_agent_with_a_long_retry_delay_fetches_as_soon_as_its_stream_is_back() {
+    let server = TestServer::open().await;
+    let member = server.join_cluster("eu-1").await;
+    server.publish("web", "1", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    member.stop().await;
+    let hour = std::time::Duration::from_secs(3600);
+    member.start_with(
+        None,
+        agent::AgentOptions { retry_initial_delay: hour, retry_max_delay: hour, ..member.options() },
+    );
+    server.publish("web", "2", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    let server = server.restart().await;
+    server.publish("web", "3", &["eu-1"]).await;
+    member.wait_for_value("web", Some("3")).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    member.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p8_an_agent_heals_while_its_hub_is_down_also_after_a_restart() {
+    let mut server = TestServer::open().await;
+    let member = server.join_cluster("eu-1").await;
+    server.publish("web", "1", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    member.wait_for_cached_releases(1).await;
+    server.stop().await;
+    member.cluster.delete(CONFIG_MAP, ("default", "web")).unwrap();
+    member.wait_for_value("web", Some("1")).await;
+
+    member.stop().await;
+    member.cluster.delete(CONFIG_MAP, ("default", "web")).unwrap();
+    assert_eq!(member.config_value("web"), None);
+    member.start(None);
+    member.wait_for_value("web", Some("1")).await;
+    let changed = |object: &mut serde_json::Value| object["data"]["value"] = "by hand".into();
+    member.cluster.edit(CONFIG_MAP, ("default", "web"), "kubectl-edit", changed).unwrap();
+    member.wait_for_value("web", Some("1")).await;
+
+    // After the hub's restart, the agent reports and receives a new desired state.
+    let server = server.restart().await;
+    server.publish("web", "2", &["eu-1"]).await;
+    member.wait_for_value("web", Some("2")).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    member.stop().await;
+}
