@@ -136,6 +136,6 @@ mod tests {
                 .map(|verdict| (verdict.name, verdict.selected, verdict.filters))
                 .collect()
         };
-        assert_eq!(told(browser), told(hub));
+        assert_eq!(evaluate(browser), evaluate(hub));
     }
 }
