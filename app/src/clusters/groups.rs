@@ -259,7 +259,7 @@ fn show_form(initial: GroupForm, save: ServerAction<GroupSave>) -> AnyView {
     view! {
         <ActionForm action=save attr:class="stack-md">
             {move || save.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
-            <input type="hidden" name="form[seen]" value=initial.base_revision.to_string() />
+            <input type="hidden" name="form[base_revision]" value=initial.base_revision.to_string() />
             {name}
             <div class="field">
                 <span class="field-label">"Clusters by name"</span>

@@ -38,8 +38,8 @@ pub struct InstallManifests {
 }
 
 /// The address that agents connect to; `None` if agents are not enabled.
-#[server(prefix = "/api/fn", endpoint = "join_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn join_read() -> AppResult<Option<String>> {
+#[server(prefix = "/api/fn", endpoint = "agent_address_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn agent_address_read() -> AppResult<Option<String>> {
     use crate::host;
     host::actor()?;
     Ok(host::agent_endpoint().map(|agents| agents.url()))
@@ -83,7 +83,7 @@ fn parse_labels(text: &str) -> Result<domain::labels::Labels, domain::Finding> {
 #[component]
 pub fn JoinPage() -> impl IntoView {
     let action = ServerAction::<ClusterInstall>::new();
-    let data = Resource::new(|| (), |()| join_read());
+    let data = Resource::new(|| (), |()| agent_address_read());
     view! {
         <Title text="Join a cluster" />
         <div class="stack max-w-240">
@@ -127,7 +127,7 @@ fn show_form(url: String, action: ServerAction<ClusterInstall>) -> impl IntoView
             {text_field("kinds", "Kinds it may write", "the default kinds, without Secret and RBAC", "Deployment, Service … or plural.group for others, such as certificates.cert-manager.io.", false)}
             {text_field("labels", "Labels", "env=prod, region=eu", "Placements select clusters by label.", false)}
             <div class="stack-sm">
-                {checkbox("wide", "May write these kinds in every namespace, and create namespaces")}
+                {checkbox("cluster_wide", "May write these kinds in every namespace, and create namespaces")}
                 {checkbox("auto_accept", "Accept automatically; the token works once, for this name, for a day")}
             </div>
             <div class="flex flex-wrap items-center gap-4">

@@ -100,7 +100,7 @@ fn start_option(
     let id = format!("begin-{value}");
     view! {
         <label class="choice items-start">
-            <input type="radio" class="radio mt-px" name="form[begin]" value=value checked=checked aria-describedby=id.clone() />
+            <input type="radio" class="radio mt-px" name="form[start_from]" value=value checked=checked aria-describedby=id.clone() />
             <span>
                 <span class="strong">{word}</span>
                 <span class="field-help block" id=id>

@@ -108,7 +108,7 @@ fn predicate_fields(
                 <input
                     class=format!("by-{}", way.slug())
                     type="radio"
-                    name=format!("placement[sets][{at}][by]")
+                    name=format!("placement[predicates][{at}][by]")
                     value=way.slug()
                     checked=begin.by == way
                     on:change=move |_| edit(Box::new(move |set| set.by = way))
@@ -151,14 +151,14 @@ fn predicate_fields(
 
 fn selector_fields(form: RwSignal<PlacementForm>, wrong: FieldFindings, at: usize) -> AnyView {
     let labels = TextFieldProps {
-        path: format!("sets/{at}/selector"),
+        path: format!("predicates/{at}/selector"),
         label: "All of these labels",
         placeholder: "env=prod, region in (eu,us)",
         help: "Syntax of kubectl -l: =, !=, in (…), notin (…), key, !key.",
         ..TextFieldProps::default()
     };
     let facts = TextFieldProps {
-        path: format!("sets/{at}/facts"),
+        path: format!("predicates/{at}/facts"),
         label: "All of these facts",
         placeholder: "provider=aws, kubernetesVersion>=1.33",
         help: "provider, region, zone, kubernetesVersion; the version also with >=, >, <=, <.",
@@ -222,8 +222,8 @@ fn constraint_fields(form: RwSignal<PlacementForm>, wrong: FieldFindings) -> Any
             <p class="field-help">"Ranks the matching clusters; weights from -10 to 10. Has an effect only if the number of clusters is limited."</p>
         </fieldset>
         <div class="stack-sm">
-            {checkbox(form, "members", "auto", "Clusters that match later get it without a publish", |form| &mut form.new_members)}
-            {checkbox(form, "moving", "moving", "Reselect at every change, even if clusters lose the workload", |form| &mut form.reselect)}
+            {checkbox(form, "new_members", "auto", "Clusters that match later get it without a publish", |form| &mut form.new_members)}
+            {checkbox(form, "reselect", "reselect", "Reselect at every change, even if clusters lose the workload", |form| &mut form.reselect)}
         </div>
         <datalist id="spread-keys">
             <option value="region"></option>

@@ -143,14 +143,14 @@ impl PredicateForm {
             let hint = "Write it as env=prod,region in (eu,us),!legacy.";
             match self.selector.parse() {
                 Ok(selector) => predicate.label_selector = selector,
-                Err(error) => wrong.push(field_finding(&format!("sets/{at}/selector"), error, hint)),
+                Err(error) => wrong.push(field_finding(&format!("predicates/{at}/selector"), error, hint)),
             }
         }
         if self.by.includes(SelectBy::Facts) {
             let hint = "Write it as provider=aws,kubernetesVersion>=1.33.";
             match self.facts.parse() {
                 Ok(selector) => predicate.field_selector = selector,
-                Err(error) => wrong.push(field_finding(&format!("sets/{at}/facts"), error, hint)),
+                Err(error) => wrong.push(field_finding(&format!("predicates/{at}/facts"), error, hint)),
             }
         }
         (!predicate.is_everything()).then_some(predicate)
@@ -191,7 +191,7 @@ pub struct PlacementForm {
     pub predicates: Vec<PredicateForm>,
     /// Names of excluded clusters, separated by commas or spaces.
     pub exclude: String,
-    /// Tolerated taints, separated by commas or spaces: `key=value:ClusterPlan`, `key:ClusterPlan`, `key`.
+    /// Tolerated taints, separated by commas or spaces: `key=value:Effect`, `key:Effect`, `key`.
     pub tolerations: String,
     /// Number of clusters; empty for all that match.
     pub number: String,
@@ -258,7 +258,7 @@ impl PlacementForm {
             minimum: number(placement.min_clusters),
             spread: placement.spread.iter().map(spread).collect(),
             score: placement.score.iter().map(score).collect(),
-            reselect: if placement.sticky { String::new() } else { "moving".to_owned() },
+            reselect: if placement.sticky { String::new() } else { "reselect".to_owned() },
             new_members: match placement.new_members {
                 NewMembers::Auto => "auto".to_owned(),
                 NewMembers::Manual => String::new(),
@@ -276,13 +276,14 @@ impl PlacementForm {
                 .count()
         };
         let set = |at: usize| {
-            let part = |name: &str| get(&format!("[sets][{at}][{name}]"));
-            let list =
-                |name: &str| query.get_all(&format!("placement[sets][{at}][{name}][]")).unwrap_or_default();
+            let part = |name: &str| get(&format!("[predicates][{at}][{name}]"));
+            let list = |name: &str| {
+                query.get_all(&format!("placement[predicates][{at}][{name}][]")).unwrap_or_default()
+            };
             PredicateForm {
                 by: SelectBy::from_slug(&part("by")).unwrap_or_default(),
                 names: list("names"),
-                typed_names: part("more"),
+                typed_names: part("typed_names"),
                 groups: list("groups"),
                 selector: part("selector"),
                 facts: part("facts"),
@@ -297,7 +298,7 @@ impl PlacementForm {
             let name = ScoreName::ALL.into_iter().find(|score| score.as_str() == part("name"));
             ScoreForm { name: name.unwrap_or_default(), weight: part("weight"), selector: part("selector") }
         };
-        let sets: Vec<PredicateForm> = (0..rows("sets", "by")).map(set).collect();
+        let sets: Vec<PredicateForm> = (0..rows("predicates", "by")).map(set).collect();
         (!sets.is_empty()).then(|| Self {
             predicates: sets,
             exclude: get("[exclude]"),
@@ -306,8 +307,8 @@ impl PlacementForm {
             minimum: get("[minimum]"),
             spread: (0..rows("spread", "key")).map(spread).collect(),
             score: (0..rows("score", "name")).map(score).collect(),
-            reselect: get("[moving]"),
-            new_members: get("[members]"),
+            reselect: get("[reselect]"),
+            new_members: get("[new_members]"),
             as_text: get("[as_text]"),
             text: get("[text]"),
         })
@@ -334,7 +335,7 @@ impl PlacementForm {
             min_clusters,
             score: self.parse_scores(&mut wrong),
             spread: self.parse_spreads(&mut wrong),
-            sticky: self.reselect != "moving",
+            sticky: self.reselect != "reselect",
             new_members: if self.new_members == "auto" { NewMembers::Auto } else { NewMembers::Manual },
         };
         if wrong.is_empty() { Ok(placement) } else { Err(wrong) }

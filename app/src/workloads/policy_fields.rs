@@ -61,7 +61,7 @@ pub fn PolicyFields(
             {tick("prune", "Prune: delete objects that a new revision no longer contains", policies.prune)}
         </div>
         {select_field("drift", "On drift", &[("revert", "Self-heal (revert)"), ("notify", "Notify only")], policies.drift as usize)}
-        {select_field("conflict", "On conflict with another owner", &[("abort", "Fail on conflict"), ("takeOver", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
+        {select_field("conflict", "On conflict with another owner", &[("abort", "Fail on conflict"), ("force", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}
         {select_field("deletion", "Deletion policy", &[("foreground", "Delete"), ("orphan", "Orphan"), ("selectivelyOrphan", "Orphan the objects that the policy names")], policies.deletion as usize)}
     }
     .into_any()

@@ -15,7 +15,7 @@ pub type FieldFindings = Memo<BTreeMap<String, Finding>>;
 pub struct TextFieldProps {
     /// The form it belongs to: `placement`, `rollout`.
     pub form: &'static str,
-    /// Path in that form: `parse_number`, `sets/0/selector`.
+    /// Path in that form: `number`, `predicates/0/selector`.
     pub path: String,
     /// The label.
     pub label: &'static str,

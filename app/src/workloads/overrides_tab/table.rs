@@ -180,7 +180,7 @@ fn value_input(bench: EditorState, at: usize, object: &str, path: &str) -> AnyVi
     };
     view! {
         <input type="hidden" name=format!("form[fields][{at}][key]") value=begin.key />
-        <input type="hidden" name=format!("form[fields][{at}][read]") value=begin.value_type />
+        <input type="hidden" name=format!("form[fields][{at}][value_type]") value=begin.value_type />
         <input
             class="input input-mono"
             name=format!("form[fields][{at}][value]")

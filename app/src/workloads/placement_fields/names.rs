@@ -36,7 +36,12 @@ pub(super) fn cluster_names_field(
         });
     };
     checkbox_list(
-        CheckboxList { legend: "Clusters", name: format!("placement[sets][{at}][names][]"), known, ticked },
+        CheckboxList {
+            legend: "Clusters",
+            name: format!("placement[predicates][{at}][names][]"),
+            known,
+            ticked,
+        },
         toggle,
     )
 }
@@ -63,7 +68,12 @@ pub(super) fn groups_field(form: RwSignal<PlacementForm>, fleet: StoredValue<Fle
         });
     };
     checkbox_list(
-        CheckboxList { legend: "Groups", name: format!("placement[sets][{at}][groups][]"), known, ticked },
+        CheckboxList {
+            legend: "Groups",
+            name: format!("placement[predicates][{at}][groups][]"),
+            known,
+            ticked,
+        },
         toggle,
     )
 }
@@ -151,7 +161,7 @@ fn names_text_field(form: RwSignal<PlacementForm>, fleet: StoredValue<Fleet>, at
             </button>
         }
     };
-    let id = format!("placement-sets-{at}-more");
+    let id = format!("placement-predicates-{at}-typed");
     view! {
         <div class="field">
             <label class="field-label" for=id.clone()>
@@ -160,7 +170,7 @@ fn names_text_field(form: RwSignal<PlacementForm>, fleet: StoredValue<Fleet>, at
             <textarea
                 class="textarea input-mono min-h-24"
                 id=id
-                name=format!("placement[sets][{at}][more]")
+                name=format!("placement[predicates][{at}][typed_names]")
                 spellcheck="false"
                 autocapitalize="off"
                 autocomplete="off"

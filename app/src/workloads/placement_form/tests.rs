@@ -33,7 +33,7 @@ fn a_form_round_trips_through_its_placement() {
         minimum: "2".into(),
         spread: vec![spread],
         score: vec![score],
-        reselect: "moving".into(),
+        reselect: "reselect".into(),
         new_members: "auto".into(),
         ..PlacementForm::default()
     };
@@ -88,8 +88,8 @@ fn g502_every_invalid_field_has_a_finding() {
             "/placement/minimum",
             "/placement/number",
             "/placement/score/0/weight",
-            "/placement/sets/0/selector",
-            "/placement/sets/1/facts",
+            "/placement/predicates/0/selector",
+            "/placement/predicates/1/facts",
             "/placement/spread/0/skew",
             "/placement/tolerations",
         ]
@@ -111,13 +111,15 @@ fn a_placement_that_the_fields_cannot_represent_is_edited_as_text() {
 fn the_form_is_parsed_from_a_query() {
     let mut query = ParamsMap::new();
     for (name, value) in [
-        ("placement[sets][0][by]", "names"),
-        ("placement[sets][0][names][]", "a"),
-        ("placement[sets][0][names][]", "b"),
-        ("placement[sets][1][by]", "labels"),
-        ("placement[sets][1][selector]", "env=prod"),
+        ("placement[predicates][0][by]", "names"),
+        ("placement[predicates][0][names][]", "a"),
+        ("placement[predicates][0][names][]", "b"),
+        ("placement[predicates][1][by]", "labels"),
+        ("placement[predicates][1][selector]", "env=prod"),
         ("placement[spread][0][key]", "zone"),
         ("placement[number]", "2"),
+        ("placement[reselect]", "reselect"),
+        ("placement[new_members]", "auto"),
     ] {
         query.insert(name, value.to_owned());
     }
@@ -125,5 +127,6 @@ fn the_form_is_parsed_from_a_query() {
     assert_eq!(form.predicates[0].names, ["a", "b"]);
     assert_eq!((form.predicates[1].by, &*form.predicates[1].selector), (SelectBy::Labels, "env=prod"));
     assert_eq!((&*form.spread[0].key, &*form.number), ("zone", "2"));
+    assert_eq!((&*form.reselect, &*form.new_members), ("reselect", "auto"));
     assert_eq!(PlacementForm::from_query(&ParamsMap::new()), None);
 }
