@@ -145,6 +145,16 @@ mod tests {
         assert_eq!(error.to_string(), "There is no workload \"web\".");
     }
 
+    #[test]
+    fn g100_a_form_that_cannot_be_read_is_a_finding_and_no_lost_connection() {
+        let error = AppError::from_server_fn_error(ServerFnErrorErr::MissingArg("name".into()));
+        assert_eq!(error.findings()[0].code, "G100");
+        assert_eq!(
+            AppError::from_server_fn_error(ServerFnErrorErr::Request("reset".into())),
+            AppError::Unreachable
+        );
+    }
+
     #[cfg(feature = "ssr")]
     #[test]
     fn an_internal_error_carries_no_text_to_the_browser() {

@@ -1,9 +1,9 @@
 // Runs the WASM build of the guard rails in Node. `cargo xtask test` compares its findings with those of the native
 // build; `cargo xtask bench guard` measures its run time.
 //
-//   node rails.mjs say GLUE SCHEMA OUT FOLDER…     checks every manifest below the folders, alone and with the other
-//                                                  files of its folder; writes [{name, files, said}] to OUT
-//   node rails.mjs time GLUE SCHEMA OBJECTS RUNS   prints medians
+//   node rails.mjs check GLUE SCHEMA OUT FOLDER…     checks every manifest below the folders, alone and with the other
+//                                                    files of its folder; writes [{name, files, findings}] to OUT
+//   node rails.mjs measure GLUE SCHEMA OBJECTS RUNS   prints medians
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -26,9 +26,9 @@ function cases(folder) {
   return [...alone, ...together, ...nested];
 }
 
-function say([out, ...folders]) {
+function check([out, ...folders]) {
   const rails = new Rails(schemaText);
-  const results = folders.flatMap(cases).map((item) => ({ ...item, said: rails.check(JSON.stringify(item.files)) }));
+  const results = folders.flatMap(cases).map((item) => ({ ...item, findings: rails.check(JSON.stringify(item.files)) }));
   writeFileSync(out, JSON.stringify(results));
   console.log(`${results.length} cases`);
 }
@@ -59,7 +59,7 @@ spec: {selector: {app: app-${n}}, ports: [{port: 80, targetPort: http}]}
   return Array.from({ length: Math.ceil(objects / 2) }, (_, n) => manifest(n)).join("---\n");
 }
 
-function time([objects, runs]) {
+function measure([objects, runs]) {
   const files = JSON.stringify([{ name: "app.yaml", text: manifests(Number(objects)) }]);
   const median = (work) => {
     const times = Array.from({ length: Number(runs) }, () => {
@@ -77,4 +77,4 @@ function time([objects, runs]) {
   console.log(`  manifests, rules and schema     ${median(() => rails.check(files))} ms`);
 }
 
-({ say, time })[task](rest);
+({ check, measure })[task](rest);

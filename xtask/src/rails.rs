@@ -13,17 +13,17 @@ const FOLDERS: [&str; 2] = ["end2end/fixtures", "crates/domain/tests"];
 
 /// Writes the findings of the WASM build to a file, then runs the test that compares them with the native build.
 pub fn compare(paths: &Paths) -> Result<()> {
-    let out = paths.xtask_folder().join("said-in-wasm.json");
+    let out = paths.xtask_folder().join("wasm-findings.json");
     let folders = FOLDERS.map(|folder| paths.root.join(folder));
-    step::run(paths, "guard rails in Node", node_command(paths, "say")?.arg(&out).args(folders))?;
+    step::run(paths, "guard rails in Node", node_command(paths, "check")?.arg(&out).args(folders))?;
     let mut cargo = program::tests_command(paths)?;
-    cargo.args(["--test", "browser"]).env("FLOTILLA_SAID_IN_WASM", out);
+    cargo.args(["--test", "wasm"]).env("FLOTILLA_WASM_FINDINGS", out);
     step::run(paths, "guard rails compared", &mut cargo).map(drop)
 }
 
 /// Prints the run time in WASM.
 pub fn measure(paths: &Paths) -> Result<()> {
-    let status = node_command(paths, "time")?.args(["50", "50"]).status()?;
+    let status = node_command(paths, "measure")?.args(["50", "50"]).status()?;
     anyhow::ensure!(status.success(), "the guard rails in Node failed ({status})");
     Ok(())
 }

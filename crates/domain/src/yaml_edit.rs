@@ -4,7 +4,7 @@
 //! change is a few splices at the positions of YAML nodes, and is verified before it is returned: the new text must
 //! parse to the old value except for the requested change, otherwise the change is rejected and the form displays "edit
 //! this in the YAML". A change is therefore correct or not made, whatever notation a text uses
-//! (docs/decisions/0014-the-text-is-the-truth.md).
+//! (docs/decisions/0014).
 //!
 //! A text may hold several documents; they are numbered in the order of [`parse_documents`].
 

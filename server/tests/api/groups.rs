@@ -16,7 +16,7 @@ fn group_with_members(members: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn s1_2_a_group_is_created_read_replaced_and_deleted() {
+async fn s1_1_a_group_is_created_read_replaced_and_deleted() {
     let server = TestServer::start().await;
     let edge = json!({ "name": "edge", "members": ["eu-1"] });
     let created = server.post(GROUPS, &edge).await;
@@ -109,11 +109,11 @@ async fn a_placement_selects_by_group_facts_and_spread() {
         "numberOfClusters": 2,
     } });
     let decision = server.post("/api/v1/projects/default/placements:preview", &preview).await.json();
-    let selected: Vec<&Value> = decision["verdicts"]
+    let selected: Vec<&Value> = decision["evaluations"]
         .as_array()
         .unwrap()
         .iter()
-        .filter(|verdict| verdict["chosen"] == true)
+        .filter(|verdict| verdict["selected"] == true)
         .map(|verdict| &verdict["name"])
         .collect();
     assert_eq!(selected, ["eu-1", "us-1"], "{decision}");

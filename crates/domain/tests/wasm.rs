@@ -1,6 +1,6 @@
 //! The guard rails return the same findings in WASM as in native code, byte for byte (E-1).
 //!
-//! `FLOTILLA_SAID_IN_WASM` is the path of a file written by `cargo xtask test`, which runs the rules as WASM in Node: a list
+//! `FLOTILLA_WASM_FINDINGS` is the path of a file written by `cargo xtask test`, which runs the rules as WASM in Node: a list
 //! of cases, each with its files and findings.
 
 use std::fs;
@@ -41,9 +41,9 @@ fn manifests(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_guard_rails_return_the_same_findings_in_wasm_and_natively() {
-    let Some(file) = std::env::var_os("FLOTILLA_SAID_IN_WASM") else {
-        eprintln!("skipped: FLOTILLA_SAID_IN_WASM is not set; `cargo xtask test --only rails` sets it");
+fn e_1_the_guard_rails_return_the_same_findings_in_wasm_and_natively() {
+    let Some(file) = std::env::var_os("FLOTILLA_WASM_FINDINGS") else {
+        eprintln!("skipped: FLOTILLA_WASM_FINDINGS is not set; `cargo xtask test --only rails` sets it");
         return;
     };
     let cases: Vec<WasmCase> = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
