@@ -34,8 +34,8 @@ pub struct FrameData {
 }
 
 /// The frame's query.
-#[server(prefix = "/api/fn", endpoint = "around_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn around_read() -> AppResult<FrameData> {
+#[server(prefix = "/api/fn", endpoint = "frame_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn frame_read() -> AppResult<FrameData> {
     use crate::host;
     use domain::page::ListQuery;
     let user_name = host::actor()?.name;
@@ -81,16 +81,16 @@ pub fn Frame(
     children: Children,
 ) -> impl IntoView {
     let version = live::watch_version(|| Some(Topic::Fleet));
-    let around = Resource::new(move || version.get(), |_| around_read());
+    let data = Resource::new(move || version.get(), |_| frame_read());
     view! {
         // `external`: the router would only scroll; the browser also moves the focus.
         <a class="skip" href="#content" rel="external">
             "Skip to content"
         </a>
         <div class="frame">
-            <Rail around=around />
+            <Rail data=data />
             <div class="frame-main">
-                <TopBar around=around />
+                <TopBar data=data />
                 <main class="content" id="content" tabindex="-1">
                     {children()}
                 </main>
@@ -103,12 +103,12 @@ pub fn Frame(
 }
 
 #[component]
-fn Rail(around: Resource<AppResult<FrameData>>) -> impl IntoView {
+fn Rail(data: Resource<AppResult<FrameData>>) -> impl IntoView {
     let path = use_location().pathname;
     let count = move |address: &'static str| {
-        let number = around.get().and_then(Result::ok).and_then(|around| match address {
-            paths::WORKLOADS => Some(around.workloads),
-            paths::CLUSTERS => Some(around.clusters),
+        let number = data.get().and_then(Result::ok).and_then(|data| match address {
+            paths::WORKLOADS => Some(data.workloads),
+            paths::CLUSTERS => Some(data.clusters),
             _ => None,
         });
         number.map(|n| view! { <span class="rail-count">{n}</span> })

@@ -59,7 +59,7 @@ impl LazyPart {
             Self::Placement => "placement",
             Self::Overrides => "overrides",
             Self::Review => "review",
-            Self::Secondary => "around",
+            Self::Secondary => "secondary",
         }
     }
 
@@ -71,7 +71,7 @@ impl LazyPart {
             Self::Placement => fetch_placement().await,
             Self::Overrides => fetch_overrides().await,
             Self::Review => fetch_review().await,
-            Self::Secondary => fetch_around().await,
+            Self::Secondary => fetch_secondary().await,
         }
     }
 }
@@ -275,7 +275,7 @@ pub fn review() -> LazyResult {
 }
 
 /// Pages that are opened rarely.
-#[wasm_split(around, fallible, preload(fetch_around))]
+#[wasm_split(secondary, fallible, preload(fetch_secondary))]
 pub fn secondary(view: SecondaryView) -> LazyResult {
     Ok(match view {
         SecondaryView::Cluster => view! { <ClusterPage /> }.into_any(),

@@ -99,7 +99,7 @@ pub fn release(workload_name: &str, cluster: &str) -> String {
 
 /// A workload with a confirmation dialog open: `unpublish`, `sync` or `delete`.
 pub fn workload_dialog(name: &str, question: &str) -> String {
-    query(&workload(name), &[("ask", question)])
+    query(&workload(name), &[("dialog", question)])
 }
 
 /// The review before a publish.
@@ -196,7 +196,7 @@ mod tests {
         /workloads/web?tab=history
         /workloads/web?tab=events
         /workloads/web?open=edge-1
-        /workloads/web?ask=delete
+        /workloads/web?dialog=delete
         /workloads/web/publish
         /workloads/web/revisions/3
         /workloads/web/edit/source

@@ -19,7 +19,7 @@ const LINES = {
 const data = await mkdtemp(join(tmpdir(), "flotilla-page-"));
 const server = spawn(
   process.env.FLOTILLA_SERVER,
-  ["demo", "--steady", "--listen", `127.0.0.1:${PORT}`, "--data", data, "--site", process.env.FLOTILLA_SITE],
+  ["demo", "--no-outages", "--listen", `127.0.0.1:${PORT}`, "--data", data, "--assets", process.env.FLOTILLA_ASSETS],
   { stdio: ["ignore", "pipe", "ignore"] },
 );
 try {

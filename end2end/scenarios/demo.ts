@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 
 const target = resolve(import.meta.dirname, "../..", process.env.CARGO_TARGET_DIR ?? "target");
 const SERVER = process.env.FLOTILLA_SERVER ?? join(target, "debug/flotilla-server");
-const SITE = process.env.FLOTILLA_SITE ?? join(target, "site");
+const SITE = process.env.FLOTILLA_ASSETS ?? join(target, "site");
 const DATA = process.env.FLOTILLA_DATA!;
 
 /** A minute to start, because the machine may be busy. */
@@ -28,7 +28,7 @@ export class Demo {
     mkdirSync(folder, { recursive: true });
     const port = await freePort();
     const log = openSync(`${folder}.log`, "w");
-    const args = ["demo", "--steady", "--listen", `127.0.0.1:${port}`, "--data", folder, "--site", SITE];
+    const args = ["demo", "--no-outages", "--listen", `127.0.0.1:${port}`, "--data", folder, "--assets", SITE];
     const child = spawn(SERVER, args, { stdio: ["ignore", log, log] });
     closeSync(log);
     const demo = new Demo(`http://127.0.0.1:${port}`, folder, child);

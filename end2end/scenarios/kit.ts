@@ -192,7 +192,7 @@ export async function publish(page: Page, workload: string, message = ""): Promi
 
 /** Deletes a workload with the console and waits until it is removed everywhere. */
 export async function remove(page: Page, workload: string): Promise<void> {
-  await open(page, `/workloads/${workload}?ask=delete`);
+  await open(page, `/workloads/${workload}?dialog=delete`);
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel(/^Type /).fill(workload);
   await dialog.getByRole("button", { name: "Delete" }).click();

@@ -19,7 +19,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["a revision", "/workloads/lighthouse/revisions/1"],
   ["the events of a workload", "/workloads/lighthouse?tab=events"],
   ["a review", "/workloads/lighthouse/publish"],
-  ["the confirmation of a deletion", "/workloads/lighthouse?ask=delete"],
+  ["the confirmation of a deletion", "/workloads/lighthouse?dialog=delete"],
   ["the clusters", "/clusters"],
   ["a cluster", "/clusters/eu-west-1"],
   ["the cluster groups", "/groups"],

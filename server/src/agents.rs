@@ -106,14 +106,14 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
     let table: [(Method, &'static str, MethodRouter<AgentApiState>); 11] = [
         (Method::POST, register::PATH, post(register::handler)),
         (Method::POST, "/agent/v1/renew", post(renew::handler)),
-        (Method::POST, "/agent/v1/begin", post(session::handler)),
-        (Method::GET, "/agent/v1/wants", get(desired_state::handler)),
+        (Method::POST, "/agent/v1/sessions", post(session::handler)),
+        (Method::GET, "/agent/v1/desired-state", get(desired_state::handler)),
         (Method::GET, "/agent/v1/stream", get(stream::handler)),
         (Method::GET, "/agent/v1/releases/{release}/bundle/{digest}", get(bundle::handler)),
         (Method::GET, "/agent/v1/plans/{plan}/bundle/{digest}", get(planned_bundle::handler)),
         (
             Method::POST,
-            "/agent/v1/plans/{plan}/effect",
+            "/agent/v1/plans/{plan}/cluster-plan",
             post(cluster_plan::handler).layer(DefaultBodyLimit::max(MAX_CLUSTER_PLAN_BYTES)),
         ),
         (

@@ -81,8 +81,8 @@ pub struct WebArgs {
     #[arg(long, value_name = "PORT", conflicts_with = "listen")]
     pub port: Option<u16>,
     /// Folder with the console's built files and `assets.json`.
-    #[arg(long, env = "FLOTILLA_SITE")]
-    pub site: Option<PathBuf>,
+    #[arg(long, env = "FLOTILLA_ASSETS")]
+    pub assets: Option<PathBuf>,
     /// URL under which people reach the server, if it differs from the listen address, such as `https://flotilla.example.com`.
     #[arg(long, env = "FLOTILLA_PUBLIC_URL")]
     pub public_url: Option<String>,
@@ -144,7 +144,7 @@ pub struct DemoArgs {
     pub agent_endpoint: AgentEndpointArgs,
     /// Don't simulate outages of a cluster.
     #[arg(long)]
-    pub steady: bool,
+    pub no_outages: bool,
 }
 
 /// Runs the subcommand. Exit code 0 on success, 1 on an error.
@@ -208,7 +208,7 @@ mod tests {
     fn unknown_or_conflicting_arguments_are_errors() {
         let parse = |line: &str| ServerArgs::try_parse_from(line.split(' '));
         assert!(parse("flotilla-server serve --listen 127.0.0.1:0").is_ok());
-        assert!(parse("flotilla-server demo --port 4600 --data d --site s").is_ok());
+        assert!(parse("flotilla-server demo --port 4600 --data d --assets s").is_ok());
         for wrong in [
             "flotilla-server",
             "flotilla-server serve --wings",

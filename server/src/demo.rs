@@ -47,7 +47,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
         let client = kube::Client::new(cluster.service(), "default");
         running.serve_cluster(registered.id, client, fast_agent_options(&hub));
         running.spawn_until_stop(snapshots::save_on_change(args.data.join("clusters"), cluster.clone()));
-        if member.has_outages && !args.steady {
+        if member.has_outages && !args.no_outages {
             running.spawn_until_stop(outages::simulate_outages(cluster.clone()));
         }
     }

@@ -142,7 +142,7 @@ pub struct ListParams {
     pub cursor: Option<String>,
     /// Only names that contain this.
     pub q: Option<String>,
-    /// Only items with a release in one of these states, comma-separated, such as `ErrorLabels,Degraded`.
+    /// Only items with a release in one of these states, comma-separated, such as `Failed,Degraded`.
     pub state: Option<String>,
     /// Only items with these labels, in the syntax of `kubectl -l`.
     pub label_selector: Option<String>,

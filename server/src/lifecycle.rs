@@ -21,7 +21,7 @@ use crate::args::WebArgs;
 use crate::assets::StaticAssets;
 use crate::demo::FaultControls;
 use crate::link::InProcessLink;
-use crate::shutdown::Ending;
+use crate::shutdown::ShutdownSignal;
 use crate::site::{Site, SiteOptions};
 
 /// Time limit for pending responses at shutdown.
@@ -47,7 +47,7 @@ pub struct RunningServer {
     loops: Arc<Loops>,
     agents: TaskTracker,
     agents_stop: CancellationToken,
-    shutdown: Ending,
+    shutdown: ShutdownSignal,
 }
 
 /// Opens the hub.
@@ -95,7 +95,7 @@ impl RunningServer {
             agents: TaskTracker::new(),
             agents_stop: CancellationToken::new(),
             // Before readiness is announced: a supervisor may stop the server immediately afterwards.
-            shutdown: Ending::install()?,
+            shutdown: ShutdownSignal::install()?,
         })
     }
 
@@ -180,12 +180,12 @@ fn has_secure_cookies(web: &WebArgs) -> bool {
     }
 }
 
-/// Reads the static assets. Without `--site` there are none, and pages have no style and script.
+/// Reads the static assets. Without `--assets` there are none, and pages have no style and script.
 fn load_static_assets(web: &WebArgs) -> anyhow::Result<StaticAssets> {
-    match &web.site {
+    match &web.assets {
         Some(dir) => StaticAssets::read(dir),
         None => {
-            tracing::warn!("--site is not set: pages have no style and script");
+            tracing::warn!("--assets is not set: pages have no style and script");
             Ok(StaticAssets::default())
         }
     }

@@ -77,7 +77,7 @@ impl Default for Metrics {
         registry.register("agent_reports", "Report batches by outcome", metrics.reports.clone());
         registry.register("releases", "Releases by state", metrics.releases.clone());
         registry.register(
-            "clusters_silent",
+            "clusters_offline",
             "Clusters whose lease has expired",
             metrics.clusters_offline.clone(),
         );
@@ -89,8 +89,8 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts a batch of reports.
-    pub fn count_report_batch(&self, taken: bool) {
-        let outcome = if taken { "taken" } else { "dropped" };
+    pub fn count_report_batch(&self, accepted: bool) {
+        let outcome = if accepted { "accepted" } else { "rejected" };
         self.reports.get_or_create(&ReportLabels { outcome }).inc();
     }
 

@@ -22,7 +22,7 @@ const MAX_AGE_MILLIS: i64 = 7 * 24 * 3_600_000;
 const REFRESH_MILLIS: i64 = 10 * 60_000;
 
 /// Key of the user in the session's data.
-const USER_KEY: &str = "person";
+const USER_KEY: &str = "user";
 
 /// The signed-in user.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -89,7 +89,7 @@ pub struct HubSessionStore(Hub);
 
 impl std::fmt::Debug for HubSessionStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Sessions")
+        f.write_str("HubSessionStore")
     }
 }
 

@@ -5,13 +5,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Signal handlers, installed on creation.
 #[cfg(unix)]
-pub struct Ending {
+pub struct ShutdownSignal {
     terminate: Signal,
     interrupt: Signal,
 }
 
 #[cfg(unix)]
-impl Ending {
+impl ShutdownSignal {
     /// Installs the handlers; before, a signal ends the process immediately.
     ///
     /// # Errors
@@ -31,20 +31,20 @@ impl Ending {
 
 /// Without Unix signals: Ctrl-C only.
 #[cfg(not(unix))]
-pub struct Ending;
+pub struct ShutdownSignal;
 
 #[cfg(not(unix))]
-impl Ending {
+impl ShutdownSignal {
     /// Does nothing.
     ///
     /// # Errors
     /// None.
-    pub fn listen() -> std::io::Result<Self> {
+    pub fn install() -> std::io::Result<Self> {
         Ok(Self)
     }
 
     /// Waits for Ctrl-C.
-    pub async fn asked_for(&mut self) {
+    pub async fn wait(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -17,7 +17,7 @@ struct DemoServer {
 impl DemoServer {
     async fn start(folder: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_flotilla-server"))
-            .args(["--log", "error", "demo", "--steady", "--port", "0", "--data"])
+            .args(["--log", "error", "demo", "--no-outages", "--port", "0", "--data"])
             .arg(folder)
             .stdout(Stdio::piped())
             .kill_on_drop(true)

@@ -27,7 +27,7 @@ pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
         name,
     ]);
     cargo.args(args);
-    cargo.env("FLOTILLA_SITE", paths.site());
+    cargo.env("FLOTILLA_ASSETS", paths.site());
     let status = cargo.status()?;
     ensure!(status.success(), "the benchmark {name} failed ({status})");
     if name == "guard" { rails::measure(paths) } else { Ok(()) }
@@ -43,7 +43,7 @@ fn bench_page(paths: &Paths) -> Result<()> {
     node.arg("bench/page.mjs").current_dir(paths.root.join("end2end"));
     node.env("FLOTILLA_CHROMIUM", chromium);
     node.env("FLOTILLA_SERVER", paths.binary("flotilla-server", true));
-    node.env("FLOTILLA_SITE", paths.site());
+    node.env("FLOTILLA_ASSETS", paths.site());
     node.env("FLOTILLA_PORT", postgres::find_free_port()?.to_string());
     let status = node.status()?;
     ensure!(status.success(), "the benchmark page failed ({status})");

@@ -33,7 +33,7 @@ pub fn server_command(paths: &Paths, args: &DemoArgs) -> Command {
     server
         .args(["demo", "--port", &args.port.to_string(), "--data"])
         .arg(data)
-        .arg("--site")
+        .arg("--assets")
         .arg(paths.site());
     server
 }

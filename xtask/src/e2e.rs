@@ -36,7 +36,7 @@ fn playwright_command(paths: &Paths) -> Result<Command> {
     playwright.arg("test").current_dir(&home);
     playwright.env("FLOTILLA_CHROMIUM", chromium);
     playwright.env("FLOTILLA_SERVER", paths.binary("flotilla-server", false));
-    playwright.env("FLOTILLA_SITE", paths.site());
+    playwright.env("FLOTILLA_ASSETS", paths.site());
     playwright.env("FLOTILLA_DATA", data);
     Ok(playwright)
 }

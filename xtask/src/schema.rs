@@ -11,7 +11,7 @@ use crate::paths::Paths;
 use crate::{setup, step};
 
 /// The test that reads the schema from the server; it writes the file if `FLOTILLA_SCHEMA_OUT` is set.
-const TEST: &str = "g403_the_schema_in_the_repository_is_what_the_server_says_of_itself";
+const TEST: &str = "g403_the_schema_in_the_repository_equals_the_schema_of_the_server";
 
 /// Path of the schema, which is compiled into native programs and served to the console.
 pub fn schema_path(paths: &Paths) -> PathBuf {

@@ -50,8 +50,8 @@ impl DemoAction {
 }
 
 /// Injects a fault into a simulated cluster, or ends it. Returns a sentence that says what was done. Only for a demo.
-#[server(prefix = "/api/fn", endpoint = "demo_break")]
-pub async fn demo_break(name: String, action: DemoAction) -> AppResult<String> {
+#[server(prefix = "/api/fn", endpoint = "inject_demo_fault")]
+pub async fn inject_demo_fault(name: String, action: DemoAction) -> AppResult<String> {
     use crate::{errors::AppError, host};
     host::actor()?;
     let demo = host::demo_controls()
@@ -61,7 +61,7 @@ pub async fn demo_break(name: String, action: DemoAction) -> AppResult<String> {
 
 /// The menu of faults.
 #[component]
-pub fn FaultMenu(name: String, action: ServerAction<DemoBreak>) -> impl IntoView {
+pub fn FaultMenu(name: String, action: ServerAction<InjectDemoFault>) -> impl IntoView {
     Effect::new(move |_| {
         if action.value().with(Option::is_some) {
             live::page::close_menu("break-menu");
@@ -93,10 +93,10 @@ pub fn FaultMenu(name: String, action: ServerAction<DemoBreak>) -> impl IntoView
 
 /// The result of the last action.
 #[component]
-pub fn FaultResult(action: ServerAction<DemoBreak>) -> impl IntoView {
+pub fn FaultResult(action: ServerAction<InjectDemoFault>) -> impl IntoView {
     move || match action.value().get() {
         Some(Ok(result)) => view! {
-            <Banner look=StatusStyle { icon: "break", hue: "hue-drifted", emphasis: "state-look" }>
+            <Banner look=StatusStyle { icon: "break", hue: "hue-drifted", emphasis: "state-attention" }>
                 <p>
                     <b>{result}</b>
                     " Flotilla detects and repairs it."

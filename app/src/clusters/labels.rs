@@ -11,7 +11,7 @@ use crate::errors::AppResult;
 #[server(prefix = "/api/fn", endpoint = "cluster_label")]
 pub async fn cluster_label(
     name: String,
-    seen: i64,
+    base_revision: i64,
     #[server(default)] set: String,
     #[server(default)] remove: String,
 ) -> AppResult<()> {
@@ -20,7 +20,7 @@ pub async fn cluster_label(
     let (key, value) = parse_change(&set, &remove)
         .map_err(|finding| host::with_status(crate::errors::AppError::from_finding(finding)))?;
     let edit = hub::ClusterEdit { labels: [(key, value)].into(), ..hub::ClusterEdit::default() };
-    host::into_app_result(host::hub()?.edit_cluster(&actor, &name, edit, Some(seen)).await)?;
+    host::into_app_result(host::hub()?.edit_cluster(&actor, &name, edit, Some(base_revision)).await)?;
     leptos_axum::redirect(&paths::cluster(&name));
     Ok(())
 }
@@ -76,7 +76,7 @@ pub fn LabelEditor(
     let hidden = move |name: String| {
         view! {
             <input type="hidden" name="name" value=name />
-            <input type="hidden" name="seen" value=revision.to_string() />
+            <input type="hidden" name="base_revision" value=revision.to_string() />
         }
     };
     let for_removal = name.clone();

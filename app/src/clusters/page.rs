@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cluster_resources::{LimitedNamespaces, NamespaceLimits, Nodes};
 use super::conditions::Conditions;
-use super::demo::{DemoBreak, FaultMenu, FaultResult};
+use super::demo::{FaultMenu, FaultResult, InjectDemoFault};
 use super::labels::{ClusterLabel, LabelEditor};
 use crate::components::{
     Age, Empty, Pager, StateCounts, StateLabel, StateStrip, connectivity_label, pluralize, render_resource,
@@ -66,7 +66,7 @@ pub fn ClusterPage() -> impl IntoView {
     let group = Memo::new(move |_| query.read().get("state").unwrap_or_default());
     let cursor = move || query.read().get("cursor");
     let label = ServerAction::<ClusterLabel>::new();
-    let broken = ServerAction::<DemoBreak>::new();
+    let broken = ServerAction::<InjectDemoFault>::new();
     let id = RwSignal::new(None);
     let version = live::watch_version(move || id.get().map(Topic::Cluster));
     let data = Resource::new(
@@ -88,7 +88,7 @@ fn show_cluster(
     view: ClusterView,
     group: &str,
     later: bool,
-    (label, broken): (ServerAction<ClusterLabel>, ServerAction<DemoBreak>),
+    (label, broken): (ServerAction<ClusterLabel>, ServerAction<InjectDemoFault>),
 ) -> AnyView {
     let ClusterView {
         summary: ClusterSummary { cluster, counts, conditions },

@@ -1,6 +1,6 @@
 //! Confirmation of a destructive action, in a native `<dialog>`.
 //!
-//! The address holds whether it is open (`?ask=delete`). Without script the dialog is part of the page; with script it is
+//! The address holds whether it is open (`?dialog=delete`). Without script the dialog is part of the page; with script it is
 //! modal, and Esc or Cancel go back.
 
 use leptos::html::Dialog;

@@ -33,7 +33,7 @@ const fn quiet(icon: &'static str, hue: &'static str) -> StatusStyle {
 }
 
 const fn highlighted(icon: &'static str, hue: &'static str) -> StatusStyle {
-    StatusStyle { icon, hue, emphasis: "state-look" }
+    StatusStyle { icon, hue, emphasis: "state-attention" }
 }
 
 const fn broken(icon: &'static str) -> StatusStyle {

@@ -14,7 +14,7 @@ use crate::theme::ThemeSwitch;
 
 /// The top bar.
 #[component]
-pub fn TopBar(around: Resource<AppResult<FrameData>>) -> impl IntoView {
+pub fn TopBar(data: Resource<AppResult<FrameData>>) -> impl IntoView {
     view! {
         <header class="topbar">
             <button class="btn btn-icon btn-quiet rail-toggle" type="button" popovertarget="rail" aria-label="Menu">
@@ -26,7 +26,7 @@ pub fn TopBar(around: Resource<AppResult<FrameData>>) -> impl IntoView {
                 <ThemeSwitch />
                 <Transition>
                     {move || {
-                        around.get().and_then(Result::ok).map(|around| view! { <UserMenu name=around.user_name /> })
+                        data.get().and_then(Result::ok).map(|data| view! { <UserMenu name=data.user_name /> })
                     }}
                 </Transition>
             </div>

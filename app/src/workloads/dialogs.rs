@@ -39,13 +39,13 @@ pub async fn workload_unpublish(
 #[server(prefix = "/api/fn", endpoint = "workload_delete")]
 pub async fn workload_delete(
     name: String,
-    typed: String,
+    confirmed_name: String,
     objects: String,
     #[server(default)] force: bool,
 ) -> AppResult<()> {
     use crate::{errors::AppError, host};
     let actor = host::actor()?;
-    if typed != name {
+    if confirmed_name != name {
         let why = domain::Finding::error(
             "G505",
             "The typed name is not the name of the workload.",
@@ -70,11 +70,11 @@ fn removal_options(objects: &str, force: bool) -> hub::RemovalOptions {
     hub::RemovalOptions { deletion, force }
 }
 
-/// The dialog that the query parameter `ask` names, if any.
+/// The dialog that the query parameter `dialog` names, if any.
 #[component]
 pub fn WorkloadDialogs(view: WorkloadView) -> impl IntoView {
     let query = use_query_map();
-    let ask = Memo::new(move |_| query.read().get("ask").unwrap_or_default());
+    let ask = Memo::new(move |_| query.read().get("dialog").unwrap_or_default());
     move || match ask.get().as_str() {
         "sync" => view! { <SyncDialog view=view.clone() /> }.into_any(),
         "unpublish" => view! { <UnpublishDialog view=view.clone() /> }.into_any(),
@@ -201,12 +201,12 @@ fn DeleteDialog(view: WorkloadView) -> impl IntoView {
                     {deletion_policy_options(view.workload.draft.policies.deletion)}
                     {force_option(unreachable)}
                     <div class="field">
-                        <label class="field-label" for="typed">
+                        <label class="field-label" for="confirmed_name">
                             "Type "
                             <b class="name">{name.clone()}</b>
                             " to confirm"
                         </label>
-                        <input class="input input-mono" id="typed" name="typed" pattern=name required=true autocomplete="off" />
+                        <input class="input input-mono" id="confirmed_name" name="confirmed_name" pattern=name required=true autocomplete="off" />
                     </div>
                 </div>
                 {dialog_buttons(back, "Delete", "btn btn-danger-solid")}

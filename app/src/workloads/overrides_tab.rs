@@ -74,11 +74,15 @@ pub async fn override_save(
 
 /// Removes one override from the draft; with `now` also from the published revision. Returns its name.
 #[server(prefix = "/api/fn", endpoint = "override_remove")]
-pub async fn override_remove(name: String, over: String, #[server(default)] now: bool) -> AppResult<String> {
+pub async fn override_remove(
+    name: String,
+    override_name: String,
+    #[server(default)] now: bool,
+) -> AppResult<String> {
     use crate::host;
     let (hub, actor) = (host::hub()?, host::actor()?);
-    host::into_app_result(hub.delete_override(&actor, &name, &over, now).await)?;
-    Ok(over)
+    host::into_app_result(hub.delete_override(&actor, &name, &override_name, now).await)?;
+    Ok(override_name)
 }
 
 /// The tab with the overrides.

@@ -38,9 +38,9 @@ pub fn WaveList(#[prop(into)] waves: Signal<Vec<WavePreview>>) -> impl IntoView 
 
 /// Applies an action to the rollout of the published revision.
 #[server(prefix = "/api/fn", endpoint = "rollout_control")]
-pub async fn rollout_control(name: String, verb: RolloutAction) -> AppResult<()> {
+pub async fn rollout_control(name: String, action: RolloutAction) -> AppResult<()> {
     use crate::{host, paths};
-    host::into_app_result(host::hub()?.control_rollout(&host::actor()?, &name, verb).await)?;
+    host::into_app_result(host::hub()?.control_rollout(&host::actor()?, &name, action).await)?;
     leptos_axum::redirect(&paths::workload(&name));
     Ok(())
 }
@@ -67,7 +67,7 @@ fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
     let verbs = RolloutAction::ALL.into_iter().filter(|verb| rollout.check_action(*verb).is_ok());
     let verbs = verbs.map(|verb| {
         view! {
-            <button class="btn btn-sm" type="submit" name="verb" value=verb.as_str()>
+            <button class="btn btn-sm" type="submit" name="action" value=verb.as_str()>
                 {action_label(verb)}
             </button>
         }
@@ -146,11 +146,11 @@ const fn action_label(verb: RolloutAction) -> &'static str {
 
 const fn state_style(state: &RolloutState) -> StatusStyle {
     let (icon, hue, loud) = match state {
-        RolloutState::Running => ("progressing", "hue-progressing", "state-look"),
+        RolloutState::Running => ("progressing", "hue-progressing", "state-attention"),
         RolloutState::Soaking { .. } => ("healthy", "hue-healthy", "state-quiet"),
-        RolloutState::AwaitingApproval => ("blocked", "hue-drifted", "state-look"),
+        RolloutState::AwaitingApproval => ("blocked", "hue-drifted", "state-attention"),
         RolloutState::Paused { .. } | RolloutState::Aborted { .. } => {
-            ("suspended", "hue-paused", "state-look")
+            ("suspended", "hue-paused", "state-attention")
         }
         RolloutState::AutoPaused { .. } => ("failed", "hue-degraded", "state-broken"),
         RolloutState::Completed | RolloutState::Superseded => ("removed", "hue-unknown", "state-quiet"),

@@ -20,7 +20,7 @@ mod bundle_packs;
 
 use bundle_packs::BundlePacks;
 
-const DESIRED_STATE_ENTRY: &str = "wants";
+const DESIRED_STATE_ENTRY: &str = "desired-state";
 /// Changes within this time are written together, which bounds the writes of a burst. A change that is lost because the
 /// agent is killed meanwhile comes again from the hub.
 const WRITE_DELAY: Duration = Duration::from_secs(1);

@@ -317,7 +317,7 @@ fn deleting_condition(release: &Release) -> Condition {
                 trouble.map_or(("Removing", why), |trouble| (trouble.reason.as_str(), &trouble.message));
             Condition::new(kind, true, reason, message).with_transition_time(Some(*since))
         }
-        ReleaseGoal::Present => Condition::new(kind, false, "Wanted", ""),
+        ReleaseGoal::Present => Condition::new(kind, false, "NotDeleting", ""),
         ReleaseGoal::Removed { since }
         | ReleaseGoal::Orphaned { since }
         | ReleaseGoal::Abandoned { since } => {

@@ -57,7 +57,7 @@ pub use api_versions::REMOVED_API_VERSION;
 use catalogue::{Scope, find_undeclared};
 pub use exposure::{ExposureConflict, Exposures};
 pub use fleet::{NO_CLUSTER_SELECTED, empty_fleet_finding};
-pub(crate) use quantity::suggest as suggested_quantity;
+pub(crate) use quantity::suggest as suggest_quantity;
 pub use registry::{ImageAvailability, check_images, list_images};
 use rule_context::RuleContext;
 pub use structure::ClusterSchemas;

@@ -266,10 +266,10 @@ fn hint_for(condition: &ClusterCondition, cluster: &Cluster) -> String {
         (ClusterConditionType::Reachable, _) => {
             "Check whether the server can reach its API server with the kubeconfig.".to_owned()
         }
-        (ClusterConditionType::Healthy, "NotToldYet") => {
+        (ClusterConditionType::Healthy, "NotReported") => {
             "No action is needed: its agent reports once it is connected.".to_owned()
         }
-        (ClusterConditionType::Healthy, "NotHeardFrom") => "Restore its connection first.".to_owned(),
+        (ClusterConditionType::Healthy, "Offline") => "Restore its connection first.".to_owned(),
         (ClusterConditionType::Healthy, _) => "Check its nodes: kubectl get nodes.".to_owned(),
         (ClusterConditionType::Accepted, _) => format!("Accept it: flotilla cluster accept {name}."),
     }
@@ -303,24 +303,26 @@ fn healthy_condition(cluster: &Cluster) -> ClusterCondition {
         |status, reason, message| new_condition(ClusterConditionType::Healthy, status, reason, message);
     let facts = &cluster.facts;
     if !facts.is_reported() {
-        return healthy(false, "NotToldYet", "Its agent has not reported its facts yet.".to_owned());
+        return healthy(false, "NotReported", "Its agent has not reported its facts yet.".to_owned());
     }
     if cluster.connectivity == Connectivity::Offline {
-        return healthy(false, "NotHeardFrom", "Its health is unknown while it is offline.".to_owned());
+        return healthy(false, "Offline", "Its health is unknown while it is offline.".to_owned());
     }
     let (nodes, ready) =
         facts.node_pools.iter().fold((0, 0), |(nodes, ready), pool| (nodes + pool.nodes, ready + pool.ready));
     match (facts.nodes, ready) {
         (None, _) => healthy(
             true,
-            "ApiServerAnswers",
+            "ApiServerReachable",
             "Its API server responds; its agent may not list its nodes.".to_owned(),
         ),
         (Some(0), _) => healthy(false, "NoNodes", "It has no nodes.".to_owned()),
         (Some(_), 0) => {
-            healthy(false, "NoNodeTakesPods", format!("None of its {nodes} nodes is schedulable."))
+            healthy(false, "NoSchedulableNodes", format!("None of its {nodes} nodes is schedulable."))
         }
-        (Some(_), _) => healthy(true, "NodesTakePods", format!("{ready} of {nodes} nodes are schedulable.")),
+        (Some(_), _) => {
+            healthy(true, "NodesSchedulable", format!("{ready} of {nodes} nodes are schedulable."))
+        }
     }
 }
 
@@ -345,7 +347,7 @@ fn joined_condition(joining: &JoinStatus) -> ClusterCondition {
     let status = joining.joined_at.is_some() && joining.revoked_at.is_none();
     let (reason, message) = match joining.joined_at {
         _ if joining.revoked_at.is_some() => ("Revoked", "Its agent is no longer admitted.".to_owned()),
-        Some(_) => ("AgentCame", format!("Its agent has version {}.", joining.agent_version)),
+        Some(_) => ("AgentConnected", format!("Its agent has version {}.", joining.agent_version)),
         None => ("Waiting", "Its agent has not connected yet.".to_owned()),
     };
     ClusterCondition {
@@ -358,7 +360,7 @@ fn served_condition(cluster: &Cluster) -> ClusterCondition {
     ClusterCondition {
         kind: ClusterConditionType::Accepted,
         status: true,
-        reason: "ServedByTheServer".to_owned(),
+        reason: "ServedByServer".to_owned(),
         message: "It is served by the agent inside the server.".to_owned(),
         hint: String::new(),
         since: Some(cluster.created_at),
@@ -439,7 +441,7 @@ mod tests {
                 expected("Accepted", true, "Accepted"),
                 expected("Joined", false, "Waiting"),
                 expected("Reachable", false, "Offline"),
-                expected("Healthy", false, "NotToldYet")
+                expected("Healthy", false, "NotReported")
             ]
         );
         joining.joined_at = Some(Timestamp::from_millis(5));
@@ -447,7 +449,7 @@ mod tests {
         cluster.facts.kubernetes_version = "v1.36.3".to_owned();
         cluster.facts.nodes = Some(2);
         cluster.facts.node_pools = vec![crate::cluster::NodePool { nodes: 2, ..Default::default() }];
-        assert_eq!(summary(&cluster, &joining)[3], expected("Healthy", false, "NoNodeTakesPods"));
+        assert_eq!(summary(&cluster, &joining)[3], expected("Healthy", false, "NoSchedulableNodes"));
         cluster.facts.node_pools[0].ready = 1;
         assert!(summary(&cluster, &joining).iter().all(|(_, status, _)| *status));
         joining.revoked_at = Some(Timestamp::from_millis(9));

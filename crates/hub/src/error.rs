@@ -1,4 +1,4 @@
-//! Errors of verbs and queries. One enum for REST, console and agents; `open_server` and `app` each map it in one file.
+//! Errors of verbs and queries. One enum for REST, console and agents; `server` and `app` each map it in one file.
 
 use domain::Finding;
 use domain::actions::ActionUnavailable;

@@ -27,9 +27,9 @@ impl PodFault {
             PodFault::NeverReady => "never-ready",
             PodFault::SlowStart(_) => "slow-start",
         };
-        let mut annotations = vec![("testkit/ailment", name.to_owned())];
+        let mut annotations = vec![("testkit/pod-fault", name.to_owned())];
         if let PodFault::SlowStart(time) = self {
-            annotations.push(("testkit/after", format!("{}ms", time.as_millis())));
+            annotations.push(("testkit/delay", format!("{}ms", time.as_millis())));
         }
         annotations
     }

@@ -1,4 +1,4 @@
-//! `POST /agent/v1/plans/{plan}/effect`: the result of a plan's dry run on the agent's cluster.
+//! `POST /agent/v1/plans/{plan}/cluster-plan`: the result of a plan's dry run on the agent's cluster.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /agent/v1/wants?since=7&wait=55`: the cluster's full desired state (S0-6, S3-9).
+//! `GET /agent/v1/desired-state?since=7&wait=55`: the cluster's full desired state (S0-6, S3-9).
 
 use std::time::Duration;
 
@@ -48,6 +48,6 @@ pub async fn handler(
     if version == params.since {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     }
-    let wants = hub.get_desired_state(agent.cluster, no_version(), Duration::ZERO).await?;
-    Ok(Json(wants).into_response())
+    let desired_state = hub.get_desired_state(agent.cluster, no_version(), Duration::ZERO).await?;
+    Ok(Json(desired_state).into_response())
 }

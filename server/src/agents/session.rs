@@ -1,4 +1,4 @@
-//! `POST /agent/v1/begin`: an agent starts a session. Reports of its earlier sessions are rejected from then on.
+//! `POST /agent/v1/sessions`: an agent starts a session. Reports of its earlier sessions are rejected from then on.
 
 use axum::Json;
 use axum::extract::State;

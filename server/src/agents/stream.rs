@@ -57,7 +57,7 @@ async fn send_versions(hub: &Hub, agent: &AuthenticatedAgent, sender: &Sender<Ev
             Ok(version) if version != sent => {
                 sent = version;
                 let data = serde_json::to_string(&DesiredStateNotice { version }).unwrap_or_default();
-                if sender.send(Event::default().event("wants").data(data)).await.is_err() {
+                if sender.send(Event::default().event("desired-state").data(data)).await.is_err() {
                     return;
                 }
             }

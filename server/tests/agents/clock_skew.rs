@@ -11,7 +11,7 @@ const HOUR: i64 = 3_600_000;
 async fn assert_lifecycle(server: TestServer, member: MemberCluster) {
     let token = server.create_auto_accept_token().await;
     member.start(Some(server.join_config("eu-1", &token)));
-    server.wait_for_condition("eu-1", "AgentCame").await;
+    server.wait_for_condition("eu-1", "AgentConnected").await;
     server.publish("web", "1", &["eu-1"]).await;
     server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
     member.cluster.delete(CONFIG_MAP, ("default", "web")).unwrap();

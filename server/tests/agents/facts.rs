@@ -87,7 +87,7 @@ async fn g204_a_plan_reports_a_missing_image() {
     let registries = Some(Arc::new(RegistryClient::new(RegistryScheme::Http).unwrap()));
     let options = agent::AgentOptions { registries, ..member.options() };
     member.start_with(Some(server.join_config("eu-1", &token)), options);
-    server.wait_for_condition("eu-1", "AgentCame").await;
+    server.wait_for_condition("eu-1", "AgentConnected").await;
     let image = format!("{}/shop/web:1", empty_registry().await);
     let pod = json!({"containers": [{"name": "web", "image": image}]});
     let text = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"},

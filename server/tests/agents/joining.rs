@@ -22,7 +22,7 @@ async fn s0_16_a_pending_cluster_is_accepted_joins_and_receives_its_workload() {
     let key = registrations[0].fingerprint.clone();
     assert!(server.hub.accept_cluster(&server.actor, "eu-1", Some("00")).await.is_err(), "another key");
     server.hub.accept_cluster(&server.actor, "eu-1", Some(&key)).await.unwrap();
-    server.wait_for_condition("eu-1", "AgentCame").await;
+    server.wait_for_condition("eu-1", "AgentConnected").await;
     server.publish("web", "1", &["eu-1"]).await;
     server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
     assert_eq!(member.config_value("web").as_deref(), Some("1"));

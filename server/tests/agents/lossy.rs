@@ -131,7 +131,7 @@ async fn p6_with_30_percent_of_messages_lost_everything_arrives_and_is_recorded_
         loss_percent: 30,
         schema_uploads: true,
     });
-    server.wait_for_condition("eu-1", "AgentCame").await;
+    server.wait_for_condition("eu-1", "AgentConnected").await;
     assert_converges(&server, &member).await;
     member.stop().await;
     let (sent, lost) = (counts.sent.load(Relaxed), counts.lost.load(Relaxed));
@@ -147,7 +147,7 @@ async fn a_failing_schema_upload_blocks_no_report() {
     let link_counts = counts.clone();
     let link = |inner| LossyLink { inner, counts: link_counts, loss_percent: 0, schema_uploads: false };
     member.start_over_link(Some(server.join_config("eu-1", &token)), link);
-    server.wait_for_condition("eu-1", "AgentCame").await;
+    server.wait_for_condition("eu-1", "AgentConnected").await;
     wait_until("a schema upload has failed", async || counts.lost.load(Relaxed) > 0).await;
     assert_converges(&server, &member).await;
     member.stop().await;
@@ -207,7 +207,7 @@ async fn p6_over_breaking_connections_everything_arrives_and_is_recorded_once() 
     let mut join_config = server.join_config("eu-1", &token);
     join_config.hub = format!("https://{address}");
     member.start(Some(join_config));
-    server.wait_for_condition("eu-1", "AgentCame").await;
+    server.wait_for_condition("eu-1", "AgentConnected").await;
     assert_converges(&server, &member).await;
     member.stop().await;
     let broken = broken.load(Relaxed);

@@ -33,8 +33,10 @@ async fn p30_deleted_workloads_leave_no_task_no_record_and_no_cache_entry() {
     for number in 0..3 {
         run_round(&server, &member, &format!("warm-{number}")).await;
     }
-    wait_until("the cache has no bundles", async || cache_entries(&member).await == ["identity", "wants"])
-        .await;
+    wait_until("the cache has no bundles", async || {
+        cache_entries(&member).await == ["desired-state", "identity"]
+    })
+    .await;
     let tasks = || Handle::current().metrics().num_alive_tasks();
     let before = tasks();
     for number in 0..ROUNDS {
@@ -42,8 +44,10 @@ async fn p30_deleted_workloads_leave_no_task_no_record_and_no_cache_entry() {
     }
     // Pooled connections vary: allow fewer tasks than half the rounds.
     wait_until("the tasks have ended", async || tasks() < before + ROUNDS / 2).await;
-    wait_until("the cache has no bundles", async || cache_entries(&member).await == ["identity", "wants"])
-        .await;
+    wait_until("the cache has no bundles", async || {
+        cache_entries(&member).await == ["desired-state", "identity"]
+    })
+    .await;
     let records = member.cluster.list(("flotilla.dev/v1alpha1", "AppliedRelease"), None);
     assert_eq!(records, [] as [Value; 0]);
     let releases = server.hub.list_cluster_releases("eu-1", &Default::default()).await.unwrap();

@@ -168,7 +168,7 @@ impl TestServer {
         let token = self.create_auto_accept_token().await;
         let member = MemberCluster::new(name);
         member.start(Some(self.join_config(name, &token)));
-        self.wait_for_condition(name, "AgentCame").await;
+        self.wait_for_condition(name, "AgentConnected").await;
         member
     }
 
@@ -323,7 +323,7 @@ impl MemberCluster {
     /// Waits until the cached desired state has this many releases.
     pub async fn wait_for_cached_releases(&self, releases: usize) {
         wait_until("the desired state is cached", async || {
-            let cached = self.cache.get("wants").await.unwrap().unwrap_or_default();
+            let cached = self.cache.get("desired-state").await.unwrap().unwrap_or_default();
             let list: Value = serde_json::from_slice(&cached).unwrap_or_default();
             list["releases"].as_array().is_some_and(|list| list.len() == releases)
         })

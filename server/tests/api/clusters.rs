@@ -46,7 +46,7 @@ async fn g215_an_invalid_label_is_rejected() {
 async fn faults_can_be_injected_only_in_the_demo() {
     let server = TestServer::start().await;
     server.register_cluster("eu-1", &[]).await;
-    let answer = server.post("/api/v1/clusters/eu-1/demo:break", &json!({ "type": "offline" })).await;
+    let answer = server.post("/api/v1/clusters/eu-1/demo:injectFault", &json!({ "type": "offline" })).await;
     assert_eq!(answer.problem(), (404, "NotFound".to_owned()));
 }
 

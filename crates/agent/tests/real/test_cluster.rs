@@ -49,7 +49,7 @@ impl TestCluster {
         }
     }
 
-    /// Applies the output of `run_cli_ok cluster install-manifest`, and starts the agent with the printed Deployment's service
+    /// Applies the output of `flotilla cluster install-manifest`, and starts the agent with the printed Deployment's service
     /// account and environment.
     pub async fn join_hub(&mut self, hub: &TestHub, options: &[&str]) {
         let args = [&["cluster", "install-manifest", self.name, "--auto-accept"], options].concat();

@@ -80,7 +80,7 @@ impl TestHub {
         assert!(!status.success(), "{status}");
     }
 
-    /// Runs `run_cli_ok` with these arguments.
+    /// Runs `flotilla` with these arguments.
     pub async fn run_cli(&self, args: &[&str]) -> CliOutput {
         let people = self.listen.lock().unwrap().0.clone();
         let mut command = Command::new(built_binary("flotilla"));
@@ -96,7 +96,7 @@ impl TestHub {
         }
     }
 
-    /// Runs `run_cli_ok` successfully; returns its standard output.
+    /// Runs `flotilla` successfully; returns its standard output.
     pub async fn run_cli_ok(&self, args: &[&str]) -> String {
         let result = self.run_cli(args).await;
         assert_eq!(result.exit_code, 0, "flotilla {args:?}\n{}{}", result.stdout, result.stderr);

@@ -1,7 +1,7 @@
-//! `run_cli cluster`: lists clusters and manages them.
+//! `flotilla cluster`: lists clusters and manages them.
 
 use clap::Subcommand;
-use domain::cluster::{Cluster as Registered, ClusterSummary};
+use domain::cluster::{Cluster, ClusterSummary};
 use domain::join::{ClusterCondition, ClusterConditionType, RegistrationState};
 
 use super::{CommandTarget, get};
@@ -210,12 +210,12 @@ async fn list_all(remote: &ServerConnection) -> Result<Vec<ClusterSummary>, Fail
     Ok(list_all_pages(async |query| remote.client.list_clusters(&query).await).await?)
 }
 
-fn format_labels(cluster: &Registered) -> String {
+fn format_labels(cluster: &Cluster) -> String {
     let labels: Vec<String> = cluster.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     labels.join(",")
 }
 
-fn format_taints(cluster: &Registered) -> String {
+fn format_taints(cluster: &Cluster) -> String {
     let taint = |taint: &domain::cluster::Taint| {
         let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
         format!("{}{value}:{:?}", taint.key, taint.effect)

@@ -1,4 +1,4 @@
-//! `run_cli explain`: why the placement selects a cluster, or does not (E-3).
+//! `flotilla explain`: why the placement selects a cluster, or does not (E-3).
 
 use clap::{Args, Subcommand};
 use domain::nearest::find_nearest;

@@ -1,9 +1,9 @@
-//! `run_cli plan` and `run_cli diff`: what a publish of the draft would do on every cluster (E-2).
+//! `flotilla plan` and `flotilla diff`: what a publish of the draft would do on every cluster (E-2).
 
 use clap::Args;
 use domain::nearest::find_nearest;
 use domain::plan::{
-    ChangeCounts, ClusterPlan, ClusterPlanGroup, DryRunState, FieldChange, Plan as Planned, PlannedAction,
+    ChangeCounts, ClusterPlan, ClusterPlanGroup, DryRunState, FieldChange, Plan, PlannedAction,
     PlannedChange, TargetChange,
 };
 use domain::rollout::WavePreview;
@@ -83,7 +83,7 @@ impl DiffArgs {
     }
 }
 
-fn plan_exit(plan: &Planned) -> ExitStatus {
+fn plan_exit(plan: &Plan) -> ExitStatus {
     if plan.is_blocked() { ExitStatus::Rejected } else { ExitStatus::Success }
 }
 
@@ -91,7 +91,7 @@ async fn fetch_plan(
     remote: &ServerConnection,
     workload: &str,
     cluster: Option<&str>,
-) -> Result<Planned, Failure> {
+) -> Result<Plan, Failure> {
     let mut plan = remote.client.plan_workload(workload, DRY_RUN_WAIT_SECONDS).await?;
     let Some(cluster) = cluster else { return Ok(plan) };
     let names: Vec<String> = plan.targets.iter().map(|target| target.name.clone()).collect();
@@ -112,7 +112,7 @@ async fn fetch_plan(
     Ok(plan)
 }
 
-fn format_header(plan: &Planned) -> String {
+fn format_header(plan: &Plan) -> String {
     let (answered, not_asked, open) = plan.dry_run_counts();
     let mut text = format!(
         "{} as revision {}: {answered} {} tested",
@@ -137,7 +137,7 @@ fn format_header(plan: &Planned) -> String {
     text
 }
 
-fn print_groups(plan: &Planned, out: &Printer) -> Result<(), Failure> {
+fn print_groups(plan: &Plan, out: &Printer) -> Result<(), Failure> {
     for group in plan.groups() {
         out.print_line(&format!("\n{}", format_group(&group, out.stdout_colours())))?;
         let effect = group.cluster_plan.as_ref().and_then(|digest| plan.cluster_plans.get(digest));

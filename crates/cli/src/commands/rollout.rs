@@ -1,7 +1,7 @@
-//! `run_cli rollout`: shows the waves of a rollout, and controls it (docs/rollouts.md).
+//! `flotilla rollout`: shows the waves of a rollout, and controls it (docs/rollouts.md).
 
 use clap::{Args, Subcommand};
-use domain::rollout::{Rollout as Model, RolloutAction};
+use domain::rollout::{Rollout, RolloutAction};
 
 use crate::clock;
 use crate::connection::ServerConnection;
@@ -96,7 +96,7 @@ impl RolloutStatusArgs {
     }
 }
 
-fn waves_table(rollout: &Model, format: Format) -> Table {
+fn waves_table(rollout: &Rollout, format: Format) -> Table {
     let now = clock::now();
     let mut head =
         vec!["WAVE", "STATE", "CLUSTERS", "WAITING", "IN PROGRESS", "OPERATIONAL", "OFFLINE", "FAILING"];

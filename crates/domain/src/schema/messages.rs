@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::check::SchemaChecker;
 use super::path_step::{FieldPathStep, clip_text, format_field_path, format_path};
 use super::{ObjectType, ValueType, misplaced};
-use crate::guard::suggested_quantity;
+use crate::guard::suggest_quantity;
 use crate::nearest::find_nearest;
 
 /// Message and hint.
@@ -105,7 +105,7 @@ pub(super) fn invalid_base64(steps: &[FieldPathStep<'_>]) -> MessageAndHint {
 
 /// Text that should be a quantity.
 pub(super) fn invalid_quantity(steps: &[FieldPathStep<'_>], text: &str) -> MessageAndHint {
-    let hint = suggested_quantity(text)
+    let hint = suggest_quantity(text)
         .map_or("Write a number and a unit, such as 500m or 512Mi.".to_owned(), |better| {
             format!("Write {better}.")
         });

@@ -13,8 +13,8 @@ async fn read_server_schema() -> String {
 }
 
 #[tokio::test]
-async fn g403_the_schema_in_the_repository_is_what_the_server_says_of_itself() {
-    if !is_available("g403_the_schema_in_the_repository_is_what_the_server_says_of_itself") {
+async fn g403_the_schema_in_the_repository_equals_the_schema_of_the_server() {
+    if !is_available("g403_the_schema_in_the_repository_equals_the_schema_of_the_server") {
         return;
     }
     let text = read_server_schema().await;

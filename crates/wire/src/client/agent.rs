@@ -92,7 +92,7 @@ impl AgentClient {
 
     /// Starts a session; its incarnation fences the reports.
     pub async fn start_session(&self, request: &SessionRequest) -> Result<SessionResponse, AgentError> {
-        self.post("begin", request).await
+        self.post("sessions", request).await
     }
 
     /// Renews the lease.
@@ -113,7 +113,7 @@ impl AgentClient {
         wait: bool,
     ) -> Result<Option<DesiredState>, AgentError> {
         let wait = if wait { LONG_POLL } else { Duration::ZERO };
-        let mut url = self.url(&["wants"]);
+        let mut url = self.url(&["desired-state"]);
         url.query_pairs_mut()
             .append_pair("since", &since.to_string())
             .append_pair("wait", &wait.as_secs().to_string());
@@ -136,9 +136,13 @@ impl AgentClient {
     }
 
     /// Sends the result of a plan's dry run.
-    pub async fn submit_cluster_plan(&self, plan: PlanId, effect: &ClusterPlan) -> Result<(), AgentError> {
-        let path = ["plans", &plan.to_string(), "effect"];
-        self.post_to::<serde_json::Value>(&path, effect).await.map(drop)
+    pub async fn submit_cluster_plan(
+        &self,
+        plan: PlanId,
+        cluster_plan: &ClusterPlan,
+    ) -> Result<(), AgentError> {
+        let path = ["plans", &plan.to_string(), "cluster-plan"];
+        self.post_to::<serde_json::Value>(&path, cluster_plan).await.map(drop)
     }
 
     /// Uploads the schema that a report named.

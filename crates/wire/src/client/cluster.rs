@@ -41,6 +41,6 @@ impl Client {
 
     /// Injects a fault into a simulated cluster. Returns a sentence that describes what was done.
     pub async fn inject_fault(&self, name: &str, request: &FaultRequest) -> Result<String, Error> {
-        self.api_call(Method::POST, &["clusters", name, "demo:break"]).body(request).send_json().await
+        self.api_call(Method::POST, &["clusters", name, "demo:injectFault"]).body(request).send_json().await
     }
 }

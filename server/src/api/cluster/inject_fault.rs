@@ -1,4 +1,4 @@
-//! `POST /clusters/{cluster}/demo:break`, in the demo only
+//! `POST /clusters/{cluster}/demo:injectFault`, in the demo only
 
 use axum::Json;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use crate::site::Site;
 /// Injects a fault into a simulated cluster; returns a sentence that describes it.
 #[utoipa::path(
     post,
-    path = "/api/v1/clusters/{cluster}/demo:break",
+    path = "/api/v1/clusters/{cluster}/demo:injectFault",
     tag = "demo",
     operation_id = "injectFault",
     params(("cluster" = String, Path)),
