@@ -10,10 +10,10 @@
 //! # Starting one
 //! ```no_run
 //! # async fn example() {
-//! if !testkit::available("this test") {
+//! if !testkit::is_available("this test") {
 //!     return;
 //! }
-//! let plane = testkit::ControlPlane::start(testkit::Options::default()).await;
+//! let plane = testkit::ControlPlane::start(testkit::ControlPlaneOptions::default()).await;
 //! let client = plane.client();
 //! # }
 //! ```
@@ -57,7 +57,7 @@ pub fn command(name: &str) -> Command {
 
 fn bin_dir() -> PathBuf {
     let directory = env::var_os(BIN_DIR_VAR)
-        .unwrap_or_else(|| panic!("{BIN_DIR_VAR} is not set: check testkit::available() first"));
+        .unwrap_or_else(|| panic!("{BIN_DIR_VAR} is not set: check testkit::is_available() first"));
     PathBuf::from(directory)
 }
 

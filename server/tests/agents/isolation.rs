@@ -26,7 +26,7 @@ fn report_batch(incarnation: i64, seq: i64, releases: Vec<ReleaseReport>) -> Rep
 fn healthy_report(release: ReleaseId, generation: i64, bundle: &Digest) -> ReleaseReport {
     let mut report: ReleaseReport = serde_json::from_value(serde_json::json!({
         "release": release, "generation": generation, "stages": [], "sync": SyncStatus::Synced,
-        "health": domain::health::Health::default(), "resources": [], "gone": true,
+        "health": domain::health::Health::default(), "resources": [], "removed": true,
     }))
     .unwrap();
     report.applied = Some(bundle.clone());
