@@ -198,7 +198,7 @@ async fn start_server(
     let mut greeting = StartupOutput::default();
     loop {
         let line = lines.next_line().await.unwrap().expect("the server prints that it is ready");
-        if let Some(url) = line.strip_prefix("Agents dial https://") {
+        if let Some(url) = line.strip_prefix("Agents connect to https://") {
             greeting.agent_address = url.to_owned();
         } else if let Some((_, token)) = line.split_once("/setup?token=") {
             greeting.setup_token = token.to_owned();
