@@ -79,7 +79,7 @@ async fn execute_once(
     let Some(_flying) = site.in_flight().try_insert(actor, key) else {
         return Err(ApiError::new(
             StatusCode::CONFLICT,
-            "InFlight",
+            "RequestInProgress",
             "The first request with this Idempotency-Key is still in progress. Retry in a moment.",
         ));
     };

@@ -7,7 +7,11 @@ use wire::Problem;
 
 /// An error response: a problem with its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiError(Box<Problem>);
+pub struct ApiError {
+    problem: Box<Problem>,
+    /// The code of the problem, static: metrics have a bounded set of labels.
+    label: &'static str,
+}
 
 /// The error label for metrics, stored in the response's extensions.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +20,8 @@ pub struct ErrorLabel(pub &'static str);
 impl ApiError {
     /// An error with its own code.
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self(Box::new(Problem::new(status.as_u16(), code, reason_phrase(status), detail)))
+        let problem = Problem::new(status.as_u16(), code, reason_phrase(status), detail);
+        Self { problem: Box::new(problem), label: code }
     }
 
     /// The error for a status that the framework returned without details.
@@ -47,12 +52,12 @@ impl ApiError {
 
     /// Its HTTP status.
     pub fn status(&self) -> StatusCode {
-        StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
     /// The message for people.
     pub fn detail(&self) -> &str {
-        &self.0.detail
+        &self.problem.detail
     }
 }
 
@@ -96,7 +101,8 @@ impl From<hub::Error> for ApiError {
             hub::Error::FailedPrecondition(_) => "Not possible in this state",
             other => reason_phrase(http_status(other)),
         };
-        let mut problem = Problem::new(http_status(&error).as_u16(), error.code(), title, error.to_string());
+        let label = error.code();
+        let mut problem = Problem::new(http_status(&error).as_u16(), label, title, error.to_string());
         match error {
             hub::Error::RevisionConflict { current } => problem.current_revision = Some(current),
             hub::Error::Invalid(findings) => problem.findings = findings,
@@ -105,7 +111,7 @@ impl From<hub::Error> for ApiError {
             }
             _ => {}
         }
-        Self(Box::new(problem))
+        Self { problem: Box::new(problem), label }
     }
 }
 
@@ -131,27 +137,11 @@ impl IntoResponse for ApiError {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        let body = serde_json::to_vec(&self.0).unwrap_or_default();
+        let body = serde_json::to_vec(&self.problem).unwrap_or_default();
         let mut response = (status, headers, body).into_response();
-        response.extensions_mut().insert(ErrorLabel(metrics_label(&self.0.code)));
+        response.extensions_mut().insert(ErrorLabel(self.label));
         response
     }
-}
-
-/// The metrics label of an error code; codes outside the fixed list become `BadRequest`.
-fn metrics_label(code: &str) -> &'static str {
-    const KNOWN: [&str; 9] = [
-        "Invalid",
-        "NotFound",
-        "Exists",
-        "Changed",
-        "NotNow",
-        "KeyReused",
-        "Unauthenticated",
-        "Busy",
-        "Internal",
-    ];
-    KNOWN.into_iter().find(|known| *known == code).unwrap_or("BadRequest")
 }
 
 /// Middleware: converts error responses of the API that are not problems, such as the framework's plain-text ones.
@@ -185,16 +175,32 @@ mod tests {
     fn an_internal_error_exposes_no_details() {
         let refusal = ApiError::from(hub::Error::Internal("/var/lib/secret".into()));
         assert_eq!(refusal.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        assert!(!serde_json::to_string(&refusal.0).unwrap().contains("secret"));
+        assert!(!serde_json::to_string(&refusal.problem).unwrap().contains("secret"));
     }
 
     #[test]
     fn a_revision_conflict_has_the_current_revision() {
         let refusal = ApiError::from(hub::Error::RevisionConflict { current: 7 });
         assert_eq!(
-            (refusal.status(), refusal.0.current_revision),
+            (refusal.status(), refusal.problem.current_revision),
             (StatusCode::PRECONDITION_FAILED, Some(7))
         );
-        assert_eq!(refusal.0.code, "Changed");
+        assert_eq!(refusal.problem.code, "RevisionConflict");
+    }
+    #[test]
+    fn every_error_is_counted_under_its_own_code() {
+        let finding = Box::new(domain::Finding::error("G505", "m", "h"));
+        let errors = [
+            ApiError::from(hub::Error::PlanStale("m".into())),
+            ApiError::from(hub::Error::ConfirmationRequired(finding)),
+            ApiError::from(hub::Error::IdempotencyKeyReused),
+            ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TooManyAttempts", "m"),
+            ApiError::from_status(StatusCode::NOT_FOUND),
+        ];
+        for error in errors {
+            let code = error.problem.code.clone();
+            let response = error.into_response();
+            assert_eq!(response.extensions().get::<ErrorLabel>().unwrap().0, code);
+        }
     }
 }

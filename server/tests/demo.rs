@@ -64,7 +64,7 @@ async fn run_scenario(folder: &Path) {
     let none = break_it("eu-west-3", ClusterFault::DeleteObject).await.unwrap_err();
     assert_eq!(
         (none.code(), &*none.to_string()),
-        ("NotNow", "eu-west-3 has no objects that Flotilla applied.")
+        ("FailedPrecondition", "eu-west-3 has no objects that Flotilla applied.")
     );
     assert!(break_it("nowhere", ClusterFault::Offline).await.unwrap_err().is_not_found());
     break_it("us-east-2", ClusterFault::Offline).await.unwrap();

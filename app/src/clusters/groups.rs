@@ -1,6 +1,6 @@
 //! Cluster groups: named sets of clusters that placements and overrides refer to (S1-1, S1-2).
 
-use domain::placement::{ClusterGroup, GroupView};
+use domain::placement::{ClusterGroup, GroupView, REMOVAL_NOTICE_MINUTES};
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_params_map;
@@ -206,7 +206,9 @@ fn show_group(view: GroupView, save: ServerAction<GroupSave>, delete: ServerActi
                 <h2 class="section" id="members">"Members"</h2>
                 {show_form(initial, save)}
                 <p class="meta">
-                    "Saving evaluates the placement of every workload that uses this group again. A cluster that leaves the group keeps its workloads for 15 minutes, and no change removes a workload from many clusters at once."
+                    {format!(
+                        "Saving evaluates the placement of every workload that uses this group again. A cluster that leaves the group keeps its workloads for {REMOVAL_NOTICE_MINUTES} minutes, and no change removes a workload from many clusters at once."
+                    )}
                 </p>
             </section>
             {deletion}

@@ -2,12 +2,13 @@
 
 use leptos::prelude::*;
 
-const SHORTCUTS: [(&[&str], &str); 8] = [
+const SHORTCUTS: [(&[&str], &str); 9] = [
     (&["/"], "search this page"),
     (&["g", "f"], "fleet"),
     (&["g", "w"], "workloads"),
     (&["g", "c"], "clusters"),
     (&["g", "e"], "events"),
+    (&["g", "s"], "settings"),
     (&["↑", "↓", "←", "→"], "move in the matrix"),
     (&["Ctrl", "M"], "in an editor: switch whether Tab indents or leaves"),
     (&["?"], "show these shortcuts"),

@@ -4,8 +4,8 @@ use crate::args::{Cli, Command};
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, FailureReport};
-use crate::nearest::find_nearest;
 use crate::output::Printer;
+use domain::nearest::find_nearest;
 
 pub mod apply;
 pub mod cluster;

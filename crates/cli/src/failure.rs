@@ -74,7 +74,7 @@ fn wire_report(error: wire::Error, remote: Option<&ServerConnection>) -> Failure
         wire::Error::Unreachable { server, cause: why } => {
             format!("The server at {server} can't be reached: {why}.")
         }
-        error if error.code() == "ConfirmationNeeded" => {
+        error if error.code() == "ConfirmationRequired" => {
             "Not published: it would remove the workload from many clusters. Confirm their number with --confirm."
                 .to_owned()
         }
@@ -100,10 +100,12 @@ fn wire_hint(error: &wire::Error, remote: Option<&ServerConnection>) -> String {
             format!("Is this the address of a Flotilla server? It comes from {origin}.")
         }
         error if error.is_unauthenticated() => remote.map(ServerConnection::sign_in_hint).unwrap_or_default(),
-        error if error.code() == "Changed" => {
+        error if error.code() == "RevisionConflict" => {
             "It was changed concurrently; check the change and run this again.".to_owned()
         }
-        error if error.code() == "Busy" => "Nothing was stored; run this again in a moment.".to_owned(),
+        error if error.code() == "DatabaseUnavailable" => {
+            "Nothing was stored; run this again in a moment.".to_owned()
+        }
         _ => String::new(),
     }
 }

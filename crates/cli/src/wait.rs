@@ -35,7 +35,8 @@ pub fn is_transient(error: &wire::Error) -> bool {
         wire::Error::Unreachable { .. } => true,
         wire::Error::InvalidResponse { status, .. } => matches!(status, 0 | 408 | 429 | 502..=504),
         other => {
-            matches!(other.code(), "Busy" | "Timeout") || other.problem().is_some_and(|p| p.status == 503)
+            matches!(other.code(), "DatabaseUnavailable" | "Timeout")
+                || other.problem().is_some_and(|p| p.status == 503)
         }
     }
 }

@@ -143,6 +143,11 @@ impl fmt::Display for PathSegment {
     }
 }
 
+/// A key as a token of a JSON pointer (RFC 6901): `~0` for `~`, `~1` for `/`.
+pub fn escape_pointer_token(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
 fn escape(text: &str) -> String {
     text.replace('~', "~0").replace('[', "~2").replace(']', "~3")
 }

@@ -100,7 +100,7 @@ impl NewJoinToken {
         if !(1..=MAX_TOKEN_MINUTES).contains(&self.minutes) {
             let message =
                 format!("A join token is valid for 1 to {MAX_TOKEN_MINUTES} minutes, not {}.", self.minutes);
-            findings.push(Finding::error("TokenLife", message, "A day (1440) suits most uses."));
+            findings.push(Finding::error("TokenLifetime", message, "A day (1440) suits most uses."));
         }
         if !(1..=MAX_TOKEN_USES).contains(&self.max_uses) {
             let message =

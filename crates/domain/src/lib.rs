@@ -24,7 +24,7 @@ pub mod json_path;
 pub mod labels;
 pub mod manifest;
 pub mod name;
-mod nearest;
+pub mod nearest;
 pub mod object;
 pub mod overrides;
 pub mod page;

@@ -1,7 +1,7 @@
 //! "Did you mean …?": the known name that is closest to a misspelt one.
 
 /// The candidate with the fewest edits from `text`, at most a third of its characters (at least one).
-pub(crate) fn find_nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn find_nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = (text.chars().count() / 3).max(1);
     candidates
         .into_iter()

@@ -32,7 +32,7 @@ pub use check_decision::check_decision;
 pub use decide::decide;
 pub use fact::{FactKey, FactSelector, FactTerm, KubernetesVersion, VersionComparison};
 pub use members_policy::apply_new_members_policy;
-pub use removal_notice::{PendingRemoval, REMOVAL_NOTICE_MILLIS, update_pending_removals};
+pub use removal_notice::{PendingRemoval, REMOVAL_NOTICE_MINUTES, update_pending_removals};
 pub use score::{MAX_WEIGHT, Score, ScoreName};
 pub use spread::{Spread, WhenUnsatisfiable};
 

@@ -166,10 +166,13 @@ impl Default for Policies {
 impl ObjectSelector {
     /// Whether it matches this object; empty parts match all.
     pub fn matches_ref(&self, object: &ObjectRef) -> bool {
+        self.matches_parts(&object.kind, &object.name, &object.namespace)
+    }
+
+    /// Whether it matches an object with these identifying fields, "" for a missing one.
+    pub(crate) fn matches_parts(&self, kind: &str, name: &str, namespace: &str) -> bool {
         let part = |expected: &str, actual: &str| expected.is_empty() || expected == actual;
-        part(&self.kind, &object.kind)
-            && part(&self.name, &object.name)
-            && part(&self.namespace, &object.namespace)
+        part(&self.kind, kind) && part(&self.name, name) && part(&self.namespace, namespace)
     }
 }
 

@@ -17,11 +17,13 @@ use crate::Options;
 use crate::error::Error;
 
 mod error_response;
+mod percent_encoding;
 mod reachability;
 mod served_kind;
 mod server_time;
 
 pub(crate) use error_response::from_client_error;
+pub(crate) use percent_encoding::encode_query;
 pub(crate) use reachability::Reachability;
 pub(crate) use served_kind::ServedKind;
 

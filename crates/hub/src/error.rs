@@ -63,14 +63,14 @@ impl Error {
         match self {
             Self::Invalid(_) => "Invalid",
             Self::NotFound { .. } => "NotFound",
-            Self::AlreadyExists(_) | Self::NameTaken(_) => "Exists",
-            Self::RevisionConflict { .. } => "Changed",
+            Self::AlreadyExists(_) | Self::NameTaken(_) => "AlreadyExists",
+            Self::RevisionConflict { .. } => "RevisionConflict",
             Self::PlanStale(_) => "PlanStale",
-            Self::ConfirmationRequired(_) => "ConfirmationNeeded",
-            Self::FailedPrecondition(_) => "NotNow",
-            Self::IdempotencyKeyReused => "KeyReused",
+            Self::ConfirmationRequired(_) => "ConfirmationRequired",
+            Self::FailedPrecondition(_) => "FailedPrecondition",
+            Self::IdempotencyKeyReused => "IdempotencyKeyReused",
             Self::Unauthenticated(_) => "Unauthenticated",
-            Self::DatabaseUnavailable(_) => "Busy",
+            Self::DatabaseUnavailable(_) => "DatabaseUnavailable",
             Self::Internal(_) => "Internal",
         }
     }

@@ -164,12 +164,6 @@ pub async fn delete(tx: &mut Tx, id: ClusterId) -> Result<bool, Error> {
     Ok(sql("DELETE FROM cluster WHERE id = $1").bind_text(id).execute(tx).await? == 1)
 }
 
-/// How many clusters there are.
-pub async fn count(tx: &mut Tx) -> Result<u32, Error> {
-    let n = sql("SELECT COUNT(*) FROM cluster").fetch_number(tx).await?;
-    Ok(u32::try_from(n).unwrap_or(u32::MAX))
-}
-
 /// How many clusters are not online.
 pub async fn count_not_online(tx: &mut Tx) -> Result<u32, Error> {
     let n =

@@ -3,7 +3,7 @@
 use domain::WorkloadId;
 use domain::placement::{Decision, PendingRemoval};
 
-use crate::decode::{decode_row, decode_rows};
+use crate::decode::decode_row;
 use crate::sql::{sql, to_json};
 use crate::{Error, Tx};
 
@@ -42,15 +42,4 @@ pub async fn list_pending_removals(tx: &mut Tx, workload: WorkloadId) -> Result<
     let found =
         decode_row(row.bind_text(workload).fetch_optional(tx).await?, "decision", |row| row.json("leaving"))?;
     Ok(found.unwrap_or_default())
-}
-
-/// The decisions of a workload, newest first, at most `limit`.
-pub async fn list(tx: &mut Tx, workload: WorkloadId, limit: u32) -> Result<Vec<Decision>, Error> {
-    let rows =
-        sql("SELECT workload_id, body FROM decision WHERE workload_id = $1 ORDER BY number DESC LIMIT $2")
-            .bind_text(workload)
-            .bind(i64::from(limit))
-            .fetch_all(tx)
-            .await?;
-    Ok(decode_rows(&rows, "decision", |row| row.json("body")))
 }

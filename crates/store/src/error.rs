@@ -29,9 +29,9 @@ pub enum Error {
     /// A lock or connection is not available; the whole transaction can be retried.
     #[error("the database is busy; try again")]
     Busy,
-    /// The claim or lease expired and another server has acquired it; the result of the work must not be committed.
-    #[error("the lease on {what} is lost")]
-    LeaseLost {
+    /// The claim expired and another server has it; the result of the work must not be committed.
+    #[error("the claim of {what} is lost")]
+    ClaimLost {
         /// What was claimed.
         what: String,
     },
@@ -79,13 +79,6 @@ pub enum Error {
 /// SQLSTATEs of PostgreSQL and result codes of SQLite after which the same transaction may succeed: serialization failure,
 /// deadlock, lock not available, statement cancelled by its time limit; SQLITE_BUSY, SQLITE_LOCKED and SQLITE_BUSY_SNAPSHOT.
 const RETRYABLE_CODES: [&str; 7] = ["40001", "40P01", "55P03", "57014", "5", "6", "517"];
-
-impl Error {
-    /// Whether the whole transaction may succeed if it is retried.
-    pub fn is_busy(&self) -> bool {
-        matches!(self, Self::Busy)
-    }
-}
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {

@@ -24,7 +24,6 @@ pub mod group;
 pub mod idempotency;
 pub mod join_token;
 mod label;
-pub mod lease;
 mod listen;
 mod migrate;
 mod open;

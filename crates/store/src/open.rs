@@ -107,12 +107,6 @@ impl Store {
         }
     }
 
-    /// Fails if the database does not respond.
-    pub async fn check(&self) -> Result<(), Error> {
-        let mut tx = self.read().await?;
-        sql("SELECT value FROM counter WHERE name = 'event'").fetch_number(&mut tx).await.map(drop)
-    }
-
     /// Closes all connections after their open transactions. Later calls fail.
     pub async fn close(&self) {
         self.inner.writer.close().await;

@@ -139,7 +139,7 @@ impl WorkloadQueue {
     }
 
     /// Settles a claim; call it in the transaction that writes the result. True if the workload is clean, false if it
-    /// was marked again meanwhile and stays due. [`Error::LeaseLost`] if the claim is lost: the result must not be
+    /// was marked again meanwhile and stays due. [`Error::ClaimLost`] if the claim is lost: the result must not be
     /// committed.
     pub async fn settle(self, tx: &mut Tx, id: WorkloadId, epoch: i64) -> Result<bool, Error> {
         let row = sql("UPDATE ")
@@ -154,6 +154,6 @@ impl WorkloadQueue {
             .fetch_optional(tx)
             .await?;
         let due = decode_row(row, self.table, |row| row.opt_timestamp("due_at"))?;
-        due.map(|due| due.is_none()).ok_or_else(|| Error::LeaseLost { what: format!("workload {id}") })
+        due.map(|due| due.is_none()).ok_or_else(|| Error::ClaimLost { what: format!("workload {id}") })
     }
 }

@@ -10,7 +10,6 @@ mod exposures;
 mod faults;
 mod fixtures;
 mod joining;
-mod leases;
 mod lists;
 mod opening;
 mod placer_queue;

@@ -49,7 +49,6 @@ impl ControlPlaneOptions {
 pub struct ControlPlane {
     config: kube::Config,
     kubeconfig: String,
-    ca_certificate: String,
     ports: Ports,
     directory: PathBuf,
     version: String,
@@ -122,7 +121,6 @@ impl ControlPlane {
         let mut plane = ControlPlane {
             config: kube_config(&kubeconfig).await,
             kubeconfig,
-            ca_certificate: ca,
             ports,
             directory: home,
             version: String::new(),
@@ -210,11 +208,6 @@ impl ControlPlane {
         self.with_running(|running| {
             running.api_server.iter().chain(&running.other_programs).map(Program::name_and_pid).collect()
         })
-    }
-
-    /// The CA certificate of the API server, as PEM.
-    pub fn ca_certificate(&self) -> &str {
-        &self.ca_certificate
     }
 
     /// Kubernetes version of the API server, like `v1.36.3`.

@@ -20,7 +20,7 @@ pub struct Problem {
     pub status: u16,
     /// Explanation of this occurrence, for people.
     pub detail: String,
-    /// Machine-readable code, such as `Changed` or `NotFound`.
+    /// Machine-readable code, such as `RevisionConflict` or `NotFound`.
     pub code: String,
     /// Findings of the guard rails, each with location and hint.
     pub findings: Vec<Finding>,

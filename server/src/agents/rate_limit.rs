@@ -71,7 +71,7 @@ impl IntoResponse for RateLimited {
     fn into_response(self) -> Response {
         let detail =
             "Too many agents connect at the same time. Retry after the time in the Retry-After header.";
-        let refusal = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "Busy", detail);
+        let refusal = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "RateLimited", detail);
         let mut response = refusal.into_response();
         let seconds = rand::rng().random_range(1..=MAX_RETRY_AFTER_SECONDS);
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));

@@ -25,7 +25,7 @@ async fn clusters_are_listed_read_and_patched_with_their_etag() {
         (&json!({"tier": "gold"}), &json!(false))
     );
     let late = server.send_json(Method::PATCH, "/api/v1/clusters/eu-1", &if_match, &patch).await;
-    assert_eq!(late.problem(), (412, "Changed".to_owned()));
+    assert_eq!(late.problem(), (412, "RevisionConflict".to_owned()));
 
     assert_eq!(server.get("/api/v1/clusters/eu-1/releases").await.json()["total"], 0);
     assert_eq!(server.get("/api/v1/clusters/nope").await.problem(), (404, "NotFound".to_owned()));

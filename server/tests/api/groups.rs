@@ -22,7 +22,7 @@ async fn s1_2_a_group_is_created_read_replaced_and_deleted() {
     let created = server.post(GROUPS, &edge).await;
     let stored = json!({ "name": "edge", "members": ["eu-1"], "revision": 1 });
     assert_eq!((created.status, created.json()), (StatusCode::CREATED, stored.clone()), "{}", created.text);
-    assert_eq!(server.post(GROUPS, &edge).await.problem(), (409, "Exists".to_owned()));
+    assert_eq!(server.post(GROUPS, &edge).await.problem(), (409, "AlreadyExists".to_owned()));
     assert_eq!(server.get(GROUPS).await.json(), json!([stored]));
 
     let put = json!({ "members": ["eu-1", "eu-2"], "selector": "tier=edge" });
@@ -39,7 +39,7 @@ async fn s1_2_a_group_is_created_read_replaced_and_deleted() {
     let late = server
         .send_json(Method::PUT, &path("edge"), &[("if-match", "\"1\"")], &group_with_members(&[]))
         .await;
-    assert_eq!(late.problem(), (412, "Changed".to_owned()), "{}", late.text);
+    assert_eq!(late.problem(), (412, "RevisionConflict".to_owned()), "{}", late.text);
     let seen = server
         .send_json(Method::PUT, &path("edge"), &[("if-match", "\"2\"")], &group_with_members(&["eu-1"]))
         .await;

@@ -29,7 +29,7 @@ async fn p2_a_key_of_another_request_is_rejected() {
     let created = server.send_json(Method::POST, WORKLOADS, &key, &new_workload("web")).await;
     assert_eq!(created.status, StatusCode::CREATED);
     let other = server.send_json(Method::POST, WORKLOADS, &key, &new_workload("api")).await;
-    assert_eq!(other.problem(), (422, "KeyReused".to_owned()));
+    assert_eq!(other.problem(), (422, "IdempotencyKeyReused".to_owned()));
     assert_eq!(server.get(WORKLOADS).await.json()["total"], 1);
 }
 
@@ -40,7 +40,7 @@ async fn p2_a_rejection_is_replayed_too() {
     let key = [("idempotency-key", "k-1")];
     let first = server.send_json(Method::POST, WORKLOADS, &key, &new_workload("web")).await;
     let again = server.send_json(Method::POST, WORKLOADS, &key, &new_workload("web")).await;
-    assert_eq!(first.problem(), (409, "Exists".to_owned()));
+    assert_eq!(first.problem(), (409, "AlreadyExists".to_owned()));
     assert_eq!((again.problem(), again.header("idempotency-replayed")), (first.problem(), "true"));
 }
 

@@ -45,7 +45,7 @@ async fn g102_an_existing_name_is_rejected_with_its_creator() {
     let owner = server.get(&path("web")).await.json()["createdBy"].as_str().unwrap().to_owned();
     for place in [WORKLOADS.to_owned(), format!("{WORKLOADS}?dryRun=true")] {
         let answer = server.post(&place, &new_workload("web")).await;
-        assert_eq!(answer.problem(), (409, "Exists".to_owned()));
+        assert_eq!(answer.problem(), (409, "AlreadyExists".to_owned()));
         let findings = answer.json()["findings"].clone();
         assert_eq!((findings.as_array().unwrap().len(), &findings[0]["code"]), (1, &json!("G102")));
         assert_eq!(
@@ -118,7 +118,10 @@ async fn replacing_a_draft_needs_the_etag_that_was_read() {
     let (status, etag, workload) = replace(&[("if-match", "\"1\"")]).await;
     assert_eq!((status, &*etag, &workload["draft"]["namespace"]), (200, "\"2\"", &json!("other")));
     let (status, _, problem) = replace(&[("if-match", "\"1\"")]).await;
-    assert_eq!((status, &problem["code"], &problem["currentRevision"]), (412, &json!("Changed"), &json!(2)));
+    assert_eq!(
+        (status, &problem["code"], &problem["currentRevision"]),
+        (412, &json!("RevisionConflict"), &json!(2))
+    );
     assert_eq!(replace(&[("if-match", "*")]).await.0, 200);
     assert_eq!(replace(&[("if-match", "1")]).await.0, 400);
 }
@@ -181,7 +184,7 @@ async fn s0_14_checks_and_dry_runs_store_nothing() {
     assert_eq!((answer.status, answer.json()["findings"].is_array()), (StatusCode::OK, true));
     assert_eq!(server.get(&path("web")).await.json()["phase"], "Draft");
     let taken = server.post(&format!("{WORKLOADS}?dryRun=true"), &new).await;
-    assert_eq!(taken.problem(), (409, "Exists".to_owned()));
+    assert_eq!(taken.problem(), (409, "AlreadyExists".to_owned()));
 }
 
 #[tokio::test]
@@ -257,7 +260,7 @@ async fn a_publish_with_a_stale_etag_is_rejected() {
     server.create_workload("web").await;
     let if_match = [("if-match", "\"9\"")];
     let answer = server.send_json(Method::POST, &path("web:publish"), &if_match, &json!({})).await;
-    assert_eq!(answer.problem(), (412, "Changed".to_owned()));
+    assert_eq!(answer.problem(), (412, "RevisionConflict".to_owned()));
 }
 
 #[tokio::test]
@@ -265,7 +268,7 @@ async fn an_impossible_action_is_rejected_with_the_reason() {
     let server = TestServer::start().await;
     server.create_workload("web").await;
     let answer = server.post(&path("web:unpublish"), &json!({})).await;
-    assert_eq!(answer.problem(), (409, "NotNow".to_owned()));
+    assert_eq!(answer.problem(), (409, "FailedPrecondition".to_owned()));
     assert_eq!(answer.json()["detail"], "web was never published.");
 }
 

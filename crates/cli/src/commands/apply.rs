@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use domain::manifest;
+use domain::nearest::find_nearest;
 use domain::placement::Decision;
 use domain::rollout::RolloutStrategy;
 use domain::workload::{NewWorkload, Source, Workload, WorkloadSpec, WorkloadView};
@@ -15,7 +16,6 @@ use crate::connection::ServerConnection;
 use crate::definition::WorkloadDefinition;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::nearest::find_nearest;
 use crate::output::{Format, OutputArgs, Printer, count_findings};
 use crate::placement::PlacementArgs;
 use crate::source::{self, CollectedFiles};
@@ -138,7 +138,7 @@ impl ApplyArgs {
             let Some(there) = there else {
                 let new = NewWorkload { name: name.to_owned(), spec, ..NewWorkload::default() };
                 match remote.client.create_workload(&new).await {
-                    Err(error) if error.code() == "Exists" && tried < MAX_ATTEMPTS => continue,
+                    Err(error) if error.code() == "AlreadyExists" && tried < MAX_ATTEMPTS => continue,
                     other => return Ok((ApplyAction::Created, other?)),
                 }
             };
@@ -147,7 +147,7 @@ impl ApplyArgs {
             }
             let put = WorkloadPut { spec, labels: None };
             match remote.client.put_workload(name, &put, there.workload.revision).await {
-                Err(error) if error.code() == "Changed" && tried < MAX_ATTEMPTS => {}
+                Err(error) if error.code() == "RevisionConflict" && tried < MAX_ATTEMPTS => {}
                 other => return Ok((ApplyAction::Changed, other?)),
             }
         }

@@ -3,7 +3,6 @@
 use clap::Subcommand;
 use domain::cluster::{Cluster as Registered, ClusterSummary};
 use domain::join::{ClusterCondition, ClusterConditionType, RegistrationState};
-use domain::page::{ListQuery, MAX_LIMIT};
 
 use super::{CommandTarget, get};
 use crate::clock;
@@ -11,6 +10,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
+use crate::pages::list_all_pages;
 
 mod cordon;
 mod join;
@@ -207,16 +207,7 @@ pub async fn list_names(remote: &ServerConnection) -> Result<Vec<String>, Failur
 
 /// Lists all clusters, page by page.
 async fn list_all(remote: &ServerConnection) -> Result<Vec<ClusterSummary>, Failure> {
-    let mut query = ListQuery { limit: Some(MAX_LIMIT), ..ListQuery::default() };
-    let mut all = Vec::new();
-    loop {
-        let page = remote.client.list_clusters(&query).await?;
-        all.extend(page.items);
-        query.cursor = page.next;
-        if query.cursor.is_none() {
-            return Ok(all);
-        }
-    }
+    Ok(list_all_pages(async |query| remote.client.list_clusters(&query).await).await?)
 }
 
 fn format_labels(cluster: &Registered) -> String {

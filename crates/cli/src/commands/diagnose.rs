@@ -2,7 +2,6 @@
 
 use clap::Args;
 use domain::cluster::{ClusterSummary, Connectivity};
-use domain::page::{ListQuery, MAX_LIMIT};
 use domain::placement::Decision;
 use domain::release::{ReleaseState, ReleaseView};
 use domain::workload::{Intent, WorkloadView};
@@ -14,6 +13,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, sanitize};
+use crate::pages::list_all_pages;
 
 /// Group, version and kind of the records that an agent stores on its cluster.
 const RECORD_KIND: (&str, &str, &str) = ("flotilla.dev", "v1alpha1", "AppliedRelease");
@@ -103,8 +103,8 @@ fn format_check(check: &DiagnosticCheck) -> String {
 
 async fn check_cluster(remote: &ServerConnection, name: &str) -> Result<Vec<DiagnosticCheck>, Failure> {
     let summary = remote.client.get_cluster(name).await?;
-    let query = ListQuery { limit: Some(MAX_LIMIT), ..ListQuery::default() };
-    let releases = remote.client.list_cluster_releases(name, &query).await?.items;
+    let releases =
+        list_all_pages(async |query| remote.client.list_cluster_releases(name, &query).await).await?;
     let mut checks = cluster_checks(&summary);
     let wrong = releases.iter().filter(|release| needs_attention(release));
     checks.extend(wrong.flat_map(release_checks));
@@ -157,8 +157,7 @@ async fn check_workload(
     let view = remote.client.get_workload(name).await?;
     let decision = remote.client.get_placement_decision(name).await?;
     let mut checks = workload_checks(&view, &decision);
-    let query = ListQuery { limit: Some(MAX_LIMIT), ..ListQuery::default() };
-    let releases = remote.client.list_releases(name, &query).await?.items;
+    let releases = list_all_pages(async |query| remote.client.list_releases(name, &query).await).await?;
     let mut healthy = 0;
     for release in releases.iter().filter(|release| only.is_none_or(|only| release.cluster_name == only)) {
         if needs_attention(release) {

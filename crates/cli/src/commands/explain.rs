@@ -1,12 +1,12 @@
 //! `run_cli explain`: why the placement selects a cluster, or does not (E-3).
 
 use clap::{Args, Subcommand};
+use domain::nearest::find_nearest;
 use domain::placement::{ClusterEvaluation, Decision, DecisionTrigger, FilterResult, PlacementFilter};
 
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::nearest::find_nearest;
 use crate::output::{ColourMode, Format, OutputArgs, Printer, sanitize};
 
 /// What to explain.

@@ -1,7 +1,6 @@
 //! `run_cli get`: lists workloads or clusters, or shows one.
 
 use clap::Args;
-use domain::page::{ListQuery, MAX_LIMIT};
 use domain::rollup::ReleaseCounts;
 use domain::workload::{Intent, WorkloadSummary, WorkloadView};
 
@@ -11,6 +10,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
+use crate::pages::list_all_pages;
 
 /// List workloads or clusters, or show one
 #[derive(Args)]
@@ -70,16 +70,7 @@ impl GetArgs {
 
 /// Lists all workloads, page by page.
 pub async fn list_workloads(remote: &ServerConnection) -> Result<Vec<WorkloadSummary>, Failure> {
-    let mut query = ListQuery { limit: Some(MAX_LIMIT), ..ListQuery::default() };
-    let mut all = Vec::new();
-    loop {
-        let page = remote.client.list_workloads(&query).await?;
-        all.extend(page.items);
-        query.cursor = page.next;
-        if query.cursor.is_none() {
-            return Ok(all);
-        }
-    }
+    Ok(list_all_pages(async |query| remote.client.list_workloads(&query).await).await?)
 }
 
 /// The names of all workloads.

@@ -1,6 +1,7 @@
 //! `run_cli plan` and `run_cli diff`: what a publish of the draft would do on every cluster (E-2).
 
 use clap::Args;
+use domain::nearest::find_nearest;
 use domain::plan::{
     ChangeCounts, ClusterPlan, ClusterPlanGroup, DryRunState, FieldChange, Plan as Planned, PlannedAction,
     PlannedChange, TargetChange,
@@ -11,7 +12,6 @@ use serde_json::Value;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::nearest::find_nearest;
 use crate::output::{
     Colour, ColourMode, OutputArgs, Printer, count_findings, join_names, pluralize, sanitize,
 };

@@ -32,10 +32,10 @@ fn render_finding(finding: &Finding, shown: &dyn Fn(&str) -> String, paint: Colo
     text
 }
 
-/// The first names, and the number of the others.
-pub fn join_names(names: &[String]) -> String {
+/// The first eight names, and the number of the others.
+pub fn join_names<N: AsRef<str>>(names: &[N]) -> String {
     const SHOWN: usize = 8;
-    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let shown = names.iter().take(SHOWN).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(SHOWN) {
         0 => shown,
         more => format!("{shown} and {more} more"),

@@ -1,5 +1,7 @@
 //! The condition of a wait, and its evaluation. The evaluation is pure; only `refresh` requests what a status lacks.
 
+use std::collections::BTreeSet;
+
 use domain::release::{ReleaseState, SyncStatus};
 use domain::rollout::RolloutState;
 use domain::workload::Intent;
@@ -7,6 +9,7 @@ use wire::{Client, TargetCluster, WorkloadStatus};
 
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
+use crate::output::join_names;
 
 /// What to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,12 +132,26 @@ fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus
         matches!(target.state, ReleaseState::Healthy | ReleaseState::Suspended | ReleaseState::Drifted)
             || target.state.is_gone()
     };
-    let open: Vec<&str> =
-        targets.iter().filter(|target| !arrived(target)).map(|target| &*target.cluster_name).collect();
+    let open: Vec<&TargetCluster> = targets.iter().filter(|target| !arrived(target)).collect();
     if open.is_empty() {
         return WaitState::Met;
     }
-    WaitState::Stalled(format!("No contact with {}. Waiting until they reconnect.", join_names(&open)))
+    WaitState::Stalled(describe_stall(&open))
+}
+
+/// Why clusters stay as they are, one sentence per state.
+fn describe_stall(open: &[&TargetCluster]) -> String {
+    let states: BTreeSet<ReleaseState> = open.iter().map(|target| target.state).collect();
+    let sentences = states.into_iter().map(|state| {
+        let names = open.iter().filter(|target| target.state == state);
+        let names = join_names(&names.map(|target| &*target.cluster_name).collect::<Vec<_>>());
+        match state {
+            ReleaseState::Unknown => format!("No contact with {names}. Waiting until they reconnect."),
+            ReleaseState::Stale => format!("An older revision still runs on {names}."),
+            other => format!("{} on {names}.", other.as_str()),
+        }
+    });
+    sentences.collect::<Vec<_>>().join(" ")
 }
 
 fn evaluate_removed(status: &WorkloadStatus, enough: bool) -> WaitState {
@@ -161,15 +178,6 @@ fn evaluate_removed(status: &WorkloadStatus, enough: bool) -> WaitState {
         "No contact with {}. Waiting until they reconnect; --force abandons them.",
         join_names(&silent)
     ))
-}
-
-fn join_names(names: &[&str]) -> String {
-    const SHOWN: usize = 5;
-    let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
 
 #[cfg(test)]
@@ -236,6 +244,18 @@ mod tests {
     fn r7_the_wait_names_clusters_without_contact() {
         let verdict = evaluate_clusters(&[("a", ReleaseState::Unknown, 2), ("b", ReleaseState::Healthy, 2)]);
         assert!(matches!(verdict, WaitState::Stalled(why) if why.contains("No contact with a.")));
+    }
+
+    #[test]
+    fn a_connected_cluster_with_a_stall_is_not_reported_as_out_of_contact() {
+        let result = evaluate_clusters(&[("a", ReleaseState::Stale, 2), ("b", ReleaseState::Healthy, 2)]);
+        assert_eq!(result, WaitState::Stalled("An older revision still runs on a.".into()));
+        let result = evaluate_clusters(&[("a", ReleaseState::Stale, 2), ("b", ReleaseState::Unknown, 2)]);
+        let WaitState::Stalled(reason) = result else { panic!("{result:?}") };
+        assert_eq!(
+            reason,
+            "An older revision still runs on a. No contact with b. Waiting until they reconnect."
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::rule_context::{RuleContext, RuleObject, quote};
+use crate::field_path::escape_pointer_token;
 use crate::finding::Finding;
 use crate::fix::Fix;
 use crate::labels::{is_label_key, is_label_value};
@@ -24,7 +25,7 @@ fn check_metadata(object: &RuleObject<'_>, at: &str) -> Vec<Finding> {
     for (what, field) in [("label", "labels"), ("annotation", "annotations")] {
         let path = format!("{at}/{field}");
         for (key, value) in object.get(&path).and_then(Value::as_object).into_iter().flatten() {
-            let path = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
+            let path = format!("{path}/{}", escape_pointer_token(key));
             if let Some((message, hint)) = invalid_entry(what, key, value) {
                 let fix =
                     quote_fix(object, &path, value).filter(|fix| what != "label" || is_label_value_fix(fix));
@@ -85,7 +86,7 @@ fn check_data(object: &RuleObject<'_>) -> Vec<Finding> {
             if value.is_string() || value.is_null() {
                 continue;
             }
-            let path = format!("{field}/{}", key.replace('~', "~0").replace('/', "~1"));
+            let path = format!("{field}/{}", escape_pointer_token(key));
             let message = format!(
                 "The value of {} in {} is not text; Kubernetes rejects it.",
                 quote(key),

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::quantity::{suggest, suggest_unambiguous};
 use super::rule_context::{Container, PodTemplate, RuleContext, RuleObject, items, quote};
+use crate::field_path::escape_pointer_token;
 use crate::finding::{Finding, Severity};
 use crate::fix::Fix;
 use crate::quantity::Quantity;
@@ -30,7 +31,7 @@ fn quantity_fields<'a>(context: &RuleContext<'a>) -> Vec<QuantityField<'a>> {
     for (pod, container) in context.containers() {
         for list in ["requests", "limits"] {
             for entry in resource_entries(container, list) {
-                let path = format!("{}/resources/{list}/{}", container.path, entry.0.replace('/', "~1"));
+                let path = format!("{}/resources/{list}/{}", container.path, escape_pointer_token(entry.0));
                 fields.extend(QuantityField::new(pod.owner, path, entry));
             }
         }
@@ -148,7 +149,7 @@ pub(super) fn requests_over_limits(context: &RuleContext<'_>) -> Vec<Finding> {
             if requested <= most {
                 continue;
             }
-            let path = format!("{}/resources/requests/{}", container.path, resource.replace('/', "~1"));
+            let path = format!("{}/resources/requests/{}", container.path, escape_pointer_token(resource));
             let message = format!(
                 "Container {}: requests.{resource} {} is more than limits.{resource} {}; Kubernetes rejects the pod.",
                 quote(container.name),
@@ -175,7 +176,8 @@ pub(super) fn not_overcommittable(context: &RuleContext<'_>) -> Vec<Finding> {
             let wrong =
                 limit.is_null() || parse_amount(request).zip(parse_amount(limit)).is_some_and(|(r, l)| r < l);
             if wrong {
-                let path = format!("{}/resources/requests/{}", container.path, resource.replace('/', "~1"));
+                let path =
+                    format!("{}/resources/requests/{}", container.path, escape_pointer_token(resource));
                 let message = format!(
                     "Container {}: {resource} must have a limit equal to its request; Kubernetes rejects the pod.",
                     quote(container.name)

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::rule_context::{RuleContext, RuleObject, items, quote};
+use crate::field_path::escape_pointer_token;
 use crate::finding::Finding;
 
 /// Parts of names whose values are probably secrets.
@@ -82,7 +83,7 @@ fn check_config_map(object: &RuleObject<'_>) -> Vec<Finding> {
     let telling = data.filter(|(key, value)| value.as_str().is_some_and(|value| is_secret(key, value)));
     telling
         .map(|(key, _)| {
-            let path = format!("/data/{}", key.replace('~', "~0").replace('/', "~1"));
+            let path = format!("/data/{}", escape_pointer_token(key));
             secret_finding(object, &path, &format!("Key {}", quote(key)))
         })
         .collect()

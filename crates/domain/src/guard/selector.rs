@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::rule_context::{PodTemplate, RuleContext, items, quote};
+use crate::field_path::escape_pointer_token;
 use crate::finding::Finding;
 use crate::labels::{LabelSelector, LabelTerm, Labels};
 
@@ -34,7 +35,7 @@ fn check(pod: &PodTemplate<'_>) -> Option<Finding> {
         truncate(&first.to_string()),
         truncate(&actual)
     );
-    let at = format!("{path}/matchLabels/{}", first.key().replace('~', "~0").replace('/', "~1"));
+    let at = format!("{path}/matchLabels/{}", escape_pointer_token(first.key()));
     Some(pod.owner.error("G214", &at, message, "Give the pod template the labels of the selector."))
 }
 

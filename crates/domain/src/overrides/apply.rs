@@ -165,12 +165,8 @@ impl PatchResult {
 impl ObjectSelector {
     /// Whether the object is one of those selected.
     pub fn matches(&self, object: &Value) -> bool {
-        let is = |expected: &str, pointer: &str| {
-            expected.is_empty() || object.pointer(pointer).and_then(Value::as_str) == Some(expected)
-        };
-        is(&self.kind, "/kind")
-            && is(&self.name, "/metadata/name")
-            && is(&self.namespace, "/metadata/namespace")
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        self.matches_parts(text("/kind"), text("/metadata/name"), text("/metadata/namespace"))
     }
 }
 

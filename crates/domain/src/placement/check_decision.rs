@@ -43,10 +43,13 @@ fn check_spread(spread: &Spread, matching: &[&Cluster], selected: &[&Cluster]) -
     let mut axis = SpreadCounts::new(spread, matching.iter().copied());
     let values = saturating_u32(axis.values.len());
     if let Some(required) = spread.min_groups.filter(|required| values < *required) {
+        let found = match values {
+            0 => "none".to_owned(),
+            _ => format!("{values} ({})", super::remedy::format_list(&axis.values, "and")),
+        };
         let message = format!(
-            "The placement requires {required} values of {key}; the {} matching clusters have {values} ({}).",
+            "The placement requires {required} values of {key}; the {} matching clusters have {found}.",
             matching.len(),
-            super::remedy::format_list(&axis.values, "and"),
         );
         let hint = format!("Match clusters with other values of {key}, or require fewer values.");
         return Some(match spread.is_strict() {

@@ -10,8 +10,10 @@ use super::Decision;
 use crate::id::ClusterId;
 use crate::time::Timestamp;
 
-/// The notice period in milliseconds: 15 minutes.
-pub const REMOVAL_NOTICE_MILLIS: i64 = 15 * 60_000;
+/// The notice period in minutes.
+pub const REMOVAL_NOTICE_MINUTES: i64 = 15;
+/// The notice period in milliseconds.
+const REMOVAL_NOTICE_MILLIS: i64 = REMOVAL_NOTICE_MINUTES * 60_000;
 
 /// A cluster that runs the workload and is no longer selected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

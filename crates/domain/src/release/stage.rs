@@ -149,11 +149,6 @@ impl StageState {
         matches!(self, Self::Done | Self::Skipped { .. })
     }
 
-    /// Whether both are the same variant, whatever their texts.
-    pub fn is_same_variant(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
-
     /// The reason, if the stage waits or failed.
     pub fn reason(&self) -> Option<&StageReason> {
         match self {

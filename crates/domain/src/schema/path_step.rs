@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::field_path::escape_pointer_token;
+
 /// Maximum number of characters of a text in a message.
 const MAX_CHARS: usize = 80;
 
@@ -22,7 +24,7 @@ pub(super) fn json_pointer(steps: &[FieldPathStep<'_>]) -> String {
     for step in steps {
         pointer.push('/');
         match step {
-            FieldPathStep::Key(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+            FieldPathStep::Key(key) => pointer.push_str(&escape_pointer_token(key)),
             // Writing to a String cannot fail.
             FieldPathStep::Item(at) => drop(write!(pointer, "{at}")),
             FieldPathStep::Each => pointer.push('*'),

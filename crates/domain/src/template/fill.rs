@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::expression::{self, Expression, ExpressionFilter, InvalidExpression};
 use super::{Variable, VariableSource};
+use crate::field_path::escape_pointer_token;
 
 const OPEN: &str = "${{";
 const CLOSE: &str = "}}";
@@ -88,7 +89,7 @@ impl<L: VariableSource> TemplateFiller<'_, L> {
                 for (key, item) in map.iter_mut() {
                     let own = spot.pointer.rsplit('/').next().unwrap_or_default();
                     let text_only = TEXT_ONLY_MAPS.contains(&own) || (is_variable && key == "value");
-                    self.fill_child(item, spot, &key.replace('~', "~0").replace('/', "~1"), text_only);
+                    self.fill_child(item, spot, &escape_pointer_token(key), text_only);
                 }
             }
             _ => {}

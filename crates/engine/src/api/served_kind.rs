@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::percent_encoding::encode_segment;
+
 /// One kind as served by the API.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct ServedKind {
@@ -44,25 +46,6 @@ impl ServedKind {
         let namespace = if self.namespaced && namespace.is_empty() { "default" } else { namespace };
         format!("{}/{}", self.collection_path(namespace), encode_segment(name))
     }
-}
-
-/// Percent-encodes a path segment. Names are user input and must not change the path.
-fn encode_segment(text: &str) -> String {
-    if text == "." || text == ".." {
-        return text.replace('.', "%2E");
-    }
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => {
-                out.push(byte as char)
-            }
-            other => {
-                let _ = write!(out, "%{other:02X}");
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use kube::core::WatchEvent;
 use rand::Rng;
 use serde_json::Value;
 
-use crate::api::ApiClient;
+use crate::api::{ApiClient, encode_query};
 use crate::error::Error;
 
 /// Objects per page of a list.
@@ -252,18 +252,4 @@ fn update_version(version: &mut String, object: &Value) {
     if let Some(latest) = object.pointer("/metadata/resourceVersion").and_then(Value::as_str) {
         latest.clone_into(version);
     }
-}
-
-/// Percent-encodes a query value.
-fn encode_query(text: &str) -> String {
-    use std::fmt::Write as _;
-    text.bytes().fold(String::new(), |mut out, byte| {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte as char),
-            other => {
-                let _ = write!(out, "%{other:02X}");
-            }
-        }
-        out
-    })
 }

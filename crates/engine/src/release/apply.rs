@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use domain::field_path::escape_pointer_token;
 use domain::finding::Finding;
 use domain::policy::{ConflictPolicy, UpdateStrategy};
 use domain::release::{StageName, StageState};
@@ -435,7 +436,7 @@ pub(crate) fn check_identical(
 ) -> Result<(), Error> {
     let mut changes = domain::plan::diff(&desired.comparable_value(rule), existing);
     let is_mark = |path: &str| {
-        crate::desired_object::OWNERSHIP_KEYS.iter().any(|mark| path.ends_with(&mark.replace('/', "~1")))
+        crate::desired_object::OWNERSHIP_KEYS.iter().any(|mark| path.ends_with(&escape_pointer_token(mark)))
             || matches!(path, "/metadata/labels" | "/metadata/annotations")
     };
     changes.retain(|change| !is_mark(&change.path) && !rule.is_ignored(&change.path));
@@ -494,7 +495,7 @@ fn record_result(pass: &mut Reconciliation<'_>, job: ObjectWrite, result: Result
         }
         ObjectAction::Missing if is_same => {
             let label =
-                format!("/metadata/labels/{}", crate::desired_object::RELEASE_LABEL.replace('/', "~1"));
+                format!("/metadata/labels/{}", escape_pointer_token(crate::desired_object::RELEASE_LABEL));
             drift::record_heal(pass, &desired.object, &[label], Some(&applied.object));
         }
         ObjectAction::Missing => drift::record_heal(pass, &desired.object, &[], None),

@@ -19,7 +19,7 @@ impl Hub {
         let mut findings: Vec<Finding> = domain::name::check_label("Token name", name).into_iter().collect();
         if !(1..=MAX_DAYS).contains(&days) {
             findings.push(Finding::error(
-                "TokenLife",
+                "TokenLifetime",
                 format!("A token can be valid for 1 to {MAX_DAYS} days, not {days}."),
                 "90 days suit most uses.",
             ));

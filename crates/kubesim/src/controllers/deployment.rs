@@ -92,7 +92,6 @@ fn create_replica_set(
         (replicas + max_surge(deployment) - running).clamp(0, replicas)
     };
     let mut annotations = value_at(deployment, "metadata.annotations").cloned().unwrap_or_else(|| json!({}));
-    object::remove_value(&mut annotations, "kubectl\\.kubernetes\\.io/last-applied-configuration");
     if let Some(map) = annotations.as_object_mut() {
         map.shift_remove("kubectl.kubernetes.io/last-applied-configuration");
     }

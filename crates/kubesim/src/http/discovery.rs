@@ -89,17 +89,14 @@ fn kinds_in_version<'k>(served: &'k KindCatalog, api_version: &str) -> Vec<(&'k 
 }
 
 /// API version and kind of a subresource, "" for those of its parent, and its verbs.
-fn subresource_discovery(kind: &ResourceKind, name: &str) -> (&'static str, &'static str, Vec<&'static str>) {
+fn subresource_discovery(name: &str) -> (&'static str, &'static str, Vec<&'static str>) {
     match name {
         "scale" => ("autoscaling/v1", "Scale", vec!["get", "patch", "update"]),
         "eviction" => ("policy/v1", "Eviction", vec!["create"]),
         "binding" => ("v1", "Binding", vec!["create"]),
         "log" => ("", "", vec!["get"]),
         "finalize" => ("", "", vec!["update"]),
-        _ => {
-            let _ = kind;
-            ("", "", vec!["get", "patch", "update"])
-        }
+        _ => ("", "", vec!["get", "patch", "update"]),
     }
 }
 
@@ -132,7 +129,7 @@ pub(super) fn resources_document(served: &KindCatalog, api_version: &str) -> Opt
         }
         resources.push(resource);
         for sub in kind.subresources.iter().filter(|s| has_subresource(kind, version, s)) {
-            let (sub_version, sub_kind, verbs) = subresource_discovery(kind, sub);
+            let (sub_version, sub_kind, verbs) = subresource_discovery(sub);
             let mut resource = json!({
                 "name": format!("{}/{sub}", kind.plural), "singularName": "", "namespaced": kind.namespaced,
                 "kind": if sub_kind.is_empty() { &kind.kind } else { sub_kind }, "verbs": verbs,
@@ -194,7 +191,7 @@ fn aggregated_kind(kind: &ResourceKind, version: usize) -> Value {
         .iter()
         .filter(|s| has_subresource(kind, version, s))
         .map(|sub| {
-            let (sub_version, sub_kind, verbs) = subresource_discovery(kind, sub);
+            let (sub_version, sub_kind, verbs) = subresource_discovery(sub);
             let response = match sub_version.split_once('/') {
                 Some((group, version)) => gvk(group, version, sub_kind),
                 None if sub_kind.is_empty() => own.clone(),

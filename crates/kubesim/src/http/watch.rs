@@ -103,7 +103,6 @@ fn should_send_initial(request: &ApiRequest) -> ApiResult<bool> {
         ("", "") => None,
         ("", _) => Some("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
         (_, "NotOlderThan") => None,
-        (_, "") => Some("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
         _ => Some("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"),
     };
     if let Some(detail) = wrong {

@@ -95,7 +95,7 @@ pub(crate) fn delete_as_system(sim: &SimState, target: &ResourcePath, options: &
 }
 
 fn check_preconditions(target: &ResourcePath, live: &Value, options: &Value) -> ApiResult<()> {
-    let check = |path: &str, found: &str, what: &str, where_: &str| {
+    let check = |path: &str, found: &str, what: &str| {
         let expected = str_at(options, path);
         if expected.is_empty() || expected == found {
             return Ok(());
@@ -103,12 +103,11 @@ fn check_preconditions(target: &ResourcePath, live: &Value, options: &Value) -> 
         let why = format!(
             "Precondition failed: {what} in precondition: {expected}, {what} in object meta: {found}"
         );
-        let _ = where_;
         Err(StatusError::conflict(&target.kind, &target.name, &why))
     };
-    check("preconditions.uid", object::uid(live), "UID", "uid")?;
+    check("preconditions.uid", object::uid(live), "UID")?;
     let version = str_at(live, "metadata.resourceVersion");
-    check("preconditions.resourceVersion", version, "ResourceVersion", "resourceVersion")
+    check("preconditions.resourceVersion", version, "ResourceVersion")
 }
 
 fn mark_for_deletion(sim: &SimState, kind: &ResourceKind, live: &Value, options: &Value) -> Value {

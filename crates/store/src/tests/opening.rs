@@ -4,14 +4,14 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::databases::{execute_directly, for_each_address, on_postgres, on_sqlite};
 use super::fixtures::{at, project_id};
-use crate::{Error, Store, project};
+use crate::{Error, Store, cluster, project};
 
 #[tokio::test]
 async fn p22_an_up_to_date_schema_is_not_changed() {
     for_each_address(|url| async move {
         for _ in 0..2 {
             let store = Store::open(&url).await.unwrap();
-            store.check().await.unwrap();
+            cluster::list_all(&mut store.read().await.unwrap()).await.unwrap();
             let mut tx = store.write().await.unwrap();
             project::ensure_default(&mut tx, project_id(), at(0)).await.unwrap();
             tx.commit().await.unwrap();
@@ -27,7 +27,7 @@ async fn p22_five_servers_that_start_concurrently_migrate_postgres_once() {
         let opened = futures::future::join_all((0..5).map(|_| Store::open(&url))).await;
         for store in opened {
             let store = store.unwrap();
-            store.check().await.unwrap();
+            cluster::list_all(&mut store.read().await.unwrap()).await.unwrap();
             store.close().await;
         }
     })

@@ -73,9 +73,9 @@ async fn p9_a_lost_claim_cannot_be_settled() {
         let slow = claim(&store, 10, 0).await;
         let fast = claim(&store, 10, 2_000).await;
         assert_eq!(fast.len(), 1, "the lease expired, so it is due again");
-        assert!(matches!(settle(&store, slow[0]).await, Err(Error::LeaseLost { .. })));
+        assert!(matches!(settle(&store, slow[0]).await, Err(Error::ClaimLost { .. })));
         assert!(settle(&store, fast[0]).await.unwrap());
-        assert!(matches!(settle(&store, fast[0]).await, Err(Error::LeaseLost { .. })), "once");
+        assert!(matches!(settle(&store, fast[0]).await, Err(Error::ClaimLost { .. })), "once");
     })
     .await;
 }
@@ -89,7 +89,7 @@ async fn p1_claims_of_a_server_that_died_are_due_when_it_restarts() {
         let mut tx = store.write().await.unwrap();
         assert_eq!(PLACER.release_all_claims(&mut tx).await.unwrap(), 1);
         tx.commit().await.unwrap();
-        assert!(matches!(settle(&store, claimed[0]).await, Err(Error::LeaseLost { .. })));
+        assert!(matches!(settle(&store, claimed[0]).await, Err(Error::ClaimLost { .. })));
         assert_eq!(claim(&store, 10, 10).await.len(), 2);
     })
     .await;

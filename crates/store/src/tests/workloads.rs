@@ -8,6 +8,7 @@ use super::databases::for_each_engine;
 use super::fixtures::{
     at, insert_fleet, insert_full_fleet, labels, project_id, release_id, some_workload, workload_id,
 };
+use crate::sql::sql;
 use crate::{Error, decision, event, release, revision, workload};
 
 #[tokio::test]
@@ -112,8 +113,7 @@ async fn the_last_fifty_decisions_are_retained() {
         }
         let latest = decision::get_latest(&mut tx, workload_id(1)).await.unwrap().unwrap();
         assert_eq!(latest.revision, Some(53));
-        let stored = decision::list(&mut tx, workload_id(1), 100).await.unwrap();
-        assert_eq!((stored.len(), stored[49].revision), (50, Some(4)));
+        assert_eq!(sql("SELECT COUNT(*) FROM decision").fetch_number(&mut tx).await.unwrap(), 50);
     })
     .await;
 }

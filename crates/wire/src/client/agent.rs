@@ -49,11 +49,6 @@ impl AgentError {
     fn without_retry_after(error: Error) -> Self {
         Self { error, retry_after: None }
     }
-
-    /// Whether the hub returned an error, as opposed to no response.
-    pub fn is_rejection(&self) -> bool {
-        matches!(self.error, Error::Rejected(_))
-    }
 }
 
 /// A client of one hub. Cheap to clone.

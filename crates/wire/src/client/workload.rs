@@ -81,7 +81,7 @@ impl Client {
         let call = self.project_call(Method::POST, &["workloads", &path]).header(revision.map(if_match));
         match call.body(request).send_tracked().await {
             (Ok(response), _) => decode(response.status, &response.body),
-            (Err(error), true) if matches!(error.code(), "NotNow" | "Changed") => {
+            (Err(error), true) if matches!(error.code(), "FailedPrecondition" | "RevisionConflict") => {
                 self.find_accepted_publish(name, request).await.ok_or(error)
             }
             (Err(error), _) => Err(error),

@@ -33,5 +33,5 @@ pub async fn handler(
         return Err(hub::Error::not_found("cluster", path.cluster).into());
     }
     let done = levers.inject_fault(&path.cluster, &request);
-    done.map(Json).map_err(|why| ApiError::new(StatusCode::CONFLICT, "NotNow", why))
+    done.map(Json).map_err(|why| ApiError::new(StatusCode::CONFLICT, "FailedPrecondition", why))
 }

@@ -97,6 +97,13 @@ fn g209_an_invalid_quantity_is_an_error_with_a_correction() {
 }
 
 #[test]
+fn g209_the_path_of_a_quantity_escapes_its_resource_as_a_json_pointer() {
+    let finding = only_finding("G209", &deployment("resources: {limits: {example.com/a~b: lots}}"));
+    assert_eq!(finding.path, "/spec/template/spec/containers/0/resources/limits/example.com~1a~0b");
+    assert!(finding.location.is_some(), "the path leads to the line");
+}
+
+#[test]
 fn g210_units_that_are_probably_wrong_are_a_warning() {
     assert_eq!(
         only_finding("G210", &deployment("resources: {limits: {memory: 512m}}")).hint,

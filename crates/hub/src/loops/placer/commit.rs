@@ -2,7 +2,7 @@
 //! chunks leaves the workload dirty; the next pass finds the first chunks already written.
 
 use domain::event::{EventKind, NewEvent};
-use domain::placement::PendingRemoval;
+use domain::placement::{PendingRemoval, REMOVAL_NOTICE_MINUTES};
 use domain::release::stage::StageReason;
 use domain::release::{DesiredRevision, Release, ReleaseGoal};
 use domain::rollout::format_wave;
@@ -224,7 +224,7 @@ async fn write_decision(
         );
         if outcome.withheld_removals == 0 && !outcome.new_pending_removals.is_empty() {
             let message = format!(
-                "{} no longer matches {} and will be removed in 15 minutes. Undo the change or cancel the removal, or publish to remove it now.",
+                "{} no longer matches {} and will be removed in {REMOVAL_NOTICE_MINUTES} minutes. Undo the change or cancel the removal, or publish to remove it now.",
                 workload.name,
                 outcome.new_pending_removals.join(", ")
             );
