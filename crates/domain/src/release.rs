@@ -19,14 +19,16 @@ use stage::StageReason;
 
 #[cfg(test)]
 mod laws;
+pub mod reason;
 pub mod stage;
 mod state;
 #[cfg(test)]
 mod tests;
 pub mod transition;
 
+pub use reason::Reason;
 pub use stage::{Stage, StageName, StageState, Stages};
-pub use state::{ROLLOUT_ABORTED, ReleaseState};
+pub use state::ReleaseState;
 pub use transition::{DesiredRevision, ReleaseSpec, RenderOutcome, ReportRejected};
 
 /// Whether the objects on the cluster match the desired ones: the first axis.
@@ -167,7 +169,7 @@ impl Release {
 
     /// Whether it is gated by a rollout that can still admit it.
     pub fn is_gated(&self) -> bool {
-        self.gate_reason().is_some_and(|turn| turn.reason != ROLLOUT_ABORTED)
+        self.gate_reason().is_some_and(|turn| turn.reason != Reason::RolloutAborted)
     }
 
     /// Its finalizers: a release whose record may exist on the cluster is not deleted before the cluster has reported

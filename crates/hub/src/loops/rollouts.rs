@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::event::{EventKind, NewEvent};
 use domain::release::stage::StageReason;
-use domain::release::{ROLLOUT_ABORTED, Release};
+use domain::release::{Reason, Release};
 use domain::rollout::{Admission, Rollout, RolloutStep};
 use domain::workload::{Intent, Workload};
 use domain::{Timestamp, WorkloadId};
@@ -141,14 +141,13 @@ async fn apply_step(
         }
     }
     if step.end_gates {
-        let reason = StageReason {
-            reason: ROLLOUT_ABORTED.to_owned(),
-            message: format!(
+        let reason = StageReason::new(
+            Reason::RolloutAborted,
+            format!(
                 "The rollout of revision {} was aborted before this cluster was admitted. It keeps its current revision until the next publish.",
                 rollout.revision
             ),
-            ..StageReason::default()
-        };
+        );
         for mut release in store::rollout::list_gated(tx, rollout, EVERY_WAVE, CHUNK).await? {
             if release.end_gate(reason.clone(), now) {
                 changed.push(release);

@@ -3,11 +3,7 @@
 use super::*;
 
 fn wave_reason() -> StageReason {
-    StageReason {
-        reason: "WaitingForWave".into(),
-        message: "Waits for wave 2 of 2 (rest).".into(),
-        ..StageReason::default()
-    }
+    StageReason::new(Reason::WaitingForWave, "Waits for wave 2 of 2 (rest).")
 }
 
 /// The second revision, rendered as this bundle.
@@ -72,11 +68,7 @@ fn a_bundle_that_the_cluster_already_has_is_not_gated() {
 #[test]
 fn a_gated_cluster_of_an_aborted_rollout_is_suspended_until_the_next_publish() {
     let mut release = gated_release();
-    let why = StageReason {
-        reason: ROLLOUT_ABORTED.into(),
-        message: "The rollout of revision 2 was aborted.".into(),
-        ..StageReason::default()
-    };
+    let why = StageReason::new(Reason::RolloutAborted, "The rollout of revision 2 was aborted.");
     assert!(release.end_gate(why, at(7)));
     assert_eq!(
         (release.state(), release.message()),

@@ -4,7 +4,7 @@
 use domain::event::{EventKind, NewEvent};
 use domain::placement::PendingRemoval;
 use domain::release::stage::StageReason;
-use domain::release::{DesiredRevision, Release, ReleaseGoal};
+use domain::release::{DesiredRevision, Reason, Release, ReleaseGoal};
 use domain::rollout::format_wave;
 use domain::workload::Intent;
 use domain::{ClusterId, ReleaseId, Severity};
@@ -155,11 +155,8 @@ async fn write_waves(
 /// The reason of a gated release of this wave.
 fn waiting_for_wave(outcome: &PlacementOutcome, wave: u32) -> StageReason {
     let name = outcome.waves.get(wave as usize).map_or("", String::as_str);
-    StageReason {
-        reason: "WaitingForWave".to_owned(),
-        message: format!("Waiting for {}.", format_wave(wave, outcome.waves.len(), name)),
-        ..StageReason::default()
-    }
+    let message = format!("Waiting for {}.", format_wave(wave, outcome.waves.len(), name));
+    StageReason::new(Reason::WaitingForWave, message)
 }
 
 /// Removals that a person cancelled for this revision. Read again here: they may be newer than this pass's snapshot.
