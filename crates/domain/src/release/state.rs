@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reason::Reason;
-use super::stage::StageReason;
-use super::{Release, ReleaseGoal, StageName, StageState, SyncStatus};
+use super::{Gate, Release, ReleaseGoal, StageName, StageState, SyncStatus};
 use crate::cluster::Connectivity;
 use crate::health::HealthStatus;
 
@@ -168,7 +166,7 @@ impl Release {
             return ReleaseState::Blocked;
         }
         match (stage.name, &stage.state) {
-            (StageName::Released, StageState::Waiting(trouble)) => self.gated_state(trouble),
+            (StageName::Released, _) if self.gate != Gate::Open => self.gated_state(),
             // Every stage of the agent is finished, and another bundle than the released one is applied.
             (StageName::Confirmed, _) if self.applied != self.released => ReleaseState::Stale,
             (StageName::ImagesPulled | StageName::Operational | StageName::Confirmed, state) => {
@@ -187,11 +185,11 @@ impl Release {
         }
     }
 
-    /// The state of a gated release. Failures and drift of what is running take precedence.
-    fn gated_state(&self, turn: &StageReason) -> ReleaseState {
+    /// The state while the gate is not open. Failures and drift of what is running take precedence.
+    fn gated_state(&self) -> ReleaseState {
         match self.running_state() {
             Some(running) if running.is_failing() || running == ReleaseState::Drifted => running,
-            _ if turn.reason == Reason::RolloutAborted => ReleaseState::Suspended,
+            _ if self.gate == Gate::Aborted => ReleaseState::Suspended,
             _ => ReleaseState::Pending,
         }
     }
@@ -254,8 +252,8 @@ impl Release {
             _ => {}
         }
         // While it is gated, a failure of what is running takes precedence over the gate.
-        let skipped = (self.gate_reason().is_some() && self.present_state().is_failing())
-            .then_some(StageName::Released);
+        let skipped =
+            (self.gate != Gate::Open && self.present_state().is_failing()).then_some(StageName::Released);
         let mut stages = self.stages.iter().filter(|stage| !stage.state.is_finished());
         match stages.find(|stage| Some(stage.name) != skipped).map(|stage| (stage.name, &stage.state)) {
             Some((_, StageState::Waiting(reason) | StageState::Failed(reason))) => reason.text().to_owned(),

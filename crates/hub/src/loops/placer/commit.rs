@@ -3,8 +3,7 @@
 
 use domain::event::{EventKind, NewEvent};
 use domain::placement::PendingRemoval;
-use domain::release::stage::StageReason;
-use domain::release::{DesiredRevision, Reason, Release, ReleaseGoal};
+use domain::release::{DesiredRevision, Release, ReleaseGoal};
 use domain::rollout::format_wave;
 use domain::workload::Intent;
 use domain::{ClusterId, ReleaseId, Severity};
@@ -119,7 +118,7 @@ async fn write_target(
     let is_changed = match target.wave {
         Some(wave) if !is_admitted => release.gate(
             DesiredRevision { revision, outcome: rendered, policies },
-            waiting_for_wave(outcome, wave),
+            wave_message(outcome, wave),
             now,
         ),
         _ => release.set_desired_revision(revision, rendered, policies, now),
@@ -152,11 +151,10 @@ async fn write_waves(
     Ok(())
 }
 
-/// The reason of a gated release of this wave.
-fn waiting_for_wave(outcome: &PlacementOutcome, wave: u32) -> StageReason {
+/// The message of a gated release of this wave.
+fn wave_message(outcome: &PlacementOutcome, wave: u32) -> String {
     let name = outcome.waves.get(wave as usize).map_or("", String::as_str);
-    let message = format!("Waiting for {}.", format_wave(wave, outcome.waves.len(), name));
-    StageReason::new(Reason::WaitingForWave, message)
+    format!("Waiting for {}.", format_wave(wave, outcome.waves.len(), name))
 }
 
 /// Removals that a person cancelled for this revision. Read again here: they may be newer than this pass's snapshot.
