@@ -26,10 +26,11 @@ CREATE TABLE rollout_work (
 );
 CREATE INDEX rollout_work_due ON rollout_work (due_at, workload_id) WHERE due_at IS NOT NULL;
 
--- `wave` is NULL for a release whose revision goes everywhere at once, `held` is 1 while its rollout has not let it through.
+-- `wave` is NULL for a release whose revision goes everywhere at once, `gate` is the name of a
+-- domain::release::Gate: Closed until its rollout admits it, Aborted if the rollout was aborted before.
 ALTER TABLE release ADD COLUMN wave BIGINT;
-ALTER TABLE release ADD COLUMN held BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE release ADD COLUMN gate TEXT NOT NULL DEFAULT 'Open';
 ALTER TABLE release ADD COLUMN released_revision BIGINT;
 UPDATE release SET released_revision = revision WHERE released IS NOT NULL;
-CREATE INDEX release_of_wave ON release (workload_id, revision, wave, held, state, state_since) WHERE wave IS NOT NULL;
-CREATE INDEX release_held ON release (workload_id, revision, wave, cluster_name) WHERE held = 1;
+CREATE INDEX release_of_wave ON release (workload_id, revision, wave, gate, state, state_since) WHERE wave IS NOT NULL;
+CREATE INDEX release_gated ON release (workload_id, revision, wave, cluster_name) WHERE gate = 'Closed';

@@ -170,7 +170,7 @@ fn stage_condition(release: &Release, name: StageName, kind: ConditionType) -> C
         StageState::Pending => Condition::new(kind, None, "Pending", ""),
         StageState::Running { message } => Condition::new(kind, false, "Running", message),
         StageState::Waiting(trouble) | StageState::Failed(trouble) => {
-            Condition::new(kind, false, &trouble.reason, &trouble.message)
+            Condition::new(kind, false, trouble.reason.as_str(), &trouble.message)
         }
     };
     condition.with_transition_time(finished_at.or(*started_at))
@@ -254,11 +254,11 @@ fn degraded_condition(release: &Release) -> Condition {
     let condition = match state {
         ReleaseState::Degraded | ReleaseState::Failed | ReleaseState::Blocked => {
             let known = Release { connectivity: Connectivity::Online, ..release.clone() };
-            let reason =
-                known.stages.current().and_then(|stage| stage.state.reason()).map(|t| t.reason.clone());
-            let reason = reason.unwrap_or_else(|| known.health.reason.clone());
-            let reason = if reason.is_empty() { state.as_str().to_owned() } else { reason };
-            Condition::new(kind, true, &reason, &known.message())
+            let reason = match known.stages.current().and_then(|stage| stage.state.reason()) {
+                Some(current) => current.reason.specified(),
+                None => Some(known.health.reason.as_str()).filter(|reason| !reason.is_empty()),
+            };
+            Condition::new(kind, true, reason.unwrap_or(state.as_str()), &known.message())
         }
         _ => Condition::new(kind, false, "NothingWrong", ""),
     };

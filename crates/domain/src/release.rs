@@ -15,18 +15,19 @@ use crate::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::report::ResourceStatus;
 use crate::time::Timestamp;
 use crate::workload::{DeletionPolicy, Policies};
-use stage::StageReason;
 
 #[cfg(test)]
 mod laws;
+pub mod reason;
 pub mod stage;
 mod state;
 #[cfg(test)]
 mod tests;
 pub mod transition;
 
+pub use reason::Reason;
 pub use stage::{Stage, StageName, StageState, Stages};
-pub use state::{ROLLOUT_ABORTED, ReleaseState};
+pub use state::ReleaseState;
 pub use transition::{DesiredRevision, ReleaseSpec, RenderOutcome, ReportRejected};
 
 /// Whether the objects on the cluster match the desired ones: the first axis.
@@ -64,6 +65,30 @@ impl SyncStatus {
             Self::Drifted => "Drifted",
             Self::Removing => "Removing",
             Self::Removed => "Removed",
+        }
+    }
+}
+
+/// Whether the rollout lets the cluster apply the desired bundle.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Gate {
+    /// Nothing prevents the delivery.
+    #[default]
+    Open,
+    /// The rollout has not admitted the wave of the cluster yet.
+    Closed,
+    /// The rollout was aborted: the cluster keeps its released bundle until the next publish.
+    Aborted,
+}
+
+impl Gate {
+    /// The name, as in JSON and in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "Open",
+            Self::Closed => "Closed",
+            Self::Aborted => "Aborted",
         }
     }
 }
@@ -125,6 +150,8 @@ pub struct Release {
     /// Index of its rollout wave, from 0; `None` if the rollout has no waves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wave: Option<u32>,
+    /// Whether its rollout lets the cluster apply `desired`.
+    pub gate: Gate,
     /// Its policies.
     pub policies: Policies,
     /// Digest of the desired revision's bundle, rendered for this cluster.
@@ -133,7 +160,7 @@ pub struct Release {
     /// Digest of the bundle that the cluster may apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released: Option<Digest>,
-    /// Revision number of `released`; differs from `revision` while the release is gated.
+    /// Revision number of `released`; differs from `revision` unless the gate is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released_revision: Option<u32>,
     /// Digest of the bundle that the cluster reported as completely applied.
@@ -155,19 +182,9 @@ pub struct Release {
 }
 
 impl Release {
-    /// Why it is not released, if it is rendered and gated.
-    pub fn gate_reason(&self) -> Option<&StageReason> {
-        match &self.stages.get(StageName::Released).state {
-            StageState::Waiting(turn) if self.goal == ReleaseGoal::Present && self.desired.is_some() => {
-                Some(turn)
-            }
-            _ => None,
-        }
-    }
-
     /// Whether it is gated by a rollout that can still admit it.
     pub fn is_gated(&self) -> bool {
-        self.gate_reason().is_some_and(|turn| turn.reason != ROLLOUT_ABORTED)
+        self.gate == Gate::Closed
     }
 
     /// Its finalizers: a release whose record may exist on the cluster is not deleted before the cluster has reported

@@ -377,7 +377,7 @@ impl AppliedReleases {
                 let state = json!({"metadata": {"uid": record.uid}, "spec": {"state": marked.state_label()}});
                 if let Err(error) = self.api.merge_patch(&path, &state).await {
                     tracing::debug!(
-                        reason = error.label(),
+                        reason = %error.reason(),
                         "the state column of the record could not be set to Removing"
                     );
                 }

@@ -6,8 +6,8 @@ use domain::bundle::Bundle;
 use domain::cluster::Cluster;
 use domain::exposure::collect_exposures;
 use domain::placement::{ClusterGroup, Decision};
-use domain::release::RenderOutcome;
 use domain::release::stage::StageReason;
+use domain::release::{Reason, RenderOutcome};
 use domain::render::{BundleRenderer, RenderError};
 use domain::rollout::RolloutStrategy;
 use domain::workload::{Policies, Revision};
@@ -123,28 +123,27 @@ fn bundle_exposures(bundle: &Bundle) -> Vec<store::exposure::ExposureRow> {
 fn render_bundle(rendering: &BundleRenderer<'_>, cluster: &Cluster) -> Result<Bundle, RenderOutcome> {
     if rendering.spec.addon && !cluster.facts.is_reported() {
         // S4-3: an addon may install what makes a cluster ready, so it waits only for the facts from its API server.
-        return Err(RenderOutcome::Waiting(StageReason {
-            reason: "WaitingForCluster".to_owned(),
-            message: format!(
+        return Err(RenderOutcome::Waiting(StageReason::new(
+            Reason::WaitingForCluster,
+            format!(
                 "{} has not reported its facts yet. The addon is deployed there once it has.",
                 cluster.name
             ),
-            ..StageReason::default()
-        }));
+        )));
     }
     rendering.render_bundle(cluster).map_err(|why| match why {
         RenderError::Rejected(findings) => {
             let blocking = findings.iter().filter(|finding| finding.is_blocking());
-            RenderOutcome::Failed(findings_reason("RenderFailed", blocking))
+            RenderOutcome::Failed(findings_reason(Reason::RenderFailed, blocking))
         }
         RenderError::Waiting(findings) => {
-            RenderOutcome::Waiting(findings_reason("WaitingForValue", findings.iter()))
+            RenderOutcome::Waiting(findings_reason(Reason::WaitingForValue, findings.iter()))
         }
     })
 }
 
-fn findings_reason<'a>(reason: &str, findings: impl Iterator<Item = &'a Finding>) -> StageReason {
+fn findings_reason<'a>(reason: Reason, findings: impl Iterator<Item = &'a Finding>) -> StageReason {
     let texts: Vec<String> =
         findings.map(|finding| format!("{} {}", finding.message, finding.hint)).collect();
-    StageReason { reason: reason.to_owned(), message: texts.join(" "), ..StageReason::default() }
+    StageReason::new(reason, texts.join(" "))
 }

@@ -1,6 +1,6 @@
 //! Rollouts, and the progress of the releases in their waves.
 
-use domain::release::Release;
+use domain::release::{Gate, Release};
 use domain::rollout::{Admission, Rollout, StateCount, WaveCounts};
 use domain::{ReleaseId, Timestamp, WorkloadId};
 
@@ -102,11 +102,11 @@ pub async fn count_waves(
     rollout: &Rollout,
     cutoff: Timestamp,
 ) -> Result<Vec<WaveCounts>, Error> {
-    let rows = sql("SELECT wave, held, state, COUNT(*) AS n, \
+    let rows = sql("SELECT wave, gate, state, COUNT(*) AS n, \
                     CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS settled, \
                     MIN(CASE WHEN state_since > $1 THEN state_since END) AS since \
                     FROM release WHERE workload_id = $2 AND revision = $3 AND wave IS NOT NULL \
-                    GROUP BY wave, held, state")
+                    GROUP BY wave, gate, state")
     .bind(cutoff.millis())
     .bind_text(rollout.workload)
     .bind(i64::from(rollout.revision))
@@ -119,11 +119,11 @@ pub async fn count_waves(
             past_fail_after: row.count("settled")?,
             since: row.opt_timestamp("since")?,
         };
-        Ok((row.count("wave")?, row.flag("held")?, row::read_state(row, "state")?, alike))
+        Ok((row.count("wave")?, row.enum_value::<Gate>("gate")?, row::read_state(row, "state")?, alike))
     });
-    for (wave, gated, state, alike) in read {
+    for (wave, gate, state, alike) in read {
         if let Some(tally) = tallies.get_mut(wave as usize) {
-            tally.add(gated, state, &alike);
+            tally.add(gate == Gate::Closed, state, &alike);
         }
     }
     Ok(tallies)
@@ -139,7 +139,7 @@ pub async fn list_gated(
     limit: u32,
 ) -> Result<Vec<Release>, Error> {
     let select = |compared: &str, most: u32| {
-        sql("SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.held = 1 AND r.wave ")
+        sql("SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.gate = 'Closed' AND r.wave ")
             .push(compared)
             .push(" $3 ORDER BY r.wave, r.cluster_name LIMIT $4")
             .bind_text(rollout.workload)

@@ -7,6 +7,7 @@ use crate::health::Health;
 use crate::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::object::ObjectRef;
 use crate::policy::{DeletionPolicy, Policies};
+use crate::release::Reason;
 use crate::release::stage::StageReason;
 use crate::release::{FINALIZER, ReleaseView, RenderOutcome};
 use crate::report::{ReleaseReport, StageReport, TransitionTimes};
@@ -50,8 +51,8 @@ fn find_condition(release: &Release, kind: ConditionType) -> Condition {
     release_conditions(release, &[]).into_iter().find(|condition| condition.kind == kind).unwrap()
 }
 
-fn stage_reason(reason: &str, message: &str) -> StageReason {
-    StageReason { reason: reason.into(), message: message.into(), ..StageReason::default() }
+fn stage_reason(reason: Reason, message: &str) -> StageReason {
+    StageReason::new(reason, message)
 }
 
 fn resource(name: &str, available: Option<bool>) -> ResourceStatus {
@@ -88,7 +89,7 @@ fn s3_4_applied_is_true_only_for_the_generation_that_the_cluster_reported() {
         Some(2),
         "conditions of the hub have it"
     );
-    let failed = StageState::Failed(stage_reason("ApplyConflict", "Secret a: owned by helm."));
+    let failed = StageState::Failed(stage_reason(Reason::ApplyConflict, "Secret a: owned by helm."));
     release.apply_report(&report(&release, StageName::Applied, failed), at(5)).unwrap();
     let applied = find_condition(&release, ConditionType::Applied);
     assert_eq!(
@@ -147,7 +148,8 @@ fn s3_4_progressing_degraded_complete_and_deleting_follow_the_release() {
     let deleting = find_condition(&removing, ConditionType::Deleting);
     assert!(deleting.is_true() && deleting.last_transition_time == Some(at(6)));
     assert_eq!(find_condition(&removing, ConditionType::Applied).status, ConditionStatus::Unknown);
-    let waiting = StageState::Waiting(stage_reason("FinalizerPending", "finalizer example.com/x holds it."));
+    let waiting =
+        StageState::Waiting(stage_reason(Reason::FinalizerPending, "finalizer example.com/x holds it."));
     removing.apply_report(&report(&removing, StageName::Pruned, waiting), at(7)).unwrap();
     let deleting = find_condition(&removing, ConditionType::Deleting);
     assert_eq!(

@@ -141,7 +141,7 @@ impl TestAgent {
     ) -> (ReleaseReport, String) {
         let found = |report: &ReleaseReport| {
             let actual = stage_state(report, stage)?.reason()?;
-            (actual.reason == reason).then(|| actual.message.clone())
+            (actual.reason.as_str() == reason).then(|| actual.message.clone())
         };
         let report = self.wait_for_report(release, reason, |report| found(report).is_some()).await;
         let message = found(&report).unwrap();

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use domain::health::HealthStatus;
 use domain::release::stage::StageReason;
-use domain::release::{StageName, StageState};
+use domain::release::{Reason, StageName, StageState};
 use domain::report::ReleaseReport;
 use domain::workload::{DeletionPolicy, Policies};
 use http::{Method, Request, Response};
@@ -74,12 +74,11 @@ async fn a_failed_pull_after_a_restart_is_reported() {
     wait_until("recorded", || cluster.list(RECORD, None)[0]["spec"]["applied"] != "").await;
     first.stop().await;
     let second = start_agent(&cluster).await;
-    let reason =
-        StageReason { reason: "BundleRefused".into(), message: "no".into(), attempts: 1, next_retry: None };
+    let reason = StageReason { attempts: 1, ..StageReason::new(Reason::HashMismatch, "no") };
     let without =
         engine::ReleaseInput { bundle: None, pull_stage: StageState::Failed(reason), ..input.clone() };
     second.engine.set_desired(vec![without]);
-    let (report, _) = second.until_stage_reason(release_id(1), StageName::Pulled, "BundleRefused").await;
+    let (report, _) = second.until_stage_reason(release_id(1), StageName::Pulled, "HashMismatch").await;
     assert!(report.applied.is_some(), "the applied bundle is still reported");
     second.stop().await;
 }

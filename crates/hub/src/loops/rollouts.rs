@@ -7,8 +7,7 @@
 use std::time::Duration;
 
 use domain::event::{EventKind, NewEvent};
-use domain::release::stage::StageReason;
-use domain::release::{ROLLOUT_ABORTED, Release};
+use domain::release::Release;
 use domain::rollout::{Admission, Rollout, RolloutStep};
 use domain::workload::{Intent, Workload};
 use domain::{Timestamp, WorkloadId};
@@ -141,16 +140,12 @@ async fn apply_step(
         }
     }
     if step.end_gates {
-        let reason = StageReason {
-            reason: ROLLOUT_ABORTED.to_owned(),
-            message: format!(
-                "The rollout of revision {} was aborted before this cluster was admitted. It keeps its current revision until the next publish.",
-                rollout.revision
-            ),
-            ..StageReason::default()
-        };
+        let message = format!(
+            "The rollout of revision {} was aborted before this cluster was admitted. It keeps its current revision until the next publish.",
+            rollout.revision
+        );
         for mut release in store::rollout::list_gated(tx, rollout, EVERY_WAVE, CHUNK).await? {
-            if release.end_gate(reason.clone(), now) {
+            if release.end_gate(&*message, now) {
                 changed.push(release);
             }
         }

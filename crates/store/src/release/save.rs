@@ -15,12 +15,12 @@ use crate::{Error, Tx, exposure};
 const RELEASES_PER_STATEMENT: usize = 32;
 
 const INSERT: &str = "INSERT INTO release (id, workload_id, cluster_id, workload_name, cluster_name, revision, wave, \
-     held, generation, sync_nonce, desired, released, released_revision, applied, sync, health, reach, state, state_rank, known, known_rank, \
+     gate, generation, sync_nonce, desired, released, released_revision, applied, sync, health, reach, state, state_rank, known, known_rank, \
      state_since, reported_at, wanted, message, goal, policies, health_detail, stages) VALUES ";
 
 /// On update: everything but ids and names, which never change.
 const ON_CONFLICT_UPDATE: &str = " ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, \
-     wave = excluded.wave, held = excluded.held, released_revision = excluded.released_revision, \
+     wave = excluded.wave, gate = excluded.gate, released_revision = excluded.released_revision, \
      generation = excluded.generation, sync_nonce = excluded.sync_nonce, desired = excluded.desired, \
      released = excluded.released, applied = excluded.applied, sync = excluded.sync, health = excluded.health, \
      reach = excluded.reach, state = excluded.state, state_rank = excluded.state_rank, known = excluded.known, \
@@ -121,7 +121,7 @@ fn push_pointers(statement: Sql, release: &Release) -> Sql {
         .push(", ")
         .push_bind(release.wave.map(i64::from))
         .push(", ")
-        .push_bind(i64::from(release.is_gated()))
+        .push_bind(release.gate.as_str().to_owned())
         .push(", ")
         .push_bind(release.generation)
         .push(", ")

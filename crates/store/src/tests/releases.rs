@@ -4,7 +4,8 @@ use domain::Digest;
 use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
 use domain::object::ObjectRef;
-use domain::release::{ReleaseState, RenderOutcome, StageName, StageState};
+use domain::release::stage::StageReason;
+use domain::release::{Reason, ReleaseState, RenderOutcome, StageName, StageState};
 use domain::report::{ResourceStatus, TransitionTimes};
 use domain::workload::{DeletionPolicy, Policies};
 
@@ -210,13 +211,9 @@ async fn failing_releases_are_listed_once_per_cause() {
             one.apply_report(&release_report(one, crash), at(100 - n as i64)).unwrap();
         }
         let mut second = release::list_all_by_workload(&mut tx, workload_id(2)).await.unwrap();
-        let trouble = |message: &str| {
-            let trouble =
-                domain::release::stage::StageReason { message: message.to_owned(), ..Default::default() };
-            StageState::Failed(trouble)
-        };
+        let failed = |message: &str| StageState::Failed(StageReason::new(Reason::BundleFetchFailed, message));
         second[2].stages.set(StageName::Notified, StageState::Done, at(200));
-        second[2].stages.set(StageName::Pulled, trouble("no such bundle"), at(200));
+        second[2].stages.set(StageName::Pulled, failed("no such bundle"), at(200));
         second[2].state_since = at(200);
         release::update_many(&mut tx, &first).await.unwrap();
         release::update_many(&mut tx, &second).await.unwrap();
@@ -246,7 +243,12 @@ async fn a_failed_render_retains_the_released_bundle() {
         insert_full_fleet(&store, 1, 1).await;
         let mut tx = store.write().await.unwrap();
         let mut one = release::get(&mut tx, release_id(1001)).await.unwrap().unwrap();
-        one.set_desired_revision(2, RenderOutcome::Failed(Default::default()), Policies::default(), at(3));
+        one.set_desired_revision(
+            2,
+            RenderOutcome::Failed(StageReason::new(Reason::RenderFailed, "")),
+            Policies::default(),
+            at(3),
+        );
         release::update(&mut tx, &one).await.unwrap();
         let now = release::get(&mut tx, one.id).await.unwrap().unwrap();
         assert_eq!((now.desired, now.released), (None, Some(Digest::compute(b"bundle"))));

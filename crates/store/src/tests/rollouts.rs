@@ -2,7 +2,6 @@
 
 use domain::Digest;
 use domain::health::{Health, HealthStatus};
-use domain::release::stage::StageReason;
 use domain::release::{DesiredRevision, Release, RenderOutcome};
 use domain::rollout::{Admission, Rollout, RolloutAction, RolloutState, RolloutStrategy, Wave, WaveCounts};
 use domain::workload::Policies;
@@ -25,7 +24,7 @@ fn gated_release(n: u128, wave: u32) -> Release {
     let rendered = RenderOutcome::Bundle(Digest::compute(b"next"));
     release.gate(
         DesiredRevision { revision: 2, outcome: rendered, policies: Policies::default() },
-        StageReason::default(),
+        "Waits for its wave.",
         at(1),
     );
     release

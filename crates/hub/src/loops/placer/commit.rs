@@ -3,7 +3,6 @@
 
 use domain::event::{EventKind, NewEvent};
 use domain::placement::{PendingRemoval, REMOVAL_NOTICE_MINUTES};
-use domain::release::stage::StageReason;
 use domain::release::{DesiredRevision, Release, ReleaseGoal};
 use domain::rollout::format_wave;
 use domain::workload::Intent;
@@ -119,7 +118,7 @@ async fn write_target(
     let is_changed = match target.wave {
         Some(wave) if !is_admitted => release.gate(
             DesiredRevision { revision, outcome: rendered, policies },
-            waiting_for_wave(outcome, wave),
+            wave_message(outcome, wave),
             now,
         ),
         _ => release.set_desired_revision(revision, rendered, policies, now),
@@ -152,14 +151,10 @@ async fn write_waves(
     Ok(())
 }
 
-/// The reason of a gated release of this wave.
-fn waiting_for_wave(outcome: &PlacementOutcome, wave: u32) -> StageReason {
+/// The message of a gated release of this wave.
+fn wave_message(outcome: &PlacementOutcome, wave: u32) -> String {
     let name = outcome.waves.get(wave as usize).map_or("", String::as_str);
-    StageReason {
-        reason: "WaitingForWave".to_owned(),
-        message: format!("Waiting for {}.", format_wave(wave, outcome.waves.len(), name)),
-        ..StageReason::default()
-    }
+    format!("Waiting for {}.", format_wave(wave, outcome.waves.len(), name))
 }
 
 /// Removals that a person cancelled for this revision. Read again here: they may be newer than this pass's snapshot.
