@@ -80,11 +80,21 @@ impl<'r> RowReader<'r> {
 
     /// A structure that is stored as JSON.
     pub(crate) fn json<T: DeserializeOwned>(&self, column: &str) -> Result<T, DecodeError> {
-        // The message of serde_json may quote the value; only the position is reported.
-        serde_json::from_str(&self.text(column)?).map_err(|error| {
-            format!("{column}: unexpected JSON at line {} column {}", error.line(), error.column())
-        })
+        decode_json(column, &self.text(column)?)
     }
+
+    /// A structure that is stored as JSON, or NULL.
+    pub(crate) fn opt_json<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>, DecodeError> {
+        let text: Option<String> = self.get(column)?;
+        text.map(|text| decode_json(column, &text)).transpose()
+    }
+}
+
+fn decode_json<T: DeserializeOwned>(column: &str, text: &str) -> Result<T, DecodeError> {
+    // The message of serde_json may quote the value; only the position is reported.
+    serde_json::from_str(text).map_err(|error| {
+        format!("{column}: unexpected JSON at line {} column {}", error.line(), error.column())
+    })
 }
 
 /// Decodes the row, if there is one. Errors: [`Error::InvalidRow`] if it is invalid.

@@ -11,14 +11,14 @@ use domain::event::{Event, NewEvent};
 use domain::{ClusterId, Timestamp, WorkloadId};
 
 use crate::decode::{DecodeError, RowReader, decode_rows};
-use crate::sql::{Sql, sql};
+use crate::sql::{Sql, sql, to_json};
 use crate::{Error, Tx};
 
 /// Maximum number of events per call.
 const LIMIT_MAX: u32 = 1000;
 
 const SELECT: &str = "SELECT seq, at, kind, severity, workload_id, workload_name, cluster_id, cluster_name, \
-     release_id, actor, message FROM event WHERE ";
+     release_id, actor, message, detail FROM event WHERE ";
 
 /// Which events to list, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,19 +86,20 @@ pub(crate) async fn flush(tx: &mut Tx) -> Result<Option<i64>, Error> {
     for (n, some) in events.chunks(50).enumerate() {
         let mut insert =
             sql("INSERT INTO event (seq, at, kind, severity, workload_id, workload_name, cluster_id, \
-                              cluster_name, release_id, actor, message) VALUES ");
+                              cluster_name, release_id, actor, message, detail) VALUES ");
         for (m, (event, at)) in some.iter().enumerate() {
             insert = insert.push(if m == 0 { "(" } else { ", (" });
-            insert = push_values(insert, first + (n * 50 + m) as i64, event, *at).push(")");
+            insert = push_values(insert, first + (n * 50 + m) as i64, event, *at)?.push(")");
         }
         insert.execute(tx).await?;
     }
     Ok(Some(last))
 }
 
-fn push_values(insert: Sql, seq: i64, event: &NewEvent, at: Timestamp) -> Sql {
-    let (workload, cluster) = (event.workload.as_ref(), event.cluster.as_ref());
-    insert
+fn push_values(insert: Sql, seq: i64, event: &NewEvent, at: Timestamp) -> Result<Sql, Error> {
+    let detail = event.detail.as_ref().map(to_json).transpose()?;
+    let (workload, cluster) = (event.subject.workload.as_ref(), event.subject.cluster.as_ref());
+    Ok(insert
         .push_bind(seq)
         .push(", ")
         .push_bind(at.millis())
@@ -115,11 +116,13 @@ fn push_values(insert: Sql, seq: i64, event: &NewEvent, at: Timestamp) -> Sql {
         .push(", ")
         .push_bind(cluster.map(|(_, name)| name.clone()).unwrap_or_default())
         .push(", ")
-        .push_bind(event.release.map(|id| id.to_string()))
+        .push_bind(event.subject.release.map(|id| id.to_string()))
         .push(", ")
         .push_bind(event.actor.clone())
         .push(", ")
         .push_bind(event.message.clone())
+        .push(", ")
+        .push_bind(detail))
 }
 
 fn read(row: &RowReader<'_>) -> Result<Event, DecodeError> {
@@ -135,5 +138,6 @@ fn read(row: &RowReader<'_>) -> Result<Event, DecodeError> {
         release: row.opt_parse("release_id")?,
         actor: row.text("actor")?,
         message: row.text("message")?,
+        detail: row.opt_json("detail")?,
     })
 }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::release::Release;
 use domain::rollout::{Admission, Rollout, RolloutStep};
 use domain::workload::{Intent, Workload};
@@ -84,16 +84,16 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         let before = rollout.clone();
         let cutoff = now.plus_millis(-rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
-        let step = rollout.reconcile(&workload.name, &tallies, now);
+        let step = rollout.reconcile(&tallies, now);
         let has_changed = apply_step(&mut tx, &rollout, &step, now, &mut effects).await?;
         if rollout != before {
             store::rollout::update(&mut tx, &rollout).await?;
         }
         next_at = if has_changed { Some(now) } else { step.next_step_at };
-        let events = step.events.into_iter().map(|event| {
-            NewEvent::new(EventKind::RolloutChanged, "flotilla", event.message)
-                .with_workload(workload.id, &workload.name)
-                .with_severity(event.severity)
+        let events = step.events.into_iter().map(|change| {
+            let detail = EventDetail::Rollout { revision: rollout.revision, change };
+            let subject = EventSubject::workload(workload.id, &workload.name);
+            NewEvent::from_detail(detail, "flotilla", subject, now)
         });
         effects.events.extend(events);
     }

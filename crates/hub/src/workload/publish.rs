@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use domain::actions::{self, ActionUnavailable};
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::plan::BlastRadius;
 use domain::release::ReleaseGoal;
 use domain::rollout::Rollout;
@@ -45,12 +45,9 @@ impl Hub {
         store::exposure::add(&mut tx, current.id, own).await?;
         let revision = self.create_revision(&mut tx, actor, &mut current, message).await?;
         self.store_workload(&mut tx, actor, &mut current).await?;
-        let event = NewEvent::new(
-            EventKind::WorkloadPublished,
-            &actor.name,
-            format!("{name} revision {} was published{}.", revision.number, message_suffix(message)),
-        )
-        .with_workload(current.id, name);
+        let detail = EventDetail::Published { revision: revision.number, message: message.to_owned() };
+        let subject = EventSubject::workload(current.id, name);
+        let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());
         let published = PublishResult {
             revision: revision.number,
             clusters: checked.decision.selected().map(|verdict| verdict.name.clone()).collect(),
@@ -155,8 +152,4 @@ impl Hub {
         store::queue::PLACER.mark(tx, &[workload.id], now).await?;
         Ok(revision)
     }
-}
-
-fn message_suffix(message: &str) -> String {
-    if message.is_empty() { String::new() } else { format!(": {message}") }
 }

@@ -1,7 +1,7 @@
 //! Cancels pending removals of a workload from clusters that no longer match it (E-6).
 
 use domain::actions::ActionUnavailable;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
@@ -43,14 +43,9 @@ impl Hub {
             decision.decided_at = Some(now);
             store::decision::insert(&mut tx, workload.id, &decision).await?;
             store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;
-            let message = format!(
-                "The removal of {name} from {} was cancelled until the next publish.",
-                retained.join(", ")
-            );
-            effects.events.push(
-                NewEvent::new(EventKind::PlacementDecided, &actor.name, message)
-                    .with_workload(workload.id, name),
-            );
+            let detail = EventDetail::RemovalsCancelled { clusters: retained.clone() };
+            let subject = EventSubject::workload(workload.id, name);
+            effects.events.push(NewEvent::from_detail(detail, &actor.name, subject, now));
         }
         self.commit(tx, effects).await?;
         Ok(retained)

@@ -1,12 +1,12 @@
 //! Writes placer outcomes in chunks, so that 10 000 clusters do not hold the write lock for long. A crash between two
 //! chunks leaves the workload dirty; the next pass finds the first chunks already written.
 
-use domain::event::{EventKind, NewEvent};
-use domain::placement::{PendingRemoval, REMOVAL_NOTICE_MINUTES};
+use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
+use domain::placement::PendingRemoval;
 use domain::release::{DesiredRevision, Release, ReleaseGoal};
 use domain::rollout::format_wave;
 use domain::workload::Intent;
-use domain::{ClusterId, ReleaseId, Severity};
+use domain::{ClusterId, ReleaseId};
 use store::Tx;
 
 use super::PlacerClaim;
@@ -54,7 +54,7 @@ pub(super) async fn commit_batch(hub: &Hub, all: &[(PlacerClaim, PlacementOutcom
         let retained = load_retained(&mut tx, outcome).await?;
         write_removals(hub, &mut tx, outcome, &retained, &mut effects).await?;
         write_waves(&mut tx, outcome, &mut effects).await?;
-        write_decision(&mut tx, outcome, &retained, &mut effects).await?;
+        write_decision(hub, &mut tx, outcome, &retained, &mut effects).await?;
         effects.wake_placer |= !store::queue::PLACER.settle(&mut tx, claim.workload, claim.epoch).await?;
         delete_if_removed(&mut tx, outcome, &mut effects).await?;
     }
@@ -196,6 +196,7 @@ async fn write_removals(
 }
 
 async fn write_decision(
+    hub: &Hub,
     tx: &mut Tx,
     outcome: &PlacementOutcome,
     retained: &[PendingRemoval],
@@ -210,36 +211,24 @@ async fn write_decision(
             }
         }
         store::decision::insert(tx, workload.id, &decision).await?;
-        let selected = decision.selected().count();
-        let total = decision.evaluations.len();
-        let message = format!("{} is placed on {selected} of {total} clusters.", workload.name);
-        effects.events.push(
-            NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
-                .with_workload(workload.id, &workload.name),
-        );
-        if outcome.withheld_removals == 0 && !outcome.new_pending_removals.is_empty() {
-            let message = format!(
-                "{} no longer matches {} and will be removed in {REMOVAL_NOTICE_MINUTES} minutes. Undo the change or cancel the removal, or publish to remove it now.",
-                workload.name,
-                outcome.new_pending_removals.join(", ")
-            );
-            let event = NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
-                .with_workload(workload.id, &workload.name)
-                .with_severity(Severity::Warning);
-            effects.events.push(event);
-        }
+        let mut details = vec![EventDetail::Placement {
+            selected: to_u32(decision.selected().count()),
+            total: to_u32(decision.evaluations.len()),
+        }];
         if outcome.withheld_removals > 0 {
-            let message = format!(
-                "{} no longer matches {} clusters at once. Nothing was removed; publish it again to remove it there.",
-                workload.name, outcome.withheld_removals
-            );
-            let event = NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
-                .with_workload(workload.id, &workload.name)
-                .with_severity(Severity::Warning);
-            effects.events.push(event);
+            details.push(EventDetail::RemovalsWithheld { clusters: to_u32(outcome.withheld_removals) });
+        } else if !outcome.new_pending_removals.is_empty() {
+            details.push(EventDetail::RemovalsPending { clusters: outcome.new_pending_removals.clone() });
         }
+        let (subject, now) = (EventSubject::workload(workload.id, &workload.name), hub.clock().now());
+        let event = |detail| NewEvent::from_detail(detail, "flotilla", subject.clone(), now);
+        effects.events.extend(details.into_iter().map(event));
     }
     Ok(())
+}
+
+fn to_u32(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Deletes a workload in deletion once no cluster has anything of it (S1-22).
