@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use domain::join::JoinStatus;
 use domain::{ClusterId, Timestamp};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
 use crate::sql::sql;
 use crate::{Error, Tx};
 
@@ -130,7 +130,7 @@ pub async fn list_join_statuses(
         .push_list(clusters)
         .fetch_all(tx)
         .await?;
-        found.extend(decode_rows(&rows, "cluster_join", |row| {
+        found.extend(decode_readable_rows(&rows, "cluster_join", |row| {
             Ok((row.parse("cluster_id")?, read_join_status(row)?))
         }));
     }

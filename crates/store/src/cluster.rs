@@ -9,7 +9,7 @@ use domain::cluster::{ApiResource, Cluster, ClusterFacts, NamespaceFacts};
 use domain::page::{ListQuery, Page};
 use domain::{ClusterId, Timestamp};
 
-use crate::decode::{DecodeError, RowReader, decode_page, decode_row, decode_rows as read_all};
+use crate::decode::{DecodeError, RowReader, decode_page, decode_row, decode_rows};
 use crate::label::{self, LabelOwner};
 use crate::sql::{Sql, like_pattern, sql, to_json};
 use crate::{Error, Tx, cursor, release};
@@ -117,7 +117,7 @@ pub async fn get_by_id(tx: &mut Tx, id: ClusterId) -> Result<Option<Cluster>, Er
 /// Every cluster, by name, without its lists of kinds and namespaces: the input of placement.
 pub async fn list_all(tx: &mut Tx) -> Result<Vec<Cluster>, Error> {
     let rows = sql(SELECT).push(FROM).push(" ORDER BY c.name").fetch_all(tx).await?;
-    Ok(read_all(&rows, "cluster", read))
+    decode_rows(&rows, "cluster", read)
 }
 
 /// Those of these names that belong to clusters.
@@ -125,7 +125,17 @@ pub async fn filter_existing_names(tx: &mut Tx, names: &[String]) -> Result<BTre
     let mut found = BTreeSet::new();
     for names in names.chunks(500) {
         let rows = sql("SELECT name FROM cluster WHERE name IN ").push_list(names).fetch_all(tx).await?;
-        found.extend(read_all(&rows, "cluster", |row| row.text("name")));
+        found.extend(decode_rows(&rows, "cluster", |row| row.text("name"))?);
+    }
+    Ok(found)
+}
+
+/// Those of these ids that belong to clusters, whether or not their rows can be decoded.
+pub async fn filter_existing_ids(tx: &mut Tx, ids: &[ClusterId]) -> Result<BTreeSet<ClusterId>, Error> {
+    let mut found = BTreeSet::new();
+    for ids in ids.chunks(500) {
+        let rows = sql("SELECT id FROM cluster WHERE id IN ").push_list(ids).fetch_all(tx).await?;
+        found.extend(decode_rows(&rows, "cluster", |row| row.parse::<ClusterId>("id"))?);
     }
     Ok(found)
 }
@@ -135,7 +145,7 @@ pub async fn get_many_with_facts(tx: &mut Tx, ids: &[ClusterId]) -> Result<Vec<C
     let mut clusters = Vec::with_capacity(ids.len());
     for ids in ids.chunks(500) {
         let rows = select_with_lists().push(" AND c.id IN ").push_list(ids).fetch_all(tx).await?;
-        clusters.extend(read_all(&rows, "cluster", read_with_lists));
+        clusters.extend(decode_rows(&rows, "cluster", read_with_lists)?);
     }
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(clusters)

@@ -52,5 +52,5 @@ pub async fn list(tx: &mut Tx, workload: WorkloadId, limit: u32) -> Result<Vec<D
             .bind(i64::from(limit))
             .fetch_all(tx)
             .await?;
-    Ok(decode_rows(&rows, "decision", |row| row.json("body")))
+    decode_rows(&rows, "decision", |row| row.json("body"))
 }

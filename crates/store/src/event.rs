@@ -10,7 +10,7 @@
 use domain::event::{Event, NewEvent};
 use domain::{ClusterId, Timestamp, WorkloadId};
 
-use crate::decode::{DecodeError, RowReader, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows};
 use crate::sql::{Sql, sql};
 use crate::{Error, Tx};
 
@@ -44,7 +44,7 @@ pub async fn append(tx: &mut Tx, events: &[NewEvent], at: Timestamp) -> Result<(
 pub async fn list_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
     let some =
         sql(SELECT).push("seq > $1 ORDER BY seq LIMIT $2").bind(seq).bind(i64::from(limit.min(LIMIT_MAX)));
-    Ok(decode_rows(&some.fetch_all(tx).await?, "event", read))
+    Ok(decode_readable_rows(&some.fetch_all(tx).await?, "event", read))
 }
 
 /// Events, newest first.
@@ -61,7 +61,7 @@ pub async fn list(tx: &mut Tx, query: &EventFilter) -> Result<Vec<Event>, Error>
         .push_bind(i64::from(query.limit.min(LIMIT_MAX)))
         .fetch_all(tx)
         .await?;
-    Ok(decode_rows(&rows, "event", read))
+    Ok(decode_readable_rows(&rows, "event", read))
 }
 
 /// Position of the newest event; 0 if there was never one.

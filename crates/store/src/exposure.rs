@@ -29,7 +29,7 @@ pub async fn list_by_workload(tx: &mut Tx, workload: WorkloadId) -> Result<Expos
         .await?;
     let read = decode_rows(&rows, "exposure", |row| {
         Ok((row.parse::<ClusterId>("cluster_id")?, (row.parse::<Digest>("point")?, row.text("class")?)))
-    });
+    })?;
     let mut by_cluster = ExposuresByCluster::new();
     for (cluster, row) in read {
         by_cluster.entry(cluster).or_default().push(row);
@@ -61,7 +61,7 @@ pub async fn list_conflicts(
                 class: row.text("class")?,
                 workload: row.text("name")?,
             })
-        }));
+        })?);
     }
     Ok(found)
 }

@@ -3,7 +3,7 @@
 use domain::join::JoinToken;
 use domain::{JoinTokenId, Timestamp};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
 use crate::sql::{sql, to_json};
 use crate::{Error, Tx};
 
@@ -42,7 +42,7 @@ pub async fn get(tx: &mut Tx, id: JoinTokenId) -> Result<Option<(JoinToken, Stri
 /// The newest tokens, at most 500.
 pub async fn list(tx: &mut Tx) -> Result<Vec<JoinToken>, Error> {
     let rows = sql(SELECT).push("ORDER BY id DESC LIMIT $1").bind(LIST_MAX).fetch_all(tx).await?;
-    Ok(decode_rows(&rows, "join_token", read))
+    Ok(decode_readable_rows(&rows, "join_token", read))
 }
 
 /// Counts one use, if any is left; returns whether one was.

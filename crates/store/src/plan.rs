@@ -87,14 +87,14 @@ pub async fn get(tx: &mut Tx, id: PlanId) -> Result<Option<(WorkloadId, Plan)>, 
     let Some((workload, mut plan)) = found else { return Ok(None) };
     let rows =
         sql("SELECT plan_id, body FROM plan_target WHERE plan_id = $1").bind_text(id).fetch_all(tx).await?;
-    plan.targets = decode_rows(&rows, "plan_target", |row| row.json::<PlanTarget>("body"));
+    plan.targets = decode_rows(&rows, "plan_target", |row| row.json::<PlanTarget>("body"))?;
     plan.targets.sort_by(|a, b| a.name.cmp(&b.name));
     let rows =
         sql("SELECT digest, body FROM plan_effect WHERE plan_id = $1").bind_text(id).fetch_all(tx).await?;
     let effect = |row: &crate::decode::RowReader<'_>| {
         Ok((row.parse::<Digest>("digest")?, row.json::<ClusterPlan>("body")?))
     };
-    plan.cluster_plans = decode_rows(&rows, "plan_effect", effect).into_iter().collect();
+    plan.cluster_plans = decode_rows(&rows, "plan_effect", effect)?.into_iter().collect();
     Ok(Some((workload, plan)))
 }
 
@@ -125,7 +125,7 @@ pub async fn list_dry_run_requests(
     .bind(since.millis())
     .fetch_all(tx)
     .await?;
-    Ok(decode_rows(&rows, "plan_target", |row| row.json::<DryRunRequest>("ask")))
+    decode_rows(&rows, "plan_target", |row| row.json::<DryRunRequest>("ask"))
 }
 
 /// Whether a dry-run request with this bundle is pending for this cluster.

@@ -6,7 +6,7 @@
 
 use domain::{Timestamp, WorkloadId};
 
-use crate::decode::{decode_row, decode_rows};
+use crate::decode::{decode_readable_rows, decode_row};
 use crate::sql::{Sql, sql};
 use crate::{Error, Tx};
 
@@ -118,7 +118,8 @@ impl WorkloadQueue {
             .bind(lease_until.millis())
             .fetch_all(tx)
             .await?;
-        let mut claimed = decode_rows(&rows, self.table, |row| {
+        // An unreadable row stays claimed and is due again after the lease; it must not stop the loop for the others.
+        let mut claimed = decode_readable_rows(&rows, self.table, |row| {
             Ok((row.int("marked_at")?, row.parse("workload_id")?, row.int("claim_epoch")?))
         });
         claimed.sort_unstable();

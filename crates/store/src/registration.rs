@@ -3,7 +3,7 @@
 use domain::join::{Registration, RegistrationState};
 use domain::{ClusterId, Timestamp};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
 use crate::sql::{sql, to_json};
 use crate::{Error, Tx};
 
@@ -61,7 +61,7 @@ pub async fn get_pending(tx: &mut Tx, name: &str) -> Result<Option<Registration>
 pub async fn list_not_accepted(tx: &mut Tx) -> Result<Vec<Registration>, Error> {
     let rows =
         sql(SELECT).push("WHERE state <> 'accepted' ORDER BY since, fingerprint LIMIT $1").bind(LIST_MAX);
-    Ok(decode_rows(&rows.fetch_all(tx).await?, "registration", read))
+    Ok(decode_readable_rows(&rows.fetch_all(tx).await?, "registration", read))
 }
 
 /// Number of pending registrations.

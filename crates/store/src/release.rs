@@ -3,7 +3,7 @@
 //! A release is read, changed by the functions of `domain`, and written as a whole. Read it in the transaction that
 //! writes it: PostgreSQL then locks the row until the transaction ends; SQLite has only one writer.
 
-use domain::release::{Release, ReleaseSpec};
+use domain::release::Release;
 use domain::report::{DesiredRelease, ResourceStatus};
 use domain::{ClusterId, ReleaseId, WorkloadId};
 
@@ -46,11 +46,8 @@ pub async fn get_many(tx: &mut Tx, ids: &[ReleaseId]) -> Result<Vec<Release>, Er
     let mut found = Vec::with_capacity(ids.len());
     for ids in ids.chunks(500) {
         let some = sql(SELECT).push(" FROM release r WHERE r.id IN ").push_list(ids).push(" ORDER BY r.id");
-        found.extend(decode_rows(
-            &some.push_locking_clause(tx).fetch_all(tx).await?,
-            "release",
-            read_release,
-        ));
+        let rows = some.push_locking_clause(tx).fetch_all(tx).await?;
+        found.extend(decode_rows(&rows, "release", read_release)?);
     }
     Ok(found)
 }
@@ -74,7 +71,7 @@ pub async fn get_by_workload_and_cluster(
 /// Every release of a workload, by id.
 pub async fn list_all_by_workload(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<Release>, Error> {
     let some = sql(SELECT).push(" FROM release r WHERE r.workload_id = $1 ORDER BY r.id").bind_text(workload);
-    Ok(decode_rows(&some.push_locking_clause(tx).fetch_all(tx).await?, "release", read_release))
+    decode_rows(&some.push_locking_clause(tx).fetch_all(tx).await?, "release", read_release)
 }
 
 /// The desired state of this cluster, by release. Read at every publish, so it selects only the columns it needs.
@@ -86,10 +83,10 @@ pub async fn list_desired_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<
         .bind_text(cluster)
         .fetch_all(tx)
         .await?;
-    Ok(decode_rows(&rows, "release", row::read_desired_release)
-        .into_iter()
-        .filter_map(ReleaseSpec::into_desired_release)
-        .collect())
+    decode_rows(&rows, "release", |row| {
+        let desired = row::read_desired_release(row)?.into_desired_release();
+        desired.ok_or_else(|| "wanted: the release desires nothing".to_owned())
+    })
 }
 
 /// Number of releases of a cluster whose last known state is not one of those that end a release.
@@ -107,7 +104,7 @@ pub async fn delete_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<Wo
         .await?;
     let deleted = decode_rows(&rows, "release", |row| {
         Ok((row.parse::<WorkloadId>("workload_id")?, row::read_state(row, "state")?))
-    });
+    })?;
     for (workload, state) in &deleted {
         tx.add_count(*workload, *state, -1);
     }

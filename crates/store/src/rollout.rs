@@ -4,7 +4,7 @@ use domain::release::Release;
 use domain::rollout::{Admission, Rollout, StateCount, WaveCounts};
 use domain::{ReleaseId, Timestamp, WorkloadId};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row, decode_rows};
 use crate::queue::ROLLOUTS;
 use crate::release::{self, row};
 use crate::sql::{sql, to_json};
@@ -73,7 +73,7 @@ pub async fn list_needing_attention(tx: &mut Tx, limit: u32) -> Result<Vec<(Stri
         .bind(i64::from(limit))
         .fetch_all(tx)
         .await?;
-    Ok(decode_rows(&rows, "rollout", |row| Ok((row.text("name")?, read(row)?))))
+    Ok(decode_readable_rows(&rows, "rollout", |row| Ok((row.text("name")?, read(row)?))))
 }
 
 fn read(row: &RowReader<'_>) -> Result<Rollout, DecodeError> {
@@ -102,7 +102,7 @@ pub async fn count_waves(
     rollout: &Rollout,
     cutoff: Timestamp,
 ) -> Result<Vec<WaveCounts>, Error> {
-    let rows = sql("SELECT wave, held, state, COUNT(*) AS n, \
+    let rows = sql("SELECT MIN(id) AS id, wave, held, state, COUNT(*) AS n, \
                     CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS settled, \
                     MIN(CASE WHEN state_since > $1 THEN state_since END) AS since \
                     FROM release WHERE workload_id = $2 AND revision = $3 AND wave IS NOT NULL \
@@ -119,12 +119,12 @@ pub async fn count_waves(
             past_fail_after: row.count("settled")?,
             since: row.opt_timestamp("since")?,
         };
-        Ok((row.count("wave")?, row.flag("held")?, row::read_state(row, "state")?, alike))
-    });
+        let wave = usize::try_from(row.int("wave")?).ok().filter(|wave| *wave < rollout.waves.len());
+        let wave = wave.ok_or("wave: the rollout has no such wave")?;
+        Ok((wave, row.flag("held")?, row::read_state(row, "state")?, alike))
+    })?;
     for (wave, gated, state, alike) in read {
-        if let Some(tally) = tallies.get_mut(wave as usize) {
-            tally.add(gated, state, &alike);
-        }
+        tallies[wave].add(gated, state, &alike);
     }
     Ok(tallies)
 }
@@ -148,10 +148,10 @@ pub async fn list_gated(
             .bind(i64::from(most))
     };
     let id = |row: &RowReader<'_>| row.parse::<ReleaseId>("id");
-    let mut ids = decode_rows(&select("<", limit).fetch_all(tx).await?, "release", id);
+    let mut ids = decode_rows(&select("<", limit).fetch_all(tx).await?, "release", id)?;
     let most = admission.limit.min(limit.saturating_sub(u32::try_from(ids.len()).unwrap_or(u32::MAX)));
     if most > 0 {
-        ids.extend(decode_rows(&select("=", most).fetch_all(tx).await?, "release", id));
+        ids.extend(decode_rows(&select("=", most).fetch_all(tx).await?, "release", id)?);
     }
     release::get_many(tx, &ids).await
 }

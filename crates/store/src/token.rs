@@ -4,7 +4,7 @@ use std::fmt;
 
 use domain::{Timestamp, TokenId, UserId};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
 use crate::sql::sql;
 use crate::{Error, Tx};
 
@@ -75,7 +75,7 @@ pub async fn record_use(tx: &mut Tx, id: TokenId, at: Timestamp) -> Result<(), E
 /// The tokens of a user, oldest first.
 pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<ApiTokenRecord>, Error> {
     let rows = sql(SELECT).push("user_id = $1 ORDER BY id").bind_text(user).fetch_all(tx).await?;
-    Ok(decode_rows(&rows, "token", read))
+    Ok(decode_readable_rows(&rows, "token", read))
 }
 
 /// Deletes a token of this user; returns whether it existed.

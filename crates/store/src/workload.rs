@@ -103,7 +103,7 @@ pub async fn list_names_by_group(tx: &mut Tx, group: &str) -> Result<Vec<String>
     .fetch_all(tx)
     .await?;
     let found =
-        decode_rows(&rows, "workload", |row| Ok((row.text("name")?, row.json::<WorkloadSpec>("spec")?)));
+        decode_rows(&rows, "workload", |row| Ok((row.text("name")?, row.json::<WorkloadSpec>("spec")?)))?;
     let mut names: Vec<String> =
         found.into_iter().filter(|(_, spec)| references_group(spec, group)).map(|(name, _)| name).collect();
     names.dedup();

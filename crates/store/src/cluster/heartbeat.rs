@@ -29,7 +29,7 @@ pub async fn record_heartbeats(
             .await?;
         let before = decode_rows(&rows, "cluster_pulse", |row| {
             Ok((row.parse("cluster_id")?, row.enum_value("reach")?))
-        });
+        })?;
         reconnected.extend(before.into_iter().filter(|(_, reach)| *reach != Connectivity::Online));
         // A delayed batch must not move `last_seen` back.
         sql("UPDATE cluster_pulse SET reach = 'Online', last_seen = \
@@ -60,7 +60,7 @@ pub async fn list_overdue(tx: &mut Tx, now: Timestamp) -> Result<Vec<ClusterId>,
     .bind(OVERDUE_MAX)
     .fetch_all(tx)
     .await?;
-    Ok(decode_rows(&rows, "cluster_pulse", |row| row.parse("cluster_id")))
+    decode_rows(&rows, "cluster_pulse", |row| row.parse("cluster_id"))
 }
 
 /// Increments the incarnation of a cluster for a new session of its agent: reports with an older incarnation are

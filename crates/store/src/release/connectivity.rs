@@ -56,7 +56,7 @@ async fn update_connectivity(
         .fetch_all(tx)
         .await?;
     let known: Vec<(WorkloadId, ReleaseState)> =
-        decode_rows(&rows, "release", |row| Ok((row.parse("workload_id")?, read_state(row, "known")?)));
+        decode_rows(&rows, "release", |row| Ok((row.parse("workload_id")?, read_state(row, "known")?)))?;
     for (workload, known) in known {
         tx.add_count(workload, derive_state(known, old), -1);
         tx.add_count(workload, derive_state(known, new), 1);

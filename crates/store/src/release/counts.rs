@@ -7,7 +7,7 @@ use domain::rollup::ReleaseCounts;
 use domain::{ClusterId, WorkloadId};
 
 use super::row::{read_state, state_rank};
-use crate::decode::decode_rows as read_all;
+use crate::decode::{DecodeError, RowReader, decode_rows};
 use crate::sql::sql;
 use crate::{Error, Tx};
 
@@ -16,10 +16,12 @@ pub async fn all(tx: &mut Tx) -> Result<ReleaseCounts, Error> {
     let rows = sql("SELECT state, CAST(SUM(n) AS BIGINT) AS n FROM release_count GROUP BY state")
         .fetch_all(tx)
         .await?;
-    let mut sums: BTreeMap<ReleaseState, i64> =
-        read_all(&rows, "release_count", |row| Ok((read_state(row, "state")?, row.int("n")?)))
-            .into_iter()
-            .collect();
+    let mut sums: BTreeMap<ReleaseState, i64> = BTreeMap::new();
+    for (state, n) in
+        decode_rows(&rows, "release_count", |row| Ok((read_counted_state(row)?, row.int("n")?)))?
+    {
+        *sums.entry(state).or_default() += n;
+    }
     for ((_, state), delta) in &tx.count_deltas {
         *sums.entry(*state).or_default() += delta;
     }
@@ -40,9 +42,9 @@ pub async fn by_workload(
     for ids in ids.chunks(500) {
         let some = "SELECT workload_id, state, n FROM release_count WHERE n > 0 AND workload_id IN ";
         let rows = sql(some).push_list(ids).fetch_all(tx).await?;
-        for (id, state, n) in read_all(&rows, "release_count", |row| {
-            Ok((row.parse("workload_id")?, read_state(row, "state")?, row.count("n")?))
-        }) {
+        for (id, state, n) in decode_rows(&rows, "release_count", |row| {
+            Ok((row.parse("workload_id")?, read_counted_state(row)?, row.count("n")?))
+        })? {
             counts.entry(id).or_default().add(state, n);
         }
     }
@@ -62,13 +64,22 @@ pub async fn by_cluster(tx: &mut Tx, ids: &[ClusterId]) -> Result<BTreeMap<Clust
             .push(" GROUP BY cluster_id, state")
             .fetch_all(tx)
             .await?;
-        for (id, state, n) in read_all(&rows, "release", |row| {
-            Ok((row.parse("cluster_id")?, read_state(row, "state")?, row.count("n")?))
-        }) {
+        for (id, state, n) in decode_rows(&rows, "release", |row| {
+            Ok((row.parse("cluster_id")?, read_counted_state(row)?, row.count("n")?))
+        })? {
             counts.entry(id).or_default().add(state, n);
         }
     }
     Ok(counts)
+}
+
+/// The state of counted releases; one that this server does not know counts as [`ReleaseState::Unknown`], so that a page
+/// neither fails nor shows fewer releases than there are.
+fn read_counted_state(row: &RowReader<'_>) -> Result<ReleaseState, DecodeError> {
+    Ok(read_state(row, "state").unwrap_or_else(|why| {
+        tracing::error!(why, "counted releases in an unreadable state as unknown");
+        ReleaseState::Unknown
+    }))
 }
 
 /// Writes the pending deltas at the commit, in sorted order, see [`Tx`].

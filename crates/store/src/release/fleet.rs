@@ -5,7 +5,7 @@ use domain::release::ReleaseState;
 use domain::{ClusterId, WorkloadId};
 
 use super::row::{read_state, state_rank};
-use crate::decode::{DecodeError, RowReader, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows};
 use crate::sql::sql;
 use crate::{Error, Tx};
 
@@ -42,7 +42,7 @@ pub async fn list_cells(
             .push_list(clusters)
             .fetch_all(tx)
             .await?;
-            cells.extend(decode_rows(&rows, "release", read_cell));
+            cells.extend(decode_readable_rows(&rows, "release", read_cell));
         }
     }
     Ok(cells)
@@ -91,7 +91,7 @@ pub async fn list_attention(tx: &mut Tx, limit: u32) -> Result<Vec<AttentionItem
     .bind(i64::from(limit))
     .fetch_all(tx)
     .await?;
-    Ok(decode_rows(&rows, "release", read_attention))
+    Ok(decode_readable_rows(&rows, "release", read_attention))
 }
 
 fn read_attention(row: &RowReader<'_>) -> Result<AttentionItem, DecodeError> {

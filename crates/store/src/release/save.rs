@@ -86,7 +86,7 @@ async fn lock_states(
         .await?;
     let read = decode_rows(&rows, "release", |row| {
         Ok((row.parse("id")?, (row.parse("workload_id")?, read_state(row, "state")?)))
-    });
+    })?;
     Ok(read.into_iter().collect())
 }
 
