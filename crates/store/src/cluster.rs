@@ -18,8 +18,8 @@ mod desired_state;
 mod heartbeat;
 mod schema;
 
-pub(crate) use desired_state::flush as flush_wants;
-pub use desired_state::{bump as bump_wants, version as wants_version};
+pub(crate) use desired_state::flush as flush_desired_state;
+pub use desired_state::{bump as bump_desired_state, version as desired_state_version};
 pub use heartbeat::{
     advance_report_position, begin_incarnation, get_report_position, list_overdue, record_heartbeats,
     set_connectivity,
@@ -28,9 +28,9 @@ pub use schema::{list_schema_digests, set_schema_digest};
 
 /// Columns of every query for clusters, without the long lists of API kinds and namespaces.
 const SELECT: &str = "SELECT c.id, c.name, c.kind, c.labels, c.taints, c.schedulable, c.lease_seconds, c.created_at, c.revision, \
-     f.facts, p.reach, p.last_seen";
+     f.facts, h.connectivity, h.last_seen";
 const FROM: &str = " FROM cluster c JOIN cluster_facts f ON f.cluster_id = c.id \
-     JOIN cluster_pulse p ON p.cluster_id = c.id WHERE 1 = 1";
+     JOIN cluster_heartbeat h ON h.cluster_id = c.id WHERE 1 = 1";
 
 /// Adds a cluster. [`Error::AlreadyExists`] if the name or id is taken.
 pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
@@ -48,17 +48,17 @@ pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
     .bind(cluster.revision)
     .execute(tx)
     .await?;
-    sql("INSERT INTO cluster_facts (cluster_id, facts, apis) VALUES ($1, '{}', '[]')")
+    sql("INSERT INTO cluster_facts (cluster_id, facts, apis, namespaces) VALUES ($1, '{}', '[]', '[]')")
         .bind_text(cluster.id)
         .execute(tx)
         .await?;
-    sql("INSERT INTO cluster_pulse (cluster_id, reach, last_seen, incarnation, seq) VALUES ($1, $2, $3, 0, 0)")
+    sql("INSERT INTO cluster_heartbeat (cluster_id, connectivity, last_seen, incarnation, seq) VALUES ($1, $2, $3, 0, 0)")
         .bind_text(cluster.id)
         .bind_text(cluster.connectivity.as_str())
         .bind(cluster.last_seen.map(Timestamp::millis))
         .execute(tx)
         .await?;
-    sql("INSERT INTO cluster_wants (cluster_id, version) VALUES ($1, 1)")
+    sql("INSERT INTO cluster_desired_state (cluster_id, version) VALUES ($1, 1)")
         .bind_text(cluster.id)
         .execute(tx)
         .await?;
@@ -182,8 +182,9 @@ pub async fn count(tx: &mut Tx) -> Result<u32, Error> {
 
 /// How many clusters are not online.
 pub async fn count_not_online(tx: &mut Tx) -> Result<u32, Error> {
-    let n =
-        sql("SELECT COUNT(*) FROM cluster_pulse WHERE reach IN ('Late', 'Offline')").fetch_number(tx).await?;
+    let n = sql("SELECT COUNT(*) FROM cluster_heartbeat WHERE connectivity IN ('Late', 'Offline')")
+        .fetch_number(tx)
+        .await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
@@ -225,7 +226,7 @@ fn read(row: &RowReader<'_>) -> Result<Cluster, DecodeError> {
         schedulable: row.flag("schedulable")?,
         lease_seconds: row.count("lease_seconds")?,
         facts: read_facts(row)?,
-        connectivity: row.enum_value("reach")?,
+        connectivity: row.enum_value("connectivity")?,
         last_seen: row.opt_timestamp("last_seen")?,
         created_at: row.timestamp("created_at")?,
         revision: row.int("revision")?,

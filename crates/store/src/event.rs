@@ -17,7 +17,7 @@ use crate::{Error, Tx};
 /// Maximum number of events per call.
 const LIMIT_MAX: u32 = 1000;
 
-const SELECT: &str = "SELECT seq, at, kind, severity, workload_id, workload_name, cluster_id, cluster_name, \
+const SELECT: &str = "SELECT seq, created_at, kind, severity, workload_id, workload_name, cluster_id, cluster_name, \
      release_id, actor, message FROM event WHERE ";
 
 /// Which events to list, newest first.
@@ -71,7 +71,7 @@ pub async fn last_seq(tx: &mut Tx) -> Result<i64, Error> {
 
 /// Deletes the events before `at`; returns how many.
 pub async fn delete_before(tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM event WHERE at < $1").bind(at.millis()).execute(tx).await
+    sql("DELETE FROM event WHERE created_at < $1").bind(at.millis()).execute(tx).await
 }
 
 /// Allocates positions and writes the events, as the last step of a commit.
@@ -84,9 +84,10 @@ pub(crate) async fn flush(tx: &mut Tx) -> Result<Option<i64>, Error> {
     let last = sql(allocate).bind(events.len() as i64).fetch_number(tx).await?;
     let first = last - events.len() as i64 + 1;
     for (n, some) in events.chunks(50).enumerate() {
-        let mut insert =
-            sql("INSERT INTO event (seq, at, kind, severity, workload_id, workload_name, cluster_id, \
-                              cluster_name, release_id, actor, message) VALUES ");
+        let mut insert = sql(
+            "INSERT INTO event (seq, created_at, kind, severity, workload_id, workload_name, cluster_id, \
+                              cluster_name, release_id, actor, message) VALUES ",
+        );
         for (m, (event, at)) in some.iter().enumerate() {
             insert = insert.push(if m == 0 { "(" } else { ", (" });
             insert = push_values(insert, first + (n * 50 + m) as i64, event, *at).push(")");
@@ -125,7 +126,7 @@ fn push_values(insert: Sql, seq: i64, event: &NewEvent, at: Timestamp) -> Sql {
 fn read(row: &RowReader<'_>) -> Result<Event, DecodeError> {
     Ok(Event {
         seq: row.int("seq")?,
-        at: row.timestamp("at")?,
+        at: row.timestamp("created_at")?,
         kind: row.enum_value("kind")?,
         severity: row.enum_value("severity")?,
         workload: row.opt_parse("workload_id")?,

@@ -8,20 +8,20 @@ use domain::Timestamp;
 use crate::sql::sql;
 use crate::{Error, Tx};
 
-/// Acquires a lease that is free at `now`; every acquisition increments the epoch. `None` while another owner holds
+/// Acquires a lease that is free at `now`; every acquisition increments the epoch. `None` while another holder holds
 /// it. The holder may acquire it again, with a new epoch.
 pub async fn acquire(
     tx: &mut Tx,
     name: &str,
-    owner: &str,
+    holder: &str,
     now: Timestamp,
     until: Timestamp,
 ) -> Result<Option<i64>, Error> {
-    let epoch = sql("INSERT INTO lease (name, owner, epoch, ends_at) VALUES ($1, $2, 1, $3) \
-                     ON CONFLICT (name) DO UPDATE SET owner = $2, epoch = lease.epoch + 1, ends_at = $3 \
-                     WHERE lease.ends_at <= $4 OR lease.owner = $2 RETURNING epoch")
+    let epoch = sql("INSERT INTO lease (name, holder, epoch, expires_at) VALUES ($1, $2, 1, $3) \
+                     ON CONFLICT (name) DO UPDATE SET holder = $2, epoch = lease.epoch + 1, expires_at = $3 \
+                     WHERE lease.expires_at <= $4 OR lease.holder = $2 RETURNING epoch")
     .bind_text(name)
-    .bind_text(owner)
+    .bind_text(holder)
     .bind(until.millis())
     .bind(now.millis())
     .fetch_number(tx)
@@ -33,16 +33,17 @@ pub async fn acquire(
 pub async fn renew(
     tx: &mut Tx,
     name: &str,
-    owner: &str,
+    holder: &str,
     epoch: i64,
     until: Timestamp,
 ) -> Result<bool, Error> {
-    let renew = "UPDATE lease SET ends_at = $1 WHERE name = $2 AND owner = $3 AND epoch = $4";
-    Ok(sql(renew).bind(until.millis()).bind_text(name).bind_text(owner).bind(epoch).execute(tx).await? == 1)
+    let renew = "UPDATE lease SET expires_at = $1 WHERE name = $2 AND holder = $3 AND epoch = $4";
+    Ok(sql(renew).bind(until.millis()).bind_text(name).bind_text(holder).bind(epoch).execute(tx).await? == 1)
 }
 
 /// Releases a lease; false if it was lost before.
-pub async fn release(tx: &mut Tx, name: &str, owner: &str, epoch: i64) -> Result<bool, Error> {
-    let end = "UPDATE lease SET ends_at = 0 WHERE name = $1 AND owner = $2 AND epoch = $3 AND ends_at > 0";
-    Ok(sql(end).bind_text(name).bind_text(owner).bind(epoch).execute(tx).await? == 1)
+pub async fn release(tx: &mut Tx, name: &str, holder: &str, epoch: i64) -> Result<bool, Error> {
+    let end =
+        "UPDATE lease SET expires_at = 0 WHERE name = $1 AND holder = $2 AND epoch = $3 AND expires_at > 0";
+    Ok(sql(end).bind_text(name).bind_text(holder).bind(epoch).execute(tx).await? == 1)
 }

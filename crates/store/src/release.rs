@@ -79,20 +79,20 @@ pub async fn list_desired_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<
     let rows =
         sql("SELECT id, workload_name, goal, generation, sync_nonce, released_revision, released, policies \
          FROM release \
-                    WHERE cluster_id = $1 AND wanted = 1 ORDER BY id")
+                    WHERE cluster_id = $1 AND in_desired_state = 1 ORDER BY id")
         .bind_text(cluster)
         .fetch_all(tx)
         .await?;
     decode_rows(&rows, "release", |row| {
         let desired = row::read_desired_release(row)?.into_desired_release();
-        desired.ok_or_else(|| "wanted: the release desires nothing".to_owned())
+        desired.ok_or_else(|| "in_desired_state: the release desires nothing".to_owned())
     })
 }
 
 /// Number of releases of a cluster whose last known state is not one of those that end a release.
 pub async fn count_present(tx: &mut Tx, cluster: ClusterId) -> Result<i64, Error> {
-    let count =
-        sql("SELECT COUNT(*) FROM release WHERE cluster_id = $1 AND known NOT IN ").bind_text(cluster);
+    let count = sql("SELECT COUNT(*) FROM release WHERE cluster_id = $1 AND last_known_state NOT IN ")
+        .bind_text(cluster);
     count.push_list(row::gone_state_names()).fetch_number(tx).await
 }
 
@@ -113,9 +113,9 @@ pub async fn delete_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<Wo
 
 /// Stores the objects of a release as its cluster reported them, if they differ.
 pub async fn set_resources(tx: &mut Tx, id: ReleaseId, resources: &[ResourceStatus]) -> Result<(), Error> {
-    sql("INSERT INTO release_detail (release_id, resources) VALUES ($1, $2) \
+    sql("INSERT INTO release_resources (release_id, resources) VALUES ($1, $2) \
          ON CONFLICT (release_id) DO UPDATE SET resources = excluded.resources \
-         WHERE release_detail.resources <> excluded.resources")
+         WHERE release_resources.resources <> excluded.resources")
     .bind_text(id)
     .bind(to_json(&resources)?)
     .execute(tx)
@@ -125,9 +125,9 @@ pub async fn set_resources(tx: &mut Tx, id: ReleaseId, resources: &[ResourceStat
 
 /// The objects of a release as its cluster last reported them; empty if it never did.
 pub async fn get_resources(tx: &mut Tx, id: ReleaseId) -> Result<Vec<ResourceStatus>, Error> {
-    let row = sql("SELECT release_id, resources FROM release_detail WHERE release_id = $1")
+    let row = sql("SELECT release_id, resources FROM release_resources WHERE release_id = $1")
         .bind_text(id)
         .fetch_optional(tx)
         .await?;
-    Ok(decode_row(row, "release_detail", |row| row.json("resources"))?.unwrap_or_default())
+    Ok(decode_row(row, "release_resources", |row| row.json("resources"))?.unwrap_or_default())
 }

@@ -61,9 +61,11 @@ async fn a_cluster_whose_labels_are_unreadable_keeps_its_workloads() {
 async fn a_cluster_with_a_connectivity_of_a_later_version_keeps_its_workloads() {
     let test = TestHub::open().await;
     let agents = publish_everywhere(&test, everywhere(), &["a", "b", "c"]).await;
-    let row = format!("{} of cluster can't be read: reach: unknown variant `Hibernating`", agents[1].id);
-    let set =
-        |reach| format!("UPDATE cluster_pulse SET reach = '{reach}' WHERE cluster_id = '{}'", agents[1].id);
+    let row =
+        format!("{} of cluster can't be read: connectivity: unknown variant `Hibernating`", agents[1].id);
+    let set = |reach| {
+        format!("UPDATE cluster_heartbeat SET connectivity = '{reach}' WHERE cluster_id = '{}'", agents[1].id)
+    };
     break_and_repair(&test, &agents, &row, &set("Hibernating"), &set("Online")).await;
     test.close().await;
 }
@@ -106,7 +108,7 @@ async fn an_unreadable_workload_does_not_stop_the_placement_of_others() {
     relabel(&test, "a", Some("dev")).await;
     test.run_placer().await;
     // Not marked by the group, which only published workloads are.
-    test.execute_sql("UPDATE workload_work SET due_at = 0").await;
+    test.execute_sql("UPDATE placer_queue SET due_at = 0").await;
     test.run_placer().await;
     let row = format!("{workload} could not be placed: row {workload} of workload can't be read: intent");
     wait_for_event(&test, &row).await;

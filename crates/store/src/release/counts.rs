@@ -13,7 +13,7 @@ use crate::{Error, Tx};
 
 /// All releases by state.
 pub async fn all(tx: &mut Tx) -> Result<ReleaseCounts, Error> {
-    let rows = sql("SELECT state, CAST(SUM(n) AS BIGINT) AS n FROM release_count GROUP BY state")
+    let rows = sql("SELECT state, CAST(SUM(total) AS BIGINT) AS n FROM release_count GROUP BY state")
         .fetch_all(tx)
         .await?;
     let mut sums: BTreeMap<ReleaseState, i64> = BTreeMap::new();
@@ -40,7 +40,8 @@ pub async fn by_workload(
     let mut counts: BTreeMap<WorkloadId, ReleaseCounts> =
         ids.iter().map(|id| (*id, ReleaseCounts::default())).collect();
     for ids in ids.chunks(500) {
-        let some = "SELECT workload_id, state, n FROM release_count WHERE n > 0 AND workload_id IN ";
+        let some =
+            "SELECT workload_id, state, total AS n FROM release_count WHERE total > 0 AND workload_id IN ";
         let rows = sql(some).push_list(ids).fetch_all(tx).await?;
         for (id, state, n) in decode_rows(&rows, "release_count", |row| {
             Ok((row.parse("workload_id")?, read_counted_state(row)?, row.count("n")?))
@@ -86,16 +87,18 @@ fn read_counted_state(row: &RowReader<'_>) -> Result<ReleaseState, DecodeError> 
 pub(crate) async fn flush(tx: &mut Tx) -> Result<(), Error> {
     let deltas: Vec<_> = std::mem::take(&mut tx.count_deltas).into_iter().collect();
     for some in deltas.chunks(100) {
-        let mut add = sql("INSERT INTO release_count (workload_id, state, state_rank, n) VALUES ");
+        let mut add = sql("INSERT INTO release_count (workload_id, state, state_rank, total) VALUES ");
         for (n, ((workload, state), delta)) in some.iter().enumerate() {
             add = add.push(if n == 0 { "(" } else { ", (" }).push_bind(workload.to_string());
             add =
                 add.push(", ").push_bind(state.as_str().to_owned()).push(", ").push_bind(state_rank(*state));
             add = add.push(", ").push_bind(*delta).push(")");
         }
-        add.push(" ON CONFLICT (workload_id, state) DO UPDATE SET n = release_count.n + excluded.n")
-            .execute(tx)
-            .await?;
+        add.push(
+            " ON CONFLICT (workload_id, state) DO UPDATE SET total = release_count.total + excluded.total",
+        )
+        .execute(tx)
+        .await?;
     }
     Ok(())
 }

@@ -35,13 +35,14 @@ pub async fn list_cells(
     let mut cells = Vec::new();
     for workloads in workloads.chunks(100) {
         for clusters in clusters.chunks(500) {
-            let rows = sql("SELECT id, workload_id, cluster_id, state, known, state_since, message \
+            let rows =
+                sql("SELECT id, workload_id, cluster_id, state, last_known_state, state_since, message \
                             FROM release WHERE workload_id IN ")
-            .push_list(workloads)
-            .push(" AND cluster_id IN ")
-            .push_list(clusters)
-            .fetch_all(tx)
-            .await?;
+                .push_list(workloads)
+                .push(" AND cluster_id IN ")
+                .push_list(clusters)
+                .fetch_all(tx)
+                .await?;
             cells.extend(decode_readable_rows(&rows, "release", read_cell));
         }
     }
@@ -49,7 +50,7 @@ pub async fn list_cells(
 }
 
 fn read_cell(row: &RowReader<'_>) -> Result<MatrixCell, DecodeError> {
-    let (state, last_known) = (read_state(row, "state")?, read_state(row, "known")?);
+    let (state, last_known) = (read_state(row, "state")?, read_state(row, "last_known_state")?);
     let message = match state {
         ReleaseState::Unknown => last_known.last_known_message(),
         _ => row.text("message")?,

@@ -26,7 +26,7 @@ async fn an_unreadable_cluster_is_an_error_for_decisions_and_left_out_of_pages()
     for_each_address(|url| async move {
         for breaking in [
             "UPDATE cluster SET labels = 'x' WHERE name = 'c-003'",
-            "UPDATE cluster_pulse SET reach = 'Hibernating' WHERE cluster_id = (SELECT id FROM cluster WHERE name = 'c-003')",
+            "UPDATE cluster_heartbeat SET connectivity = 'Hibernating' WHERE cluster_id = (SELECT id FROM cluster WHERE name = 'c-003')",
         ] {
             let store = Store::open(&url).await.unwrap();
             if cluster::count(&mut store.read().await.unwrap()).await.unwrap() == 0 {
@@ -49,7 +49,7 @@ async fn an_unreadable_cluster_is_an_error_for_decisions_and_left_out_of_pages()
         let store = Store::open(&url).await.unwrap();
         let mut tx = store.write().await.unwrap();
         let heartbeat = cluster::record_heartbeats(&mut tx, &[cluster_id(3)], at(1)).await;
-        assert_invalid(heartbeat, "cluster_pulse", &cluster_id(3).to_string());
+        assert_invalid(heartbeat, "cluster_heartbeat", &cluster_id(3).to_string());
         drop(tx);
         store.close().await;
     })
@@ -84,7 +84,7 @@ async fn a_release_in_a_state_of_a_later_version_is_counted_as_unknown_and_not_w
         insert_full_fleet(&store, 2, 1).await;
         execute_directly(
             &url,
-            "UPDATE release SET state = 'Paused', known = 'Paused' WHERE cluster_name = 'c-001'",
+            "UPDATE release SET state = 'Paused', last_known_state = 'Paused' WHERE cluster_name = 'c-001'",
         )
         .await;
         let id = release_id(1001).to_string();
