@@ -153,7 +153,7 @@ impl Hub {
         let dirty: Vec<WorkloadId> = effects.dirty_rollouts.iter().copied().collect();
         store::queue::ROLLOUTS.mark(&mut tx, &dirty, now).await?;
         store::event::append(&mut tx, &effects.events, now).await?;
-        store::cluster::bump_wants(&mut tx, &effects.changed_clusters).await?;
+        store::cluster::bump_desired_state(&mut tx, &effects.changed_clusters).await?;
         tx.notify_on_commit();
         let committed = tx.commit().await?;
         if let Some(seq) = committed.last_event {

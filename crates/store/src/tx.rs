@@ -103,7 +103,7 @@ impl Tx {
     /// transaction may be retried.
     pub async fn commit(mut self) -> Result<CommitOutcome, Error> {
         release::flush_counts(&mut self).await?;
-        cluster::flush_wants(&mut self).await?;
+        cluster::flush_desired_state(&mut self).await?;
         let last_event = event::flush(&mut self).await?;
         if self.wakes_servers && self.engine == DatabaseEngine::Postgres {
             sql("NOTIFY flotilla").execute(&mut self).await?;

@@ -130,8 +130,8 @@ async fn apply_step(
     let mut changed: Vec<Release> = Vec::new();
     if let Some(let_go) = step.admission {
         let gated = store::rollout::list_gated(tx, rollout, let_go, CHUNK).await?;
-        let revision = store::revision::get(tx, rollout.workload, rollout.revision).await?;
-        let policies = revision.map(|revision| revision.spec.policies).unwrap_or_default();
+        let revision = store::revision::get_existing(tx, rollout.workload, rollout.revision).await?;
+        let policies = revision.spec.policies;
         for mut release in gated {
             if release.admit(policies.clone(), now) {
                 effects.changed_clusters.push(release.cluster);

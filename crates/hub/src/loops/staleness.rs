@@ -21,7 +21,7 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
     let started = hub.clock().now();
     while sleep_unless_cancelled(jitter(CHECK_EVERY), &cancel).await {
         if let Err(error) = run_pass(&hub, started).await {
-            tracing::warn!(%error, "staleness pass failed; it is repeated");
+            tracing::warn!(error = &error as &dyn std::error::Error, "staleness pass failed; it is repeated");
         }
     }
 }
@@ -31,7 +31,11 @@ async fn run_pass(hub: &Hub, started: Timestamp) -> Result<(), Error> {
     let overdue = store::cluster::list_overdue(&mut tx, hub.clock().now()).await?;
     drop(tx);
     for id in overdue {
-        update_reach(hub, id, started).await?;
+        // One cluster whose row can't be read must not keep the others online.
+        if let Err(error) = update_reach(hub, id, started).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(cluster = %id, error, "the connectivity of a cluster could not be updated; it is retried");
+        }
     }
     Ok(())
 }

@@ -36,7 +36,7 @@ impl Hub {
             Some(digest) => !store::artifact::exists(&mut tx, digest).await?,
             None => false,
         };
-        let desired_state_version = store::cluster::wants_version(&mut tx, cluster).await?;
+        let desired_state_version = store::cluster::desired_state_version(&mut tx, cluster).await?;
         failpoint("report.before_commit");
         self.commit(tx, effects).await?;
         failpoint("report.after_commit");

@@ -13,12 +13,11 @@ impl Hub {
             return Ok(Vec::new());
         };
         let mut tx = self.read().await?;
-        let published = store::revision::get(&mut tx, workload.id, number).await?;
+        let published = store::revision::get_existing(&mut tx, workload.id, number).await?;
         drop(tx);
-        let Some(published) = published.filter(|published| published.spec.source != workload.draft.source)
-        else {
+        if published.spec.source == workload.draft.source {
             return Ok(Vec::new());
-        };
+        }
         let draft = workload.draft.clone();
         let (before, now) =
             (parse_source(published.spec.source.clone()).await?, parse_source(draft.source.clone()).await?);

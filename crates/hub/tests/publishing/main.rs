@@ -18,6 +18,7 @@ mod reports;
 mod rollouts;
 mod targets;
 mod test_hub;
+mod unreadable_rows;
 
 use test_hub::{CONFIG, TestHub, everywhere, source};
 

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::release_state;
 use crate::test_hub::{TestAgent, TestHub, by_label, everywhere};
 
-async fn relabel(test: &TestHub, cluster: &str, env: Option<&str>) {
+pub(crate) async fn relabel(test: &TestHub, cluster: &str, env: Option<&str>) {
     let labels = [("env".to_owned(), env.map(str::to_owned))].into();
     let edit = ClusterEdit { labels, ..ClusterEdit::default() };
     test.hub.edit_cluster(&test.actor, cluster, edit, None).await.unwrap();
@@ -23,7 +23,7 @@ async fn release_count(test: &TestHub) -> usize {
     test.hub.list_releases("web", &ListQuery::default()).await.unwrap().items.len()
 }
 
-async fn wait_for_event(test: &TestHub, expected: &str) {
+pub(crate) async fn wait_for_event(test: &TestHub, expected: &str) {
     for _ in 0..250 {
         if test.event_messages().await.iter().any(|message| message.contains(expected)) {
             return;
@@ -34,7 +34,7 @@ async fn wait_for_event(test: &TestHub, expected: &str) {
 }
 
 /// Waits until the latest decision has pending removals on exactly these clusters.
-async fn wait_for_pending_removals(test: &TestHub, names: &[&str]) {
+pub(crate) async fn wait_for_pending_removals(test: &TestHub, names: &[&str]) {
     for _ in 0..250 {
         let leaving = test.hub.get_placement_decision("web").await.unwrap().pending_removals;
         if leaving.iter().map(|one| &*one.name).eq(names.iter().copied()) {

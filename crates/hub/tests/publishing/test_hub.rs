@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::cluster::{ClusterFacts, ClusterKind};
 use domain::health::Health;
 use domain::labels::Labels;
-use domain::placement::{Placement, Predicate};
+use domain::placement::{ClusterGroup, Placement, Predicate};
 use domain::release::{StageName, StageState, SyncStatus};
 use domain::report::{
     DesiredPhase, DesiredRelease, DesiredState, ReleaseReport, ReportAck, ReportBatch, StageReport,
@@ -47,10 +47,22 @@ impl TestHub {
 
     /// Deletes the bytes of every bundle, to simulate data loss.
     pub async fn delete_artifacts(&self) {
+        self.execute_sql("DELETE FROM artifact").await;
+    }
+
+    /// Executes a statement on a connection of its own, to simulate what the store never writes.
+    pub async fn execute_sql(&self, statement: &str) {
         let url = format!("sqlite://{}", self.dir.path().join("flotilla.db").display());
         let mut database = sqlx::sqlite::SqliteConnection::connect(&url).await.unwrap();
-        sqlx::query("DELETE FROM artifact").execute(&mut database).await.unwrap();
+        sqlx::query(sqlx::AssertSqlSafe(statement.to_owned())).execute(&mut database).await.unwrap();
         database.close().await.unwrap();
+    }
+
+    /// Lets the placer run now, also over a claim that it has not settled.
+    pub async fn run_placer(&self) {
+        self.advance_clock(31);
+        let group = ClusterGroup { name: "any".into(), ..ClusterGroup::default() };
+        self.hub.save_group(&self.actor, group, None).await.unwrap();
     }
 
     pub async fn close(mut self) {

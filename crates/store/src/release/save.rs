@@ -15,17 +15,17 @@ use crate::{Error, Tx, exposure};
 const RELEASES_PER_STATEMENT: usize = 32;
 
 const INSERT: &str = "INSERT INTO release (id, workload_id, cluster_id, workload_name, cluster_name, revision, wave, \
-     gate, generation, sync_nonce, desired, released, released_revision, applied, sync, health, reach, state, state_rank, known, known_rank, \
-     state_since, reported_at, wanted, message, goal, policies, health_detail, stages) VALUES ";
+     gate, generation, sync_nonce, desired, released, released_revision, applied, sync, health, connectivity, state, state_rank, last_known_state, last_known_rank, \
+     state_since, reported_at, in_desired_state, message, goal, policies, health_detail, stages) VALUES ";
 
 /// On update: everything but ids and names, which never change.
 const ON_CONFLICT_UPDATE: &str = " ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, \
      wave = excluded.wave, gate = excluded.gate, released_revision = excluded.released_revision, \
      generation = excluded.generation, sync_nonce = excluded.sync_nonce, desired = excluded.desired, \
      released = excluded.released, applied = excluded.applied, sync = excluded.sync, health = excluded.health, \
-     reach = excluded.reach, state = excluded.state, state_rank = excluded.state_rank, known = excluded.known, \
-     known_rank = excluded.known_rank, state_since = excluded.state_since, reported_at = excluded.reported_at, \
-     wanted = excluded.wanted, message = excluded.message, goal = excluded.goal, policies = excluded.policies, \
+     connectivity = excluded.connectivity, state = excluded.state, state_rank = excluded.state_rank, \
+     last_known_state = excluded.last_known_state, last_known_rank = excluded.last_known_rank, state_since = excluded.state_since, reported_at = excluded.reported_at, \
+     in_desired_state = excluded.in_desired_state, message = excluded.message, goal = excluded.goal, policies = excluded.policies, \
      health_detail = excluded.health_detail, stages = excluded.stages";
 
 /// Adds a release. [`Error::AlreadyExists`] if the workload has one on that cluster.
@@ -86,7 +86,7 @@ async fn lock_states(
         .await?;
     let read = decode_rows(&rows, "release", |row| {
         Ok((row.parse("id")?, (row.parse("workload_id")?, read_state(row, "state")?)))
-    });
+    })?;
     Ok(read.into_iter().collect())
 }
 
