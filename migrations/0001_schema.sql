@@ -242,9 +242,21 @@ CREATE TABLE revision (
     PRIMARY KEY (workload_id, number)
 );
 
--- A recorded placement decision of a workload. Written by the placer, and when a user retains the workload on a
--- cluster; those before the last 50 of the workload are deleted by the next insert; cascades. `pending_removals`
--- repeats a part of `body`: pages read it with every notice, and a decision on ten thousand clusters has megabytes.
+-- A cluster on which a user retains a workload although it no longer matches. Written by users, deleted by the next
+-- publish of the workload; `revision` is the published one at that time. Cascades.
+CREATE TABLE retained_cluster (
+    workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
+    cluster_id TEXT NOT NULL REFERENCES cluster (id) ON DELETE CASCADE,
+    revision BIGINT NOT NULL,
+    retained_by TEXT NOT NULL,
+    retained_at BIGINT NOT NULL,
+    PRIMARY KEY (workload_id, cluster_id)
+);
+CREATE INDEX retained_cluster_by_cluster ON retained_cluster (cluster_id);
+
+-- A recorded placement decision of a workload. Written by the placer; those before the last 50 of the workload are
+-- deleted by the next insert; cascades. `pending_removals` repeats a part of `body`: pages read it with every
+-- notice, and a decision on ten thousand clusters has megabytes.
 CREATE TABLE decision (
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
     number BIGINT NOT NULL,

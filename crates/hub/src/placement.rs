@@ -4,6 +4,7 @@ use domain::ClusterId;
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Decision, PendingRemoval, Placement, decide};
 use domain::release::ReleaseGoal;
+use domain::workload::Workload;
 use store::Tx;
 
 use crate::{Error, Hub};
@@ -58,7 +59,7 @@ impl Hub {
     pub async fn list_pending_removals(&self, workload: &str) -> Result<Vec<PendingRemoval>, Error> {
         let mut tx = self.read().await?;
         let found = self.load_workload(&mut tx, workload).await?;
-        Ok(store::decision::list_pending_removals(&mut tx, found.id).await?)
+        load_pending_removals(&mut tx, &found).await
     }
 
     /// The latest decision for this workload; a preview of the draft if there is none.
@@ -66,12 +67,28 @@ impl Hub {
         let mut tx = self.read().await?;
         let found = self.load_workload(&mut tx, workload).await?;
         let latest = store::decision::get_latest(&mut tx, found.id).await?;
+        let pending_removals = load_pending_removals(&mut tx, &found).await?;
         drop(tx);
         match latest {
-            Some(decision) => Ok(decision),
+            Some(decision) => Ok(Decision { pending_removals, ..decision }),
             None => self.preview_placement(workload, &found.draft.placement).await,
         }
     }
+}
+
+/// The pending removals of the latest decision, with those who retain the workload now: the placer may not have recorded
+/// that in a decision yet.
+pub(crate) async fn load_pending_removals(
+    tx: &mut Tx,
+    workload: &Workload,
+) -> Result<Vec<PendingRemoval>, Error> {
+    let mut removals = store::decision::list_pending_removals(tx, workload.id).await?;
+    let Some(revision) = workload.published.filter(|_| !removals.is_empty()) else { return Ok(removals) };
+    let retained = store::retained_cluster::list(tx, workload.id, revision).await?;
+    for one in &mut removals {
+        one.retained_by = retained.get(&one.cluster).cloned();
+    }
+    Ok(removals)
 }
 
 /// The clusters that have the workload now.

@@ -32,6 +32,7 @@ pub mod project;
 pub mod queue;
 pub mod registration;
 pub mod release;
+pub mod retained_cluster;
 pub mod revision;
 pub mod rollout;
 pub mod session;

@@ -142,6 +142,7 @@ impl Hub {
         };
         store::revision::insert(tx, &revision).await?;
         self.supersede_rollout(tx, workload.id).await?;
+        store::retained_cluster::delete_by_workload(tx, workload.id).await?;
         if !revision.spec.rollout.is_at_once() {
             let numbers = (workload.published, number);
             let rollout = Rollout::new(workload.id, numbers, revision.spec.rollout.clone(), now);

@@ -160,6 +160,37 @@ async fn e_6_a_cancelled_removal_keeps_the_workload_until_the_next_publish() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn e_6_a_retained_workload_stays_after_its_decision_was_deleted_and_computed_again() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    let mut west = test.register_cluster("west", &[("env", "prod")]).await;
+    test.create_draft("web", by_label("env=prod")).await;
+    test.publish("web").await;
+    for agent in [&mut east, &mut west] {
+        let desired = agent.wait_for_release().await;
+        agent.report_applied(&desired).await;
+    }
+    relabel(&test, "east", Some("dev")).await;
+    wait_for_pending_removals(&test, &["east"]).await;
+    test.hub.retain_workload(&test.actor, "web", &[]).await.unwrap();
+    test.advance_clock(901);
+    test.execute_sql("DELETE FROM decision").await;
+    test.run_placer().await;
+    wait_for_pending_removals(&test, &["east"]).await;
+    let decision = test.hub.get_placement_decision("web").await.unwrap();
+    assert_eq!(decision.pending_removals[0].retained_by.as_ref(), Some(&test.actor.name));
+    assert_eq!(test.hub.get_release("web", "east").await.unwrap().release.goal, ReleaseGoal::Present);
+    // The next publish supersedes it, also after the decision was computed again.
+    let terms = PublishOptions { confirmed_removals: Some(1), ..PublishOptions::default() };
+    test.hub.publish_workload(&test.actor, "web", "", terms).await.unwrap();
+    east.wait_for_desired_state(|desired_state| {
+        matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
+    })
+    .await;
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn e6_a_fleet_change_that_excludes_many_clusters_at_once_removes_nothing_without_a_publish() {
     let test = TestHub::open().await;
     let mut agents: Vec<TestAgent> = Vec::new();

@@ -2,12 +2,12 @@
 //! chunks leaves the workload dirty; the next pass finds the first chunks already written.
 
 use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
-use domain::placement::PendingRemoval;
+use domain::ReleaseId;
 use domain::release::{DesiredRevision, Release, ReleaseGoal};
 use domain::rollout::format_wave;
 use domain::workload::Intent;
-use domain::{ClusterId, ReleaseId};
 use store::Tx;
+use store::retained_cluster::RetainedClusters;
 
 use super::PlacerClaim;
 use super::decide::{PlacementOutcome, Removal};
@@ -157,30 +157,27 @@ fn wave_message(outcome: &PlacementOutcome, wave: u32) -> String {
     format!("Waiting for {}.", format_wave(wave, outcome.waves.len(), name))
 }
 
-/// Removals that a person cancelled for this revision. Read again here: they may be newer than this pass's snapshot.
-async fn load_retained(tx: &mut Tx, outcome: &PlacementOutcome) -> Result<Vec<PendingRemoval>, Error> {
+/// The clusters that retain this revision. Read again here: they may be newer than this pass's snapshot.
+async fn load_retained(tx: &mut Tx, outcome: &PlacementOutcome) -> Result<RetainedClusters, Error> {
     let has_removals =
         outcome.decision.as_ref().is_some_and(|decision| !decision.pending_removals.is_empty());
-    if outcome.revision.is_none() || (outcome.removals.is_empty() && !has_removals) {
-        return Ok(Vec::new());
+    match outcome.revision {
+        Some(revision) if has_removals || !outcome.removals.is_empty() => {
+            Ok(store::retained_cluster::list(tx, outcome.workload.id, revision).await?)
+        }
+        _ => Ok(RetainedClusters::new()),
     }
-    let latest = store::decision::get_latest(tx, outcome.workload.id).await?;
-    let same = latest.filter(|latest| latest.revision == outcome.revision);
-    let retained =
-        same.into_iter().flat_map(|latest| latest.pending_removals).filter(|one| one.retained_by.is_some());
-    Ok(retained.collect())
 }
 
 async fn write_removals(
     hub: &Hub,
     tx: &mut Tx,
     outcome: &PlacementOutcome,
-    retained: &[PendingRemoval],
+    retained: &RetainedClusters,
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
-    let is_retained = |cluster: &ClusterId| retained.iter().any(|one| one.cluster == *cluster);
     for Removal { cluster, deletion, reason: why } in
-        outcome.removals.iter().filter(|one| !is_retained(&one.cluster))
+        outcome.removals.iter().filter(|one| !retained.contains_key(&one.cluster))
     {
         let found = store::release::get_by_workload_and_cluster(tx, outcome.workload.id, *cluster).await?;
         let Some(mut release) = found else { continue };
@@ -199,16 +196,14 @@ async fn write_decision(
     hub: &Hub,
     tx: &mut Tx,
     outcome: &PlacementOutcome,
-    retained: &[PendingRemoval],
+    retained: &RetainedClusters,
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
     let workload = &outcome.workload;
     if let Some(decision) = &outcome.decision {
         let mut decision = decision.clone();
         for one in &mut decision.pending_removals {
-            if let Some(stored) = retained.iter().find(|stored| stored.cluster == one.cluster) {
-                one.retained_by.clone_from(&stored.retained_by);
-            }
+            one.retained_by = retained.get(&one.cluster).cloned();
         }
         store::decision::insert(tx, workload.id, &decision).await?;
         let mut details = vec![EventDetail::Placement {

@@ -3,13 +3,14 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use domain::cluster::Cluster;
-use domain::placement::{self, ClusterEvaluation, ClusterGroup, Decision, DecisionTrigger};
+use domain::placement::{self, ClusterEvaluation, ClusterGroup, Decision, DecisionTrigger, PendingRemoval};
 use domain::plan::removal_limit;
 use domain::release::{Release, ReleaseGoal};
 use domain::workload::{DeletionPolicy, Intent, Revision, Workload};
 use domain::{ClusterId, ReleaseId, Timestamp, WorkloadId};
 use store::Tx;
 use store::exposure::ExposuresByCluster;
+use store::retained_cluster::RetainedClusters;
 
 use crate::render::{CurrentReleases, ReleaseTarget, render_targets};
 use crate::{Error, Hub};
@@ -58,6 +59,8 @@ struct FleetSnapshot {
     groups: Vec<ClusterGroup>,
     /// Clusters with a release that exist, but are not among `clusters`: they are not evaluated, so they keep it.
     unevaluated: BTreeSet<ClusterId>,
+    /// Who retains the workload where.
+    retained: RetainedClusters,
 }
 
 /// Computes the placement of this workload; `None` if there is no such workload. A row that can't be read is an error,
@@ -76,7 +79,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     };
     let latest = store::decision::get_latest(&mut tx, id).await?;
     let current: Vec<ClusterId> = present_releases(&releases).map(|release| release.cluster).collect();
-    let fleet = load_fleet(&mut tx, &current).await?;
+    let fleet = load_fleet(&mut tx, &revision, &current).await?;
     drop(tx);
     let mut decision = decide_placement(hub, &revision, &fleet, &current, latest.as_ref());
     let (removals, withheld_removals) =
@@ -132,13 +135,14 @@ async fn load_published(tx: &mut Tx, workload: &Workload) -> Result<Option<Revis
     Ok(Some(store::revision::get_existing(tx, workload.id, number).await?))
 }
 
-async fn load_fleet(tx: &mut Tx, current: &[ClusterId]) -> Result<FleetSnapshot, Error> {
+async fn load_fleet(tx: &mut Tx, revision: &Revision, current: &[ClusterId]) -> Result<FleetSnapshot, Error> {
     let clusters = store::cluster::list_all(tx).await?;
     let groups = store::group::list(tx).await?;
     let evaluated: HashSet<ClusterId> = clusters.iter().map(|cluster| cluster.id).collect();
     let missing: Vec<ClusterId> = current.iter().copied().filter(|id| !evaluated.contains(id)).collect();
     let unevaluated = store::cluster::filter_existing_ids(tx, &missing).await?;
-    Ok(FleetSnapshot { clusters, groups, unevaluated })
+    let retained = store::retained_cluster::list(tx, revision.workload, revision.number).await?;
+    Ok(FleetSnapshot { clusters, groups, unevaluated, retained })
 }
 
 fn known_exposures(
@@ -197,8 +201,11 @@ fn decide_placement(
     if !is_first && !revision.spec.addon {
         placement::apply_new_members_policy(&mut decision, policy.new_members, current);
     }
-    if !is_first {
-        placement::update_pending_removals(&mut decision, latest, current, hub.clock().now());
+    let latest = latest.filter(|_| !is_first);
+    placement::update_pending_removals(&mut decision, latest, current, &fleet.retained, hub.clock().now());
+    if is_first {
+        // A publish removes without notice.
+        decision.pending_removals.retain(|one| one.retained_by.is_some());
     }
     decision.revision = Some(revision.number);
     decision.decided_at = Some(hub.clock().now());
@@ -206,12 +213,13 @@ fn decide_placement(
     decision
 }
 
-/// Names of the clusters whose pending removal is not in the previous decision.
+/// Names of the clusters whose pending removal is not in the previous decision and was not cancelled.
 fn new_pending_removals(latest: Option<&Decision>, decision: &Decision) -> Vec<String> {
     let before = latest.map_or(&[][..], |latest| &latest.pending_removals);
-    let new =
-        decision.pending_removals.iter().filter(|one| before.iter().all(|old| old.cluster != one.cluster));
-    new.map(|one| one.name.clone()).collect()
+    let is_new = |one: &&PendingRemoval| {
+        one.retained_by.is_none() && before.iter().all(|old| old.cluster != one.cluster)
+    };
+    decision.pending_removals.iter().filter(is_new).map(|one| one.name.clone()).collect()
 }
 
 fn is_same_decision(latest: &Decision, new: &Decision) -> bool {
