@@ -331,8 +331,12 @@ async fn a_revision_without_changes_completes_all_waves_immediately() {
         agent.report_applied(&desired).await;
     }
     // The same objects as before, now with waves.
-    edit_draft(&test, wave_strategy(json!([{ "name": "canary", "maxClusters": 1 }, { "name": "rest" }])), "green")
-        .await;
+    edit_draft(
+        &test,
+        wave_strategy(json!([{ "name": "canary", "maxClusters": 1 }, { "name": "rest" }])),
+        "green",
+    )
+    .await;
     test.publish("web").await;
     wait_for_rollout(&test, "it is completed", |rollout| rollout.state == RolloutState::Completed).await;
     test.close().await;
