@@ -8,7 +8,7 @@ use domain::{ClusterId, ProjectId, WorkloadId};
 use rand::Rng;
 use serde::Serialize;
 use store::idempotency::IdempotencyRecord;
-use store::{Store, Tx};
+use store::{Store, StoreStatistics, Tx};
 
 use crate::actor::Actor;
 use crate::clock::Clock;
@@ -101,6 +101,11 @@ impl Hub {
         let mut tx = self.read().await?;
         store::event::last_seq(&mut tx).await?;
         Ok(())
+    }
+
+    /// The transactions and statements of this server since its start.
+    pub fn store_statistics(&self) -> StoreStatistics {
+        self.store().statistics()
     }
 
     pub(crate) fn store(&self) -> &Store {

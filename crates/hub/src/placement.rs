@@ -3,10 +3,10 @@
 use domain::ClusterId;
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Decision, PendingRemoval, Placement, decide};
-use domain::release::ReleaseGoal;
 use domain::workload::Workload;
 use store::Tx;
 
+use crate::workload::load_present_releases;
 use crate::{Error, Hub};
 
 /// The inputs of a placement decision.
@@ -20,34 +20,18 @@ pub struct PlacementInputs {
     pub current: Vec<ClusterId>,
 }
 
-/// A decision and its inputs.
-pub(crate) struct PlacementPreview {
-    pub decision: Decision,
-    pub clusters: Vec<Cluster>,
-    pub groups: Vec<ClusterGroup>,
-}
-
 impl Hub {
     /// The decision of this placement now. `workload` is the workload whose current clusters are preferred; may be empty.
     pub async fn preview_placement(&self, workload: &str, placement: &Placement) -> Result<Decision, Error> {
-        Ok(self.load_placement_preview(workload, placement).await?.decision)
-    }
-
-    pub(crate) async fn load_placement_preview(
-        &self,
-        workload: &str,
-        placement: &Placement,
-    ) -> Result<PlacementPreview, Error> {
         let PlacementInputs { clusters, groups, current } = self.load_placement_inputs(workload).await?;
-        let decision = decide(placement, &clusters, &groups, &current);
-        Ok(PlacementPreview { decision, clusters, groups })
+        Ok(decide(placement, &clusters, &groups, &current))
     }
 
     /// The inputs of a placement decision for this workload; the name may be empty or unknown.
     pub async fn load_placement_inputs(&self, workload: &str) -> Result<PlacementInputs, Error> {
         let mut tx = self.read().await?;
         let current = match store::workload::get_by_name(&mut tx, self.project(), workload).await? {
-            Some(found) => current_clusters(&mut tx, found.id).await?,
+            Some(found) => load_present_releases(&mut tx, found.id).await?.into_keys().collect(),
             None => Vec::new(),
         };
         let clusters = store::cluster::list_all(&mut tx).await?;
@@ -89,11 +73,4 @@ pub(crate) async fn load_pending_removals(
         one.retained_by = retained.get(&one.cluster).cloned();
     }
     Ok(removals)
-}
-
-/// The clusters that have the workload now.
-async fn current_clusters(tx: &mut Tx, workload: domain::WorkloadId) -> Result<Vec<ClusterId>, Error> {
-    let releases = store::release::list_all_by_workload(tx, workload).await?;
-    let present = releases.into_iter().filter(|release| release.goal == ReleaseGoal::Present);
-    Ok(present.map(|release| release.cluster).collect())
 }

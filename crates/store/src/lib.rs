@@ -38,6 +38,7 @@ pub mod rollout;
 pub mod session;
 pub mod setup;
 mod sql;
+mod statistics;
 pub mod token;
 mod tx;
 pub mod user;
@@ -46,6 +47,7 @@ pub mod workload;
 pub use error::Error;
 pub use listen::Wakeups;
 pub use open::Store;
+pub use statistics::StoreStatistics;
 pub use tx::{CommitOutcome, Tx};
 
 #[cfg(test)]

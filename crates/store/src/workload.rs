@@ -10,8 +10,10 @@ use crate::sql::{like_pattern, sql, to_json};
 use crate::{Error, Tx};
 
 mod list;
+mod lock;
 
 pub use list::{WorkloadOrder, list};
+pub use lock::lock_revision;
 
 const SELECT: &str = "SELECT id, project_id, name, labels, intent, published_revision, draft_changed, created_by, created_at, \
      updated_at, revision, draft FROM workload WHERE ";

@@ -16,6 +16,7 @@ mod facts;
 mod plan;
 mod reports;
 mod rollouts;
+mod statistics;
 mod targets;
 mod test_hub;
 mod unreadable_rows;

@@ -66,6 +66,11 @@ impl TestHub {
     }
 
     pub async fn close(mut self) {
+        self.stop_loops().await;
+    }
+
+    /// Stops the loops, so that only the test itself reads and writes.
+    pub async fn stop_loops(&mut self) {
         if let Some(loops) = self.loops.take() {
             loops.stop().await;
         }
