@@ -3,7 +3,6 @@
 use domain::ClusterId;
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Decision, PendingRemoval, Placement, decide};
-use domain::release::ReleaseGoal;
 use store::Tx;
 
 use crate::{Error, Hub};
@@ -77,6 +76,6 @@ impl Hub {
 /// The clusters that have the workload now.
 async fn current_clusters(tx: &mut Tx, workload: domain::WorkloadId) -> Result<Vec<ClusterId>, Error> {
     let releases = store::release::list_all_by_workload(tx, workload).await?;
-    let present = releases.into_iter().filter(|release| release.goal == ReleaseGoal::Present);
-    Ok(present.map(|release| release.cluster).collect())
+    let present = releases.into_iter().filter(|release| release.is_present());
+    Ok(present.map(|release| release.cluster()).collect())
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use domain::finding::{self, Finding};
 use domain::plan::{BlastRadius, PlanInputsDigest, PlanInputsTarget, TargetChange};
-use domain::release::{Release, ReleaseGoal, RenderOutcome};
+use domain::release::{Release, RenderOutcome};
 use domain::workload::{Revision, Workload};
 use domain::{ClusterId, Digest};
 
@@ -43,7 +43,7 @@ impl PlanInputs {
     /// The hash of a plan with these inputs.
     pub fn hash(&self, workload: &Workload) -> Digest {
         let released =
-            |cluster| self.current.get(&cluster).and_then(|release: &Release| release.released.clone());
+            |cluster| self.current.get(&cluster).and_then(|release: &Release| release.released().cloned());
         let get = self.targets.iter().map(|target| PlanInputsTarget {
             cluster: target.cluster,
             change: TargetChange::Deploy,
@@ -52,10 +52,10 @@ impl PlanInputs {
             wave: target.wave,
         });
         let lose = self.removals.iter().map(|(_, release)| PlanInputsTarget {
-            cluster: release.cluster,
+            cluster: release.cluster(),
             change: TargetChange::Remove,
             bundle: None,
-            released: release.released.clone(),
+            released: release.released().cloned(),
             wave: None,
         });
         PlanInputsDigest {
@@ -87,8 +87,8 @@ impl Hub {
         let groups = store::group::list(&mut tx).await?;
         let present: HashMap<ClusterId, Release> = releases
             .into_iter()
-            .filter(|release| release.goal == ReleaseGoal::Present)
-            .map(|release| (release.cluster, release))
+            .filter(|release| release.is_present())
+            .map(|release| (release.cluster(), release))
             .collect();
         drop(tx);
         let mut removals: Vec<(String, Release)> = checked

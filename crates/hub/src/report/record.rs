@@ -78,7 +78,7 @@ impl Hub {
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
         let found = store::release::get(tx, report.release).await?;
-        let Some(mut release) = found.filter(|release| release.cluster == cluster) else {
+        let Some(mut release) = found.filter(|release| release.cluster() == cluster) else {
             tracing::warn!(%cluster, release = %report.release, "rejected a report about a release that is not this cluster's");
             return Ok(());
         };
@@ -88,16 +88,16 @@ impl Hub {
             return Ok(());
         }
         store::release::update(tx, &release).await?;
-        store::release::set_resources(tx, release.id, &report.resources).await?;
+        store::release::set_resources(tx, release.id(), &report.resources).await?;
         effects.events.extend(report_events(tx, &release, before, &report.drift).await?);
-        let has_changed = release.state() != before && release.wave.is_some();
-        if has_changed && store::rollout::has_active(tx, release.workload).await? {
-            effects.dirty_rollouts.insert(release.workload);
+        let has_changed = release.state() != before && release.wave().is_some();
+        if has_changed && store::rollout::has_active(tx, release.workload()).await? {
+            effects.dirty_rollouts.insert(release.workload());
         }
         if release.state().is_gone() {
             // Removes it from the desired state; the placer deletes a workload in deletion once nothing of it is left.
             effects.changed_clusters.push(cluster);
-            store::queue::PLACER.mark(tx, &[release.workload], self.clock().now()).await?;
+            store::queue::PLACER.mark(tx, &[release.workload()], self.clock().now()).await?;
             effects.wake_placer = true;
         }
         Ok(())
@@ -115,8 +115,8 @@ async fn report_events(
     if after == before && drift.is_empty() {
         return Ok(Vec::new());
     }
-    let workload = store::workload::get_by_id(tx, release.workload).await?;
-    let cluster = store::cluster::get_by_id(tx, release.cluster).await?;
+    let workload = store::workload::get_by_id(tx, release.workload()).await?;
+    let cluster = store::cluster::get_by_id(tx, release.cluster()).await?;
     let (Some(workload), Some(cluster)) = (workload, cluster) else {
         return Ok(Vec::new());
     };
@@ -128,7 +128,7 @@ async fn report_events(
         event
             .with_workload(workload.id, &workload.name)
             .with_cluster(cluster.id, &cluster.name)
-            .with_release(release.id)
+            .with_release(release.id())
     };
     Ok(events.into_iter().map(with_refs).collect())
 }

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use domain::actions::{self, ActionUnavailable};
 use domain::event::{EventKind, NewEvent};
 use domain::plan::BlastRadius;
-use domain::release::ReleaseGoal;
 use domain::rollout::Rollout;
 use domain::workload::{Intent, PublishResult, Revision, Workload};
 
@@ -120,8 +119,8 @@ impl Hub {
     ) -> Result<BlastRadius, Error> {
         let mut tx = self.read().await?;
         let releases = store::release::list_all_by_workload(&mut tx, workload.id).await?;
-        let present = releases.iter().filter(|release| release.goal == ReleaseGoal::Present);
-        Ok(BlastRadius::from_decision(&checked.decision, &present.map(|release| release.cluster).collect()))
+        let present = releases.iter().filter(|release| release.is_present());
+        Ok(BlastRadius::from_decision(&checked.decision, &present.map(|release| release.cluster()).collect()))
     }
 
     /// Stores the draft as the next revision and marks the workload published and dirty; the caller has to store the
