@@ -29,9 +29,9 @@ fn report(release: &Release, stage: StageName, state: StageState) -> ReleaseRepo
     let before = StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent() && *name < stage);
     let done = before.map(|name| StageReport { name, state: StageState::Done });
     ReleaseReport {
-        release: release.id,
-        generation: release.generation,
-        applied: (stage > StageName::Applied).then(|| release.released.clone()).flatten(),
+        release: release.id(),
+        generation: release.generation(),
+        applied: (stage > StageName::Applied).then(|| release.released().cloned()).flatten(),
         stages: done.chain([StageReport { name: stage, state }]).collect(),
         sync: if stage > StageName::Applied { SyncStatus::Synced } else { SyncStatus::Applying },
         health: Health::healthy(),
@@ -44,6 +44,14 @@ fn report(release: &Release, stage: StageName, state: StageState) -> ReleaseRepo
 fn operational_release() -> Release {
     let mut release = targeted_release();
     release.apply_report(&report(&release, StageName::Operational, StageState::Done), at(3)).unwrap();
+    release
+}
+
+/// Every stage of the agent is done, and then the health is this.
+fn release_with_health(health: Health) -> Release {
+    let mut release = operational_release();
+    let report = report(&release, StageName::Operational, StageState::Done);
+    release.apply_report(&ReleaseReport { health, ..report }, at(3)).unwrap();
     release
 }
 
@@ -102,8 +110,7 @@ fn s3_4_applied_is_true_only_for_the_generation_that_the_cluster_reported() {
 
 #[test]
 fn s3_4_available_means_that_all_objects_exist_whatever_their_health() {
-    let release =
-        Release { health: Health::new(HealthStatus::Degraded, "Broken", ""), ..operational_release() };
+    let release = release_with_health(Health::new(HealthStatus::Degraded, "Broken", ""));
     let available = |resources: &[ResourceStatus]| super::available_condition(&release, resources);
     let both = available(&[resource("a", Some(true)), resource("b", Some(true))]);
     assert_eq!((both.status, both.reason.as_str()), (ConditionStatus::True, "ResourcesAvailable"));
@@ -112,10 +119,7 @@ fn s3_4_available_means_that_all_objects_exist_whatever_their_health() {
     assert_eq!((one.status, one.reason.as_str()), (ConditionStatus::False, "ResourcesNotAvailable"));
     assert!(one.message.contains("1 of 2") && one.message.contains("Secret b"), "{}", one.message);
     assert_eq!(available(&[resource("a", None)]).status, ConditionStatus::Unknown);
-    let missing = Release {
-        health: Health::new(HealthStatus::Missing, "ResourceMissing", "x"),
-        ..operational_release()
-    };
+    let missing = release_with_health(Health::new(HealthStatus::Missing, "ResourceMissing", "x"));
     assert_eq!(
         find_condition(&missing, ConditionType::Available).status,
         ConditionStatus::False,
@@ -137,11 +141,10 @@ fn s3_4_progressing_degraded_complete_and_deleting_follow_the_release() {
     ] {
         assert!(!is(&done, kind), "{kind:?}");
     }
-    let broken =
-        Release { health: Health::new(HealthStatus::Degraded, "CrashLoopBackOff", "exits"), ..done.clone() };
+    let broken = release_with_health(Health::new(HealthStatus::Degraded, "CrashLoopBackOff", "exits"));
     let degraded = find_condition(&broken, ConditionType::Degraded);
     assert_eq!((degraded.status, degraded.reason.as_str()), (ConditionStatus::True, "CrashLoopBackOff"));
-    let ran = Release { health: Health { reason: COMPLETED.into(), ..Health::healthy() }, ..done.clone() };
+    let ran = release_with_health(Health { reason: COMPLETED.into(), ..Health::healthy() });
     assert!(is(&ran, ConditionType::Complete));
     let mut removing = done;
     removing.remove(DeletionPolicy::Foreground, "Unpublished by ann.", at(6));

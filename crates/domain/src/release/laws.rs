@@ -132,7 +132,7 @@ fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
                 outcome: RenderOutcome::Bundle(bundle(*to)),
                 policies: policies(*drift),
             };
-            release.gate(next, "Waits for wave 2.", now);
+            release.gate_revision(next, "Waits for wave 2.", now);
         }
         ReleaseEvent::Admit(drift) => {
             release.admit(policies(*drift), now);

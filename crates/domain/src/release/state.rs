@@ -227,6 +227,11 @@ impl Release {
         if self.state() == ReleaseState::Unknown {
             return self.last_known_state().last_known_message();
         }
+        self.last_known_message()
+    }
+
+    /// The message by the last report, whether or not the cluster is offline.
+    pub fn last_known_message(&self) -> String {
         match &self.goal {
             ReleaseGoal::Present => self.present_message(),
             ReleaseGoal::Removing { message: why, .. } => {

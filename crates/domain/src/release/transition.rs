@@ -149,7 +149,12 @@ impl Release {
     /// Sets the desired revision and gates it: the cluster keeps its released bundle until [`Release::admit`]. `message`
     /// names the wave that it waits for. A cluster that already has the bundle is not gated. Returns whether the desired
     /// state of the cluster changed.
-    pub fn gate(&mut self, next: DesiredRevision, message: impl Into<String>, at: Timestamp) -> bool {
+    pub fn gate_revision(
+        &mut self,
+        next: DesiredRevision,
+        message: impl Into<String>,
+        at: Timestamp,
+    ) -> bool {
         let DesiredRevision { revision, outcome: rendered, policies } = next;
         let waiting = StageState::Waiting(StageReason::new(Reason::WaitingForWave, message));
         match rendered {
@@ -195,6 +200,11 @@ impl Release {
             });
         }
         was_gated
+    }
+
+    /// Sets the wave that delivers the desired revision; `None` without waves.
+    pub fn set_wave(&mut self, wave: Option<u32>) {
+        self.wave = wave;
     }
 
     /// Whether this bundle is already released with these policies.

@@ -134,7 +134,7 @@ async fn apply_step(
         let policies = revision.spec.policies;
         for mut release in gated {
             if release.admit(policies.clone(), now) {
-                effects.changed_clusters.push(release.cluster);
+                effects.changed_clusters.push(release.cluster());
                 changed.push(release);
             }
         }

@@ -102,7 +102,7 @@ impl TargetPlanner {
             RenderOutcome::Bundle(digest) => {
                 planned.bundle = Some(digest.clone());
                 planned.cluster_plan = target.bytes.as_ref().map(|(_, bytes)| {
-                    self.expected_plan(release.and_then(|release| release.released.clone()), digest, bytes)
+                    self.expected_plan(release.and_then(|release| release.released().cloned()), digest, bytes)
                 });
                 let goal = DesiredPhase::Present {
                     bundle: digest.clone(),
@@ -117,19 +117,19 @@ impl TargetPlanner {
     /// The target for a cluster that loses the workload.
     fn plan_loss(&mut self, name: &str, release: &Release) -> TargetWithRequest {
         let deletion = self.policies.deletion;
-        let before = release.released.as_ref().and_then(|digest| self.released_bundles.get(digest));
+        let before = release.released().and_then(|digest| self.released_bundles.get(digest));
         let effect = before
-            .map(|before| ClusterPlan::estimate_removal(before, deletion, &release.policies, EXPECTED_NOTE));
+            .map(|before| ClusterPlan::estimate_removal(before, deletion, release.policies(), EXPECTED_NOTE));
         let planned = PlanTarget {
-            cluster: release.cluster,
+            cluster: release.cluster(),
             name: name.to_owned(),
             change: TargetChange::Remove,
             bundle: None,
             dry_run: DryRunState::Requested,
             cluster_plan: effect.map(|effect| self.insert_expected(effect)),
         };
-        let goal = DesiredPhase::Absent { deletion, policies: release.policies.clone() };
-        request_dry_run(planned, release.connectivity, self.dry_run_request(Some(release), goal))
+        let goal = DesiredPhase::Absent { deletion, policies: release.policies().clone() };
+        request_dry_run(planned, release.connectivity(), self.dry_run_request(Some(release), goal))
     }
 
     /// The digest of the expected changes from one bundle to another.
@@ -154,7 +154,7 @@ impl TargetPlanner {
     fn dry_run_request(&self, release: Option<&Release>, goal: DesiredPhase) -> DryRunRequest {
         DryRunRequest {
             plan: self.plan,
-            release: release.map(|release| release.id),
+            release: release.map(|release| release.id()),
             workload: self.workload.clone(),
             desired_phase: goal,
         }

@@ -81,7 +81,7 @@ impl Hub {
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
         let found = store::release::get(tx, report.release).await?;
-        let Some(mut release) = found.filter(|release| release.cluster == cluster) else {
+        let Some(mut release) = found.filter(|release| release.cluster() == cluster) else {
             tracing::warn!(%cluster, release = %report.release, "rejected a report about a release that is not this cluster's");
             return Ok(());
         };
@@ -102,7 +102,7 @@ impl Hub {
         if release.state().is_gone() {
             // Removes it from the desired state; the placer deletes a workload in deletion once nothing of it is left.
             effects.changed_clusters.push(cluster);
-            store::queue::PLACER.mark(tx, &[release.workload], self.clock().now()).await?;
+            store::queue::PLACER.mark(tx, &[release.workload()], self.clock().now()).await?;
             effects.wake_placer = true;
         }
         Ok(())
@@ -120,8 +120,8 @@ async fn report_events(
     if after == before && drift.is_empty() {
         return Ok(Vec::new());
     }
-    let workload = store::workload::get_by_id(tx, release.workload).await?;
-    let cluster = store::cluster::get_by_id(tx, release.cluster).await?;
+    let workload = store::workload::get_by_id(tx, release.workload()).await?;
+    let cluster = store::cluster::get_by_id(tx, release.cluster()).await?;
     let (Some(workload), Some(cluster)) = (workload, cluster) else {
         return Ok(Vec::new());
     };

@@ -144,7 +144,7 @@ impl Hub {
             .into());
         }
         let published = match workload.published.filter(|_| workload.intent == Intent::Published) {
-            Some(number) => store::revision::get(tx, workload.id, number).await?,
+            Some(number) => Some(store::revision::get_existing(tx, workload.id, number).await?),
             None => None,
         };
         Ok(PublishableWorkload {

@@ -20,11 +20,11 @@ impl Hub {
         let mut synced = Vec::new();
         for mut release in store::release::list_all_by_workload(&mut tx, workload.id).await? {
             if release.desired_release(name).is_some()
-                && (selected.is_empty() || selected.contains(&release.cluster))
+                && (selected.is_empty() || selected.contains(&release.cluster()))
             {
                 release.request_sync();
                 store::release::update(&mut tx, &release).await?;
-                synced.push(release.cluster);
+                synced.push(release.cluster());
             }
         }
         let count = u32::try_from(synced.len()).unwrap_or(u32::MAX);

@@ -44,7 +44,7 @@ async fn bundle_data(test: &TestHub, agent: &TestAgent, desired: &DesiredRelease
 async fn wait_for_reason(test: &TestHub, cluster: &str, reason: &str) -> String {
     for _ in 0..400 {
         if let Ok(view) = test.hub.get_release("edge", cluster).await {
-            let stage = view.release.stages.get(StageName::Rendered);
+            let stage = view.release.stages().get(StageName::Rendered);
             if stage.state.reason().is_some_and(|trouble| trouble.reason.as_str() == reason) {
                 assert_eq!(stage.state.as_str(), "waiting", "waiting is not a failure (S4-9)");
                 assert!(!view.state.is_failing(), "{:?}", view.state);

@@ -40,7 +40,7 @@ async fn s3_1_a_registered_cluster_has_its_own_desired_state_with_all_its_releas
         assert_eq!(test.hub.get_cluster(name).await.unwrap().cluster.name, name);
         let releases = test.hub.list_cluster_releases(name, &ListQuery::default()).await.unwrap().items;
         assert_eq!(releases.len(), 1);
-        assert_eq!((releases[0].cluster_name.as_str(), releases[0].release.id), (name, desired.release));
+        assert_eq!((releases[0].cluster_name.as_str(), releases[0].release.id()), (name, desired.release));
     }
     test.close().await;
 }
@@ -84,7 +84,7 @@ async fn s3_9_a_cluster_that_reconnects_receives_only_the_latest_desired_state()
     assert!(!has_condition(&view, ConditionType::Applied), "an older bundle is not the desired one");
     east.report_applied(&desired).await;
     let view = test.hub.get_release("web", "east").await.unwrap();
-    assert_eq!((view.state, view.release.revision), (ReleaseState::Healthy, Some(revision)));
+    assert_eq!((view.state, view.release.revision()), (ReleaseState::Healthy, Some(revision)));
     let applied = view.conditions.iter().find(|condition| condition.kind == ConditionType::Applied).unwrap();
     assert!(applied.is_true() && applied.observed_generation == Some(desired.generation));
     test.close().await;

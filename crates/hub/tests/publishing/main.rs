@@ -104,9 +104,9 @@ async fn p26_a_revision_that_renders_the_same_bundle_changes_nothing_on_the_clus
     assert_eq!(test.publish("web").await, 2);
     for _ in 0..200 {
         let release = test.hub.get_release("web", "east").await.unwrap();
-        if release.release.revision == Some(2) {
+        if release.release.revision() == Some(2) {
             assert_eq!(
-                (release.state, release.release.generation),
+                (release.state, release.release.generation()),
                 (ReleaseState::Healthy, desired.generation)
             );
             test.close().await;

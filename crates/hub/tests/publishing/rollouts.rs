@@ -107,7 +107,7 @@ async fn a_publish_in_waves_reaches_a_cluster_when_its_wave_opens_and_no_earlier
     assert_eq!(release_state(&test, "web", "b").await, ReleaseState::Pending);
     let view = test.hub.get_release("web", "b").await.unwrap();
     assert_eq!(view.message, "Waiting for wave 2 of 2 (rest).");
-    assert_eq!((view.release.revision, view.release.released_revision), (Some(2), Some(1)));
+    assert_eq!((view.release.revision(), view.release.released_revision()), (Some(2), Some(1)));
 
     a.report_applied(&desired).await;
     let soaking =

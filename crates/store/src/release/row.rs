@@ -1,7 +1,7 @@
 //! The columns of a release and their decoding.
 
 use domain::health::Health;
-use domain::release::{Release, ReleaseSpec, ReleaseState};
+use domain::release::{Release, ReleaseRow, ReleaseSpec, ReleaseState};
 
 use crate::decode::{DecodeError, RowReader};
 
@@ -26,7 +26,7 @@ pub(crate) fn read_state(row: &RowReader<'_>, column: &str) -> Result<ReleaseSta
 }
 
 pub(crate) fn read_release(row: &RowReader<'_>) -> Result<Release, DecodeError> {
-    Ok(Release {
+    Ok(Release::from_row(ReleaseRow {
         id: row.parse("id")?,
         workload: row.parse("workload_id")?,
         cluster: row.parse("cluster_id")?,
@@ -47,7 +47,7 @@ pub(crate) fn read_release(row: &RowReader<'_>) -> Result<Release, DecodeError> 
         connectivity: row.enum_value("connectivity")?,
         reported_at: row.opt_timestamp("reported_at")?,
         state_since: row.timestamp("state_since")?,
-    })
+    }))
 }
 
 pub(super) fn read_desired_release(row: &RowReader<'_>) -> Result<ReleaseSpec, DecodeError> {

@@ -68,7 +68,7 @@ async fn concurrent_changes_of_a_release_are_not_lost() {
             task.await.unwrap();
         }
         let one = release::get(&mut store.read().await.unwrap(), release_id(1001)).await.unwrap().unwrap();
-        assert_eq!(one.sync_nonce, 100);
+        assert_eq!(one.sync_nonce(), 100);
     })
     .await;
 }

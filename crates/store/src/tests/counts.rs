@@ -108,7 +108,7 @@ async fn assert_derived_data(tx: &mut Tx) {
         let releases = release::list_all_by_workload(tx, workload_id(n)).await.unwrap();
         let counts: ReleaseCounts = releases.iter().map(Release::state).collect();
         for one in &releases {
-            per_cluster.entry(one.cluster).or_default().add(one.state(), 1);
+            per_cluster.entry(one.cluster()).or_default().add(one.state(), 1);
         }
         let stored = release::counts_by_workload(tx, &[workload_id(n)]).await.unwrap();
         assert_eq!(stored[&workload_id(n)], counts);

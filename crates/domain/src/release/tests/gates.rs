@@ -12,7 +12,7 @@ fn second_revision(n: u8) -> DesiredRevision {
 /// Healthy with the first bundle, and gated for the second.
 fn gated_release() -> Release {
     let mut release = healthy_release();
-    assert!(!release.gate(second_revision(2), WAVE, at(5)));
+    assert!(!release.gate_revision(second_revision(2), WAVE, at(5)));
     release
 }
 
@@ -58,7 +58,7 @@ fn an_admitted_cluster_gets_the_bundle_that_was_rendered_for_it() {
 #[test]
 fn a_bundle_that_the_cluster_already_has_is_not_gated() {
     let mut release = healthy_release();
-    assert!(!release.gate(second_revision(1), WAVE, at(5)));
+    assert!(!release.gate_revision(second_revision(1), WAVE, at(5)));
     assert_eq!(
         (release.state(), release.is_gated(), release.released_revision),
         (ReleaseState::Healthy, false, Some(2))
@@ -80,7 +80,7 @@ fn a_gated_cluster_of_an_aborted_rollout_is_suspended_until_the_next_publish() {
 #[test]
 fn gating_a_release_during_its_removal_restores_the_released_bundle() {
     let mut release = removing_release();
-    assert!(release.gate(second_revision(2), WAVE, at(5)), "the desired state changed");
+    assert!(release.gate_revision(second_revision(2), WAVE, at(5)), "the desired state changed");
     assert!(
         matches!(release.desired_release("web").unwrap().phase, DesiredPhase::Present { bundle: b, .. } if b == bundle(1))
     );
@@ -89,10 +89,10 @@ fn gating_a_release_during_its_removal_restores_the_released_bundle() {
 #[test]
 fn a_gated_cluster_that_changes_its_wave_shows_the_new_one() {
     let mut release = gated_release();
-    assert!(!release.gate(second_revision(2), "Waits for wave 3 of 3 (rest).", at(6)));
+    assert!(!release.gate_revision(second_revision(2), "Waits for wave 3 of 3 (rest).", at(6)));
     assert_eq!((release.message().as_str(), release.state_since), ("Waits for wave 3 of 3 (rest).", at(5)));
     assert!(release.end_gate("The rollout was aborted.", at(7)));
-    assert!(!release.gate(second_revision(2), WAVE, at(8)), "an aborted rollout does not resume");
+    assert!(!release.gate_revision(second_revision(2), WAVE, at(8)), "an aborted rollout does not resume");
     assert_eq!(
         (release.state(), release.message().as_str()),
         (ReleaseState::Suspended, "The rollout was aborted.")

@@ -112,11 +112,11 @@ async fn write_target(
     });
     let before = release.clone();
     release.set_connectivity(target.reach, now);
-    let is_admitted = release.released_revision == Some(target.revision);
-    release.wave = target.wave;
+    let is_admitted = release.released_revision() == Some(target.revision);
+    release.set_wave(target.wave);
     let (revision, rendered, policies) = (target.revision, target.rendered.clone(), target.policies.clone());
     let is_changed = match target.wave {
-        Some(wave) if !is_admitted => release.gate(
+        Some(wave) if !is_admitted => release.gate_revision(
             DesiredRevision { revision, outcome: rendered, policies },
             wave_message(outcome, wave),
             now,
@@ -143,7 +143,7 @@ async fn write_waves(
     let (Some(revision), false) = (outcome.revision, outcome.waves.is_empty()) else { return Ok(()) };
     // No longer selected but not removed yet: no wave delivers the revision to them.
     for mut release in store::release::get_many(tx, &outcome.deselected).await? {
-        release.wave = None;
+        release.set_wave(None);
         store::release::update(tx, &release).await?;
     }
     store::rollout::set_placed_revision(tx, outcome.workload.id, revision).await?;
@@ -238,7 +238,7 @@ async fn delete_if_removed(
     }
     let releases = store::release::list_all_by_workload(tx, workload.id).await?;
     let is_gone =
-        |release: &Release| !matches!(release.goal, ReleaseGoal::Present | ReleaseGoal::Removing { .. });
+        |release: &Release| !matches!(release.goal(), ReleaseGoal::Present | ReleaseGoal::Removing { .. });
     if releases.iter().all(is_gone) {
         store::workload::delete(tx, workload.id).await?;
         let message = format!("{} was deleted; nothing of it is left on any cluster.", workload.name);

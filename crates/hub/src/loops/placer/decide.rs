@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use domain::cluster::Cluster;
 use domain::placement::{self, ClusterEvaluation, ClusterGroup, Decision, DecisionTrigger, PendingRemoval};
 use domain::plan::removal_limit;
-use domain::release::{Release, ReleaseGoal};
+use domain::release::Release;
 use domain::workload::{DeletionPolicy, Intent, Revision, Workload};
 use domain::{ClusterId, ReleaseId, Timestamp, WorkloadId};
 use store::Tx;
@@ -85,8 +85,8 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     let (removals, withheld_removals) =
         select_removals(&revision, &releases, &decision, &fleet.unevaluated, hub.clock().now());
     let number = Some(revision.number);
-    let waves = releases.iter().filter(|release| release.revision == number);
-    let waves = waves.filter_map(|release| Some((release.cluster, release.wave?))).collect();
+    let waves = releases.iter().filter(|release| release.revision() == number);
+    let waves = waves.filter_map(|release| Some((release.cluster(), release.wave()?))).collect();
     let names = revision.spec.rollout.waves.iter().map(|wave| wave.name.clone()).collect();
     let targets = render_targets(
         hub,
@@ -98,8 +98,8 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     .await?;
     let selected: HashSet<ClusterId> = targets.iter().map(|target| target.cluster).collect();
     let deselected =
-        releases.iter().filter(|release| release.wave.is_some() && !selected.contains(&release.cluster));
-    let deselected = deselected.map(|release| release.id).collect();
+        releases.iter().filter(|release| release.wave().is_some() && !selected.contains(&release.cluster()));
+    let deselected = deselected.map(|release| release.id()).collect();
     if withheld_removals > 0 {
         // No removal now: once fewer clusters are concerned, their notice starts then. Cancelled removals stay cancelled.
         decision.pending_removals.retain(|one| one.retained_by.is_some());
@@ -154,22 +154,25 @@ fn known_exposures(
         return KnownExposures::default();
     }
     let existing = releases.iter().filter(|release| !release.last_known_state().is_gone());
-    let in_use: HashSet<ClusterId> =
-        targets.iter().map(|target| target.cluster).chain(existing.map(|release| release.cluster)).collect();
+    let in_use: HashSet<ClusterId> = targets
+        .iter()
+        .map(|target| target.cluster)
+        .chain(existing.map(|release| release.cluster()))
+        .collect();
     let stale = by_cluster.keys().copied().filter(|cluster| !in_use.contains(cluster)).collect();
     KnownExposures { by_cluster, stale }
 }
 
 fn present_releases(releases: &[Release]) -> impl Iterator<Item = &Release> {
-    releases.iter().filter(|release| release.goal == ReleaseGoal::Present)
+    releases.iter().filter(|release| release.is_present())
 }
 
 /// The outcome without a published revision: every release is removed.
 fn unpublished_outcome(workload: Workload, releases: &[Release]) -> PlacementOutcome {
     let why = format!("{} was unpublished from every cluster.", workload.name);
     let removal = |release: &Release| Removal {
-        cluster: release.cluster,
-        deletion: release.policies.deletion,
+        cluster: release.cluster(),
+        deletion: release.policies().deletion,
         reason: why.clone(),
     };
     let removals = present_releases(releases).map(removal).collect();
@@ -257,9 +260,9 @@ fn select_removals(
     let in_notice: HashSet<ClusterId> =
         decision.pending_removals.iter().filter(|one| one.is_deferred(now)).map(|one| one.cluster).collect();
     let leaving =
-        leaving.into_iter().filter(|release| !in_notice.contains(&release.cluster)).collect::<Vec<_>>();
+        leaving.into_iter().filter(|release| !in_notice.contains(&release.cluster())).collect::<Vec<_>>();
     let removal = |release: &&&Release| {
-        let filter = rejected.get(&release.cluster).and_then(|verdict| verdict.failed_filter());
+        let filter = rejected.get(&release.cluster()).and_then(|verdict| verdict.failed_filter());
         let why = filter.map_or_else(
             || "The cluster is no longer registered.".to_owned(),
             |filter| {
@@ -269,7 +272,7 @@ fn select_removals(
                 )
             },
         );
-        Removal { cluster: release.cluster, deletion: revision.spec.policies.deletion, reason: why }
+        Removal { cluster: release.cluster(), deletion: revision.spec.policies.deletion, reason: why }
     };
     (leaving.iter().map(removal).collect(), 0)
 }
