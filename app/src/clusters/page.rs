@@ -19,7 +19,6 @@ use crate::components::{
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
-use crate::workloads::effect_label;
 
 /// A cluster with the releases on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -244,8 +243,7 @@ fn release_table(
 #[component]
 fn Taints(cluster: Cluster) -> impl IntoView {
     let chips = cluster.taints.iter().map(|taint| {
-        let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
-        view! { <span class="chip mono">{format!("{}{value}:{}", taint.key, effect_label(taint.effect))}</span> }
+        view! { <span class="chip mono">{taint.to_string()}</span> }
     });
     let chips = chips.collect_view();
     let none = cluster

@@ -336,7 +336,9 @@ fn healthy_condition(cluster: &Cluster) -> ClusterCondition {
         (Some(_), 0) => {
             healthy(Some(false), "NoNodeTakesPods", format!("None of its {nodes} nodes is schedulable."))
         }
-        (Some(_), _) => healthy(Some(true), "NodesTakePods", format!("{ready} of {nodes} nodes are schedulable.")),
+        (Some(_), _) => {
+            healthy(Some(true), "NodesTakePods", format!("{ready} of {nodes} nodes are schedulable."))
+        }
     }
 }
 
@@ -443,11 +445,12 @@ mod tests {
         use ConditionStatus::{False, True, Unknown};
         let mut cluster =
             Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0));
-        let summary = |cluster: &Cluster, joining: &JoinStatus| -> Vec<(&'static str, ConditionStatus, String)> {
-            let all = cluster_conditions(cluster, Some(joining));
-            assert!(all.iter().all(|one| one.is_true() == one.hint.is_empty()), "{all:?}");
-            all.into_iter().map(|one| (one.kind.as_str(), one.status, one.reason)).collect()
-        };
+        let summary =
+            |cluster: &Cluster, joining: &JoinStatus| -> Vec<(&'static str, ConditionStatus, String)> {
+                let all = cluster_conditions(cluster, Some(joining));
+                assert!(all.iter().all(|one| one.is_true() == one.hint.is_empty()), "{all:?}");
+                all.into_iter().map(|one| (one.kind.as_str(), one.status, one.reason)).collect()
+            };
         let mut joining = JoinStatus { accepted_by: "ana".to_owned(), ..JoinStatus::default() };
         let expected = |name: &'static str, status, reason: &str| (name, status, reason.to_owned());
         assert_eq!(

@@ -221,9 +221,5 @@ fn format_labels(cluster: &Registered) -> String {
 }
 
 fn format_taints(cluster: &Registered) -> String {
-    let taint = |taint: &domain::cluster::Taint| {
-        let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
-        format!("{}{value}:{:?}", taint.key, taint.effect)
-    };
-    cluster.taints.iter().map(taint).collect::<Vec<_>>().join(",")
+    cluster.taints.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }

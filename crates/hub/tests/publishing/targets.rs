@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::overrides::{ClusterSelector, Override, Patch, PatchOp};
-use domain::placement::{ClusterGroup, Placement, Predicate};
+use domain::placement::{ClusterGroup, Placement, Predicate, Remedy};
 use domain::release::ReleaseState;
 use domain::report::DesiredPhase;
 use domain::{OverrideId, page::ListQuery};
@@ -58,7 +58,7 @@ async fn s1_9_a_cluster_that_joins_later_gets_a_workload_with_the_next_publish_a
     assert_eq!(release_count(&test).await, 1);
     let decision = test.hub.get_placement_decision("web").await.unwrap();
     let rejected = decision.rejected().next().unwrap();
-    assert_eq!(rejected.failed_filter().unwrap().remedy, "publish again, or set newMembers to auto");
+    assert_eq!(rejected.failed_filter().unwrap().remedy, Some(Remedy::Publish));
     test.publish("web").await;
     west.wait_for_release().await;
     assert_eq!(release_count(&test).await, 2);
