@@ -35,8 +35,7 @@ impl RawAgent {
 fn report_of_an_older_version(release: &str, generation: i64, bundle: &str) -> Value {
     let object = json!({"version": "v1", "kind": "ConfigMap", "namespace": "default", "name": "web"});
     let resource = json!({"ordinal": 0, "object": object, "applied": true, "health": {"status": "Healthy"}});
-    let stages =
-        ["notified", "pulled", "verified", "preflight", "applied", "pruned", "imagesPulled", "operational"];
+    let stages = ["notified", "pulled", "preflight", "applied", "pruned", "imagesPulled", "operational"];
     let stages = stages.map(|name| json!({"name": name, "state": {"state": "done"}}));
     json!({"release": release, "generation": generation, "applied": bundle, "stages": stages, "sync": "Synced",
         "health": {"status": "Healthy"}, "resources": [resource], "removed": false})

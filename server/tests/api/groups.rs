@@ -109,12 +109,12 @@ async fn a_placement_selects_by_group_facts_and_spread() {
         "numberOfClusters": 2,
     } });
     let decision = server.post("/api/v1/projects/default/placements:preview", &preview).await.json();
-    let selected: Vec<&Value> = decision["verdicts"]
+    let selected: Vec<&Value> = decision["evaluations"]
         .as_array()
         .unwrap()
         .iter()
-        .filter(|verdict| verdict["chosen"] == true)
-        .map(|verdict| &verdict["name"])
+        .filter(|evaluation| evaluation["selected"] == true)
+        .map(|evaluation| &evaluation["name"])
         .collect();
     assert_eq!(selected, ["eu-1", "us-1"], "{decision}");
     let wrong = json!({ "placement": { "predicates": [{ "fieldSelector": "cloud=aws" }] } });

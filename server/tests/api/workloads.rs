@@ -172,7 +172,7 @@ async fn s0_14_checks_and_dry_runs_store_nothing() {
     for path in [format!("{WORKLOADS}:validate"), format!("{WORKLOADS}?dryRun=true")] {
         let answer = server.post(&path, &new).await;
         assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text);
-        assert_eq!(answer.json()["decision"]["verdicts"][0]["chosen"], true);
+        assert_eq!(answer.json()["decision"]["evaluations"][0]["selected"], true);
     }
     assert_eq!(server.get(WORKLOADS).await.json()["total"], 0);
 
@@ -234,7 +234,7 @@ async fn s0_1_a_publish_is_accepted_once_and_shows_everywhere() {
     assert_eq!((&release["workloadName"], &release["clusterName"]), (&json!("web"), &json!("eu-1")));
     assert_eq!(server.get(&path("web/releases?limit=1")).await.json()["total"], 1);
     let decision = server.get(&path("web/placement")).await.json();
-    assert_eq!(decision["verdicts"].as_array().unwrap().len(), 2);
+    assert_eq!(decision["evaluations"].as_array().unwrap().len(), 2);
 }
 
 /// The status, once the placer has created this many releases.
@@ -312,8 +312,8 @@ async fn a_placement_can_be_previewed() {
     let preview = json!({ "placement": { "predicates": [{ "labelSelector": "env=dev" }] } });
     let answer = server.post("/api/v1/projects/default/placements:preview", &preview).await.json();
     let selected = |name: &str| {
-        let verdicts = answer["verdicts"].as_array().unwrap();
-        verdicts.iter().find(|verdict| verdict["name"] == name).unwrap()["chosen"].clone()
+        let evaluations = answer["evaluations"].as_array().unwrap();
+        evaluations.iter().find(|evaluation| evaluation["name"] == name).unwrap()["selected"].clone()
     };
     assert_eq!((selected("eu-1"), selected("eu-2")), (json!(false), json!(true)));
 }
