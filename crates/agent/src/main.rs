@@ -1,4 +1,4 @@
-//! `run_cli_ok-agent`: reconciles one cluster with its hub, from inside or outside the cluster.
+//! `flotilla-agent`: reconciles one cluster with its hub, from inside or outside the cluster.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The context file: the servers and API tokens of a user. Written by `run_cli login`.
+//! The context file: the servers and API tokens of a user. Written by `flotilla login`.
 //!
 //! It contains secrets: it is created readable for its owner only, replaced atomically, and never printed.
 

@@ -15,7 +15,7 @@ pub enum Failure {
     Report(Box<FailureReport>),
     /// An error of the server or of the connection.
     Wire(wire::Error),
-    /// The reader of stdout is gone, which is no failure (`run_cli events | head`).
+    /// The reader of stdout is gone, which is no failure (`flotilla events | head`).
     StdoutClosed,
 }
 

@@ -1,4 +1,4 @@
-//! `run_cli`: the command line, one of the three equal interfaces (S0-3). It depends on `wire` and `domain` only: what it
+//! `flotilla`: the command line, one of the three equal interfaces (S0-3). It depends on `wire` and `domain` only: what it
 //! decides locally (guard rails of `validate`, syntax of names) is decided by the code that the server runs.
 //!
 //! The requested output goes to stdout; progress, notes and errors go to stderr.

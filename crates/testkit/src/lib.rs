@@ -26,6 +26,7 @@ mod kubeconfig;
 mod pki;
 mod pod_fault;
 mod program;
+mod reserved_port;
 
 use std::env;
 use std::io::Write;
@@ -34,6 +35,7 @@ use std::process::Command;
 
 pub use control_plane::{ControlPlane, ControlPlaneOptions};
 pub use pod_fault::PodFault;
+pub use reserved_port::ReservedPort;
 
 /// Environment variable with the directory of the programs.
 pub const BIN_DIR_VAR: &str = "FLOTILLA_KUBE_BIN";

@@ -34,7 +34,7 @@ fn healthy_report(release: ReleaseId, generation: i64, bundle: &Digest) -> Relea
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p23_an_agent_cannot_read_or_report_anything_of_another_cluster() {
+async fn an_agent_cannot_read_or_report_anything_of_another_cluster() {
     let server = TestServer::open().await;
     let [(one, mine), (other, theirs)] = join_two_clusters(&server).await;
     assert_ne!(one.cluster(), other.cluster());

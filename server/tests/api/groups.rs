@@ -16,7 +16,7 @@ fn group_with_members(members: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn s1_2_a_group_is_created_read_replaced_and_deleted() {
+async fn s1_1_a_group_is_created_read_replaced_and_deleted() {
     let server = TestServer::start().await;
     let edge = json!({ "name": "edge", "members": ["eu-1"] });
     let created = server.post(GROUPS, &edge).await;

@@ -1,4 +1,4 @@
-//! The RBAC rules that `run_cli_ok cluster install-manifest` prints are sufficient and minimal.
+//! The RBAC rules that `flotilla cluster install-manifest` prints are sufficient and minimal.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;

@@ -49,7 +49,7 @@ impl TestCluster {
         }
     }
 
-    /// Applies the output of `run_cli_ok cluster install-manifest`, and starts the agent with the printed Deployment's service
+    /// Applies the output of `flotilla cluster install-manifest`, and starts the agent with the printed Deployment's service
     /// account and environment.
     pub async fn join_hub(&mut self, hub: &TestHub, options: &[&str]) {
         let args = [&["cluster", "install-manifest", self.name, "--auto-accept"], options].concat();
@@ -257,6 +257,7 @@ async fn assign_ingress_addresses(client: kube::Client) {
             let api: Api<Ingress> = Api::namespaced(client.clone(), namespace);
             let _ = api.patch_status(name, &PatchParams::default(), &Patch::Merge(&address)).await;
         }
+        // The polling interval of a simulated controller: no test depends on its length.
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! `run_cli apply`: creates or changes a draft from manifests (S0-1, S3-3, R-1). Clusters change only with a publish.
+//! `flotilla apply`: creates or changes a draft from manifests (S0-1, S3-3, R-1). Clusters change only with a publish.
 
 use std::path::PathBuf;
 

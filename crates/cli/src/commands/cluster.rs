@@ -1,4 +1,4 @@
-//! `run_cli cluster`: lists clusters and manages them.
+//! `flotilla cluster`: lists clusters and manages them.
 
 use clap::Subcommand;
 use domain::cluster::{Cluster as Registered, ClusterSummary};

@@ -1,4 +1,4 @@
-//! `run_cli completion`: completion scripts for shells.
+//! `flotilla completion`: completion scripts for shells.
 
 use std::io::Write;
 

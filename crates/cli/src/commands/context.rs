@@ -1,4 +1,4 @@
-//! `run_cli context`: lists, selects and removes contexts. Tokens are never shown.
+//! `flotilla context`: lists, selects and removes contexts. Tokens are never shown.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! `run_cli delete`: removes a workload from its clusters and deletes it (S1-22, S1-23). On a terminal the name must be
+//! `flotilla delete`: removes a workload from its clusters and deletes it (S1-22, S1-23). On a terminal the name must be
 //! typed.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};

@@ -1,4 +1,4 @@
-//! `run_cli diagnose`: checks a workload or a cluster, in order of dependency, with a hint for each failure (S3-14).
+//! `flotilla diagnose`: checks a workload or a cluster, in order of dependency, with a hint for each failure (S3-14).
 
 use clap::Args;
 use domain::cluster::{ClusterSummary, Connectivity};

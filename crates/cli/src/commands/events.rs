@@ -1,4 +1,4 @@
-//! `run_cli events`: lists events, oldest first, and watches for new ones (`-w`).
+//! `flotilla events`: lists events, oldest first, and watches for new ones (`-w`).
 
 use clap::Args;
 use domain::event::Event;

@@ -1,4 +1,4 @@
-//! `run_cli get`: lists workloads or clusters, or shows one.
+//! `flotilla get`: lists workloads or clusters, or shows one.
 
 use clap::Args;
 use domain::rollup::ReleaseCounts;

@@ -1,4 +1,4 @@
-//! `run_cli group`: named sets of clusters that placements and overrides refer to (S1-1, S1-2).
+//! `flotilla group`: named sets of clusters that placements and overrides refer to (S1-1, S1-2).
 
 use clap::{Args, Subcommand};
 use domain::labels::LabelSelector;

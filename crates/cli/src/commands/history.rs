@@ -1,4 +1,4 @@
-//! `run_cli history`: the published revisions: when, by whom and why.
+//! `flotilla history`: the published revisions: when, by whom and why.
 
 use clap::Args;
 use domain::page::{ListQuery, MAX_LIMIT};

@@ -1,4 +1,4 @@
-//! `run_cli login`: verifies a token on a server and stores both in the context file. The token is never shown.
+//! `flotilla login`: verifies a token on a server and stores both in the context file. The token is never shown.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 

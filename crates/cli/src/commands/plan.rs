@@ -1,4 +1,4 @@
-//! `run_cli plan` and `run_cli diff`: what a publish of the draft would do on every cluster (E-2).
+//! `flotilla plan` and `flotilla diff`: what a publish of the draft would do on every cluster (E-2).
 
 use clap::Args;
 use domain::nearest::find_nearest;

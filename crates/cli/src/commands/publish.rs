@@ -1,4 +1,4 @@
-//! `run_cli publish`: creates a revision from the draft and deploys it (S0-1 … S0-5); `--wait` waits for the clusters.
+//! `flotilla publish`: creates a revision from the draft and deploys it (S0-1 … S0-5); `--wait` waits for the clusters.
 
 use clap::Args;
 use domain::workload::PublishResult;

@@ -1,4 +1,4 @@
-//! `run_cli retain`: retains a workload on clusters that no longer match its placement (E-6).
+//! `flotilla retain`: retains a workload on clusters that no longer match its placement (E-6).
 
 use clap::Args;
 use wire::RetainRequest;

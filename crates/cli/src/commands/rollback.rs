@@ -1,4 +1,4 @@
-//! `run_cli rollback`: publishes an earlier revision again, as a new revision.
+//! `flotilla rollback`: publishes an earlier revision again, as a new revision.
 
 use clap::Args;
 use wire::RestoreRevisionRequest;

@@ -1,4 +1,4 @@
-//! `run_cli rollout`: shows the waves of a rollout, and controls it (docs/rollouts.md).
+//! `flotilla rollout`: shows the waves of a rollout, and controls it (docs/rollouts.md).
 
 use clap::{Args, Subcommand};
 use domain::rollout::{Rollout as Model, RolloutAction};

@@ -1,4 +1,4 @@
-//! `run_cli status`: the status of a workload per cluster. There is no single status (S1-19).
+//! `flotilla status`: the status of a workload per cluster. There is no single status (S1-19).
 
 use clap::Args;
 use wire::{Client, WorkloadStatus};

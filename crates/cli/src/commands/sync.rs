@@ -1,4 +1,4 @@
-//! `run_cli sync`: triggers an immediate reconciliation on the clusters of a workload (S1-21). It never adds a cluster.
+//! `flotilla sync`: triggers an immediate reconciliation on the clusters of a workload (S1-21). It never adds a cluster.
 
 use clap::Args;
 use wire::SyncRequest;

@@ -1,4 +1,4 @@
-//! `run_cli unpublish`: removes a workload from its clusters; the draft stays (S0-1, R-7).
+//! `flotilla unpublish`: removes a workload from its clusters; the draft stays (S0-1, R-7).
 
 use clap::Args;
 use domain::workload::DeletionPolicy;

@@ -1,4 +1,4 @@
-//! `run_cli validate`: runs the guard rails offline, with the code that server and browser run (E-1).
+//! `flotilla validate`: runs the guard rails offline, with the code that server and browser run (E-1).
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `run_cli version`: the versions of the command line and of the server.
+//! `flotilla version`: the versions of the command line and of the server.
 
 use clap::Args;
 use serde::Serialize;

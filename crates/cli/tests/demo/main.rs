@@ -304,7 +304,7 @@ fn a_mistyped_name_and_a_wrong_token_are_reported_with_a_hint() {
 }
 
 #[test]
-fn s1_2_a_group_is_set_listed_and_deleted() {
+fn s1_1_a_group_is_set_listed_and_deleted() {
     let server = TestServer::start_new();
     let set =
         server.run_cli(&["group", "set", "eu", "--selector", "region=eu-west", "--clusters", "us-east-1"]);

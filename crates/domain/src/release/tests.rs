@@ -207,7 +207,7 @@ fn s2_3_a_failed_stage_shows_its_reason_and_next_retry() {
 }
 
 #[test]
-fn s2_5_a_reason_that_only_a_person_can_resolve_blocks_the_release() {
+fn a_reason_that_only_a_person_can_resolve_blocks_the_release() {
     let blocking: Vec<&Reason> = Reason::NAMED.iter().filter(|reason| reason.needs_person()).collect();
     assert_eq!(
         blocking,
@@ -309,7 +309,7 @@ fn a_removal_that_leaves_the_objects_makes_a_release_orphaned() {
 }
 
 #[test]
-fn s1_23_a_forced_deletion_abandons_the_release_and_leaves_a_tombstone() {
+fn p17_a_forced_deletion_abandons_a_removal_without_confirmation_of_the_cluster() {
     let mut release = removing_release();
     release.set_connectivity(Connectivity::Offline, at(4));
     assert_state(&release, ReleaseState::Unknown, "The cluster is offline; last known state: Removing.");
@@ -384,7 +384,7 @@ fn a_failed_rendering_cancels_a_removal_but_restores_no_removed_release() {
 }
 
 #[test]
-fn s3_7_late_future_and_unexpected_reports_change_nothing() {
+fn p16_late_future_and_unexpected_reports_change_nothing() {
     let mut release = targeted_release();
     release.set_desired_revision(2, RenderOutcome::Bundle(bundle(2)), Policies::default(), at(2));
     let before = release.clone();

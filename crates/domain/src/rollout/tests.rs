@@ -320,7 +320,7 @@ fn failures_within_the_limit_do_not_block_the_wave() {
 }
 
 #[test]
-fn a_wave_with_approval_waits_for_it_and_no_other_action_starts_it() {
+fn s2_5_a_wave_with_approval_waits_for_it_and_no_other_action_starts_it() {
     let mut rollout = rollout(strategy(json!([{ "name": "dev" }, { "name": "prod", "approval": true }])));
     let done = [wave_counts(0, 0, 2), wave_counts(3, 0, 0)];
     let step = rollout.reconcile(&done, NOW);

@@ -7,7 +7,7 @@ use domain::release::{FINALIZER, ReleaseState, ReleaseView};
 use domain::report::DesiredPhase;
 use hub::{Error, PublishOptions, RemovalOptions, WorkloadEdit};
 
-use crate::test_hub::{TestHub, applied_report, everywhere, source};
+use crate::test_hub::{TestHub, applied_report, everywhere, source, wait_until};
 
 async fn publish_change(test: &TestHub, colour: u32) -> u32 {
     let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
@@ -114,13 +114,11 @@ async fn s3_10_a_release_and_its_workload_exist_until_the_record_on_the_cluster_
     assert_eq!(view.finalizers, [FINALIZER]);
     assert!(has_condition(&view, ConditionType::Deleting));
     east.report_applied(&desired).await;
-    for _ in 0..400 {
-        if matches!(test.hub.get_workload("web").await, Err(Error::NotFound { .. })) {
-            return test.close().await;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    panic!("the workload was never deleted");
+    wait_until("the workload is deleted", async || {
+        matches!(test.hub.get_workload("web").await, Err(Error::NotFound { .. }))
+    })
+    .await;
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,5 @@
 //! Which clusters get a workload, and which lose it.
 
-use std::time::Duration;
-
 use domain::overrides::{ClusterSelector, Override, Patch, PatchOp};
 use domain::placement::{ClusterGroup, Placement, Predicate, Remedy};
 use domain::release::ReleaseState;
@@ -11,7 +9,7 @@ use hub::{ClusterEdit, PublishOptions};
 use serde_json::json;
 
 use crate::release_state;
-use crate::test_hub::{TestAgent, TestHub, by_label, everywhere};
+use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, wait_until};
 
 pub(crate) async fn relabel(test: &TestHub, cluster: &str, env: Option<&str>) {
     let labels = [("env".to_owned(), env.map(str::to_owned))].into();
@@ -23,26 +21,20 @@ async fn release_count(test: &TestHub) -> usize {
     test.hub.list_releases("web", &ListQuery::default()).await.unwrap().items.len()
 }
 
-pub(crate) async fn wait_for_event(test: &TestHub, expected: &str) {
-    for _ in 0..250 {
-        if test.event_messages().await.iter().any(|message| message.contains(expected)) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("no event with {expected:?}: {:#?}", test.event_messages().await);
+async fn wait_for_event(test: &TestHub, expected: &str) {
+    wait_until(expected, async || {
+        test.event_messages().await.iter().any(|message| message.contains(expected))
+    })
+    .await;
 }
 
 /// Waits until the latest decision has pending removals on exactly these clusters.
-pub(crate) async fn wait_for_pending_removals(test: &TestHub, names: &[&str]) {
-    for _ in 0..250 {
+async fn wait_for_pending_removals(test: &TestHub, names: &[&str]) {
+    wait_until(&format!("pending removals on {names:?}"), async || {
         let leaving = test.hub.get_placement_decision("web").await.unwrap().pending_removals;
-        if leaving.iter().map(|one| &*one.name).eq(names.iter().copied()) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("{:#?}", test.hub.get_placement_decision("web").await.unwrap());
+        leaving.iter().map(|one| &*one.name).eq(names.iter().copied())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

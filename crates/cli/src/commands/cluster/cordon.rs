@@ -1,4 +1,4 @@
-//! `run_cli cluster cordon` and `uncordon`: whether a cluster gets new workloads.
+//! `flotilla cluster cordon` and `uncordon`: whether a cluster gets new workloads.
 
 use wire::ClusterPatch;
 

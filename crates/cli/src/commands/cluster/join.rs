@@ -1,4 +1,4 @@
-//! `run_cli cluster accept`, `reject`, `revoke`, `delete` and `install-manifest`.
+//! `flotilla cluster accept`, `reject`, `revoke`, `delete` and `install-manifest`.
 
 use clap::Args;
 use domain::labels::{Labels, is_label_key, is_label_value};

@@ -1,4 +1,4 @@
-//! `run_cli cluster label`: sets and removes labels, in the syntax of `kubectl`: `key=value` sets, `key-` removes.
+//! `flotilla cluster label`: sets and removes labels, in the syntax of `kubectl`: `key=value` sets, `key-` removes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `run_cli cluster token`: manages join tokens.
+//! `flotilla cluster token`: manages join tokens.
 
 use clap::{Args, Subcommand};
 use domain::JoinTokenId;
