@@ -37,7 +37,8 @@ impl PlanInputs {
     /// The hash of a plan with these inputs.
     pub fn hash(&self, snapshot: &PublishSnapshot) -> Digest {
         let stored = &snapshot.stored;
-        let released = |cluster| stored.releases.get(&cluster).and_then(|release| release.released.clone());
+        let released =
+            |cluster| stored.releases.get(&cluster).and_then(|release| release.released().cloned());
         let get = self.targets.iter().map(|target| PlanInputsTarget {
             cluster: target.cluster,
             change: TargetChange::Deploy,

@@ -30,7 +30,7 @@ pub(super) async fn load_released_bundles(
     stored: &PublishableWorkload,
 ) -> Result<ReleasedBundles, Error> {
     let mut bundles = ReleasedBundles::new();
-    for digest in stored.releases.values().filter_map(|release| release.released.clone()) {
+    for digest in stored.releases.values().filter_map(|release| release.released().cloned()) {
         if let Entry::Vacant(entry) = bundles.entry(digest)
             && let Some(bytes) = store::artifact::get(tx, entry.key()).await?
         {

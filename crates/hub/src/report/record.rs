@@ -91,13 +91,13 @@ impl Hub {
             return Ok(());
         }
         store::release::update(tx, &release).await?;
-        store::release::set_resources(tx, release.id, &report.resources).await?;
+        store::release::set_resources(tx, release.id(), &report.resources).await?;
         effects
             .events
             .extend(report_events(tx, &release, (before, &report.drift), self.clock().now()).await?);
-        let has_changed = release.state() != before && release.wave.is_some();
-        if has_changed && store::rollout::has_active(tx, release.workload).await? {
-            effects.dirty_rollouts.insert(release.workload);
+        let has_changed = release.state() != before && release.wave().is_some();
+        if has_changed && store::rollout::has_active(tx, release.workload()).await? {
+            effects.dirty_rollouts.insert(release.workload());
         }
         if release.state().is_gone() {
             // Removes it from the desired state; the placer deletes a workload in deletion once nothing of it is left.
@@ -128,7 +128,7 @@ async fn report_events(
     let subject = EventSubject {
         workload: Some((workload.id, workload.name)),
         cluster: Some((cluster.id, cluster.name)),
-        release: Some(release.id),
+        release: Some(release.id()),
     };
     let event = |detail: EventDetail, actor: &str| NewEvent::from_detail(detail, actor, subject.clone(), now);
     let drift_event = |report: &DriftReport| {

@@ -11,7 +11,7 @@ use domain::cluster::Cluster;
 use domain::manifest::{self, ParsedManifests};
 use domain::placement::{ClusterGroup, Decision, decide};
 use domain::plan::BlastRadius;
-use domain::release::{Release, ReleaseGoal};
+use domain::release::Release;
 use domain::render::BundleRenderer;
 use domain::rollout::{self, WavePreview};
 use domain::schema::Schema;
@@ -203,6 +203,6 @@ pub(crate) async fn load_present_releases(
     workload: WorkloadId,
 ) -> Result<HashMap<ClusterId, Release>, Error> {
     let releases = store::release::list_all_by_workload(tx, workload).await?;
-    let present = releases.into_iter().filter(|release| release.goal == ReleaseGoal::Present);
-    Ok(present.map(|release| (release.cluster, release)).collect())
+    let present = releases.into_iter().filter(|release| release.is_present());
+    Ok(present.map(|release| (release.cluster(), release)).collect())
 }

@@ -42,11 +42,11 @@ async fn bundle_data(test: &TestHub, agent: &TestAgent, desired: &DesiredRelease
 async fn wait_for_reason(test: &TestHub, cluster: &str, reason: &str) -> String {
     let view = wait_for(&format!("edge on {cluster} waits for {reason}"), async || {
         let view = test.hub.get_release("edge", cluster).await.ok()?;
-        let stage = view.release.stages.get(StageName::Rendered);
-        stage.state.reason().is_some_and(|trouble| trouble.reason == reason).then_some(view)
+        let stage = view.release.stages().get(StageName::Rendered);
+        stage.state.reason().is_some_and(|trouble| trouble.reason.as_str() == reason).then_some(view)
     })
     .await;
-    let stage = view.release.stages.get(StageName::Rendered);
+    let stage = view.release.stages().get(StageName::Rendered);
     assert_eq!(stage.state.as_str(), "waiting", "waiting is not a failure (S4-9)");
     assert!(!view.state.is_failing(), "{:?}", view.state);
     let condition = view.conditions.iter().find(|one| one.kind == ConditionType::Rendered).unwrap();

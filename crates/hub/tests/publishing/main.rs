@@ -102,10 +102,10 @@ async fn p26_a_revision_that_renders_the_same_bundle_changes_nothing_on_the_clus
     assert_eq!(test.publish("web").await, 2);
     let release = wait_for("the release has revision 2", async || {
         let release = test.hub.get_release("web", "east").await.unwrap();
-        (release.release.revision == Some(2)).then_some(release)
+        (release.release.revision() == Some(2)).then_some(release)
     })
     .await;
-    assert_eq!((release.state, release.release.generation), (ReleaseState::Healthy, desired.generation));
+    assert_eq!((release.state, release.release.generation()), (ReleaseState::Healthy, desired.generation));
     test.close().await;
 }
 

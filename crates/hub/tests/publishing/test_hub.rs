@@ -57,19 +57,31 @@ impl TestHub {
 
     /// Deletes the bytes of every bundle, to simulate data loss.
     pub async fn delete_artifacts(&self) {
+        self.execute_sql("DELETE FROM artifact").await;
+    }
+
+    /// Executes a statement on a connection of its own, to simulate what the store never writes.
+    pub async fn execute_sql(&self, statement: &str) {
         let mut database = self.connect_to_database().await;
-        sqlx::query("DELETE FROM artifact").execute(&mut database).await.unwrap();
+        sqlx::query(sqlx::AssertSqlSafe(statement.to_owned())).execute(&mut database).await.unwrap();
         database.close().await.unwrap();
+    }
+
+    /// Lets the placer run now, also over a claim that it has not settled.
+    pub async fn run_placer(&self) {
+        self.advance_clock(31);
+        let group = ClusterGroup { name: "any".into(), ..ClusterGroup::default() };
+        self.hub.save_group(&self.actor, group, None).await.unwrap();
     }
 
     /// Marks every rollout as due and waits until the loop has claimed and settled each of them once more.
     pub async fn run_rollout_loop(&self) {
         let mut database = self.connect_to_database().await;
         let query =
-            "SELECT COALESCE(SUM(claim_epoch), 0), COUNT(*), COALESCE(SUM(leased), 0) FROM rollout_work";
+            "SELECT COALESCE(SUM(claim_epoch), 0), COUNT(*), COALESCE(SUM(claimed), 0) FROM rollout_queue";
         let (claims, rollouts, _): (i64, i64, i64) =
             sqlx::query_as(query).fetch_one(&mut database).await.unwrap();
-        sqlx::query("UPDATE rollout_work SET dirty_epoch = dirty_epoch + 1, due_at = $1")
+        sqlx::query("UPDATE rollout_queue SET dirty_epoch = dirty_epoch + 1, due_at = $1")
             .bind(self.time.load(SeqCst))
             .execute(&mut database)
             .await

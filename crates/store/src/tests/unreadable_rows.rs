@@ -29,7 +29,7 @@ async fn an_unreadable_cluster_is_an_error_for_decisions_and_left_out_of_pages()
             "UPDATE cluster_heartbeat SET connectivity = 'Hibernating' WHERE cluster_id = (SELECT id FROM cluster WHERE name = 'c-003')",
         ] {
             let store = Store::open(&url).await.unwrap();
-            if cluster::count(&mut store.read().await.unwrap()).await.unwrap() == 0 {
+            if cluster::list(&mut store.read().await.unwrap(), &ListQuery::default()).await.unwrap().total == 0 {
                 insert_full_fleet(&store, 5, 1).await;
             }
             execute_directly(&url, breaking).await;

@@ -1,8 +1,8 @@
 //! Writes placer outcomes in chunks, so that 10 000 clusters do not hold the write lock for long. A crash between two
 //! chunks leaves the workload dirty; the next pass finds the first chunks already written.
 
-use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
 use domain::ReleaseId;
+use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
 use domain::release::{DesiredRevision, Release, ReleaseGoal};
 use domain::rollout::format_wave;
 use domain::workload::Intent;

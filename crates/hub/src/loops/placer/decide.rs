@@ -78,7 +78,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         return Ok(Some(PlacementOutcome { exposures, ..unpublished_outcome(workload, &releases) }));
     };
     let latest = store::decision::get_latest(&mut tx, id).await?;
-    let current: Vec<ClusterId> = present_releases(&releases).map(|release| release.cluster).collect();
+    let current: Vec<ClusterId> = present_releases(&releases).map(|release| release.cluster()).collect();
     let fleet = load_fleet(&mut tx, &revision, &current).await?;
     drop(tx);
     let mut decision = decide_placement(hub, &revision, &fleet, &current, latest.as_ref());
@@ -253,7 +253,7 @@ fn select_removals(
     let stays = |cluster: &ClusterId| {
         selected.contains(cluster) || retained.contains(cluster) || unevaluated.contains(cluster)
     };
-    let leaving: Vec<&&Release> = current.iter().filter(|release| !stays(&release.cluster)).collect();
+    let leaving: Vec<&&Release> = current.iter().filter(|release| !stays(&release.cluster())).collect();
     if decision.trigger == DecisionTrigger::FleetChanged && leaving.len() > removal_limit(current.len()) {
         return (Vec::new(), leaving.len());
     }
