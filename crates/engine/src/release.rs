@@ -25,6 +25,7 @@ use crate::report_queue::ReportQueue;
 use crate::schema::SchemaReader;
 
 mod apply;
+mod custom_kind;
 mod drift;
 mod expire;
 mod hub_behind;

@@ -5,7 +5,6 @@
 //! names are recorded before the first object is created (P15).
 
 use std::ops::Range;
-use std::time::Duration;
 
 use domain::field_path::escape_pointer_token;
 use domain::finding::Finding;
@@ -15,6 +14,7 @@ use futures::StreamExt;
 use futures::stream;
 use serde_json::Value;
 
+use super::custom_kind::ensure_established;
 use super::drift::{self, DriftAction};
 use super::object_action::{ObjectAction, ObjectInput, decide_action};
 use super::preflight;
@@ -24,7 +24,8 @@ use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
 use crate::applied_release::{AppliedRelease, InventoryEntry};
 use crate::desired_object::DesiredObject;
 use crate::error::Error;
-use crate::observe::{CacheState, LiveObject};
+use crate::object_policy::ObjectPolicy;
+use crate::observe::LiveObject;
 
 /// Kinds whose pre-existing objects may contain foreign objects or data: these are never deleted.
 const SHARED_KINDS: [&str; 4] =
@@ -52,6 +53,25 @@ enum ReadReason {
     AdoptIfIdentical,
     /// Its ignored fields keep their live values.
     RetainFields,
+}
+
+impl ReadReason {
+    fn before_write(
+        action: &ObjectAction,
+        conflict: ConflictPolicy,
+        rule: &ObjectPolicy<'_>,
+    ) -> Option<Self> {
+        match action {
+            ObjectAction::Create if rule.strategy == UpdateStrategy::CreateOnly => Some(Self::LeaveExisting),
+            ObjectAction::Create | ObjectAction::Foreign(_) if conflict == ConflictPolicy::IfIdentical => {
+                Some(Self::AdoptIfIdentical)
+            }
+            ObjectAction::Create | ObjectAction::Missing if rule.has_ignored_fields() => {
+                Some(Self::RetainFields)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Applies differing objects.
@@ -249,21 +269,8 @@ fn plan_write(
     let rule = pass.object_policy(&desired.object);
     let heal = matches!(step, ObjectAction::Drifted(_));
     let body = desired.apply_body(value.as_ref(), &rule, heal);
-    let look_first = match step {
-        ObjectAction::Create if rule.strategy == UpdateStrategy::CreateOnly => {
-            Some(ReadReason::LeaveExisting)
-        }
-        ObjectAction::Create | ObjectAction::Foreign(_)
-            if pass.policies.conflict == ConflictPolicy::IfIdentical =>
-        {
-            Some(ReadReason::AdoptIfIdentical)
-        }
-        ObjectAction::Create | ObjectAction::Missing if rule.has_ignored_fields() => {
-            Some(ReadReason::RetainFields)
-        }
-        _ => None,
-    };
-    Some(ObjectWrite { at, action: step, force, uid, live: value, read_first: look_first, body })
+    let read_first = ReadReason::before_write(&step, pass.policies.conflict, &rule);
+    Some(ObjectWrite { at, action: step, force, uid, live: value, read_first, body })
 }
 
 /// Warning that a completed object is not updated although a new revision changes it.
@@ -311,47 +318,6 @@ fn update_applied(pass: &mut Reconciliation<'_>, at: usize) {
     let live = pass.targets[at].live_object(desired);
     pass.targets[at].applied =
         live.is_some_and(|live| live.hash == desired.hash && live.release == Some(pass.worker.id));
-}
-
-/// Whether the definition of a custom resource is established and its kind is served. If not, the target waits.
-async fn ensure_established(pass: &mut Reconciliation<'_>, at: usize) -> bool {
-    let prepared = pass.prepared.clone();
-    let desired = &prepared.objects[pass.targets[at].index];
-    let Some(resource) = pass.targets[at].kind.clone() else { return false };
-    if is_established(pass, &resource) {
-        let served =
-            pass.cx.discovery.refresh().await.ok().and_then(|kinds| kinds.resolve(&desired.object).cloned());
-        if let Some(served) = served {
-            let objects = pass.cx.observed.watch_kind(&served);
-            if !matches!(objects.wait_until_settled().await, CacheState::NotServed | CacheState::Failing(..))
-            {
-                pass.targets[at].cache = Some(objects);
-                pass.state.object_mut(&desired.object).waiting = None;
-                return true;
-            }
-            pass.cx.observed.remove_ended();
-        }
-        // Discovery lists the kind shortly after its definition is established; there is no event for it.
-        pass.wake_in(Duration::from_millis(50));
-    }
-    pass.worker.set_waits_for_dependency(true);
-    pass.set_waiting(at, Error::DefinitionNotEstablished(desired.object.kind.clone()));
-    false
-}
-
-fn is_established(pass: &Reconciliation<'_>, resource: &ServedKind) -> bool {
-    let name = format!("{}.{}", resource.plural, resource.group);
-    let definition = pass.targets.iter().find_map(|target| {
-        let desired = &pass.prepared.objects[target.index];
-        let is_it = desired.object.kind == "CustomResourceDefinition" && desired.object.name == name;
-        is_it.then(|| target.live_object(desired)).flatten()
-    });
-    definition.is_some_and(|live| {
-        let value = live.value();
-        let conditions =
-            value.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
-        conditions.iter().any(|c| c["type"] == "Established" && c["status"] == "True")
-    })
 }
 
 /// Runs the writes of one rank concurrently.

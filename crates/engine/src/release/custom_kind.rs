@@ -1,0 +1,51 @@
+//! Objects of custom kinds wait until the definition of their kind is established.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::reconciliation::Reconciliation;
+use crate::api::ServedKind;
+use crate::error::Error;
+use crate::observe::CacheState;
+
+/// Whether the definition of a custom resource is established and its kind is served. If not, the target waits.
+pub(super) async fn ensure_established(pass: &mut Reconciliation<'_>, at: usize) -> bool {
+    let prepared = pass.prepared.clone();
+    let desired = &prepared.objects[pass.targets[at].index];
+    let Some(resource) = pass.targets[at].kind.clone() else { return false };
+    if is_established(pass, &resource) {
+        let served =
+            pass.cx.discovery.refresh().await.ok().and_then(|kinds| kinds.resolve(&desired.object).cloned());
+        if let Some(served) = served {
+            let objects = pass.cx.observed.watch_kind(&served);
+            if !matches!(objects.wait_until_settled().await, CacheState::NotServed | CacheState::Failing(..))
+            {
+                pass.targets[at].cache = Some(objects);
+                pass.state.object_mut(&desired.object).waiting = None;
+                return true;
+            }
+            pass.cx.observed.remove_ended();
+        }
+        // Discovery lists the kind shortly after its definition is established; there is no event for it.
+        pass.wake_in(Duration::from_millis(50));
+    }
+    pass.worker.set_waits_for_dependency(true);
+    pass.set_waiting(at, Error::DefinitionNotEstablished(desired.object.kind.clone()));
+    false
+}
+
+fn is_established(pass: &Reconciliation<'_>, resource: &ServedKind) -> bool {
+    let name = format!("{}.{}", resource.plural, resource.group);
+    let definition = pass.targets.iter().find_map(|target| {
+        let desired = &pass.prepared.objects[target.index];
+        let is_it = desired.object.kind == "CustomResourceDefinition" && desired.object.name == name;
+        is_it.then(|| target.live_object(desired)).flatten()
+    });
+    definition.is_some_and(|live| {
+        let value = live.value();
+        let conditions =
+            value.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+        conditions.iter().any(|c| c["type"] == "Established" && c["status"] == "True")
+    })
+}
