@@ -111,7 +111,7 @@ impl Reason {
         if text.is_empty() { Self::Unspecified } else { Self::Other(text) }
     }
 
-    /// The same text as [`Reason::from_cluster`] has it.
+    /// The text of this reason, without the meaning of a named one; see [`Reason::from_cluster`].
     pub(super) fn into_cluster_text(self) -> Self {
         match self {
             Self::Unspecified => Self::Unspecified,

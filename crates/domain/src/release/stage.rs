@@ -171,8 +171,8 @@ impl StageState {
         }
     }
 
-    /// This state at stage `name`. The reasons of stage Operational are those of the health of objects, so they are only
-    /// texts: JSON cannot tell them from the reasons of the same name that decide something.
+    /// This state, read as the state of stage `name`. Stage Operational has the reasons of the health of objects, which are
+    /// only texts; in JSON they look like the reasons of the same name that decide the state of a release.
     fn at_stage(self, name: StageName) -> Self {
         let to_text =
             |reason: StageReason| StageReason { reason: reason.reason.into_cluster_text(), ..reason };
