@@ -42,12 +42,12 @@ async fn count<T>(test: &TestHub, operation: impl Future<Output = Result<T, hub:
 async fn count_operations(text: &str, clusters: usize) -> [Counts; 4] {
     let (test, spec) = changed_workload(text, clusters).await;
     let (hub, actor) = (&test.hub, &test.actor);
-    let (_, check) = count(&test, hub.check_workload("web", &spec)).await;
-    let (planned, plan) = count(&test, hub.create_plan(actor, "web")).await;
+    let (_, check) = count(&test, Box::pin(hub.check_workload("web", &spec))).await;
+    let (planned, plan) = count(&test, Box::pin(hub.create_plan(actor, "web"))).await;
     let options = PublishOptions { plan_hash: Some(planned.hash), ..PublishOptions::default() };
-    let (_, with_plan) = count(&test, hub.publish_workload(actor, "web", "", options)).await;
+    let (_, with_plan) = count(&test, Box::pin(hub.publish_workload(actor, "web", "", options))).await;
     let options = PublishOptions::default();
-    let (_, without_plan) = count(&test, hub.publish_workload(actor, "web", "", options)).await;
+    let (_, without_plan) = count(&test, Box::pin(hub.publish_workload(actor, "web", "", options))).await;
     test.close().await;
     [check, plan, with_plan, without_plan]
 }
