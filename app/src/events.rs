@@ -1,9 +1,8 @@
 //! The event log, newest first.
 
 use domain::Timestamp;
-use domain::event::{Event, EventKind};
+use domain::event::{Event, EventDetail, EventKind};
 use domain::finding::Severity;
-use domain::release::ReleaseState;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::components::Form;
@@ -144,12 +143,6 @@ fn format_location(event: &Event) -> String {
     names.into_iter().flatten().collect::<Vec<_>>().join(" on ")
 }
 
-/// The last state in the message of a changed release: `web on east: ApplicableOverride → Healthy.`
-fn final_state(event: &Event) -> Option<ReleaseState> {
-    let (_, after) = event.message.rsplit_once("→ ")?;
-    ReleaseState::parse(after.split('.').next()?)
-}
-
 fn event_address(event: &Event) -> String {
     let gone = matches!(event.kind, EventKind::WorkloadDeleted | EventKind::ClusterDeleted);
     match (event.workload_name.as_str(), event.cluster_name.as_str()) {
@@ -164,8 +157,10 @@ fn event_address(event: &Event) -> String {
 
 fn event_style(event: &Event) -> StatusStyle {
     let quiet = |icon, hue| StatusStyle { icon, hue, emphasis: "state-quiet" };
-    if let (EventKind::ReleaseChanged, Some(state)) = (event.kind, final_state(event)) {
-        return StatusStyle::from_state(state);
+    match &event.detail {
+        Some(EventDetail::ReleaseState { to, .. }) => return StatusStyle::from_state(*to),
+        Some(EventDetail::Connectivity { to, .. }) => return StatusStyle::from_connectivity(*to),
+        _ => {}
     }
     match (event.severity, event.kind) {
         (Severity::Error | Severity::Warning, EventKind::DriftFound) => quiet("drifted", "hue-drifted"),

@@ -49,7 +49,6 @@ pub use config_tab::ConfigTab;
 pub use new::NewPage;
 pub use overrides_tab::OverridesTab;
 pub use page::WorkloadPage;
-pub use placement_form::effect_label;
 pub use placement_tab::PlacementTab;
 pub use publish::PublishPage;
 pub use revision::RevisionPage;

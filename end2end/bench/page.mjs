@@ -9,8 +9,6 @@ import { chromium } from "@playwright/test";
 
 const WORKLOADS = Number(process.env.FLOTILLA_BENCH_WORKLOADS ?? 1000);
 const RUNS = 5;
-const PORT = process.env.FLOTILLA_PORT;
-const base = `http://127.0.0.1:${PORT}`;
 const LINES = {
   "no brake": null,
   "1.6 Mbit/s, 150 ms": { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 94_000 },
@@ -19,11 +17,12 @@ const LINES = {
 const data = await mkdtemp(join(tmpdir(), "flotilla-page-"));
 const server = spawn(
   process.env.FLOTILLA_SERVER,
-  ["demo", "--no-outages", "--listen", `127.0.0.1:${PORT}`, "--data", data, "--assets", process.env.FLOTILLA_ASSETS],
+  ["demo", "--no-outages", "--listen", "127.0.0.1:0", "--data", data, "--assets", process.env.FLOTILLA_ASSETS],
   { stdio: ["ignore", "pipe", "ignore"] },
 );
+let base;
 try {
-  await ready(server);
+  base = await ready(server);
   await fill(await token());
   const browser = await chromium.launch({
     executablePath: process.env.FLOTILLA_CHROMIUM,
@@ -46,9 +45,15 @@ try {
   await rm(data, { recursive: true, force: true });
 }
 
+// The address that the server prints when it is ready; it chooses the port.
 function ready(process) {
   return new Promise((resolve, reject) => {
-    process.stdout.on("data", (text) => String(text).includes("Flotilla is ready") && resolve());
+    let printed = "";
+    process.stdout.on("data", (text) => {
+      printed += text;
+      const address = printed.match(/Flotilla is ready at (http:\/\/[^\s/]+)\/?\s/);
+      if (address) resolve(address[1]);
+    });
     process.on("exit", (code) => reject(new Error(`the server ended with ${code}`)));
   });
 }

@@ -3,7 +3,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
 
 const target = resolve(import.meta.dirname, "../..", process.env.CARGO_TARGET_DIR ?? "target");
@@ -16,8 +15,9 @@ const START_MILLIS = 60_000;
 
 /** A running server. */
 export class Demo {
+  #address = "";
+
   private constructor(
-    readonly address: string,
     private readonly folder: string,
     private readonly child: ChildProcess,
   ) {}
@@ -26,13 +26,12 @@ export class Demo {
   static async start(name: string): Promise<Demo> {
     const folder = join(DATA, name);
     mkdirSync(folder, { recursive: true });
-    const port = await freePort();
     const log = openSync(`${folder}.log`, "w");
-    const args = ["demo", "--no-outages", "--listen", `127.0.0.1:${port}`, "--data", folder, "--assets", SITE];
+    const args = ["demo", "--no-outages", "--listen", "127.0.0.1:0", "--data", folder, "--assets", SITE];
     const child = spawn(SERVER, args, { stdio: ["ignore", log, log] });
     closeSync(log);
-    const demo = new Demo(`http://127.0.0.1:${port}`, folder, child);
-    await demo.ready();
+    const demo = new Demo(folder, child);
+    demo.#address = await demo.ready();
     return demo;
   }
 
@@ -51,22 +50,21 @@ export class Demo {
     clearTimeout(killer);
   }
 
-  private async ready(): Promise<void> {
+  /** The address of the server, which chooses its port. */
+  get address(): string {
+    return this.#address;
+  }
+
+  /** Waits until the server has printed its address and is ready. */
+  private async ready(): Promise<string> {
     for (const deadline = Date.now() + START_MILLIS; Date.now() < deadline; ) {
       if (this.child.exitCode !== null) break;
-      const response = await fetch(`${this.address}/readyz`).catch(() => undefined);
-      if (response?.ok) return;
+      const address = readFileSync(`${this.folder}.log`, "utf8").match(/ready at (http:\/\/[^\s/]+)\/?\s/)?.[1];
+      const response = address && (await fetch(`${address}/readyz`).catch(() => undefined));
+      if (address && response && response.ok) return address;
       await new Promise((done) => setTimeout(done, 100));
     }
     await this.stop();
     throw new Error(`the demo server did not start; see ${this.folder}.log`);
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  return port;
 }

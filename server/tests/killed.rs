@@ -104,9 +104,7 @@ async fn create_token(folder: &Path) -> String {
     drop(hub);
     // SQLite allows one server at a time, and the connections of this one close asynchronously.
     let lock = std::fs::File::open(folder.join("flotilla.db.lock")).unwrap();
-    while lock.try_lock().is_err() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    tokio::task::spawn_blocking(move || lock.lock().unwrap()).await.unwrap();
     secret
 }
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use crate::paths::Paths;
-use crate::{demo, postgres, rails, setup, site, step};
+use crate::{demo, rails, setup, site, step};
 
 /// Runs a benchmark. Its output is the result, so it is not redirected to a log.
 pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
@@ -44,7 +44,6 @@ fn bench_page(paths: &Paths) -> Result<()> {
     node.env("FLOTILLA_CHROMIUM", chromium);
     node.env("FLOTILLA_SERVER", paths.binary("flotilla-server", true));
     node.env("FLOTILLA_ASSETS", paths.site());
-    node.env("FLOTILLA_PORT", postgres::find_free_port()?.to_string());
     let status = node.status()?;
     ensure!(status.success(), "the benchmark page failed ({status})");
     Ok(())

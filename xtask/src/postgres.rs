@@ -30,6 +30,13 @@ wait "$pid"
 rm -rf "$4"
 "#;
 
+/// Attempts to start on a free port. PostgreSQL takes no bound socket and does not print a port that it chose, and std can't
+/// bind a socket without listening on it, so that another process can bind the port before the server does.
+const MAX_ATTEMPTS: u32 = 3;
+/// What the log contains after that.
+const PORT_CONFLICT: &str = "Address already in use";
+/// What the log contains when the server is ready.
+const READY: &str = "ready to accept connections";
 /// Timeout of the start; then the end of the log is shown.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -55,9 +62,19 @@ impl Drop for PostgresServer {
 /// # Errors
 /// When `initdb` fails or the server does not start; the message contains the end of its log.
 pub fn start(paths: &Paths, bin: &Path) -> Result<PostgresServer> {
+    let mut attempt = 1;
+    loop {
+        match start_on(paths, bin, find_free_port()?) {
+            Err(error) if attempt < MAX_ATTEMPTS && error.to_string().contains(PORT_CONFLICT) => attempt += 1,
+            started => return started,
+        }
+    }
+}
+
+fn start_on(paths: &Paths, bin: &Path, port: u16) -> Result<PostgresServer> {
     let began = Instant::now();
     let user = server_user(paths)?;
-    let home = create_home(paths, user)?;
+    let home = create_home(paths, user, port)?;
     let data = home.join("data");
     let mut initdb = command_as_user(paths, user, &bin.join("initdb"));
     initdb
@@ -65,7 +82,6 @@ pub fn start(paths: &Paths, bin: &Path) -> Result<PostgresServer> {
         .arg(&data);
     step::run(paths, "database folder", initdb.current_dir(&home))?;
 
-    let port = find_free_port()?;
     let mut keeper = command_as_user(paths, user, Path::new("/bin/sh"));
     keeper
         .args(["-c", SUPERVISOR_SCRIPT, "keeper"])
@@ -113,8 +129,8 @@ fn command_as_user(paths: &Paths, user: Option<&str>, program: &Path) -> Command
 }
 
 /// Creates a folder that the server's user owns, outside the repository, which that user may not be able to read.
-fn create_home(paths: &Paths, user: Option<&str>) -> Result<PathBuf> {
-    let home = std::env::temp_dir().join(format!("flotilla-postgres-{}", std::process::id()));
+fn create_home(paths: &Paths, user: Option<&str>, port: u16) -> Result<PathBuf> {
+    let home = home_path(port);
     let _ = fs::remove_dir_all(&home);
     let mut install = paths.command("install");
     install.args(["-d", "-m", "700"]);
@@ -126,18 +142,23 @@ fn create_home(paths: &Paths, user: Option<&str>) -> Result<PathBuf> {
     Ok(home)
 }
 
-/// A free port. Another process can bind it before the server does; then the start of the server fails.
-pub fn find_free_port() -> Result<u16> {
+fn home_path(port: u16) -> PathBuf {
+    std::env::temp_dir().join(format!("flotilla-postgres-{}-{port}", std::process::id()))
+}
+
+/// A port that is free now.
+fn find_free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
 fn wait_until_ready(keeper: &mut Child, port: u16, home: &Path) -> Result<()> {
     let began = Instant::now();
     loop {
-        if is_ready(port) {
+        let log = fs::read_to_string(home.join("log")).unwrap_or_default();
+        // The log too, because another PostgreSQL may have taken the port.
+        if log.contains(READY) && is_ready(port) {
             return Ok(());
         }
-        let log = fs::read_to_string(home.join("log")).unwrap_or_default();
         if keeper.try_wait()?.is_some() || log.contains("FATAL") || began.elapsed() > START_TIMEOUT {
             let end: Vec<&str> = log.lines().rev().take(5).collect();
             bail!("PostgreSQL did not start: {}", end.into_iter().rev().collect::<Vec<_>>().join(" | "));
@@ -162,6 +183,17 @@ mod tests {
     use crate::setup;
 
     #[test]
+    fn a_server_whose_port_is_taken_fails_with_a_port_conflict() {
+        let Some(bin) = setup::postgres::find() else { return };
+        let target = std::env::temp_dir().join(format!("flotilla-conflict-{}", std::process::id()));
+        let paths = Paths { root: std::env::temp_dir(), target: target.clone(), with_tests: false };
+        let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let error = start_on(&paths, &bin, taken.local_addr().unwrap().port()).err().unwrap();
+        assert!(error.to_string().contains(PORT_CONFLICT), "{error}");
+        fs::remove_dir_all(target).unwrap();
+    }
+
+    #[test]
     fn a_server_runs_until_it_is_dropped_and_leaves_no_files() {
         // `cargo xtask test` installs PostgreSQL; a plain `cargo test` may run without it.
         let Some(bin) = setup::postgres::find() else { return };
@@ -169,7 +201,7 @@ mod tests {
         let paths = Paths { root: std::env::temp_dir(), target: target.clone(), with_tests: false };
         let server = start(&paths, &bin).unwrap();
         let port: u16 = server.url.rsplit([':', '/']).nth(1).unwrap().parse().unwrap();
-        let home = std::env::temp_dir().join(format!("flotilla-postgres-{}", std::process::id()));
+        let home = home_path(port);
         assert!(is_ready(port) && home.exists());
         drop(server);
         assert!(!is_ready(port) && !home.exists());

@@ -1,26 +1,29 @@
-//! The conditions of a cluster, with the remedy where one is false.
+//! The conditions of a cluster, with the remedy where one does not hold.
 
 use domain::Timestamp;
+use domain::condition::ConditionStatus;
 use domain::join::ClusterCondition;
 use leptos::prelude::*;
 
 use crate::components::{Age, icon};
 
-/// The conditions in the order in which they come true.
+/// The conditions in the order in which they become true.
 #[component]
 pub fn Conditions(conditions: Vec<ClusterCondition>, at: Timestamp) -> impl IntoView {
     let one = move |condition: ClusterCondition| {
-        let (look, mark) = if condition.status {
-            ("state state-quiet hue-healthy", "healthy")
-        } else {
-            ("state state-broken hue-degraded", "degraded")
+        let name = condition.kind.as_str();
+        let (style, mark, label) = match condition.status {
+            ConditionStatus::True => ("state state-quiet hue-healthy", "healthy", name.to_owned()),
+            ConditionStatus::False => {
+                ("state state-broken hue-degraded", "degraded", format!("Not {}", name.to_lowercase()))
+            }
+            ConditionStatus::Unknown => {
+                ("state state-quiet hue-unknown", "unknown", format!("{name}: unknown"))
+            }
         };
-        let no = if condition.status { "" } else { "Not " };
-        let word = format!("{no}{}", condition.kind.as_str().to_lowercase());
-        let word = if condition.status { condition.kind.as_str().to_owned() } else { word };
         view! {
             <li class="grid gap-0.5">
-                <span class=look>{icon(mark)} {word}</span>
+                <span class=style>{icon(mark)} {label}</span>
                 <p class="text-2">
                     {condition.message}
                     {condition.since.map(|since| view! { " " <Age since=since at=at suffix=" ago" /> })}

@@ -19,7 +19,6 @@ use crate::components::{
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
-use crate::workloads::effect_label;
 
 /// A cluster with the releases on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -206,18 +205,18 @@ fn release_table(
     let next = releases.next.as_ref().map(|cursor| paths::query(&base, &[("cursor", cursor)]));
     let shown = releases.items.len();
     let row = move |one: ReleaseView| {
-        let revision = one.release.revision.map(|n| view! { <span class="tag">{format!("r{n}")}</span> });
+        let revision = one.release.revision().map(|n| view! { <span class="tag">{format!("r{n}")}</span> });
         view! {
-            <tr data-release=one.release.id.to_string()>
+            <tr data-release=one.release.id().to_string()>
                 <th scope="row" class="cell-name name">
                     <a href=paths::release(&one.workload_name, &one.cluster_name)>{one.workload_name.clone()}</a>
                 </th>
                 <td class="cell-state">
-                    <StateLabel state=one.state last_known=one.last_known_state reported_at=one.release.reported_at at=at />
+                    <StateLabel state=one.state last_known=one.last_known_state reported_at=one.release.reported_at() at=at />
                 </td>
                 <td data-label="Desired">{revision}</td>
                 <td data-label="Since">
-                    <Age since=one.release.state_since at=at />
+                    <Age since=one.release.state_since() at=at />
                 </td>
                 <td data-label=(!one.message.is_empty()).then_some("Message")>{one.message.clone()}</td>
             </tr>
@@ -244,8 +243,7 @@ fn release_table(
 #[component]
 fn Taints(cluster: Cluster) -> impl IntoView {
     let chips = cluster.taints.iter().map(|taint| {
-        let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
-        view! { <span class="chip mono">{format!("{}{value}:{}", taint.key, effect_label(taint.effect))}</span> }
+        view! { <span class="chip mono">{taint.to_string()}</span> }
     });
     let chips = chips.collect_view();
     let none = cluster

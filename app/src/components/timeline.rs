@@ -108,18 +108,17 @@ fn stage_timing(stage: &Stage, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::release::StageName;
     use domain::release::stage::StageReason;
+    use domain::release::{Reason, StageName};
 
     #[test]
     fn s2_3_a_failed_stage_shows_its_start_reason_attempt_and_next_retry() {
         let at = Timestamp::from_millis(1_000_000);
         let mut stages = Stages::default();
         let trouble = StageReason {
-            reason: "ImagePullFailed".into(),
-            message: "401".into(),
             attempts: 14,
             next_retry: Some(at.plus_millis(168_000)),
+            ..StageReason::new(Reason::ImagePullFailed, "401")
         };
         stages.set(StageName::ImagesPulled, StageState::Failed(trouble), at.plus_millis(-40 * 60_000));
         let stage = stages.get(StageName::ImagesPulled);

@@ -84,12 +84,13 @@ fn show_releases(list: ReleaseList, name: &str, group: &str, cursor: Option<&str
     let total = page.total;
     let mut rows = page.items;
     // A release opened by a link stays visible even if it is on another page.
-    if let Some(open) = open.as_ref().filter(|open| rows.iter().all(|row| row.release.id != open.release.id))
+    if let Some(open) =
+        open.as_ref().filter(|open| rows.iter().all(|row| row.release.id() != open.release.id()))
     {
         rows.insert(0, open.clone());
     }
     let rows = rows.into_iter().map(|row| {
-        let detail = open.clone().filter(|open| open.release.id == row.release.id);
+        let detail = open.clone().filter(|open| open.release.id() == row.release.id());
         release_rows(row, detail, &here, at)
     });
     view! {
@@ -121,10 +122,10 @@ fn release_rows(
     let is_open = open.is_some();
     let toggle = paths::query(here, &[("open", if is_open { NO_OPEN_ROW } else { &row.cluster_name })]);
     let release = &row.release;
-    let desired = match (&release.goal, release.revision) {
+    let desired = match (release.goal(), release.revision()) {
         (ReleaseGoal::Present, Some(number)) => {
             // A gated release still runs the revision that was released before.
-            let runs = release.released_revision.filter(|runs| *runs != number);
+            let runs = release.released_revision().filter(|runs| *runs != number);
             let runs = runs.map(|runs| view! { <span class="text-3">{format!("r{runs} → ")}</span> });
             view! { {runs} <span class="tag">{format!("r{number}")}</span> }.into_any()
         }
@@ -132,12 +133,12 @@ fn release_rows(
     };
     let live = row.last_known_state.is_none();
     let health = if live {
-        health_label(release.health.status).into_any()
+        health_label(release.health().status).into_any()
     } else {
         view! { <span class="text-3">"see state"</span> }.into_any()
     };
     view! {
-        <tr class=if is_open { "row-link row-open" } else { "row-link" } data-release=release.id.to_string()>
+        <tr class=if is_open { "row-link row-open" } else { "row-link" } data-release=release.id().to_string()>
             <th scope="row" class="cell-name name">
                 <a href=toggle aria-expanded=is_open.to_string() class="inline-flex items-center gap-2">
                     {icon(if is_open { "chevron-down" } else { "chevron-right" })}
@@ -145,12 +146,12 @@ fn release_rows(
                 </a>
             </th>
             <td class="cell-state">
-                <StateLabel state=row.state last_known=row.last_known_state reported_at=release.reported_at at=at />
+                <StateLabel state=row.state last_known=row.last_known_state reported_at=release.reported_at() at=at />
             </td>
             <td data-label="Desired">{desired}</td>
-            <td class="max-sm:hidden">{sync_label(release.sync)}</td>
+            <td class="max-sm:hidden">{sync_label(release.sync())}</td>
             <td class="max-sm:hidden">{health}</td>
-            <td class="max-sm:hidden">{StatusStyle::from_connectivity(release.connectivity).with_label(release.connectivity.as_str())}</td>
+            <td class="max-sm:hidden">{StatusStyle::from_connectivity(release.connectivity()).with_label(release.connectivity().as_str())}</td>
             <td data-label=(!row.message.is_empty()).then_some("Why") class="max-w-72 truncate" title=row.message.clone()>
                 {row.message.clone()}
             </td>

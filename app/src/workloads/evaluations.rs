@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use domain::Finding;
 use domain::cluster::Connectivity;
 use domain::placement::{
-    ClusterEvaluation, Decision, FilterResult, Placement, PlacementFilter, check, check_decision, decide,
+    ClusterEvaluation, Decision, FilterObservation, FilterResult, Placement, PlacementFilter, check,
+    check_decision, decide,
 };
 use leptos::prelude::*;
 
@@ -300,14 +301,22 @@ fn selected_table(
 
 /// The rank, score and spread of a selected cluster; `None` if none of them applies.
 fn describe_rank(verdict: &ClusterEvaluation) -> Option<String> {
-    let seen = |step: PlacementFilter| {
-        verdict.filters.iter().find(|one| one.filter == step).map(|one| one.actual.clone())
+    let find = |describe: fn(&FilterObservation) -> Option<String>| {
+        verdict.filters.iter().find_map(|result| describe(&result.actual))
     };
-    let place = seen(PlacementFilter::Number).filter(|seen| seen.starts_with("place "));
-    let place = place.map(|place| place.split(':').next().unwrap_or_default().to_owned());
-    let score = seen(PlacementFilter::Score)
-        .map(|score| format!("score {}", score.split(" of ").next().unwrap_or_default()));
-    let parts: Vec<String> = place.into_iter().chain(score).chain(seen(PlacementFilter::Spread)).collect();
+    let rank = find(|actual| match actual {
+        FilterObservation::Rank { position, of, .. } => Some(format!("place {position} of {of}")),
+        _ => None,
+    });
+    let score = find(|actual| match actual {
+        FilterObservation::Score { points, .. } => Some(format!("score {points}")),
+        _ => None,
+    });
+    let spread = find(|actual| match actual {
+        FilterObservation::Spread { .. } => Some(actual.to_string()),
+        _ => None,
+    });
+    let parts: Vec<String> = [rank, score, spread].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
@@ -315,9 +324,9 @@ fn selected_row(verdict: &ClusterEvaluation, reach: Connectivity, ranked: bool) 
     // Shows only the filters that select a cluster; all selected clusters pass the others.
     let is_selecting =
         |step: &&FilterResult| matches!(step.filter, PlacementFilter::Predicate | PlacementFilter::NewMember);
-    // If the actual value is the cluster's name, the expected value is more informative.
-    let words = |step: &FilterResult| {
-        if step.actual == verdict.name { step.expected.clone() } else { step.actual.clone() }
+    let words = |step: &FilterResult| match step.actual.is_name_only() {
+        true => step.expected.to_string(),
+        false => step.actual.to_string(),
     };
     let because: Vec<String> = verdict.filters.iter().filter(is_selecting).map(words).collect();
     let because = join_names(&because, because.len(), 3);
@@ -350,7 +359,9 @@ fn rejected_table(rejected: Vec<ClusterEvaluation>, more: usize, all: usize) -> 
     let row = |verdict: ClusterEvaluation| {
         let step = verdict.failed_filter().cloned();
         let at = step.as_ref().map_or("", |step| filter_label(step.filter));
-        let (asked, seen, remedy) = step.map(|s| (s.expected, s.actual, s.remedy)).unwrap_or_default();
+        let remedy = step.as_ref().and_then(|step| step.remedy.as_ref()).map(ToString::to_string);
+        let (asked, seen) =
+            step.map(|step| (step.expected.to_string(), step.actual.to_string())).unwrap_or_default();
         view! {
             <tr>
                 <th scope="row" class="cell-name name text-2">
@@ -390,7 +401,7 @@ fn rejected_table(rejected: Vec<ClusterEvaluation>, more: usize, all: usize) -> 
 #[cfg(test)]
 mod tests {
     use domain::ClusterId;
-    use domain::placement::DecisionTrigger;
+    use domain::placement::{DecisionTrigger, FilterRequirement, Remedy, SpreadValue};
 
     use super::*;
 
@@ -398,9 +409,9 @@ mod tests {
         let step = FilterResult {
             filter: step,
             passed: false,
-            expected: "a".into(),
-            actual: "b".into(),
-            remedy: "c".into(),
+            expected: FilterRequirement::Number { most: Some(1) },
+            actual: FilterObservation::Matches,
+            remedy: Some(Remedy::RaiseNumber { to: 2 }),
         };
         ClusterEvaluation {
             cluster: ClusterId::from_parts(1, 1),
@@ -436,5 +447,31 @@ mod tests {
             shown,
             [("registered", 5, 0), ("match", 3, 2), ("taints tolerated", 2, 1), ("selected", 1, 1)]
         );
+    }
+    #[test]
+    fn the_rank_column_shows_rank_score_and_spread_of_a_selected_cluster() {
+        let result = |filter, actual| FilterResult {
+            filter,
+            passed: true,
+            expected: FilterRequirement::Number { most: Some(3) },
+            actual,
+            remedy: None,
+        };
+        let value = SpreadValue { key: "region".into(), value: Some("eu".into()) };
+        let rank = FilterObservation::Rank {
+            position: 2,
+            of: 5,
+            deployed: false,
+            not_preferred: Vec::new(),
+            connectivity: Connectivity::Online,
+        };
+        let mut evaluation = rejected("a", PlacementFilter::Number);
+        assert_eq!(describe_rank(&evaluation), None);
+        evaluation.filters = vec![
+            result(PlacementFilter::Score, FilterObservation::Score { points: 70, parts: Vec::new() }),
+            result(PlacementFilter::Spread, FilterObservation::Spread { values: vec![value] }),
+            result(PlacementFilter::Number, rank),
+        ];
+        assert_eq!(describe_rank(&evaluation).as_deref(), Some("place 2 of 5, score 70, region=eu"));
     }
 }

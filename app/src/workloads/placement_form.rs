@@ -16,7 +16,7 @@ use crate::components::split_words;
 mod tests;
 mod text;
 
-pub use text::{effect_label, to_yaml};
+pub use text::to_yaml;
 
 /// How a predicate selects clusters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

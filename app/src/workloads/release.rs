@@ -18,7 +18,7 @@ pub fn ReleaseDetail(
     /// The server's time.
     at: Timestamp,
 ) -> impl IntoView {
-    let stages = view.release.stages.clone();
+    let stages = view.release.stages().clone();
     view! {
         <div class="panel">
             <div class="grid gap-x-12 gap-y-8 lg:grid-cols-[minmax(0,408px)_minmax(0,1fr)]">
@@ -40,7 +40,7 @@ fn ReleaseCauses(view: ReleaseView, at: Timestamp) -> impl IntoView {
     let look = StatusStyle::from_state(view.state);
     let unhealthy: Vec<ResourceStatus> =
         view.resources.iter().filter(|resource| is_unhealthy(resource)).cloned().collect();
-    let raw = view.release.stages.current().and_then(|stage| {
+    let raw = view.release.stages().current().and_then(|stage| {
         let trouble = stage.state.reason()?.clone();
         Some(view! {
             <pre class="raw">
@@ -58,10 +58,10 @@ fn ReleaseCauses(view: ReleaseView, at: Timestamp) -> impl IntoView {
         <section class="stack-sm">
             <h2 class="section">"Why"</h2>
             <p class="flex flex-wrap items-center gap-1">
-                {look.with_label(view.state.as_str())} <span>"for " <Age since=view.release.state_since at=at /></span>
+                {look.with_label(view.state.as_str())} <span>"for " <Age since=view.release.state_since() at=at /></span>
                 {view
                     .release
-                    .reported_at
+                    .reported_at()
                     .map(|reported| view! { <span class="text-3">"· reported " <Age since=reported at=at suffix=" ago" /></span> })}
             </p>
             {(!view.message.is_empty() && raw.is_none()).then(|| view! { <p class="text-2">{view.message.clone()}</p> })}
@@ -154,7 +154,7 @@ fn describe_remedy(one: &ReleaseView) -> &'static str {
         ReleaseState::Degraded => {
             "The objects are applied but not healthy. Fix the cause shown here, in the draft or on the cluster; a fix outside the draft needs no publish."
         }
-        ReleaseState::Failed => match one.release.stages.current().map(|stage| &stage.state) {
+        ReleaseState::Failed => match one.release.stages().current().map(|stage| &stage.state) {
             Some(StageState::Failed(_)) => {
                 "It is retried automatically, without a limit. Fix the cause and the next attempt continues from this stage; Sync retries now."
             }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use domain::Timestamp;
 use domain::bundle::Bundle;
-use domain::release::StageState;
 use domain::release::stage::StageReason;
+use domain::release::{Reason, StageState};
 use domain::report::{DesiredPhase, DesiredRelease, DesiredState};
 use domain::{Digest, ReleaseId};
 use engine::ReleaseInput;
@@ -215,8 +215,7 @@ async fn fetch_bundle<L: Link>(
                 Err(error) => {
                     retry_after = error.retry_after().unwrap_or_default();
                     let message = format!("The bundle {} is not available yet: {error}.", digest.short());
-                    let reason = "WaitingForArtifact".to_owned();
-                    (StageState::Waiting, StageReason { reason, message, ..StageReason::default() })
+                    (StageState::Waiting, StageReason::new(Reason::WaitingForArtifact, message))
                 }
             };
         attempts += 1;
@@ -231,19 +230,14 @@ async fn fetch_bundle<L: Link>(
 
 /// Rejects bytes whose digest is not the expected one (S0-7).
 fn verify_bundle(bytes: &[u8], digest: &Digest) -> Result<Bundle, StageReason> {
-    let trouble = |reason: &str, message: String| StageReason {
-        reason: reason.to_owned(),
-        message,
-        ..StageReason::default()
-    };
     if Digest::compute(bytes) != *digest {
         let message = format!(
             "The bytes received for bundle {} do not match its digest and were discarded.",
             digest.short()
         );
-        return Err(trouble("HashMismatch", message));
+        return Err(StageReason::new(Reason::HashMismatch, message));
     }
-    Bundle::from_bytes(bytes).map_err(|error| trouble("BundleFetchFailed", error.to_string()))
+    Bundle::from_bytes(bytes).map_err(|error| StageReason::new(Reason::BundleFetchFailed, error.to_string()))
 }
 
 fn now<L>(agent: &AgentContext<L>) -> Timestamp {

@@ -122,35 +122,63 @@ pub enum Command {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use clap::CommandFactory;
 
     use super::*;
+
+    const ACTIONS: &str = include_str!("../../../docs/actions.md");
 
     #[test]
     fn the_command_definitions_are_valid() {
         Cli::command().debug_assert();
     }
 
+    /// Path of every command without subcommands, such as `cluster token list`.
+    fn command_paths(command: &clap::Command, prefix: &str) -> BTreeSet<String> {
+        let subcommands = command.get_subcommands().filter(|command| command.get_name() != "help");
+        let paths = subcommands.flat_map(|command| {
+            let path = format!("{prefix}{}", command.get_name());
+            match command.has_subcommands() {
+                true => command_paths(command, &format!("{path} ")),
+                false => BTreeSet::from([path]),
+            }
+        });
+        paths.collect()
+    }
+
     #[test]
-    fn s0_3_every_action_of_the_console_has_its_command() {
-        let names: Vec<String> = Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
-        for action in [
-            "apply",
-            "publish",
-            "unpublish",
-            "delete",
-            "sync",
-            "retain",
-            "status",
-            "rollout",
-            "history",
-            "events",
-            "group",
-            "explain",
-            "diagnose",
-        ] {
-            assert!(names.iter().any(|name| name == action), "{action}");
-        }
+    fn s0_3_every_command_is_in_the_list_of_actions_of_all_interfaces() {
+        // Names between backticks; REST operations contain capitals and server functions underscores.
+        let tables = ACTIONS.lines().filter(|line| line.starts_with('|'));
+        let names = tables.flat_map(|line| line.split('`').skip(1).step_by(2));
+        let listed = names.filter(|name| !name.contains(|c: char| c.is_uppercase() || c == '_'));
+        let listed: BTreeSet<String> = listed.map(str::to_owned).collect();
+        assert_eq!(command_paths(&Cli::command(), ""), listed, "docs/actions.md");
+    }
+
+    #[test]
+    fn s0_3_only_known_actions_are_missing_in_an_interface() {
+        let is_missing = |cell: &str| cell.trim() == "—";
+        let rows = ACTIONS.lines().map(|line| line.split('|').skip(1).collect::<Vec<_>>());
+        let missing = rows.filter(|cells| cells.iter().any(|cell| is_missing(cell))).map(|cells| {
+            let interfaces = ["console", "command", "REST"].into_iter().zip(&cells[1..]);
+            let names = interfaces.filter(|(_, cell)| is_missing(cell)).map(|(name, _)| name);
+            format!("{}: no {}", cells[0].trim(), names.collect::<Vec<_>>().join(", "))
+        });
+        let known = [
+            "Save an override: no command",
+            "Delete an override: no command",
+            "Cordon a cluster: no console",
+            "Revoke a cluster's certificates: no console",
+            "Delete a cluster: no console",
+            "Create a join token: no console",
+            "Revoke a join token: no console",
+            "Create an API token: no command",
+            "Delete an API token: no command",
+        ];
+        assert_eq!(missing.collect::<Vec<_>>(), known);
     }
 
     #[test]

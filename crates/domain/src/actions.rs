@@ -76,7 +76,7 @@ pub fn check_delete_group(group: &str, used_by: &[String]) -> ActionCheck {
 
 /// Whether a release may be abandoned, that is ended without confirmation from its cluster.
 pub fn check_abandon(release: &Release) -> ActionCheck {
-    match release.goal {
+    match release.goal() {
         ReleaseGoal::Removing { .. } => Ok(()),
         ReleaseGoal::Present => unavailable("Unpublish or delete the workload first."),
         _ => unavailable("This release has already ended on this cluster."),

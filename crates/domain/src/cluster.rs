@@ -1,5 +1,7 @@
 //! Clusters: their reported facts, labels, taints and connectivity.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::finding::Finding;
@@ -90,6 +92,20 @@ pub enum TaintEffect {
     NoSelectIfNew,
 }
 
+impl TaintEffect {
+    /// All effects.
+    pub const ALL: [Self; 3] = [Self::NoSelect, Self::PreferNoSelect, Self::NoSelectIfNew];
+
+    /// Its name, as in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSelect => "NoSelect",
+            Self::PreferNoSelect => "PreferNoSelect",
+            Self::NoSelectIfNew => "NoSelectIfNew",
+        }
+    }
+}
+
 /// A taint of a cluster, which repels workloads that do not tolerate it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -102,6 +118,14 @@ pub struct Taint {
     pub value: String,
     /// Its effect.
     pub effect: TaintEffect,
+}
+
+/// `key=value:NoSelect`, the notation of `kubectl`.
+impl fmt::Display for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = if self.value.is_empty() { String::new() } else { format!("={}", self.value) };
+        write!(f, "{}{value}:{}", self.key, self.effect.as_str())
+    }
 }
 
 /// One kind a cluster's API serves.

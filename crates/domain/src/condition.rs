@@ -122,10 +122,10 @@ impl From<Option<bool>> for ConditionStatus {
 
 /// The conditions of a release. `resources` may be empty in lists; `Available` then follows from the release's health.
 pub fn release_conditions(release: &Release, resources: &[ResourceStatus]) -> Vec<Condition> {
-    let generation = release.generation;
+    let generation = release.generation();
     // A new generation resets the agent's stages; a finished first stage proves a report about this generation.
     let observed = release
-        .stages
+        .stages()
         .get(StageName::Notified)
         .state
         .is_finished()
@@ -163,14 +163,14 @@ pub fn release_conditions(release: &Release, resources: &[ResourceStatus]) -> Ve
 }
 
 fn stage_condition(release: &Release, name: StageName, kind: ConditionType) -> Condition {
-    let Stage { state, started_at, finished_at, .. } = release.stages.get(name);
+    let Stage { state, started_at, finished_at, .. } = release.stages().get(name);
     let condition = match state {
         StageState::Done => Condition::new(kind, true, "Done", name.description()),
         StageState::Skipped { message } => Condition::new(kind, true, "Skipped", message),
         StageState::Pending => Condition::new(kind, None, "Pending", ""),
         StageState::Running { message } => Condition::new(kind, false, "Running", message),
         StageState::Waiting(trouble) | StageState::Failed(trouble) => {
-            Condition::new(kind, false, &trouble.reason, &trouble.message)
+            Condition::new(kind, false, trouble.reason.as_str(), &trouble.message)
         }
     };
     condition.with_transition_time(finished_at.or(*started_at))
@@ -178,9 +178,9 @@ fn stage_condition(release: &Release, name: StageName, kind: ConditionType) -> C
 
 fn applied_condition(release: &Release) -> Condition {
     let stage = stage_condition(release, StageName::Applied, ConditionType::Applied);
-    let is_all = release.applied.is_some() && release.applied == release.released;
-    match &release.stages.get(StageName::Applied).state {
-        StageState::Done | StageState::Skipped { .. } if is_all && release.goal == ReleaseGoal::Present => {
+    let is_all = release.applied().is_some() && release.applied() == release.released();
+    match &release.stages().get(StageName::Applied).state {
+        StageState::Done | StageState::Skipped { .. } if is_all && release.is_present() => {
             Condition { reason: "AppliedManifestWorkComplete".to_owned(), ..stage }
         }
         StageState::Failed(trouble) => Condition {
@@ -191,7 +191,7 @@ fn applied_condition(release: &Release) -> Condition {
         state if state.is_finished() => {
             Condition { status: ConditionStatus::False, reason: "NotComplete".to_owned(), ..stage }
         }
-        StageState::Pending if release.applied.is_some() && !is_all => Condition {
+        StageState::Pending if release.applied().is_some() && !is_all => Condition {
             status: ConditionStatus::False,
             reason: "OlderApplied".to_owned(),
             message: "The cluster still runs an older bundle.".to_owned(),
@@ -204,16 +204,16 @@ fn applied_condition(release: &Release) -> Condition {
 fn available_condition(release: &Release, resources: &[ResourceStatus]) -> Condition {
     let kind = ConditionType::Available;
     if resources.is_empty() {
-        return match release.health.status {
+        return match release.health().status {
             HealthStatus::Missing => {
-                Condition::new(kind, false, "ResourcesNotAvailable", &release.health.message)
+                Condition::new(kind, false, "ResourcesNotAvailable", &release.health().message)
             }
-            _ if release.applied.is_some() && release.sync == SyncStatus::Synced => {
+            _ if release.applied().is_some() && release.sync() == SyncStatus::Synced => {
                 Condition::new(kind, true, "ResourcesAvailable", "")
             }
             _ => Condition::new(kind, None, "ResourcesStatusUnknown", ""),
         }
-        .with_transition_time(release.health.since);
+        .with_transition_time(release.health().since);
     }
     let missing: Vec<&ResourceStatus> = resources.iter().filter(|one| one.available != Some(true)).collect();
     let since = |all: &[&ResourceStatus]| all.iter().filter_map(|one| one.since.available).max();
@@ -245,7 +245,7 @@ fn progressing_condition(release: &Release) -> Condition {
         state.as_str(),
         if is { release.message() } else { String::new() }.as_str(),
     )
-    .with_transition_time(Some(release.state_since))
+    .with_transition_time(Some(release.state_since()))
 }
 
 fn degraded_condition(release: &Release) -> Condition {
@@ -253,20 +253,19 @@ fn degraded_condition(release: &Release) -> Condition {
     let kind = ConditionType::Degraded;
     let condition = match state {
         ReleaseState::Degraded | ReleaseState::Failed | ReleaseState::Blocked => {
-            let known = Release { connectivity: Connectivity::Online, ..release.clone() };
-            let reason =
-                known.stages.current().and_then(|stage| stage.state.reason()).map(|t| t.reason.clone());
-            let reason = reason.unwrap_or_else(|| known.health.reason.clone());
-            let reason = if reason.is_empty() { state.as_str().to_owned() } else { reason };
-            Condition::new(kind, true, &reason, &known.message())
+            let reason = match release.stages().current().and_then(|stage| stage.state.reason()) {
+                Some(current) => current.reason.specified(),
+                None => Some(release.health().reason.as_str()).filter(|reason| !reason.is_empty()),
+            };
+            Condition::new(kind, true, reason.unwrap_or(state.as_str()), &release.last_known_message())
         }
         _ => Condition::new(kind, false, "NothingWrong", ""),
     };
-    condition.with_transition_time(Some(release.state_since))
+    condition.with_transition_time(Some(release.state_since()))
 }
 
 fn healthy_condition(release: &Release) -> Condition {
-    let health = &release.health;
+    let health = &release.health();
     let is = match health.status {
         HealthStatus::Unknown => None,
         status => Some(status == HealthStatus::Healthy),
@@ -277,7 +276,7 @@ fn healthy_condition(release: &Release) -> Condition {
 
 fn not_drifted_condition(release: &Release) -> Condition {
     let kind = ConditionType::NotDrifted;
-    match (release.sync, release.applied.is_some()) {
+    match (release.sync(), release.applied().is_some()) {
         (SyncStatus::Drifted, _) => {
             Condition::new(kind, false, "Drifted", "Objects were changed after they were applied.")
         }
@@ -287,18 +286,18 @@ fn not_drifted_condition(release: &Release) -> Condition {
 }
 
 fn reachable_condition(release: &Release) -> Condition {
-    let (is, reason, message) = match release.connectivity {
+    let (is, reason, message) = match release.connectivity() {
         Connectivity::Online => (true, "Online", ""),
         Connectivity::Late => (true, "Late", "The last heartbeat of the cluster is older than its lease."),
         Connectivity::Offline => {
             (false, "Offline", "The cluster is offline; the values are the last that its agent reported.")
         }
     };
-    Condition::new(ConditionType::Reachable, is, reason, message).with_transition_time(release.reported_at)
+    Condition::new(ConditionType::Reachable, is, reason, message).with_transition_time(release.reported_at())
 }
 
 fn complete_condition(release: &Release) -> Condition {
-    let health = &release.health;
+    let health = &release.health();
     let is = health.status == HealthStatus::Healthy && health.reason == COMPLETED;
     let kind = ConditionType::Complete;
     if is {
@@ -310,9 +309,9 @@ fn complete_condition(release: &Release) -> Condition {
 
 fn deleting_condition(release: &Release) -> Condition {
     let kind = ConditionType::Deleting;
-    match &release.goal {
+    match &release.goal() {
         ReleaseGoal::Removing { since, message: why, .. } => {
-            let trouble = release.stages.get(StageName::Pruned).state.reason();
+            let trouble = release.stages().get(StageName::Pruned).state.reason();
             let (reason, message) =
                 trouble.map_or(("Removing", why), |trouble| (trouble.reason.as_str(), &trouble.message));
             Condition::new(kind, true, reason, message).with_transition_time(Some(*since))

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Cluster, ClusterFacts, ClusterKind, Connectivity};
+use crate::condition::ConditionStatus;
 use crate::finding::Finding;
 use crate::id::{ClusterId, JoinTokenId};
 use crate::labels::Labels;
@@ -202,8 +203,8 @@ pub struct ClusterCondition {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: ClusterConditionType,
-    /// Whether the condition holds.
-    pub status: bool,
+    /// Whether the condition holds, as far as it is known.
+    pub status: ConditionStatus,
     /// CamelCase reason, for programs.
     pub reason: String,
     /// A sentence for people.
@@ -214,6 +215,13 @@ pub struct ClusterCondition {
     /// Since when, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
+}
+
+impl ClusterCondition {
+    /// Whether the status is `True`.
+    pub fn is_true(&self) -> bool {
+        self.status == ConditionStatus::True
+    }
 }
 
 /// When and how a cluster joined.
@@ -241,7 +249,7 @@ pub fn cluster_conditions(cluster: &Cluster, joining: Option<&JoinStatus>) -> Ve
     all.push(reachable_condition(cluster));
     all.push(healthy_condition(cluster));
     for condition in &mut all {
-        condition.hint = if condition.status { String::new() } else { hint_for(condition, cluster) };
+        condition.hint = if condition.is_true() { String::new() } else { hint_for(condition, cluster) };
     }
     all
 }
@@ -277,11 +285,18 @@ fn hint_for(condition: &ClusterCondition, cluster: &Cluster) -> String {
 
 fn new_condition(
     kind: ClusterConditionType,
-    status: bool,
+    status: impl Into<ConditionStatus>,
     reason: &str,
     message: String,
 ) -> ClusterCondition {
-    ClusterCondition { kind, status, reason: reason.to_owned(), message, hint: String::new(), since: None }
+    ClusterCondition {
+        kind,
+        status: status.into(),
+        reason: reason.to_owned(),
+        message,
+        hint: String::new(),
+        since: None,
+    }
 }
 
 fn reachable_condition(cluster: &Cluster) -> ClusterCondition {
@@ -299,29 +314,30 @@ fn reachable_condition(cluster: &Cluster) -> ClusterCondition {
 }
 
 fn healthy_condition(cluster: &Cluster) -> ClusterCondition {
-    let healthy =
-        |status, reason, message| new_condition(ClusterConditionType::Healthy, status, reason, message);
+    let healthy = |status: Option<bool>, reason, message| {
+        new_condition(ClusterConditionType::Healthy, status, reason, message)
+    };
     let facts = &cluster.facts;
     if !facts.is_reported() {
-        return healthy(false, "NotReported", "Its agent has not reported its facts yet.".to_owned());
+        return healthy(None, "NotReported", "Its agent has not reported its facts yet.".to_owned());
     }
     if cluster.connectivity == Connectivity::Offline {
-        return healthy(false, "Offline", "Its health is unknown while it is offline.".to_owned());
+        return healthy(None, "Offline", "Its health is unknown while it is offline.".to_owned());
     }
     let (nodes, ready) =
         facts.node_pools.iter().fold((0, 0), |(nodes, ready), pool| (nodes + pool.nodes, ready + pool.ready));
     match (facts.nodes, ready) {
         (None, _) => healthy(
-            true,
+            Some(true),
             "ApiServerReachable",
             "Its API server responds; its agent may not list its nodes.".to_owned(),
         ),
-        (Some(0), _) => healthy(false, "NoNodes", "It has no nodes.".to_owned()),
+        (Some(0), _) => healthy(Some(false), "NoNodes", "It has no nodes.".to_owned()),
         (Some(_), 0) => {
-            healthy(false, "NoSchedulableNodes", format!("None of its {nodes} nodes is schedulable."))
+            healthy(Some(false), "NoSchedulableNodes", format!("None of its {nodes} nodes is schedulable."))
         }
         (Some(_), _) => {
-            healthy(true, "NodesSchedulable", format!("{ready} of {nodes} nodes are schedulable."))
+            healthy(Some(true), "NodesSchedulable", format!("{ready} of {nodes} nodes are schedulable."))
         }
     }
 }
@@ -335,7 +351,7 @@ fn accepted_condition(joining: &JoinStatus) -> ClusterCondition {
     };
     ClusterCondition {
         kind: ClusterConditionType::Accepted,
-        status: !revoked,
+        status: ConditionStatus::from(!revoked),
         reason: if revoked { "Revoked" } else { "Accepted" }.to_owned(),
         message,
         hint: String::new(),
@@ -359,7 +375,7 @@ fn joined_condition(joining: &JoinStatus) -> ClusterCondition {
 fn served_condition(cluster: &Cluster) -> ClusterCondition {
     ClusterCondition {
         kind: ClusterConditionType::Accepted,
-        status: true,
+        status: ConditionStatus::True,
         reason: "ServedByServer".to_owned(),
         message: "It is served by the agent inside the server.".to_owned(),
         hint: String::new(),
@@ -426,22 +442,24 @@ mod tests {
 
     #[test]
     fn every_condition_that_does_not_hold_says_what_to_do() {
+        use ConditionStatus::{False, True, Unknown};
         let mut cluster =
             Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0));
-        let summary = |cluster: &Cluster, joining: &JoinStatus| -> Vec<(&'static str, bool, String)> {
-            let all = cluster_conditions(cluster, Some(joining));
-            assert!(all.iter().all(|one| one.status == one.hint.is_empty()), "{all:?}");
-            all.into_iter().map(|one| (one.kind.as_str(), one.status, one.reason)).collect()
-        };
+        let summary =
+            |cluster: &Cluster, joining: &JoinStatus| -> Vec<(&'static str, ConditionStatus, String)> {
+                let all = cluster_conditions(cluster, Some(joining));
+                assert!(all.iter().all(|one| one.is_true() == one.hint.is_empty()), "{all:?}");
+                all.into_iter().map(|one| (one.kind.as_str(), one.status, one.reason)).collect()
+            };
         let mut joining = JoinStatus { accepted_by: "ana".to_owned(), ..JoinStatus::default() };
-        let expected = |name: &'static str, status: bool, reason: &str| (name, status, reason.to_owned());
+        let expected = |name: &'static str, status, reason: &str| (name, status, reason.to_owned());
         assert_eq!(
             summary(&cluster, &joining),
             [
-                expected("Accepted", true, "Accepted"),
-                expected("Joined", false, "Waiting"),
-                expected("Reachable", false, "Offline"),
-                expected("Healthy", false, "NotReported")
+                expected("Accepted", True, "Accepted"),
+                expected("Joined", False, "Waiting"),
+                expected("Reachable", False, "Offline"),
+                expected("Healthy", Unknown, "NotReported")
             ]
         );
         joining.joined_at = Some(Timestamp::from_millis(5));
@@ -449,10 +467,15 @@ mod tests {
         cluster.facts.kubernetes_version = "v1.36.3".to_owned();
         cluster.facts.nodes = Some(2);
         cluster.facts.node_pools = vec![crate::cluster::NodePool { nodes: 2, ..Default::default() }];
-        assert_eq!(summary(&cluster, &joining)[3], expected("Healthy", false, "NoSchedulableNodes"));
+        assert_eq!(summary(&cluster, &joining)[3], expected("Healthy", False, "NoSchedulableNodes"));
         cluster.facts.node_pools[0].ready = 1;
-        assert!(summary(&cluster, &joining).iter().all(|(_, status, _)| *status));
+        assert!(summary(&cluster, &joining).iter().all(|(_, status, _)| *status == True));
+        cluster.connectivity = Connectivity::Offline;
+        assert_eq!(
+            summary(&cluster, &joining)[2..],
+            [expected("Reachable", False, "Offline"), expected("Healthy", Unknown, "Offline")]
+        );
         joining.revoked_at = Some(Timestamp::from_millis(9));
-        assert_eq!(summary(&cluster, &joining)[0], expected("Accepted", false, "Revoked"));
+        assert_eq!(summary(&cluster, &joining)[0], expected("Accepted", False, "Revoked"));
     }
 }

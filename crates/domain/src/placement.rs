@@ -14,6 +14,8 @@ mod check;
 mod check_decision;
 mod decide;
 mod fact;
+mod filter_result;
+mod filter_text;
 #[cfg(test)]
 mod laws;
 mod members_policy;
@@ -31,7 +33,12 @@ pub use check::check;
 pub use check_decision::check_decision;
 pub use decide::decide;
 pub use fact::{FactKey, FactSelector, FactTerm, KubernetesVersion, VersionComparison};
+pub use filter_result::{
+    FilterObservation, FilterRequirement, FilterResult, GroupMembership, NameList, ObservedFact,
+    ObservedLabel, ObservedTaint, ScorePart, SpreadValue, TaintOutcome,
+};
 pub use members_policy::apply_new_members_policy;
+pub use remedy::{Remedy, RequiredChange};
 pub use removal_notice::{PendingRemoval, REMOVAL_NOTICE_MINUTES, update_pending_removals};
 pub use score::{MAX_WEIGHT, Score, ScoreName};
 pub use spread::{Spread, WhenUnsatisfiable};
@@ -89,6 +96,10 @@ impl Default for Placement {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_true(yes: &bool) -> bool {
     *yes
+}
+
+fn saturating_u32(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// How clusters that match only after the publish are handled (S1-9).
@@ -219,24 +230,6 @@ pub enum PlacementFilter {
     Number,
     /// Matched at the time of the publish, or new members are accepted automatically.
     NewMember,
-}
-
-/// The result of one filter for one cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct FilterResult {
-    /// The filter.
-    pub filter: PlacementFilter,
-    /// Whether the cluster passed.
-    pub passed: bool,
-    /// The requirement, such as `env=prod`.
-    pub expected: String,
-    /// The value found, such as `env=dev`.
-    pub actual: String,
-    /// What would have to change for the cluster to pass; empty when it passed.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub remedy: String,
 }
 
 /// The evaluation of one cluster.

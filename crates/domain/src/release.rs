@@ -1,8 +1,8 @@
 //! Releases: one workload on one cluster, as a state machine.
 //!
 //! A release has three pointers (desired, released, applied), thirteen stages in strict order and three axes (sync,
-//! health, connectivity). [`Release::state`] alone derives the displayed state from them. Fields change only through the
-//! transition functions in [`transition`]; they are level-triggered, so a lost, late or repeated message can't leave a
+//! health, connectivity). [`Release::state`] alone derives the displayed state from them. Its fields are private and
+//! change only through the transition functions in [`transition`]; they are level-triggered, so a lost, late or repeated message can't leave a
 //! release inconsistent.
 
 use serde::{Deserialize, Serialize};
@@ -15,18 +15,21 @@ use crate::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::report::ResourceStatus;
 use crate::time::Timestamp;
 use crate::workload::{DeletionPolicy, Policies};
-use stage::StageReason;
 
 #[cfg(test)]
 mod laws;
+pub mod reason;
+mod row;
 pub mod stage;
 mod state;
 #[cfg(test)]
 mod tests;
 pub mod transition;
 
+pub use reason::Reason;
+pub use row::ReleaseRow;
 pub use stage::{Stage, StageName, StageState, Stages};
-pub use state::{ROLLOUT_ABORTED, ReleaseState};
+pub use state::ReleaseState;
 pub use transition::{DesiredRevision, ReleaseSpec, RenderOutcome, ReportRejected};
 
 /// Whether the objects on the cluster match the desired ones: the first axis.
@@ -68,6 +71,30 @@ impl SyncStatus {
     }
 }
 
+/// Whether the rollout lets the cluster apply the desired bundle.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Gate {
+    /// Nothing prevents the delivery.
+    #[default]
+    Open,
+    /// The rollout has not admitted the wave of the cluster yet.
+    Closed,
+    /// The rollout was aborted: the cluster keeps its released bundle until the next publish.
+    Aborted,
+}
+
+impl Gate {
+    /// The name, as in JSON and in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "Open",
+            Self::Closed => "Closed",
+            Self::Aborted => "Aborted",
+        }
+    }
+}
+
 /// The desired phase of a release, or the final phase that it reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -102,72 +129,64 @@ pub enum ReleaseGoal {
     },
 }
 
-/// One workload on one cluster.
+/// One workload on one cluster. Only [`transition`] changes it; the store reads it by [`Release::from_row`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Release {
     /// Its id.
-    pub id: ReleaseId,
+    id: ReleaseId,
     /// The workload.
-    pub workload: WorkloadId,
+    workload: WorkloadId,
     /// The cluster.
-    pub cluster: ClusterId,
+    cluster: ClusterId,
     /// Its desired phase.
-    pub goal: ReleaseGoal,
+    goal: ReleaseGoal,
     /// Increases with every change of the desired state; fences reports.
-    pub generation: i64,
+    generation: i64,
     /// Increases with every sync requested by a person.
-    pub sync_nonce: i64,
+    sync_nonce: i64,
     /// Number of the desired revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revision: Option<u32>,
+    revision: Option<u32>,
     /// Index of its rollout wave, from 0; `None` if the rollout has no waves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wave: Option<u32>,
+    wave: Option<u32>,
+    /// Whether its rollout lets the cluster apply `desired`.
+    gate: Gate,
     /// Its policies.
-    pub policies: Policies,
+    policies: Policies,
     /// Digest of the desired revision's bundle, rendered for this cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub desired: Option<Digest>,
+    desired: Option<Digest>,
     /// Digest of the bundle that the cluster may apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub released: Option<Digest>,
-    /// Revision number of `released`; differs from `revision` while the release is gated.
+    released: Option<Digest>,
+    /// Revision number of `released`; differs from `revision` unless the gate is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub released_revision: Option<u32>,
+    released_revision: Option<u32>,
     /// Digest of the bundle that the cluster reported as completely applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub applied: Option<Digest>,
+    applied: Option<Digest>,
     /// The thirteen stages.
-    pub stages: Stages,
+    stages: Stages,
     /// First axis: sync.
-    pub sync: SyncStatus,
+    sync: SyncStatus,
     /// Second axis: health; the last known one while the cluster is offline.
-    pub health: Health,
+    health: Health,
     /// Third axis: connectivity of the cluster.
-    pub connectivity: Connectivity,
+    connectivity: Connectivity,
     /// When the cluster last reported on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reported_at: Option<Timestamp>,
+    reported_at: Option<Timestamp>,
     /// When [`Release::state`] last changed.
-    pub state_since: Timestamp,
+    state_since: Timestamp,
 }
 
 impl Release {
-    /// Why it is not released, if it is rendered and gated.
-    pub fn gate_reason(&self) -> Option<&StageReason> {
-        match &self.stages.get(StageName::Released).state {
-            StageState::Waiting(turn) if self.goal == ReleaseGoal::Present && self.desired.is_some() => {
-                Some(turn)
-            }
-            _ => None,
-        }
-    }
-
     /// Whether it is gated by a rollout that can still admit it.
     pub fn is_gated(&self) -> bool {
-        self.gate_reason().is_some_and(|turn| turn.reason != ROLLOUT_ABORTED)
+        self.gate == Gate::Closed
     }
 
     /// Its finalizers: a release whose record may exist on the cluster is not deleted before the cluster has reported

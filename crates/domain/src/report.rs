@@ -182,6 +182,7 @@ pub struct ResourceStatus {
 
 /// The outcome of a drift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum DriftOutcome {
     /// Found, and not or not yet reverted.

@@ -7,7 +7,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::finding::Severity;
 use crate::id::WorkloadId;
 use crate::overrides::ClusterSelector;
 use crate::time::{Timestamp, format_duration};
@@ -16,6 +15,7 @@ mod action;
 mod amount;
 mod assign;
 mod check;
+mod event;
 #[cfg(test)]
 mod laws;
 mod reconcile;
@@ -27,6 +27,7 @@ pub use action::RolloutAction;
 pub use amount::{CountOrPercent, TimeSpan};
 pub use assign::{WavePreview, assign_waves, preview_waves};
 pub use check::{MAX_WAVES, check, check_fleet};
+pub use event::{RolloutEvent, WavePosition};
 pub use reconcile::{Admission, RolloutStep, StateCount, WaveCounts};
 pub use window::{RolloutWindow, Weekday};
 
@@ -243,15 +244,6 @@ pub struct Rollout {
     pub opens_at: Option<Timestamp>,
 }
 
-/// A change of a rollout, for the event log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RolloutEvent {
-    /// The event text.
-    pub message: String,
-    /// Its severity.
-    pub severity: Severity,
-}
-
 impl Rollout {
     /// A rollout before its first step, from one revision to another.
     pub fn new(
@@ -281,8 +273,7 @@ impl Rollout {
 
     /// The label of the current wave: `wave 2 of 3 (eu)`.
     pub fn current_wave_label(&self) -> String {
-        let name = self.waves.get(self.wave as usize).map_or("", |wave| wave.name.as_str());
-        format_wave(self.wave, self.waves.len(), name)
+        self.current_wave().to_string()
     }
 
     /// Its state, as a sentence for people.
@@ -344,4 +335,8 @@ pub fn format_wave(wave: u32, of: usize, name: &str) -> String {
 fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+fn format_clusters(n: u32) -> String {
+    format!("{n} cluster{}", if n == 1 { "" } else { "s" })
 }

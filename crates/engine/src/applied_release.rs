@@ -377,7 +377,7 @@ impl AppliedReleases {
                 let state = json!({"metadata": {"uid": record.uid}, "spec": {"state": marked.state_label()}});
                 if let Err(error) = self.api.merge_patch(&path, &state).await {
                     tracing::debug!(
-                        reason = error.label(),
+                        reason = %error.reason(),
                         "the state column of the record could not be set to Removing"
                     );
                 }
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn s3_7_a_record_without_a_hub_hash_belongs_to_this_hub() {
+    fn a_record_without_a_hub_hash_is_read_and_keeps_its_name() {
         let old = json!({"metadata": {"name": "shop-1", "uid": "u"}, "spec": {"releaseId": ReleaseId::from_parts(1, 2),
             "workload": "shop", "revision": 1, "bundle": Digest::compute(b"b").as_str(), "resources": []}});
         let read = AppliedRelease::from_object(&old).unwrap();

@@ -103,7 +103,7 @@ impl Engine {
         let task = async move {
             if let Err(error) = cx.applied_releases.mark_evictions(&listed, cx.options.now()).await {
                 tracing::debug!(
-                    reason = error.label(),
+                    reason = %error.reason(),
                     "a record could not be marked with evictionStart; retried with the next desired state"
                 );
             }
@@ -238,7 +238,7 @@ async fn refresh_kinds_on_change(cx: Arc<EngineContext>) {
         tokio::time::sleep(DEBOUNCE).await;
         if let Err(error) = cx.discovery.refresh().await {
             tracing::debug!(
-                reason = error.label(),
+                reason = %error.reason(),
                 "the served kinds could not be read; the last known kinds stay in use"
             );
         }
@@ -293,7 +293,7 @@ async fn handle_reachability(cx: Arc<EngineContext>, facts_changed: Arc<watch::S
             // It may have been upgraded meanwhile and serve other kinds.
             if let Err(error) = cx.discovery.refresh().await {
                 tracing::debug!(
-                    reason = error.label(),
+                    reason = %error.reason(),
                     "the served kinds could not be read; the last known kinds stay in use"
                 );
             }

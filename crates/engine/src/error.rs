@@ -1,9 +1,11 @@
 //! Errors of requests to the API server.
 //!
-//! The variant name is both the metric label and the reason of a stage, so console, alerts and logs use one term.
+//! The variant name is also the reason of a stage, so console and logs use one term.
 //! Messages contain the server's response, never the request body: manifests may contain secrets.
 
 use std::time::Duration;
+
+use domain::release::Reason;
 
 /// A failed request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,30 +100,30 @@ pub(crate) enum RetryClass {
 }
 
 impl Error {
-    /// The variant name: metric label and stage reason.
-    pub const fn label(&self) -> &'static str {
+    /// The stage reason of the same name.
+    pub const fn reason(&self) -> Reason {
         match self {
-            Self::ApiServerUnreachable(_) => "ApiServerUnreachable",
-            Self::Timeout(_) => "Timeout",
-            Self::Throttled { .. } => "Throttled",
-            Self::ServerFailed { .. } => "ServerFailed",
-            Self::ApplyConflict { .. } => "ApplyConflict",
-            Self::Conflict(_) => "Conflict",
-            Self::NotFound(_) => "NotFound",
-            Self::NamespaceMissing(_) => "NamespaceMissing",
-            Self::NamespaceTerminating(_) => "NamespaceTerminating",
-            Self::ApiMissing(_) => "ApiMissing",
-            Self::DefinitionNotEstablished(_) => "DefinitionNotEstablished",
-            Self::ObjectTerminating(_) => "ObjectTerminating",
-            Self::ObjectAwaited(_) => "ObjectAwaited",
-            Self::NotIdentical(_) => "NotIdentical",
-            Self::PermissionDenied(_) => "PermissionDenied",
-            Self::AdmissionRejected(_) => "AdmissionRejected",
-            Self::AdmissionUnavailable(_) => "AdmissionUnavailable",
-            Self::ImmutableField(_) => "ImmutableField",
-            Self::Invalid(_) => "Invalid",
-            Self::Gone => "Gone",
-            Self::Unreadable(_) => "Unreadable",
+            Self::ApiServerUnreachable(_) => Reason::ApiServerUnreachable,
+            Self::Timeout(_) => Reason::Timeout,
+            Self::Throttled { .. } => Reason::Throttled,
+            Self::ServerFailed { .. } => Reason::ServerFailed,
+            Self::ApplyConflict { .. } => Reason::ApplyConflict,
+            Self::Conflict(_) => Reason::Conflict,
+            Self::NotFound(_) => Reason::NotFound,
+            Self::NamespaceMissing(_) => Reason::NamespaceMissing,
+            Self::NamespaceTerminating(_) => Reason::NamespaceTerminating,
+            Self::ApiMissing(_) => Reason::ApiMissing,
+            Self::DefinitionNotEstablished(_) => Reason::DefinitionNotEstablished,
+            Self::ObjectTerminating(_) => Reason::ObjectTerminating,
+            Self::ObjectAwaited(_) => Reason::ObjectAwaited,
+            Self::NotIdentical(_) => Reason::NotIdentical,
+            Self::PermissionDenied(_) => Reason::PermissionDenied,
+            Self::AdmissionRejected(_) => Reason::AdmissionRejected,
+            Self::AdmissionUnavailable(_) => Reason::AdmissionUnavailable,
+            Self::ImmutableField(_) => Reason::ImmutableField,
+            Self::Invalid(_) => Reason::Invalid,
+            Self::Gone => Reason::Gone,
+            Self::Unreadable(_) => Reason::Unreadable,
         }
     }
 

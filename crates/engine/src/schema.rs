@@ -50,7 +50,7 @@ impl SchemaReader {
                 tokio::time::sleep(wait).await;
                 if let Err(error) = self.refresh(api).await {
                     tracing::debug!(
-                        reason = error.label(),
+                        reason = %error.reason(),
                         "the schema of the served kinds could not be read; the last known schema stays in use"
                     );
                 }

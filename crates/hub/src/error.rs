@@ -75,6 +75,15 @@ impl Error {
         }
     }
 
+    /// The stored row that can't be read or is missing, with its table and key; it contains no stored content.
+    pub(crate) fn unreadable_row(&self) -> Option<&store::Error> {
+        let Self::Internal(source) = self else { return None };
+        let is_row = |error: &&store::Error| {
+            matches!(error, store::Error::InvalidRow { .. } | store::Error::MissingRow { .. })
+        };
+        source.downcast_ref::<store::Error>().filter(is_row)
+    }
+
     /// The findings, if the error has any.
     pub fn findings(&self) -> &[Finding] {
         match self {

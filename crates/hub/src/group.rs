@@ -1,6 +1,6 @@
 //! Verbs and queries on cluster groups (S1-1, S1-2): named sets that placements and overrides reference.
 
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::page::ListQuery;
 use domain::placement::{ClusterGroup, GroupView};
 use domain::{Finding, actions, name};
@@ -92,9 +92,10 @@ impl Hub {
             // Another server on the same database changed it.
             Some(current) => return Err(Error::RevisionConflict { current }),
         }
-        store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
-        let message = format!("Cluster group {} was saved.", group.name);
-        let event = NewEvent::new(EventKind::ClusterEdited, &actor.name, message);
+        let now = self.clock().now();
+        store::queue::PLACER.mark_all(&mut tx, now).await?;
+        let detail = EventDetail::ClusterGroup { name: group.name.clone(), action: EditAction::Saved };
+        let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
         let status = if old.is_none() { 201 } else { 200 };
         self.commit(tx, CommitEffects::with_event_for_placer(event).with_response(actor, status, &group))
             .await?;
@@ -109,8 +110,9 @@ impl Hub {
         if !store::group::delete(&mut tx, name).await? {
             return Err(Error::not_found("cluster group", name));
         }
-        let message = format!("Cluster group {name} was deleted.");
-        let event = NewEvent::new(EventKind::ClusterEdited, &actor.name, message);
+        let detail = EventDetail::ClusterGroup { name: name.to_owned(), action: EditAction::Deleted };
+        let now = self.clock().now();
+        let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
         self.commit(tx, CommitEffects::with_event(event)).await
     }
 }

@@ -8,7 +8,7 @@ use domain::{ClusterId, ProjectId, WorkloadId};
 use rand::Rng;
 use serde::Serialize;
 use store::idempotency::IdempotencyRecord;
-use store::{Store, Tx};
+use store::{Store, StoreStatistics, Tx};
 
 use crate::actor::Actor;
 use crate::clock::Clock;
@@ -103,6 +103,11 @@ impl Hub {
         Ok(())
     }
 
+    /// The transactions and statements of this server since its start.
+    pub fn store_statistics(&self) -> StoreStatistics {
+        self.store().statistics()
+    }
+
     pub(crate) fn store(&self) -> &Store {
         &self.0.store
     }
@@ -153,7 +158,7 @@ impl Hub {
         let dirty: Vec<WorkloadId> = effects.dirty_rollouts.iter().copied().collect();
         store::queue::ROLLOUTS.mark(&mut tx, &dirty, now).await?;
         store::event::append(&mut tx, &effects.events, now).await?;
-        store::cluster::bump_wants(&mut tx, &effects.changed_clusters).await?;
+        store::cluster::bump_desired_state(&mut tx, &effects.changed_clusters).await?;
         tx.notify_on_commit();
         let committed = tx.commit().await?;
         if let Some(seq) = committed.last_event {

@@ -6,6 +6,7 @@
 
 mod actor;
 mod authority;
+mod blocking;
 mod clock;
 mod cluster;
 mod error;

@@ -4,7 +4,7 @@
 //! *published* spec plus this one change, without other edits of the draft. The placer then updates only the clusters
 //! whose bundle changed.
 
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::overrides::{self, ClusterSelector, Override, Patch};
 use domain::workload::{Intent, Workload, WorkloadSpec};
 use domain::{Finding, OverrideId, actions};
@@ -58,16 +58,13 @@ impl Hub {
         if findings.iter().any(Finding::is_blocking) {
             return Err(Error::Invalid(findings));
         }
-        let what = format!("Override {} of {workload} was saved.", change.name);
-        self.change_overrides(
-            actor,
-            workload,
-            OverrideChange { message: what, publish_now: now },
-            move |spec| match spec.overrides.iter_mut().find(|other| other.name == change.name) {
+        let detail = EventDetail::Override { name: change.name.clone(), action: EditAction::Saved };
+        self.change_overrides(actor, workload, OverrideChange { detail, publish_now: now }, move |spec| {
+            match spec.overrides.iter_mut().find(|other| other.name == change.name) {
                 Some(other) => *other = change.clone(),
                 None => spec.overrides.push(change.clone()),
-            },
-        )
+            }
+        })
         .await
     }
 
@@ -79,14 +76,14 @@ impl Hub {
         name: &str,
         now: bool,
     ) -> Result<Workload, Error> {
-        let what = format!("Override {name} of {workload} was removed.");
+        let detail = EventDetail::Override { name: name.to_owned(), action: EditAction::Deleted };
         let mut tx = self.read().await?;
         let found = self.load_workload(&mut tx, workload).await?;
         drop(tx);
         if !found.draft.overrides.iter().any(|other| other.name == name) {
             return Err(Error::not_found("override", name));
         }
-        self.change_overrides(actor, workload, OverrideChange { message: what, publish_now: now }, |spec| {
+        self.change_overrides(actor, workload, OverrideChange { detail, publish_now: now }, |spec| {
             spec.overrides.retain(|other| other.name != name);
         })
         .await
@@ -103,14 +100,13 @@ impl Hub {
         let mut workload = self.load_workload(&mut tx, name).await?;
         actions::check_edit(&workload)?;
         edit(&mut workload.draft);
-        let mut effects = CommitEffects::with_event(
-            NewEvent::new(EventKind::OverrideSaved, &actor.name, &*change.message)
-                .with_workload(workload.id, name),
-        );
+        let subject = EventSubject::workload(workload.id, name);
+        let event = NewEvent::from_detail(change.detail, &actor.name, subject, self.clock().now());
+        let message = event.message.clone();
+        let mut effects = CommitEffects::with_event(event);
         match (change.publish_now, workload.intent, workload.published) {
             (true, Intent::Published, Some(number)) => {
-                self.publish_override(&mut tx, actor, &mut workload, (number, &change.message, &edit))
-                    .await?;
+                self.publish_override(&mut tx, actor, &mut workload, (number, &message, &edit)).await?;
                 effects.wake_placer = true;
             }
             _ => {
@@ -146,6 +142,6 @@ impl Hub {
 }
 
 struct OverrideChange {
-    message: String,
+    detail: EventDetail,
     publish_now: bool,
 }

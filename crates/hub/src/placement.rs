@@ -3,9 +3,10 @@
 use domain::ClusterId;
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Decision, PendingRemoval, Placement, decide};
-use domain::release::ReleaseGoal;
+use domain::workload::Workload;
 use store::Tx;
 
+use crate::workload::load_present_releases;
 use crate::{Error, Hub};
 
 /// The inputs of a placement decision.
@@ -19,34 +20,18 @@ pub struct PlacementInputs {
     pub current: Vec<ClusterId>,
 }
 
-/// A decision and its inputs.
-pub(crate) struct PlacementPreview {
-    pub decision: Decision,
-    pub clusters: Vec<Cluster>,
-    pub groups: Vec<ClusterGroup>,
-}
-
 impl Hub {
     /// The decision of this placement now. `workload` is the workload whose current clusters are preferred; may be empty.
     pub async fn preview_placement(&self, workload: &str, placement: &Placement) -> Result<Decision, Error> {
-        Ok(self.load_placement_preview(workload, placement).await?.decision)
-    }
-
-    pub(crate) async fn load_placement_preview(
-        &self,
-        workload: &str,
-        placement: &Placement,
-    ) -> Result<PlacementPreview, Error> {
         let PlacementInputs { clusters, groups, current } = self.load_placement_inputs(workload).await?;
-        let decision = decide(placement, &clusters, &groups, &current);
-        Ok(PlacementPreview { decision, clusters, groups })
+        Ok(decide(placement, &clusters, &groups, &current))
     }
 
     /// The inputs of a placement decision for this workload; the name may be empty or unknown.
     pub async fn load_placement_inputs(&self, workload: &str) -> Result<PlacementInputs, Error> {
         let mut tx = self.read().await?;
         let current = match store::workload::get_by_name(&mut tx, self.project(), workload).await? {
-            Some(found) => current_clusters(&mut tx, found.id).await?,
+            Some(found) => load_present_releases(&mut tx, found.id).await?.into_keys().collect(),
             None => Vec::new(),
         };
         let clusters = store::cluster::list_all(&mut tx).await?;
@@ -58,7 +43,7 @@ impl Hub {
     pub async fn list_pending_removals(&self, workload: &str) -> Result<Vec<PendingRemoval>, Error> {
         let mut tx = self.read().await?;
         let found = self.load_workload(&mut tx, workload).await?;
-        Ok(store::decision::list_pending_removals(&mut tx, found.id).await?)
+        load_pending_removals(&mut tx, &found).await
     }
 
     /// The latest decision for this workload; a preview of the draft if there is none.
@@ -66,17 +51,26 @@ impl Hub {
         let mut tx = self.read().await?;
         let found = self.load_workload(&mut tx, workload).await?;
         let latest = store::decision::get_latest(&mut tx, found.id).await?;
+        let pending_removals = load_pending_removals(&mut tx, &found).await?;
         drop(tx);
         match latest {
-            Some(decision) => Ok(decision),
+            Some(decision) => Ok(Decision { pending_removals, ..decision }),
             None => self.preview_placement(workload, &found.draft.placement).await,
         }
     }
 }
 
-/// The clusters that have the workload now.
-async fn current_clusters(tx: &mut Tx, workload: domain::WorkloadId) -> Result<Vec<ClusterId>, Error> {
-    let releases = store::release::list_all_by_workload(tx, workload).await?;
-    let present = releases.into_iter().filter(|release| release.goal == ReleaseGoal::Present);
-    Ok(present.map(|release| release.cluster).collect())
+/// The pending removals of the latest decision, with those who retain the workload now: the placer may not have recorded
+/// that in a decision yet.
+pub(crate) async fn load_pending_removals(
+    tx: &mut Tx,
+    workload: &Workload,
+) -> Result<Vec<PendingRemoval>, Error> {
+    let mut removals = store::decision::list_pending_removals(tx, workload.id).await?;
+    let Some(revision) = workload.published.filter(|_| !removals.is_empty()) else { return Ok(removals) };
+    let retained = store::retained_cluster::list(tx, workload.id, revision).await?;
+    for one in &mut removals {
+        one.retained_by = retained.get(&one.cluster).cloned();
+    }
+    Ok(removals)
 }

@@ -6,17 +6,22 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use domain::finding::{self, Finding};
 use domain::plan::{ClusterPlan, DryRunRequest, DryRunState, Plan};
-use domain::workload::Workload;
-use domain::{ClusterId, Digest, PlanId};
+use domain::{ClusterId, Digest, PlanId, Timestamp, WorkloadId};
+use store::Tx;
+use store::plan::TargetWithRequest;
 
+use crate::blocking::run_blocking;
 use crate::hub::CommitEffects;
+use crate::workload::{PublishSnapshot, trim_passed_filters};
 use crate::{Actor, Error, Hub};
 
 mod inputs;
 mod targets;
 
-use inputs::PlanInputs;
+pub(crate) use inputs::PlanInputs;
+use targets::{ReleasedBundles, load_released_bundles, plan_targets};
 
 /// Lifetime of a plan, in milliseconds: one hour.
 const LIFETIME_MILLIS: i64 = 3_600_000;
@@ -34,52 +39,64 @@ impl Hub {
     /// # Errors
     /// There is no such workload, or its state does not allow a publish.
     pub async fn create_plan(&self, actor: &Actor, name: &str) -> Result<Plan, Error> {
-        let workload = self.load_publishable(name, None).await?;
-        let checked = self.check_draft(&workload).await?;
-        let inputs = self.plan_inputs(&workload, checked).await?;
-        let now = self.clock().now();
-        let plan = Plan {
+        let mut tx = self.read().await?;
+        let stored = self.load_publishable(&mut tx, name, None).await?;
+        let workload = stored.workload.id;
+        let released = load_released_bundles(&mut tx, &stored).await?;
+        let snapshot = self.load_publish_snapshot(tx, stored).await?;
+        let (snapshot, checked) = self.check_publish_snapshot(snapshot).await?;
+        let head = PlanHead {
             id: self.ids().generate(PlanId::from_parts),
-            workload: workload.name.clone(),
-            revision: inputs.revision,
-            hash: inputs.hash(&workload),
             requested_by: actor.name.clone(),
-            created_at: now,
-            expires_at: now.plus_millis(LIFETIME_MILLIS),
-            findings: inputs.findings(&workload),
-            blast_radius: inputs.blast_radius(),
-            waves: inputs.check.waves.clone(),
-            targets: Vec::new(),
-            cluster_plans: BTreeMap::new(),
-            decision: inputs.check.decision.clone(),
-            source_locations: Plan::locate_objects(
-                &crate::workload::parse_source(workload.draft.source.clone()).await?.manifests,
-            ),
+            created_at: self.clock().now(),
+            findings: checked.findings,
         };
-        let (targets, expected) = self.plan_targets(&plan, &workload, &inputs).await?;
+        let computed = run_blocking(move || ComputedPlan::compute(head, snapshot, released)).await?;
+        let ComputedPlan { mut plan, bundles, targets, expected } = computed;
         let mut tx = self.write().await?;
-        for (digest, bytes) in inputs.targets.iter().filter_map(|target| target.bytes.as_ref()) {
-            store::artifact::put(&mut tx, digest, bytes, now).await?;
+        for (digest, bytes) in &bundles {
+            store::artifact::put(&mut tx, digest, bytes, plan.created_at).await?;
         }
-        store::plan::insert(&mut tx, workload.id, &plan, &targets, &expected).await?;
+        store::plan::insert(&mut tx, workload, &plan, &targets, &expected).await?;
         let requested = targets.iter().filter(|(_, ask)| ask.is_some()).map(|(target, _)| target.cluster);
         let changed_clusters: Vec<ClusterId> = requested.collect();
         self.commit(tx, CommitEffects { changed_clusters, ..CommitEffects::default() }).await?;
-        self.get_plan(plan.id).await
+        plan.targets = targets.into_iter().map(|(target, _)| target).collect();
+        plan.targets.sort_by(|a, b| a.name.cmp(&b.name));
+        plan.cluster_plans = expected;
+        Ok(plan.with_cluster_findings())
     }
 
     /// A plan with the answers received so far.
     pub async fn get_plan(&self, id: PlanId) -> Result<Plan, Error> {
         let mut tx = self.read().await?;
-        let found = store::plan::get(&mut tx, id).await?;
+        let found = self.load_plan(&mut tx, id).await?;
+        found.ok_or_else(|| Error::not_found("plan", id.to_string()))
+    }
+
+    /// A plan with the answers received so far; `None` if it does not exist or has expired.
+    async fn load_plan(&self, tx: &mut Tx, id: PlanId) -> Result<Option<Plan>, Error> {
         let now = self.clock().now();
-        let (_, mut plan) = found
-            .filter(|(_, plan)| !plan.is_expired(now))
-            .ok_or_else(|| Error::not_found("plan", id.to_string()))?;
+        let found = store::plan::get(tx, id).await?;
+        let Some((_, mut plan)) = found.filter(|(_, plan)| !plan.is_expired(now)) else { return Ok(None) };
         if now >= plan.created_at.plus_millis(ANSWER_TIMEOUT_MILLIS) {
             mark_unanswered(&mut plan);
         }
-        Ok(plan.with_cluster_findings())
+        Ok(Some(plan.with_cluster_findings()))
+    }
+
+    /// The newest plan of this workload with this hash.
+    pub(crate) async fn load_reviewed_plan(
+        &self,
+        tx: &mut Tx,
+        workload: WorkloadId,
+        hash: &Digest,
+    ) -> Result<ReviewedPlan, Error> {
+        let Some(id) = store::plan::get_id_by_hash(tx, workload, hash).await? else {
+            return Ok(ReviewedPlan::Missing);
+        };
+        let found = self.load_plan(tx, id).await?;
+        Ok(found.map_or(ReviewedPlan::Expired, |plan| ReviewedPlan::Found(Box::new(plan))))
     }
 
     /// A plan as soon as every agent has answered, or as it is when `wait` has passed.
@@ -150,30 +167,85 @@ impl Hub {
         self.live().notify_plan();
         Ok(())
     }
+}
 
-    /// Rejects a publish whose plan is missing or expired, was rejected by a cluster, or has other inputs.
-    pub(crate) async fn check_plan_hash(
-        &self,
-        workload: &Workload,
-        inputs: &PlanInputs,
-        hash: &Digest,
-    ) -> Result<(), Error> {
+/// The plan that a publish names by its hash.
+pub(crate) enum ReviewedPlan {
+    /// The workload has no plan with this hash.
+    Missing,
+    /// It has expired.
+    Expired,
+    /// It is valid; boxed because it is large.
+    Found(Box<Plan>),
+}
+
+impl ReviewedPlan {
+    /// Checks the plan with the hash `reviewed` against the inputs that it would have now.
+    ///
+    /// # Errors
+    /// The plan is missing or expired, was rejected by a cluster, or has other inputs.
+    pub fn check(self, reviewed: &Digest, current: &Digest) -> Result<(), Error> {
         let stale = |why: &str| Err(Error::PlanStale(format!("{why} Create a new plan and review it.")));
-        if inputs.hash(workload) != *hash {
+        if reviewed != current {
             return stale(
                 "The draft, the selected clusters or what runs there changed since the plan was created.",
             );
         }
-        let mut tx = self.read().await?;
-        let found = store::plan::get_id_by_hash(&mut tx, workload.id, hash).await?;
-        drop(tx);
-        let Some(id) = found else { return stale("There is no such plan of this workload.") };
-        match self.get_plan(id).await {
-            Err(Error::NotFound { .. }) => stale("The plan has expired."),
-            Err(error) => Err(error),
-            Ok(plan) if plan.is_blocked() => Err(Error::Invalid(plan.findings)),
-            Ok(_) => Ok(()),
+        match self {
+            Self::Missing => stale("There is no such plan of this workload."),
+            Self::Expired => stale("The plan has expired."),
+            Self::Found(plan) if plan.is_blocked() => Err(Error::Invalid(plan.findings)),
+            Self::Found(_) => Ok(()),
         }
+    }
+}
+
+/// What a plan has in addition to what follows from its snapshot.
+struct PlanHead {
+    id: PlanId,
+    requested_by: String,
+    created_at: Timestamp,
+    findings: Vec<Finding>,
+}
+
+/// A plan to be stored.
+struct ComputedPlan {
+    /// The plan without targets and expected changes, which are stored separately.
+    plan: Plan,
+    /// The rendered bundles by digest.
+    bundles: BTreeMap<Digest, Vec<u8>>,
+    targets: Vec<TargetWithRequest>,
+    /// The expected changes by digest.
+    expected: BTreeMap<Digest, ClusterPlan>,
+}
+
+impl ComputedPlan {
+    /// Renders and compares for every cluster: call it off the async threads.
+    fn compute(head: PlanHead, snapshot: PublishSnapshot, released: ReleasedBundles) -> Self {
+        let mut inputs = PlanInputs::render(&snapshot);
+        let (targets, expected) = plan_targets(head.id, &snapshot, &inputs, released);
+        let blast_radius = snapshot.blast_radius();
+        let mut findings = head.findings;
+        findings.extend(blast_radius.finding(&snapshot.stored.workload.name));
+        finding::sort_findings(&mut findings);
+        let plan = Plan {
+            id: head.id,
+            workload: snapshot.stored.workload.name.clone(),
+            revision: inputs.revision,
+            hash: inputs.hash(&snapshot),
+            requested_by: head.requested_by,
+            created_at: head.created_at,
+            expires_at: head.created_at.plus_millis(LIFETIME_MILLIS),
+            findings,
+            blast_radius,
+            waves: snapshot.draft.preview_waves(),
+            targets: Vec::new(),
+            cluster_plans: BTreeMap::new(),
+            source_locations: Plan::locate_objects(&snapshot.draft.parsed.manifests),
+            decision: trim_passed_filters(snapshot.draft.decision),
+        };
+        let bundles = inputs.targets.iter_mut().filter_map(|target| target.bytes.take()).collect();
+        Self { plan, bundles, targets, expected }
     }
 }
 

@@ -24,7 +24,7 @@ impl Hub {
         let release = store::release::get_by_workload_and_cluster(&mut tx, workload.id, cluster.id).await?;
         let release = release
             .ok_or_else(|| Error::not_found("release", format!("{} on {}", workload.name, cluster.name)))?;
-        let resources = store::release::get_resources(&mut tx, release.id).await?;
+        let resources = store::release::get_resources(&mut tx, release.id()).await?;
         let region = cluster.region().to_owned();
         Ok(ReleaseView::new(release, workload.name, cluster.name, region).with_resources(resources))
     }

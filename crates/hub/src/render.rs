@@ -5,14 +5,16 @@ use std::collections::HashMap;
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
 use domain::exposure::collect_exposures;
+use domain::manifest;
 use domain::placement::{ClusterGroup, Decision};
-use domain::release::RenderOutcome;
 use domain::release::stage::StageReason;
+use domain::release::{Reason, RenderOutcome};
 use domain::render::{BundleRenderer, RenderError};
 use domain::rollout::RolloutStrategy;
 use domain::workload::{Policies, Revision};
 use domain::{ClusterId, Digest, Finding, rollout};
 
+use crate::blocking::run_blocking;
 use crate::workload::in_decision_order;
 use crate::{Error, Hub};
 
@@ -42,7 +44,7 @@ pub(crate) struct CurrentReleases {
     pub waves: HashMap<ClusterId, u32>,
 }
 
-/// Renders the revision for every selected cluster, off the async threads. Assigned waves stay.
+/// Loads the selected clusters and renders the revision for each, off the async threads. Assigned waves stay.
 pub(crate) async fn render_targets(
     hub: &Hub,
     workload: &str,
@@ -54,24 +56,30 @@ pub(crate) async fn render_targets(
     let mut tx = hub.read().await?;
     let clusters = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
     drop(tx);
-    let parsed = crate::workload::parse_source(revision.spec.source.clone()).await?;
     let workload = workload.to_owned();
     let render_all = move || {
-        let mut targets: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
-        targets.sort();
+        let targets: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
         let rendering = BundleRenderer {
             workload: &workload,
             revision: revision.number,
             spec: &revision.spec,
-            parsed: &parsed,
+            parsed: &manifest::parse(revision.spec.source.files()),
             groups: &groups,
             targets: &targets,
         };
-        let clusters = in_decision_order(&selected, &clusters);
-        let waves = assign_waves(&rendering.spec.rollout, &clusters, &groups, &waves);
-        clusters.iter().zip(waves).map(|(cluster, wave)| render_target(&rendering, cluster, wave)).collect()
+        render_clusters(&rendering, &in_decision_order(&selected, &clusters), &waves)
     };
-    tokio::task::spawn_blocking(render_all).await.map_err(|error| Error::Internal(Box::new(error)))
+    run_blocking(render_all).await
+}
+
+/// Renders the release of each of these clusters, in the order of the decision. Assigned waves stay.
+pub(crate) fn render_clusters(
+    rendering: &BundleRenderer<'_>,
+    clusters: &[&Cluster],
+    assigned: &HashMap<ClusterId, u32>,
+) -> Vec<ReleaseTarget> {
+    let waves = assign_waves(&rendering.spec.rollout, clusters, rendering.groups, assigned);
+    clusters.iter().zip(waves).map(|(cluster, wave)| render_target(rendering, cluster, wave)).collect()
 }
 
 /// The waves of these clusters. A cluster that joined after the publish and matches no wave is in the last one.
@@ -123,28 +131,27 @@ fn bundle_exposures(bundle: &Bundle) -> Vec<store::exposure::ExposureRow> {
 fn render_bundle(rendering: &BundleRenderer<'_>, cluster: &Cluster) -> Result<Bundle, RenderOutcome> {
     if rendering.spec.addon && !cluster.facts.is_reported() {
         // S4-3: an addon may install what makes a cluster ready, so it waits only for the facts from its API server.
-        return Err(RenderOutcome::Waiting(StageReason {
-            reason: "WaitingForCluster".to_owned(),
-            message: format!(
+        return Err(RenderOutcome::Waiting(StageReason::new(
+            Reason::WaitingForCluster,
+            format!(
                 "{} has not reported its facts yet. The addon is deployed there once it has.",
                 cluster.name
             ),
-            ..StageReason::default()
-        }));
+        )));
     }
     rendering.render_bundle(cluster).map_err(|why| match why {
         RenderError::Rejected(findings) => {
             let blocking = findings.iter().filter(|finding| finding.is_blocking());
-            RenderOutcome::Failed(findings_reason("RenderFailed", blocking))
+            RenderOutcome::Failed(findings_reason(Reason::RenderFailed, blocking))
         }
         RenderError::Waiting(findings) => {
-            RenderOutcome::Waiting(findings_reason("WaitingForValue", findings.iter()))
+            RenderOutcome::Waiting(findings_reason(Reason::WaitingForValue, findings.iter()))
         }
     })
 }
 
-fn findings_reason<'a>(reason: &str, findings: impl Iterator<Item = &'a Finding>) -> StageReason {
+fn findings_reason<'a>(reason: Reason, findings: impl Iterator<Item = &'a Finding>) -> StageReason {
     let texts: Vec<String> =
         findings.map(|finding| format!("{} {}", finding.message, finding.hint)).collect();
-    StageReason { reason: reason.to_owned(), message: texts.join(" "), ..StageReason::default() }
+    StageReason::new(reason, texts.join(" "))
 }

@@ -1,10 +1,9 @@
 //! Queries and verbs on rollouts. The loop `rollouts` advances them.
 
-use domain::Severity;
 use domain::actions::ActionUnavailable;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::id::WorkloadId;
-use domain::rollout::{Rollout, RolloutAction, RolloutState};
+use domain::rollout::{Rollout, RolloutAction, RolloutEvent, RolloutState};
 use store::Tx;
 
 use crate::hub::CommitEffects;
@@ -60,18 +59,13 @@ impl Hub {
         let none =
             || ActionUnavailable(format!("{name} has no rollout: its published revision has no waves."));
         let mut rollout = found.ok_or_else(none)?;
-        let wave = rollout.current_wave_label();
-        rollout.apply_action(verb, &actor.name, self.clock().now())?;
+        let (now, from, wave) = (self.clock().now(), rollout.state.clone(), rollout.current_wave());
+        rollout.apply_action(verb, &actor.name, now)?;
         store::rollout::update(&mut tx, &rollout).await?;
-        let message = format!(
-            "The rollout of {name} revision {} was {} at {wave}.",
-            rollout.revision,
-            verb.past_participle()
-        );
-        let severity = if verb == RolloutAction::Abort { Severity::Warning } else { Severity::Note };
-        let event = NewEvent::new(EventKind::RolloutChanged, &actor.name, message)
-            .with_workload(workload.id, name)
-            .with_severity(severity);
+        let change = RolloutEvent::ActionTaken { action: verb, from, to: rollout.state.clone(), wave };
+        let detail = EventDetail::Rollout { revision: rollout.revision, change };
+        let subject = EventSubject::workload(workload.id, name);
+        let event = NewEvent::from_detail(detail, &actor.name, subject, now);
         let mut effects = CommitEffects::with_event(event).with_response(actor, 200, &rollout);
         effects.dirty_rollouts.insert(workload.id);
         self.commit(tx, effects).await?;

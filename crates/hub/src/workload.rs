@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use domain::cluster::Connectivity;
-use domain::guard::Exposures;
 use domain::labels::Labels;
 use domain::placement::Decision;
 use domain::rollout::WavePreview;
@@ -23,11 +22,13 @@ mod publish;
 mod restore;
 mod retain;
 mod revision;
+mod snapshot;
 mod sync;
 mod unpublish;
 mod view;
 
-pub(crate) use check::{in_decision_order, parse_source};
+pub(crate) use check::trim_passed_filters;
+pub(crate) use snapshot::{PublishSnapshot, PublishableWorkload, in_decision_order, load_present_releases};
 
 /// An edit of a workload; omitted fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -80,9 +81,6 @@ pub struct CheckResult {
     /// The waves of its rollout; empty without waves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waves: Vec<WavePreview>,
-    /// What it would expose on the selected clusters.
-    #[serde(skip)]
-    pub exposures: Exposures,
 }
 
 impl Hub {

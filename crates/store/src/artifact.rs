@@ -6,21 +6,21 @@ use crate::decode::decode_row;
 use crate::sql::sql;
 use crate::{Error, Tx};
 
-/// Minimum interval between updates of `touched_at`, in milliseconds: shorter than the age in
+/// Minimum interval between updates of `last_put_at`, in milliseconds: shorter than the age in
 /// [`delete_unreferenced`].
 const TOUCH_INTERVAL_MILLIS: i64 = 24 * 3_600_000;
 
 /// Stores bytes under their digest, which the caller has computed. Writes nothing if they exist and were put within a
 /// day.
 pub async fn put(tx: &mut Tx, digest: &Digest, bytes: &[u8], at: Timestamp) -> Result<(), Error> {
-    let touched = "SELECT touched_at FROM artifact WHERE digest = $1";
+    let touched = "SELECT last_put_at FROM artifact WHERE digest = $1";
     let row = sql(touched).bind_text(digest).fetch_optional(tx).await?;
     let fresh = |touched: Timestamp| at.millis_since(touched) <= TOUCH_INTERVAL_MILLIS;
-    if decode_row(row, "artifact", |row| row.timestamp("touched_at"))?.is_some_and(fresh) {
+    if decode_row(row, "artifact", |row| row.timestamp("last_put_at"))?.is_some_and(fresh) {
         return Ok(());
     }
-    sql("INSERT INTO artifact (digest, touched_at, body) VALUES ($1, $2, $3) \
-         ON CONFLICT (digest) DO UPDATE SET touched_at = excluded.touched_at")
+    sql("INSERT INTO artifact (digest, last_put_at, body) VALUES ($1, $2, $3) \
+         ON CONFLICT (digest) DO UPDATE SET last_put_at = excluded.last_put_at")
     .bind_text(digest)
     .bind(at.millis())
     .bind(bytes.to_vec())
@@ -48,7 +48,7 @@ pub async fn exists(tx: &mut Tx, digest: &Digest) -> Result<bool, Error> {
 /// Deletes what no release and no cluster references and was not put for two days; returns how many. The two days
 /// protect an artifact while the transaction that put it has not yet committed the release that references it.
 pub async fn delete_unreferenced(tx: &mut Tx, now: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM artifact WHERE touched_at < $1 \
+    sql("DELETE FROM artifact WHERE last_put_at < $1 \
          AND NOT EXISTS (SELECT 1 FROM release r WHERE r.desired = artifact.digest) \
          AND NOT EXISTS (SELECT 1 FROM release r WHERE r.released = artifact.digest) \
          AND NOT EXISTS (SELECT 1 FROM release r WHERE r.applied = artifact.digest) \

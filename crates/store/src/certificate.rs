@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use domain::join::JoinStatus;
 use domain::{ClusterId, Timestamp};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
 use crate::sql::sql;
 use crate::{Error, Tx};
 
@@ -29,19 +29,19 @@ pub struct CertificateRecord {
 }
 
 const SELECT: &str = "SELECT serial, cluster_id, fingerprint, certificate, created_at, not_after, revoked_at \
-     FROM agent_identity ";
+     FROM agent_certificate ";
 
 /// Adds a certificate.
-pub async fn insert(tx: &mut Tx, identity: &CertificateRecord) -> Result<(), Error> {
-    sql("INSERT INTO agent_identity (serial, cluster_id, fingerprint, certificate, created_at, not_after, revoked_at) \
+pub async fn insert(tx: &mut Tx, certificate: &CertificateRecord) -> Result<(), Error> {
+    sql("INSERT INTO agent_certificate (serial, cluster_id, fingerprint, certificate, created_at, not_after, revoked_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7)")
-    .bind_text(&identity.serial)
-    .bind_text(identity.cluster)
-    .bind_text(&identity.fingerprint)
-    .bind_text(&identity.certificate)
-    .bind(identity.created_at.millis())
-    .bind(identity.not_after.millis())
-    .bind(identity.revoked_at.map(Timestamp::millis))
+    .bind_text(&certificate.serial)
+    .bind_text(certificate.cluster)
+    .bind_text(&certificate.fingerprint)
+    .bind_text(&certificate.certificate)
+    .bind(certificate.created_at.millis())
+    .bind(certificate.not_after.millis())
+    .bind(certificate.revoked_at.map(Timestamp::millis))
     .execute(tx)
     .await
     .map(drop)
@@ -50,7 +50,7 @@ pub async fn insert(tx: &mut Tx, identity: &CertificateRecord) -> Result<(), Err
 /// The certificate with this serial number.
 pub async fn get(tx: &mut Tx, serial: &str) -> Result<Option<CertificateRecord>, Error> {
     let row = sql(SELECT).push("WHERE serial = $1").bind_text(serial).fetch_optional(tx).await?;
-    decode_row(row, "agent_identity", read)
+    decode_row(row, "agent_certificate", read)
 }
 
 /// The certificate of this cluster and key that expires last, if it expires after `until` and is not revoked.
@@ -68,18 +68,18 @@ pub async fn find_valid(
         .bind(until.millis())
         .fetch_optional(tx)
         .await?;
-    decode_row(row, "agent_identity", read)
+    decode_row(row, "agent_certificate", read)
 }
 
 /// Revokes every certificate of a cluster; returns how many were not revoked before.
 pub async fn revoke_by_cluster(tx: &mut Tx, cluster: ClusterId, at: Timestamp) -> Result<u64, Error> {
-    let revoke = "UPDATE agent_identity SET revoked_at = $1 WHERE cluster_id = $2 AND revoked_at IS NULL";
+    let revoke = "UPDATE agent_certificate SET revoked_at = $1 WHERE cluster_id = $2 AND revoked_at IS NULL";
     sql(revoke).bind(at.millis()).bind_text(cluster).execute(tx).await
 }
 
 /// Deletes certificates that expired before `before`; returns how many.
 pub async fn delete_before(tx: &mut Tx, before: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM agent_identity WHERE not_after < $1").bind(before.millis()).execute(tx).await
+    sql("DELETE FROM agent_certificate WHERE not_after < $1").bind(before.millis()).execute(tx).await
 }
 
 /// Records that a cluster was accepted, or accepted again, and clears an earlier revocation.
@@ -130,7 +130,7 @@ pub async fn list_join_statuses(
         .push_list(clusters)
         .fetch_all(tx)
         .await?;
-        found.extend(decode_rows(&rows, "cluster_join", |row| {
+        found.extend(decode_readable_rows(&rows, "cluster_join", |row| {
             Ok((row.parse("cluster_id")?, read_join_status(row)?))
         }));
     }

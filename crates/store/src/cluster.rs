@@ -9,7 +9,7 @@ use domain::cluster::{ApiResource, Cluster, ClusterFacts, NamespaceFacts};
 use domain::page::{ListQuery, Page};
 use domain::{ClusterId, Timestamp};
 
-use crate::decode::{DecodeError, RowReader, decode_page, decode_row, decode_rows as read_all};
+use crate::decode::{DecodeError, RowReader, decode_page, decode_row, decode_rows};
 use crate::label::{self, LabelOwner};
 use crate::sql::{Sql, like_pattern, sql, to_json};
 use crate::{Error, Tx, cursor, release};
@@ -18,8 +18,8 @@ mod desired_state;
 mod heartbeat;
 mod schema;
 
-pub(crate) use desired_state::flush as flush_wants;
-pub use desired_state::{bump as bump_wants, version as wants_version};
+pub(crate) use desired_state::flush as flush_desired_state;
+pub use desired_state::{bump as bump_desired_state, version as desired_state_version};
 pub use heartbeat::{
     advance_report_position, begin_incarnation, get_report_position, list_overdue, record_heartbeats,
     set_connectivity,
@@ -28,9 +28,9 @@ pub use schema::{list_schema_digests, set_schema_digest};
 
 /// Columns of every query for clusters, without the long lists of API kinds and namespaces.
 const SELECT: &str = "SELECT c.id, c.name, c.kind, c.labels, c.taints, c.schedulable, c.lease_seconds, c.created_at, c.revision, \
-     f.facts, p.reach, p.last_seen";
+     f.facts, h.connectivity, h.last_seen";
 const FROM: &str = " FROM cluster c JOIN cluster_facts f ON f.cluster_id = c.id \
-     JOIN cluster_pulse p ON p.cluster_id = c.id WHERE 1 = 1";
+     JOIN cluster_heartbeat h ON h.cluster_id = c.id WHERE 1 = 1";
 
 /// Adds a cluster. [`Error::AlreadyExists`] if the name or id is taken.
 pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
@@ -48,17 +48,17 @@ pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
     .bind(cluster.revision)
     .execute(tx)
     .await?;
-    sql("INSERT INTO cluster_facts (cluster_id, facts, apis) VALUES ($1, '{}', '[]')")
+    sql("INSERT INTO cluster_facts (cluster_id, facts, apis, namespaces) VALUES ($1, '{}', '[]', '[]')")
         .bind_text(cluster.id)
         .execute(tx)
         .await?;
-    sql("INSERT INTO cluster_pulse (cluster_id, reach, last_seen, incarnation, seq) VALUES ($1, $2, $3, 0, 0)")
+    sql("INSERT INTO cluster_heartbeat (cluster_id, connectivity, last_seen, incarnation, seq) VALUES ($1, $2, $3, 0, 0)")
         .bind_text(cluster.id)
         .bind_text(cluster.connectivity.as_str())
         .bind(cluster.last_seen.map(Timestamp::millis))
         .execute(tx)
         .await?;
-    sql("INSERT INTO cluster_wants (cluster_id, version) VALUES ($1, 1)")
+    sql("INSERT INTO cluster_desired_state (cluster_id, version) VALUES ($1, 1)")
         .bind_text(cluster.id)
         .execute(tx)
         .await?;
@@ -117,7 +117,7 @@ pub async fn get_by_id(tx: &mut Tx, id: ClusterId) -> Result<Option<Cluster>, Er
 /// Every cluster, by name, without its lists of kinds and namespaces: the input of placement.
 pub async fn list_all(tx: &mut Tx) -> Result<Vec<Cluster>, Error> {
     let rows = sql(SELECT).push(FROM).push(" ORDER BY c.name").fetch_all(tx).await?;
-    Ok(read_all(&rows, "cluster", read))
+    decode_rows(&rows, "cluster", read)
 }
 
 /// Those of these names that belong to clusters.
@@ -125,7 +125,17 @@ pub async fn filter_existing_names(tx: &mut Tx, names: &[String]) -> Result<BTre
     let mut found = BTreeSet::new();
     for names in names.chunks(500) {
         let rows = sql("SELECT name FROM cluster WHERE name IN ").push_list(names).fetch_all(tx).await?;
-        found.extend(read_all(&rows, "cluster", |row| row.text("name")));
+        found.extend(decode_rows(&rows, "cluster", |row| row.text("name"))?);
+    }
+    Ok(found)
+}
+
+/// Those of these ids that belong to clusters, whether or not their rows can be decoded.
+pub async fn filter_existing_ids(tx: &mut Tx, ids: &[ClusterId]) -> Result<BTreeSet<ClusterId>, Error> {
+    let mut found = BTreeSet::new();
+    for ids in ids.chunks(500) {
+        let rows = sql("SELECT id FROM cluster WHERE id IN ").push_list(ids).fetch_all(tx).await?;
+        found.extend(decode_rows(&rows, "cluster", |row| row.parse::<ClusterId>("id"))?);
     }
     Ok(found)
 }
@@ -135,7 +145,7 @@ pub async fn get_many_with_facts(tx: &mut Tx, ids: &[ClusterId]) -> Result<Vec<C
     let mut clusters = Vec::with_capacity(ids.len());
     for ids in ids.chunks(500) {
         let rows = select_with_lists().push(" AND c.id IN ").push_list(ids).fetch_all(tx).await?;
-        clusters.extend(read_all(&rows, "cluster", read_with_lists));
+        clusters.extend(decode_rows(&rows, "cluster", read_with_lists)?);
     }
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(clusters)
@@ -166,8 +176,9 @@ pub async fn delete(tx: &mut Tx, id: ClusterId) -> Result<bool, Error> {
 
 /// How many clusters are not online.
 pub async fn count_not_online(tx: &mut Tx) -> Result<u32, Error> {
-    let n =
-        sql("SELECT COUNT(*) FROM cluster_pulse WHERE reach IN ('Late', 'Offline')").fetch_number(tx).await?;
+    let n = sql("SELECT COUNT(*) FROM cluster_heartbeat WHERE connectivity IN ('Late', 'Offline')")
+        .fetch_number(tx)
+        .await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
@@ -209,7 +220,7 @@ fn read(row: &RowReader<'_>) -> Result<Cluster, DecodeError> {
         schedulable: row.flag("schedulable")?,
         lease_seconds: row.count("lease_seconds")?,
         facts: read_facts(row)?,
-        connectivity: row.enum_value("reach")?,
+        connectivity: row.enum_value("connectivity")?,
         last_seen: row.opt_timestamp("last_seen")?,
         created_at: row.timestamp("created_at")?,
         revision: row.int("revision")?,

@@ -17,7 +17,7 @@ pub async fn insert(tx: &mut Tx, workload: WorkloadId, decision: &Decision) -> R
         .fetch_number(tx)
         .await?
         + 1;
-    sql("INSERT INTO decision (workload_id, number, body, leaving) VALUES ($1, $2, $3, $4)")
+    sql("INSERT INTO decision (workload_id, number, body, pending_removals) VALUES ($1, $2, $3, $4)")
         .bind_text(workload)
         .bind(number)
         .bind(to_json(decision)?)
@@ -37,9 +37,11 @@ pub async fn get_latest(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Deci
 
 /// The pending removals of the newest decision, without reading its whole body.
 pub async fn list_pending_removals(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<PendingRemoval>, Error> {
-    let row =
-        sql("SELECT workload_id, leaving FROM decision WHERE workload_id = $1 ORDER BY number DESC LIMIT 1");
-    let found =
-        decode_row(row.bind_text(workload).fetch_optional(tx).await?, "decision", |row| row.json("leaving"))?;
+    let row = sql(
+        "SELECT workload_id, pending_removals FROM decision WHERE workload_id = $1 ORDER BY number DESC LIMIT 1",
+    );
+    let found = decode_row(row.bind_text(workload).fetch_optional(tx).await?, "decision", |row| {
+        row.json("pending_removals")
+    })?;
     Ok(found.unwrap_or_default())
 }

@@ -80,11 +80,21 @@ impl<'r> RowReader<'r> {
 
     /// A structure that is stored as JSON.
     pub(crate) fn json<T: DeserializeOwned>(&self, column: &str) -> Result<T, DecodeError> {
-        // The message of serde_json may quote the value; only the position is reported.
-        serde_json::from_str(&self.text(column)?).map_err(|error| {
-            format!("{column}: unexpected JSON at line {} column {}", error.line(), error.column())
-        })
+        decode_json(column, &self.text(column)?)
     }
+
+    /// A structure that is stored as JSON, or NULL.
+    pub(crate) fn opt_json<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>, DecodeError> {
+        let text: Option<String> = self.get(column)?;
+        text.map(|text| decode_json(column, &text)).transpose()
+    }
+}
+
+fn decode_json<T: DeserializeOwned>(column: &str, text: &str) -> Result<T, DecodeError> {
+    // The message of serde_json may quote the value; only the position is reported.
+    serde_json::from_str(text).map_err(|error| {
+        format!("{column}: unexpected JSON at line {} column {}", error.line(), error.column())
+    })
 }
 
 /// Decodes the row, if there is one. Errors: [`Error::InvalidRow`] if it is invalid.
@@ -97,34 +107,58 @@ pub(crate) fn decode_row<T>(
     read(&RowReader(&row)).map(Some).map_err(|why| Error::InvalidRow { table, id: row_key(&row), why })
 }
 
-/// Decodes rows; invalid ones are logged and left out.
+/// Decodes every row. Errors: [`Error::InvalidRow`] for the first invalid one. A shorter list would be acted on as if
+/// the row did not exist: clusters would lose workloads.
 pub(crate) fn decode_rows<T>(
     rows: &[AnyRow],
     table: &'static str,
     read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
-) -> Vec<T> {
-    let readable = |row: &AnyRow| {
-        let record = read(&RowReader(row));
-        record
-            .inspect_err(|why| tracing::error!(table, id = row_key(row), why, "left out an invalid row"))
-            .ok()
+) -> Result<Vec<T>, Error> {
+    let decode = |row: &AnyRow| {
+        read(&RowReader(row)).map_err(|why| Error::InvalidRow { table, id: row_key(row), why })
     };
-    rows.iter().filter_map(readable).collect()
+    rows.iter().map(decode).collect()
 }
 
-/// Decodes the rows of a page with the values for its cursor. An invalid row is logged and `None`; its cursor values
-/// remain, so that the next page begins after it.
+/// Decodes the readable rows of a list that is only displayed. Invalid ones are left out, and logged with their number.
+pub(crate) fn decode_readable_rows<T>(
+    rows: &[AnyRow],
+    table: &'static str,
+    read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
+) -> Vec<T> {
+    let readable: Vec<T> = rows.iter().filter_map(|row| read_or_log(row, table, &read)).collect();
+    log_left_out(table, rows.len() - readable.len());
+    readable
+}
+
+/// Decodes the rows of a page that is only displayed, with the values for its cursor. An invalid row is logged and
+/// `None`; its cursor values remain, so that the next page begins after it.
 pub(crate) fn decode_page<K, T>(
     rows: &[AnyRow],
     table: &'static str,
     place: impl Fn(&RowReader<'_>) -> Result<K, DecodeError>,
     read: impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
 ) -> Vec<(K, Option<T>)> {
-    decode_rows(rows, table, |row| {
-        let bad =
-            |why: &DecodeError| tracing::error!(table, id = row_key(row.0), why, "left out an invalid row");
-        Ok((place(row)?, read(row).inspect_err(bad).ok()))
-    })
+    let decode = |row: &AnyRow| Some((read_or_log(row, table, &place)?, read_or_log(row, table, &read)));
+    let placed: Vec<(K, Option<T>)> = rows.iter().filter_map(decode).collect();
+    let readable = placed.iter().filter(|(_, item)| item.is_some()).count();
+    log_left_out(table, rows.len() - readable);
+    placed
+}
+
+fn read_or_log<T>(
+    row: &AnyRow,
+    table: &'static str,
+    read: &impl Fn(&RowReader<'_>) -> Result<T, DecodeError>,
+) -> Option<T> {
+    let log = |why: &DecodeError| tracing::error!(table, id = row_key(row), why, "a row can't be read");
+    read(&RowReader(row)).inspect_err(log).ok()
+}
+
+fn log_left_out(table: &'static str, count: usize) {
+    if count > 0 {
+        tracing::error!(table, count, "rows that can't be read were left out of a displayed list");
+    }
 }
 
 /// The first column of every statement is the row's key.

@@ -23,6 +23,14 @@ pub enum Error {
         /// Which column, and what is wrong with it.
         why: String,
     },
+    /// A row that another one refers to does not exist.
+    #[error("row {id} of {table} is missing")]
+    MissingRow {
+        /// The table.
+        table: &'static str,
+        /// The row's key.
+        id: String,
+    },
     /// The cursor or selector of a list query is invalid.
     #[error("{0}")]
     InvalidQuery(String),

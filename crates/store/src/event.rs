@@ -10,15 +10,15 @@
 use domain::event::{Event, NewEvent};
 use domain::{ClusterId, Timestamp, WorkloadId};
 
-use crate::decode::{DecodeError, RowReader, decode_rows};
-use crate::sql::{Sql, sql};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows};
+use crate::sql::{Sql, sql, to_json};
 use crate::{Error, Tx};
 
 /// Maximum number of events per call.
 const LIMIT_MAX: u32 = 1000;
 
-const SELECT: &str = "SELECT seq, at, kind, severity, workload_id, workload_name, cluster_id, cluster_name, \
-     release_id, actor, message FROM event WHERE ";
+const SELECT: &str = "SELECT seq, created_at, kind, severity, workload_id, workload_name, cluster_id, cluster_name, \
+     release_id, actor, message, detail FROM event WHERE ";
 
 /// Which events to list, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub async fn append(tx: &mut Tx, events: &[NewEvent], at: Timestamp) -> Result<(
 pub async fn list_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
     let some =
         sql(SELECT).push("seq > $1 ORDER BY seq LIMIT $2").bind(seq).bind(i64::from(limit.min(LIMIT_MAX)));
-    Ok(decode_rows(&some.fetch_all(tx).await?, "event", read))
+    Ok(decode_readable_rows(&some.fetch_all(tx).await?, "event", read))
 }
 
 /// Events, newest first.
@@ -61,7 +61,7 @@ pub async fn list(tx: &mut Tx, query: &EventFilter) -> Result<Vec<Event>, Error>
         .push_bind(i64::from(query.limit.min(LIMIT_MAX)))
         .fetch_all(tx)
         .await?;
-    Ok(decode_rows(&rows, "event", read))
+    Ok(decode_readable_rows(&rows, "event", read))
 }
 
 /// Position of the newest event; 0 if there was never one.
@@ -71,7 +71,7 @@ pub async fn last_seq(tx: &mut Tx) -> Result<i64, Error> {
 
 /// Deletes the events before `at`; returns how many.
 pub async fn delete_before(tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM event WHERE at < $1").bind(at.millis()).execute(tx).await
+    sql("DELETE FROM event WHERE created_at < $1").bind(at.millis()).execute(tx).await
 }
 
 /// Allocates positions and writes the events, as the last step of a commit.
@@ -84,21 +84,23 @@ pub(crate) async fn flush(tx: &mut Tx) -> Result<Option<i64>, Error> {
     let last = sql(allocate).bind(events.len() as i64).fetch_number(tx).await?;
     let first = last - events.len() as i64 + 1;
     for (n, some) in events.chunks(50).enumerate() {
-        let mut insert =
-            sql("INSERT INTO event (seq, at, kind, severity, workload_id, workload_name, cluster_id, \
-                              cluster_name, release_id, actor, message) VALUES ");
+        let mut insert = sql(
+            "INSERT INTO event (seq, created_at, kind, severity, workload_id, workload_name, cluster_id, \
+                              cluster_name, release_id, actor, message, detail) VALUES ",
+        );
         for (m, (event, at)) in some.iter().enumerate() {
             insert = insert.push(if m == 0 { "(" } else { ", (" });
-            insert = push_values(insert, first + (n * 50 + m) as i64, event, *at).push(")");
+            insert = push_values(insert, first + (n * 50 + m) as i64, event, *at)?.push(")");
         }
         insert.execute(tx).await?;
     }
     Ok(Some(last))
 }
 
-fn push_values(insert: Sql, seq: i64, event: &NewEvent, at: Timestamp) -> Sql {
-    let (workload, cluster) = (event.workload.as_ref(), event.cluster.as_ref());
-    insert
+fn push_values(insert: Sql, seq: i64, event: &NewEvent, at: Timestamp) -> Result<Sql, Error> {
+    let detail = event.detail.as_ref().map(to_json).transpose()?;
+    let (workload, cluster) = (event.subject.workload.as_ref(), event.subject.cluster.as_ref());
+    Ok(insert
         .push_bind(seq)
         .push(", ")
         .push_bind(at.millis())
@@ -115,17 +117,19 @@ fn push_values(insert: Sql, seq: i64, event: &NewEvent, at: Timestamp) -> Sql {
         .push(", ")
         .push_bind(cluster.map(|(_, name)| name.clone()).unwrap_or_default())
         .push(", ")
-        .push_bind(event.release.map(|id| id.to_string()))
+        .push_bind(event.subject.release.map(|id| id.to_string()))
         .push(", ")
         .push_bind(event.actor.clone())
         .push(", ")
         .push_bind(event.message.clone())
+        .push(", ")
+        .push_bind(detail))
 }
 
 fn read(row: &RowReader<'_>) -> Result<Event, DecodeError> {
     Ok(Event {
         seq: row.int("seq")?,
-        at: row.timestamp("at")?,
+        at: row.timestamp("created_at")?,
         kind: row.enum_value("kind")?,
         severity: row.enum_value("severity")?,
         workload: row.opt_parse("workload_id")?,
@@ -135,5 +139,6 @@ fn read(row: &RowReader<'_>) -> Result<Event, DecodeError> {
         release: row.opt_parse("release_id")?,
         actor: row.text("actor")?,
         message: row.text("message")?,
+        detail: row.opt_json("detail")?,
     })
 }

@@ -23,13 +23,16 @@ pub type ExposuresByCluster = BTreeMap<ClusterId, Vec<ExposureRow>>;
 
 /// The exposures of a workload by cluster.
 pub async fn list_by_workload(tx: &mut Tx, workload: WorkloadId) -> Result<ExposuresByCluster, Error> {
-    let rows = sql("SELECT point, class, cluster_id FROM exposure WHERE workload_id = $1")
+    let rows = sql("SELECT exposure_key, ingress_class, cluster_id FROM exposure WHERE workload_id = $1")
         .bind_text(workload)
         .fetch_all(tx)
         .await?;
     let read = decode_rows(&rows, "exposure", |row| {
-        Ok((row.parse::<ClusterId>("cluster_id")?, (row.parse::<Digest>("point")?, row.text("class")?)))
-    });
+        Ok((
+            row.parse::<ClusterId>("cluster_id")?,
+            (row.parse::<Digest>("exposure_key")?, row.text("ingress_class")?),
+        ))
+    })?;
     let mut by_cluster = ExposuresByCluster::new();
     for (cluster, row) in read {
         by_cluster.entry(cluster).or_default().push(row);
@@ -47,9 +50,9 @@ pub async fn list_conflicts(
 ) -> Result<Vec<ExposureConflict>, Error> {
     let mut found = Vec::new();
     for some in requested.chunks(ROWS_PER_STATEMENT) {
-        let statement = push_pairs(sql("WITH wanted (point, cluster_id) AS (VALUES "), some).push(
-            ") SELECT e.point, e.cluster_id, e.class, w.name FROM wanted n \
-             JOIN exposure e ON e.point = n.point AND e.cluster_id = n.cluster_id \
+        let statement = push_pairs(sql("WITH requested (exposure_key, cluster_id) AS (VALUES "), some).push(
+            ") SELECT e.exposure_key, e.cluster_id, e.ingress_class, w.name FROM requested n \
+             JOIN exposure e ON e.exposure_key = n.exposure_key AND e.cluster_id = n.cluster_id \
              JOIN workload w ON w.id = e.workload_id WHERE e.workload_id <> ",
         );
         let except = except.map(|id| id.to_string()).unwrap_or_default();
@@ -57,20 +60,20 @@ pub async fn list_conflicts(
         found.extend(decode_rows(&rows, "exposure", |row| {
             Ok(ExposureConflict {
                 cluster: row.parse("cluster_id")?,
-                key: row.parse("point")?,
-                class: row.text("class")?,
+                key: row.parse("exposure_key")?,
+                class: row.text("ingress_class")?,
                 workload: row.text("name")?,
             })
-        }));
+        })?);
     }
     Ok(found)
 }
 
 fn push_pairs(head: Sql, pairs: &[(ClusterId, Digest)]) -> Sql {
-    pairs.iter().enumerate().fold(head, |statement, (n, (cluster, point))| {
+    pairs.iter().enumerate().fold(head, |statement, (n, (cluster, key))| {
         statement
             .push(if n == 0 { "(" } else { ", (" })
-            .push_bind(point.to_string())
+            .push_bind(key.to_string())
             .push(", ")
             .push_bind(cluster.to_string())
             .push(")")
@@ -85,11 +88,11 @@ pub async fn add(
 ) -> Result<(), Error> {
     let all: Vec<_> = exposures.into_iter().collect();
     for some in all.chunks(ROWS_PER_STATEMENT) {
-        let head = sql("INSERT INTO exposure (point, cluster_id, workload_id, class) VALUES ");
-        let values = some.iter().enumerate().fold(head, |statement, (n, (cluster, (point, class)))| {
+        let head = sql("INSERT INTO exposure (exposure_key, cluster_id, workload_id, ingress_class) VALUES ");
+        let values = some.iter().enumerate().fold(head, |statement, (n, (cluster, (key, class)))| {
             statement
                 .push(if n == 0 { "(" } else { ", (" })
-                .push_bind(point.to_string())
+                .push_bind(key.to_string())
                 .push(", ")
                 .push_bind(cluster.to_string())
                 .push(", ")
@@ -98,7 +101,10 @@ pub async fn add(
                 .push_bind(class.clone())
                 .push(")")
         });
-        values.push(" ON CONFLICT (point, cluster_id, workload_id, class) DO NOTHING").execute(tx).await?;
+        values
+            .push(" ON CONFLICT (exposure_key, cluster_id, workload_id, ingress_class) DO NOTHING")
+            .execute(tx)
+            .await?;
     }
     Ok(())
 }

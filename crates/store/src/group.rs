@@ -2,7 +2,7 @@
 
 use domain::placement::ClusterGroup;
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows as read_all};
+use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
 use crate::sql::{sql, to_json};
 use crate::{Error, Tx};
 
@@ -11,7 +11,7 @@ const SELECT: &str = "SELECT name, members, selector, revision FROM cluster_grou
 /// Every group, by name.
 pub async fn list(tx: &mut Tx) -> Result<Vec<ClusterGroup>, Error> {
     let rows = sql(SELECT).push(" ORDER BY name").fetch_all(tx).await?;
-    Ok(read_all(&rows, "cluster_group", read))
+    decode_rows(&rows, "cluster_group", read)
 }
 
 /// The group with this name.

@@ -22,13 +22,13 @@ pub struct IdempotencyRecord {
 
 /// The response stored for this actor and key.
 pub async fn find(tx: &mut Tx, key: &str, actor: &str) -> Result<Option<IdempotencyRecord>, Error> {
-    let row = sql("SELECT idempotency_key, request_hash, status, body FROM idempotency \
+    let row = sql("SELECT idempotency_key, request_hash, status, body FROM idempotency_record \
                    WHERE idempotency_key = $1 AND actor = $2")
     .bind_text(key)
     .bind_text(actor)
     .fetch_optional(tx)
     .await?;
-    decode_row(row, "idempotency", |row| {
+    decode_row(row, "idempotency_record", |row| {
         let status = row.count("status")?.try_into().map_err(|_| "status: out of range".to_owned())?;
         Ok(IdempotencyRecord { request_hash: row.text("request_hash")?, status, body: row.text("body")? })
     })
@@ -43,7 +43,7 @@ pub async fn put(
     answer: &IdempotencyRecord,
     at: Timestamp,
 ) -> Result<(), Error> {
-    sql("INSERT INTO idempotency (idempotency_key, actor, request_hash, status, body, created_at) \
+    sql("INSERT INTO idempotency_record (idempotency_key, actor, request_hash, status, body, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6)")
     .bind_text(key)
     .bind_text(actor)
@@ -58,5 +58,5 @@ pub async fn put(
 
 /// Deletes the responses stored before `at`; returns how many.
 pub async fn delete_before(tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM idempotency WHERE created_at < $1").bind(at.millis()).execute(tx).await
+    sql("DELETE FROM idempotency_record WHERE created_at < $1").bind(at.millis()).execute(tx).await
 }

@@ -3,18 +3,18 @@
 use domain::join::JoinToken;
 use domain::{JoinTokenId, Timestamp};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
 use crate::sql::{sql, to_json};
 use crate::{Error, Tx};
 
-const SELECT: &str = "SELECT id, sha256, cluster_name, labels, auto_accept, max_uses, uses, created_by, created_at, \
+const SELECT: &str = "SELECT id, secret_sha256, cluster_name, labels, auto_accept, max_uses, uses, created_by, created_at, \
      expires_at, revoked_at FROM join_token ";
 /// Maximum number of listed tokens, newest first.
 const LIST_MAX: i64 = 500;
 
 /// Adds a token.
 pub async fn insert(tx: &mut Tx, token: &JoinToken, sha256: &str) -> Result<(), Error> {
-    sql("INSERT INTO join_token (id, sha256, cluster_name, labels, auto_accept, max_uses, uses, created_by, \
+    sql("INSERT INTO join_token (id, secret_sha256, cluster_name, labels, auto_accept, max_uses, uses, created_by, \
          created_at, expires_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")
     .bind_text(token.id)
     .bind_text(sha256)
@@ -36,13 +36,13 @@ pub async fn insert(tx: &mut Tx, token: &JoinToken, sha256: &str) -> Result<(), 
 pub async fn get(tx: &mut Tx, id: JoinTokenId) -> Result<Option<(JoinToken, String)>, Error> {
     let row =
         sql(SELECT).push("WHERE id = $1").bind_text(id).push_locking_clause(tx).fetch_optional(tx).await?;
-    decode_row(row, "join_token", |row| Ok((read(row)?, row.text("sha256")?)))
+    decode_row(row, "join_token", |row| Ok((read(row)?, row.text("secret_sha256")?)))
 }
 
 /// The newest tokens, at most 500.
 pub async fn list(tx: &mut Tx) -> Result<Vec<JoinToken>, Error> {
     let rows = sql(SELECT).push("ORDER BY id DESC LIMIT $1").bind(LIST_MAX).fetch_all(tx).await?;
-    Ok(decode_rows(&rows, "join_token", read))
+    Ok(decode_readable_rows(&rows, "join_token", read))
 }
 
 /// Counts one use, if any is left; returns whether one was.

@@ -6,10 +6,10 @@
 //! migrations, and `NOTIFY`. Every test runs on both.
 //!
 //! The crate contains no business rules: no authorization, no consequences of a change, no clock. It guarantees three
-//! things. An invalid row is logged and left out of lists instead of failing them. Derived columns (a release's
-//! `state`, the counts per state) are written in the transaction that changes their source. Writers do not deadlock
-//! on rows that every writer updates: counts, desired-state versions and events are collected in [`Tx`] and written
-//! at its commit, in sorted order.
+//! things. An invalid row is an error, never a shorter list; only lists that are just displayed leave it out, and log
+//! how many. Derived columns (a release's `state`, the counts per state) are written in the transaction that changes
+//! their source. Writers do not deadlock on rows that every writer updates: counts, desired-state versions and events
+//! are collected in [`Tx`] and written at its commit, in sorted order.
 
 pub mod artifact;
 pub mod certificate;
@@ -32,11 +32,13 @@ pub mod project;
 pub mod queue;
 pub mod registration;
 pub mod release;
+pub mod retained_cluster;
 pub mod revision;
 pub mod rollout;
 pub mod session;
 pub mod setup;
 mod sql;
+mod statistics;
 pub mod token;
 mod tx;
 pub mod user;
@@ -45,6 +47,7 @@ pub mod workload;
 pub use error::Error;
 pub use listen::Wakeups;
 pub use open::Store;
+pub use statistics::StoreStatistics;
 pub use tx::{CommitOutcome, Tx};
 
 #[cfg(test)]

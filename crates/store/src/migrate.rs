@@ -20,17 +20,8 @@ pub(crate) struct Migration {
 }
 
 /// All migrations, oldest first.
-pub(crate) const MIGRATIONS: &[Migration] = &[
-    Migration { version: 1, text: include_str!("../../../migrations/0001_start.sql") },
-    Migration { version: 2, text: include_str!("../../../migrations/0002_cluster_namespaces.sql") },
-    Migration { version: 3, text: include_str!("../../../migrations/0003_agents.sql") },
-    Migration { version: 4, text: include_str!("../../../migrations/0004_plans.sql") },
-    Migration { version: 5, text: include_str!("../../../migrations/0005_decision_leaving.sql") },
-    Migration { version: 6, text: include_str!("../../../migrations/0006_exposures.sql") },
-    Migration { version: 7, text: include_str!("../../../migrations/0007_cluster_schema.sql") },
-    Migration { version: 8, text: include_str!("../../../migrations/0008_group_revision.sql") },
-    Migration { version: 9, text: include_str!("../../../migrations/0009_rollouts.sql") },
-];
+pub(crate) const MIGRATIONS: &[Migration] =
+    &[Migration { version: 1, text: include_str!("../../../migrations/0001_schema.sql") }];
 
 /// Key of the advisory lock: arbitrary, and unlikely to be used by another program on the same database.
 const ADVISORY_LOCK: i64 = 0x666c_6f74_696c_6c61;

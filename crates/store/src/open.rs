@@ -11,6 +11,7 @@ use sqlx::{AnyConnection, AnyPool, Connection as _, Executor as _};
 
 use crate::listen::{Wakeups, listen};
 use crate::migrate::{self, MIGRATIONS};
+use crate::statistics::{StatisticsCounters, StoreStatistics};
 use crate::tx::{DatabaseEngine, Tx};
 use crate::{Error, sql::sql};
 
@@ -41,6 +42,7 @@ struct StoreInner {
     reader: AnyPool,
     writer: AnyPool,
     url: String,
+    statistics: Arc<StatisticsCounters>,
     /// The lock file of SQLite; closing it releases the lock.
     _lock: Option<File>,
 }
@@ -72,7 +74,8 @@ impl Store {
             DatabaseEngine::Sqlite => "BEGIN",
             DatabaseEngine::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         };
-        Ok(Tx::new(self.inner.reader.begin_with(begin).await?, self.inner.engine, false))
+        let inner = self.inner.reader.begin_with(begin).await?;
+        Ok(Tx::new(inner, self.inner.engine, false, self.inner.statistics.clone()))
     }
 
     /// Begins a write transaction. SQLite has one at a time.
@@ -81,7 +84,13 @@ impl Store {
             DatabaseEngine::Sqlite => "BEGIN IMMEDIATE",
             DatabaseEngine::Postgres => "BEGIN",
         };
-        Ok(Tx::new(self.inner.writer.begin_with(begin).await?, self.inner.engine, true))
+        let inner = self.inner.writer.begin_with(begin).await?;
+        Ok(Tx::new(inner, self.inner.engine, true, self.inner.statistics.clone()))
+    }
+
+    /// The transactions and statements since the store was opened.
+    pub fn statistics(&self) -> StoreStatistics {
+        self.inner.statistics.load()
     }
 
     /// Whether other servers may share this database.
@@ -127,6 +136,7 @@ async fn open_sqlite(path: &Path) -> Result<Store, Error> {
             reader,
             writer,
             url,
+            statistics: Arc::default(),
             _lock: Some(lock),
         }),
     })
@@ -161,6 +171,7 @@ async fn open_postgres(url: &str) -> Result<Store, Error> {
         reader: connections.clone(),
         writer: connections,
         url: url.to_owned(),
+        statistics: Arc::default(),
         _lock: None,
     };
     Ok(Store { inner: Arc::new(inner) })

@@ -42,16 +42,17 @@ pub async fn insert(
 }
 
 fn build_targets_insert(plan: PlanId, targets: &[TargetWithRequest]) -> Result<Sql, Error> {
-    let mut statement = sql("INSERT INTO plan_target (plan_id, cluster_id, ask, bundle, body) VALUES ");
-    for (at, (target, ask)) in targets.iter().enumerate() {
-        let ask = ask.as_ref().map(to_json).transpose()?;
+    let mut statement =
+        sql("INSERT INTO plan_target (plan_id, cluster_id, dry_run_request, bundle, body) VALUES ");
+    for (at, (target, request)) in targets.iter().enumerate() {
+        let request = request.as_ref().map(to_json).transpose()?;
         statement = statement
             .push(if at == 0 { "(" } else { ", (" })
             .push_bind(plan.to_string())
             .push(", ")
             .push_bind(target.cluster.to_string())
             .push(", ")
-            .push_bind(ask)
+            .push_bind(request)
             .push(", ")
             .push_bind(target.bundle.as_ref().map(ToString::to_string))
             .push(", ")
@@ -67,7 +68,7 @@ async fn put_cluster_plan(
     digest: &Digest,
     effect: &ClusterPlan,
 ) -> Result<(), Error> {
-    sql("INSERT INTO plan_effect (plan_id, digest, body) VALUES ($1, $2, $3) \
+    sql("INSERT INTO cluster_plan (plan_id, digest, body) VALUES ($1, $2, $3) \
          ON CONFLICT (plan_id, digest) DO NOTHING")
     .bind_text(plan)
     .bind_text(digest)
@@ -87,14 +88,14 @@ pub async fn get(tx: &mut Tx, id: PlanId) -> Result<Option<(WorkloadId, Plan)>, 
     let Some((workload, mut plan)) = found else { return Ok(None) };
     let rows =
         sql("SELECT plan_id, body FROM plan_target WHERE plan_id = $1").bind_text(id).fetch_all(tx).await?;
-    plan.targets = decode_rows(&rows, "plan_target", |row| row.json::<PlanTarget>("body"));
+    plan.targets = decode_rows(&rows, "plan_target", |row| row.json::<PlanTarget>("body"))?;
     plan.targets.sort_by(|a, b| a.name.cmp(&b.name));
     let rows =
-        sql("SELECT digest, body FROM plan_effect WHERE plan_id = $1").bind_text(id).fetch_all(tx).await?;
+        sql("SELECT digest, body FROM cluster_plan WHERE plan_id = $1").bind_text(id).fetch_all(tx).await?;
     let effect = |row: &crate::decode::RowReader<'_>| {
         Ok((row.parse::<Digest>("digest")?, row.json::<ClusterPlan>("body")?))
     };
-    plan.cluster_plans = decode_rows(&rows, "plan_effect", effect).into_iter().collect();
+    plan.cluster_plans = decode_rows(&rows, "cluster_plan", effect)?.into_iter().collect();
     Ok(Some((workload, plan)))
 }
 
@@ -119,13 +120,13 @@ pub async fn list_dry_run_requests(
     cluster: ClusterId,
     since: Timestamp,
 ) -> Result<Vec<DryRunRequest>, Error> {
-    let rows = sql("SELECT t.plan_id, t.ask FROM plan_target t JOIN plan p ON p.id = t.plan_id \
-                    WHERE t.cluster_id = $1 AND t.ask IS NOT NULL AND p.created_at > $2 ORDER BY t.plan_id")
+    let rows = sql("SELECT t.plan_id, t.dry_run_request FROM plan_target t JOIN plan p ON p.id = t.plan_id \
+                    WHERE t.cluster_id = $1 AND t.dry_run_request IS NOT NULL AND p.created_at > $2 ORDER BY t.plan_id")
     .bind_text(cluster)
     .bind(since.millis())
     .fetch_all(tx)
     .await?;
-    Ok(decode_rows(&rows, "plan_target", |row| row.json::<DryRunRequest>("ask")))
+    decode_rows(&rows, "plan_target", |row| row.json::<DryRunRequest>("dry_run_request"))
 }
 
 /// Whether a dry-run request with this bundle is pending for this cluster.
@@ -137,7 +138,7 @@ pub async fn has_dry_run_request(
 ) -> Result<bool, Error> {
     let count =
         sql("SELECT COUNT(*) FROM plan_target WHERE plan_id = $1 AND cluster_id = $2 AND bundle = $3 \
-                     AND ask IS NOT NULL");
+                     AND dry_run_request IS NOT NULL");
     Ok(count.bind_text(plan).bind_text(cluster).bind_text(bundle).fetch_number(tx).await? > 0)
 }
 
@@ -148,7 +149,7 @@ pub async fn get_pending_target(
     cluster: ClusterId,
 ) -> Result<Option<PlanTarget>, Error> {
     let row = sql(
-        "SELECT plan_id, body FROM plan_target WHERE plan_id = $1 AND cluster_id = $2 AND ask IS NOT NULL",
+        "SELECT plan_id, body FROM plan_target WHERE plan_id = $1 AND cluster_id = $2 AND dry_run_request IS NOT NULL",
     )
     .bind_text(plan)
     .bind_text(cluster)
@@ -168,7 +169,7 @@ pub async fn record_result(
     if let Some(digest) = &target.cluster_plan {
         put_cluster_plan(tx, plan, digest, effect).await?;
     }
-    sql("UPDATE plan_target SET ask = NULL, body = $1 WHERE plan_id = $2 AND cluster_id = $3")
+    sql("UPDATE plan_target SET dry_run_request = NULL, body = $1 WHERE plan_id = $2 AND cluster_id = $3")
         .bind(to_json(target)?)
         .bind_text(plan)
         .bind_text(target.cluster)
@@ -179,7 +180,7 @@ pub async fn record_result(
 
 /// Number of pending dry-run requests of a plan.
 pub async fn count_pending(tx: &mut Tx, plan: PlanId) -> Result<i64, Error> {
-    sql("SELECT COUNT(*) FROM plan_target WHERE plan_id = $1 AND ask IS NOT NULL")
+    sql("SELECT COUNT(*) FROM plan_target WHERE plan_id = $1 AND dry_run_request IS NOT NULL")
         .bind_text(plan)
         .fetch_number(tx)
         .await

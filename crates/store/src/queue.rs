@@ -6,7 +6,7 @@
 
 use domain::{Timestamp, WorkloadId};
 
-use crate::decode::{decode_row, decode_rows};
+use crate::decode::{decode_readable_rows, decode_row};
 use crate::sql::{Sql, sql};
 use crate::{Error, Tx};
 
@@ -20,13 +20,13 @@ pub struct WorkloadQueue {
 
 /// Workloads that the placer has to place.
 pub const PLACER: WorkloadQueue = WorkloadQueue {
-    table: "workload_work",
+    table: "placer_queue",
     all_workloads: "(SELECT id FROM workload WHERE intent = 'published')",
 };
 
 /// Workloads whose rollouts may advance.
 pub const ROLLOUTS: WorkloadQueue = WorkloadQueue {
-    table: "rollout_work",
+    table: "rollout_queue",
     all_workloads: "(SELECT workload_id FROM rollout WHERE active = 1)",
 };
 
@@ -36,7 +36,7 @@ impl WorkloadQueue {
         sql("INSERT INTO ")
             .push(self.table)
             .push(
-                " (workload_id, dirty_epoch, marked_at, due_at, leased, claim_epoch, claimed_dirty) \
+                " (workload_id, dirty_epoch, marked_at, due_at, claimed, claim_epoch, claimed_dirty_epoch) \
                  VALUES ($1, 0, $2, NULL, 0, 0, 0) ON CONFLICT (workload_id) DO NOTHING",
             )
             .bind_text(id)
@@ -78,7 +78,7 @@ impl WorkloadQueue {
             .push(self.table)
             .push(
                 " SET dirty_epoch = dirty_epoch + 1, marked_at = $1, \
-                 due_at = CASE WHEN due_at IS NULL OR (leased = 0 AND due_at > $1) THEN $1 ELSE due_at END \
+                 due_at = CASE WHEN due_at IS NULL OR (claimed = 0 AND due_at > $1) THEN $1 ELSE due_at END \
                  WHERE workload_id IN ",
             )
             .bind(at.millis())
@@ -111,14 +111,15 @@ impl WorkloadQueue {
             .push(") UPDATE ")
             .push(self.table)
             .push(
-                " SET due_at = $3, leased = 1, claim_epoch = claim_epoch + 1, \
-                 claimed_dirty = dirty_epoch WHERE workload_id IN (SELECT workload_id FROM due) \
+                " SET due_at = $3, claimed = 1, claim_epoch = claim_epoch + 1, \
+                 claimed_dirty_epoch = dirty_epoch WHERE workload_id IN (SELECT workload_id FROM due) \
                  RETURNING workload_id, claim_epoch, marked_at",
             )
             .bind(lease_until.millis())
             .fetch_all(tx)
             .await?;
-        let mut claimed = decode_rows(&rows, self.table, |row| {
+        // An unreadable row stays claimed and is due again after the lease; it must not stop the loop for the others.
+        let mut claimed = decode_readable_rows(&rows, self.table, |row| {
             Ok((row.int("marked_at")?, row.parse("workload_id")?, row.int("claim_epoch")?))
         });
         claimed.sort_unstable();
@@ -131,8 +132,8 @@ impl WorkloadQueue {
         sql("UPDATE ")
             .push(self.table)
             .push(
-                " SET leased = 0, due_at = CASE WHEN marked_at < due_at THEN marked_at ELSE due_at END, \
-                 claim_epoch = claim_epoch + 1 WHERE leased = 1",
+                " SET claimed = 0, due_at = CASE WHEN marked_at < due_at THEN marked_at ELSE due_at END, \
+                 claim_epoch = claim_epoch + 1 WHERE claimed = 1",
             )
             .execute(tx)
             .await
@@ -145,8 +146,8 @@ impl WorkloadQueue {
         let row = sql("UPDATE ")
             .push(self.table)
             .push(
-                " SET leased = 0, due_at = CASE WHEN dirty_epoch = claimed_dirty THEN NULL ELSE marked_at END \
-                 WHERE workload_id = $1 AND claim_epoch = $2 AND leased = 1 \
+                " SET claimed = 0, due_at = CASE WHEN dirty_epoch = claimed_dirty_epoch THEN NULL ELSE marked_at END \
+                 WHERE workload_id = $1 AND claim_epoch = $2 AND claimed = 1 \
                  RETURNING workload_id, due_at",
             )
             .bind_text(id)

@@ -3,11 +3,11 @@
 use domain::join::{Registration, RegistrationState};
 use domain::{ClusterId, Timestamp};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
 use crate::sql::{sql, to_json};
 use crate::{Error, Tx};
 
-const SELECT: &str = "SELECT fingerprint, token_id, name, state, facts, labels, since, decided_by, cluster_id \
+const SELECT: &str = "SELECT fingerprint, token_id, name, state, facts, labels, requested_at, decided_by, cluster_id \
      FROM registration ";
 /// Maximum number of listed registrations, oldest first.
 const LIST_MAX: i64 = 500;
@@ -15,11 +15,11 @@ const LIST_MAX: i64 = 500;
 /// Writes a registration with its certificate request, replacing an earlier one of the same key. [`Error::AlreadyExists`] if
 /// another key is pending under the same name.
 pub async fn save(tx: &mut Tx, registration: &Registration, csr: &str) -> Result<(), Error> {
-    sql("INSERT INTO registration (fingerprint, token_id, name, state, csr, facts, labels, since, decided_by, \
+    sql("INSERT INTO registration (fingerprint, token_id, name, state, csr, facts, labels, requested_at, decided_by, \
          cluster_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
          ON CONFLICT (fingerprint) DO UPDATE SET token_id = excluded.token_id, name = excluded.name, \
          state = excluded.state, csr = excluded.csr, facts = excluded.facts, labels = excluded.labels, \
-         since = excluded.since, decided_by = excluded.decided_by, cluster_id = excluded.cluster_id")
+         requested_at = excluded.requested_at, decided_by = excluded.decided_by, cluster_id = excluded.cluster_id")
     .bind_text(&registration.fingerprint)
     .bind_text(registration.token)
     .bind_text(&registration.name)
@@ -59,9 +59,10 @@ pub async fn get_pending(tx: &mut Tx, name: &str) -> Result<Option<Registration>
 
 /// Every registration that was not accepted, oldest first, at most 500.
 pub async fn list_not_accepted(tx: &mut Tx) -> Result<Vec<Registration>, Error> {
-    let rows =
-        sql(SELECT).push("WHERE state <> 'accepted' ORDER BY since, fingerprint LIMIT $1").bind(LIST_MAX);
-    Ok(decode_rows(&rows.fetch_all(tx).await?, "registration", read))
+    let rows = sql(SELECT)
+        .push("WHERE state <> 'accepted' ORDER BY requested_at, fingerprint LIMIT $1")
+        .bind(LIST_MAX);
+    Ok(decode_readable_rows(&rows.fetch_all(tx).await?, "registration", read))
 }
 
 /// Number of pending registrations.
@@ -95,9 +96,9 @@ pub async fn delete(tx: &mut Tx, fingerprint: &str) -> Result<bool, Error> {
     Ok(sql("DELETE FROM registration WHERE fingerprint = $1").bind_text(fingerprint).execute(tx).await? == 1)
 }
 
-/// Deletes registrations since before `before` that were not accepted; returns how many.
+/// Deletes registrations requested before `before` that were not accepted; returns how many.
 pub async fn delete_before(tx: &mut Tx, before: Timestamp) -> Result<u64, Error> {
-    let delete = "DELETE FROM registration WHERE state <> 'accepted' AND since < $1";
+    let delete = "DELETE FROM registration WHERE state <> 'accepted' AND requested_at < $1";
     sql(delete).bind(before.millis()).execute(tx).await
 }
 
@@ -113,7 +114,7 @@ fn read(row: &RowReader<'_>) -> Result<Registration, DecodeError> {
         state: row.enum_value::<RegistrationState>("state")?,
         facts,
         labels: row.json("labels")?,
-        requested_at: row.timestamp("since")?,
+        requested_at: row.timestamp("requested_at")?,
         decided_by: row.get("decided_by")?,
         cluster: row.opt_parse("cluster_id")?,
     })

@@ -3,7 +3,7 @@
 //! A release is read, changed by the functions of `domain`, and written as a whole. Read it in the transaction that
 //! writes it: PostgreSQL then locks the row until the transaction ends; SQLite has only one writer.
 
-use domain::release::{Release, ReleaseSpec};
+use domain::release::Release;
 use domain::report::{DesiredRelease, ResourceStatus};
 use domain::{ClusterId, ReleaseId, WorkloadId};
 
@@ -46,11 +46,8 @@ pub async fn get_many(tx: &mut Tx, ids: &[ReleaseId]) -> Result<Vec<Release>, Er
     let mut found = Vec::with_capacity(ids.len());
     for ids in ids.chunks(500) {
         let some = sql(SELECT).push(" FROM release r WHERE r.id IN ").push_list(ids).push(" ORDER BY r.id");
-        found.extend(decode_rows(
-            &some.push_locking_clause(tx).fetch_all(tx).await?,
-            "release",
-            read_release,
-        ));
+        let rows = some.push_locking_clause(tx).fetch_all(tx).await?;
+        found.extend(decode_rows(&rows, "release", read_release)?);
     }
     Ok(found)
 }
@@ -74,7 +71,7 @@ pub async fn get_by_workload_and_cluster(
 /// Every release of a workload, by id.
 pub async fn list_all_by_workload(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<Release>, Error> {
     let some = sql(SELECT).push(" FROM release r WHERE r.workload_id = $1 ORDER BY r.id").bind_text(workload);
-    Ok(decode_rows(&some.push_locking_clause(tx).fetch_all(tx).await?, "release", read_release))
+    decode_rows(&some.push_locking_clause(tx).fetch_all(tx).await?, "release", read_release)
 }
 
 /// The desired state of this cluster, by release. Read at every publish, so it selects only the columns it needs.
@@ -82,20 +79,20 @@ pub async fn list_desired_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<
     let rows =
         sql("SELECT id, workload_name, goal, generation, sync_nonce, released_revision, released, policies \
          FROM release \
-                    WHERE cluster_id = $1 AND wanted = 1 ORDER BY id")
+                    WHERE cluster_id = $1 AND in_desired_state = 1 ORDER BY id")
         .bind_text(cluster)
         .fetch_all(tx)
         .await?;
-    Ok(decode_rows(&rows, "release", row::read_desired_release)
-        .into_iter()
-        .filter_map(ReleaseSpec::into_desired_release)
-        .collect())
+    decode_rows(&rows, "release", |row| {
+        let desired = row::read_desired_release(row)?.into_desired_release();
+        desired.ok_or_else(|| "in_desired_state: the release desires nothing".to_owned())
+    })
 }
 
 /// Number of releases of a cluster whose last known state is not one of those that end a release.
 pub async fn count_present(tx: &mut Tx, cluster: ClusterId) -> Result<i64, Error> {
-    let count =
-        sql("SELECT COUNT(*) FROM release WHERE cluster_id = $1 AND known NOT IN ").bind_text(cluster);
+    let count = sql("SELECT COUNT(*) FROM release WHERE cluster_id = $1 AND last_known_state NOT IN ")
+        .bind_text(cluster);
     count.push_list(row::gone_state_names()).fetch_number(tx).await
 }
 
@@ -107,7 +104,7 @@ pub async fn delete_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<Wo
         .await?;
     let deleted = decode_rows(&rows, "release", |row| {
         Ok((row.parse::<WorkloadId>("workload_id")?, row::read_state(row, "state")?))
-    });
+    })?;
     for (workload, state) in &deleted {
         tx.add_count(*workload, *state, -1);
     }
@@ -116,9 +113,9 @@ pub async fn delete_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<Wo
 
 /// Stores the objects of a release as its cluster reported them, if they differ.
 pub async fn set_resources(tx: &mut Tx, id: ReleaseId, resources: &[ResourceStatus]) -> Result<(), Error> {
-    sql("INSERT INTO release_detail (release_id, resources) VALUES ($1, $2) \
+    sql("INSERT INTO release_resources (release_id, resources) VALUES ($1, $2) \
          ON CONFLICT (release_id) DO UPDATE SET resources = excluded.resources \
-         WHERE release_detail.resources <> excluded.resources")
+         WHERE release_resources.resources <> excluded.resources")
     .bind_text(id)
     .bind(to_json(&resources)?)
     .execute(tx)
@@ -128,9 +125,9 @@ pub async fn set_resources(tx: &mut Tx, id: ReleaseId, resources: &[ResourceStat
 
 /// The objects of a release as its cluster last reported them; empty if it never did.
 pub async fn get_resources(tx: &mut Tx, id: ReleaseId) -> Result<Vec<ResourceStatus>, Error> {
-    let row = sql("SELECT release_id, resources FROM release_detail WHERE release_id = $1")
+    let row = sql("SELECT release_id, resources FROM release_resources WHERE release_id = $1")
         .bind_text(id)
         .fetch_optional(tx)
         .await?;
-    Ok(decode_row(row, "release_detail", |row| row.json("resources"))?.unwrap_or_default())
+    Ok(decode_row(row, "release_resources", |row| row.json("resources"))?.unwrap_or_default())
 }

@@ -36,6 +36,13 @@ pub async fn get(tx: &mut Tx, workload: WorkloadId, number: u32) -> Result<Optio
     decode_row(row, "revision", read)
 }
 
+/// A revision that another row refers to. [`Error::MissingRow`] if it does not exist: that must not look like a workload
+/// without a published revision.
+pub async fn get_existing(tx: &mut Tx, workload: WorkloadId, number: u32) -> Result<Revision, Error> {
+    let missing = || Error::MissingRow { table: "revision", id: format!("{workload}/{number}") };
+    get(tx, workload, number).await?.ok_or_else(missing)
+}
+
 /// Number of the newest revision of a workload; 0 if it has none.
 pub async fn latest_number(tx: &mut Tx, workload: WorkloadId) -> Result<u32, Error> {
     let max = "SELECT MAX(number) FROM revision WHERE workload_id = $1";

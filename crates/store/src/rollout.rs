@@ -1,10 +1,10 @@
 //! Rollouts, and the progress of the releases in their waves.
 
-use domain::release::Release;
+use domain::release::{Gate, Release};
 use domain::rollout::{Admission, Rollout, StateCount, WaveCounts};
 use domain::{ReleaseId, Timestamp, WorkloadId};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row, decode_rows};
 use crate::queue::ROLLOUTS;
 use crate::release::{self, row};
 use crate::sql::{sql, to_json};
@@ -13,7 +13,7 @@ use crate::{Error, Tx};
 /// Adds the rollout of a revision. [`Error::AlreadyExists`] if the revision has one.
 pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
     sql(
-        "INSERT INTO rollout (workload_id, revision, active, needs_person, body) VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO rollout (workload_id, revision, active, needs_attention, body) VALUES ($1, $2, $3, $4, $5)",
     )
     .bind_text(rollout.workload)
     .bind(i64::from(rollout.revision))
@@ -27,7 +27,7 @@ pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
 
 /// Writes a rollout; returns whether it existed.
 pub async fn update(tx: &mut Tx, rollout: &Rollout) -> Result<bool, Error> {
-    let changed = sql("UPDATE rollout SET active = $1, needs_person = $2, body = $3 \
+    let changed = sql("UPDATE rollout SET active = $1, needs_attention = $2, body = $3 \
                        WHERE workload_id = $4 AND revision = $5")
     .bind(i64::from(rollout.state.is_active()))
     .bind(i64::from(rollout.state.is_awaiting_action()))
@@ -61,7 +61,7 @@ pub async fn has_active(tx: &mut Tx, workload: WorkloadId) -> Result<bool, Error
 
 /// Number of rollouts that continue only after an action of a user.
 pub async fn count_needing_attention(tx: &mut Tx) -> Result<u32, Error> {
-    let n = sql("SELECT COUNT(*) FROM rollout WHERE needs_person = 1").fetch_number(tx).await?;
+    let n = sql("SELECT COUNT(*) FROM rollout WHERE needs_attention = 1").fetch_number(tx).await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
@@ -69,11 +69,11 @@ pub async fn count_needing_attention(tx: &mut Tx) -> Result<u32, Error> {
 pub async fn list_needing_attention(tx: &mut Tx, limit: u32) -> Result<Vec<(String, Rollout)>, Error> {
     let rows =
         sql("SELECT r.workload_id, w.name, r.body FROM rollout r JOIN workload w ON w.id = r.workload_id \
-                    WHERE r.needs_person = 1 ORDER BY r.workload_id LIMIT $1")
+                    WHERE r.needs_attention = 1 ORDER BY r.workload_id LIMIT $1")
         .bind(i64::from(limit))
         .fetch_all(tx)
         .await?;
-    Ok(decode_rows(&rows, "rollout", |row| Ok((row.text("name")?, read(row)?))))
+    Ok(decode_readable_rows(&rows, "rollout", |row| Ok((row.text("name")?, read(row)?))))
 }
 
 fn read(row: &RowReader<'_>) -> Result<Rollout, DecodeError> {
@@ -82,13 +82,13 @@ fn read(row: &RowReader<'_>) -> Result<Rollout, DecodeError> {
 
 /// Records that the placer has written this revision to every cluster that it selected.
 pub async fn set_placed_revision(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<(), Error> {
-    let update = sql("UPDATE rollout_work SET placed = $1 WHERE workload_id = $2");
+    let update = sql("UPDATE rollout_queue SET placed_revision = $1 WHERE workload_id = $2");
     update.bind(i64::from(revision)).bind_text(workload).execute(tx).await.map(drop)
 }
 
 /// Whether the placer has written this revision to every cluster that it selected.
 pub async fn is_placed(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<bool, Error> {
-    let placed = sql("SELECT placed FROM rollout_work WHERE workload_id = $1")
+    let placed = sql("SELECT placed_revision FROM rollout_queue WHERE workload_id = $1")
         .bind_text(workload)
         .fetch_number(tx)
         .await?;
@@ -102,11 +102,11 @@ pub async fn count_waves(
     rollout: &Rollout,
     cutoff: Timestamp,
 ) -> Result<Vec<WaveCounts>, Error> {
-    let rows = sql("SELECT wave, held, state, COUNT(*) AS n, \
+    let rows = sql("SELECT MIN(id) AS id, wave, gate, state, COUNT(*) AS n, \
                     CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS settled, \
                     MIN(CASE WHEN state_since > $1 THEN state_since END) AS since \
                     FROM release WHERE workload_id = $2 AND revision = $3 AND wave IS NOT NULL \
-                    GROUP BY wave, held, state")
+                    GROUP BY wave, gate, state")
     .bind(cutoff.millis())
     .bind_text(rollout.workload)
     .bind(i64::from(rollout.revision))
@@ -119,12 +119,12 @@ pub async fn count_waves(
             past_fail_after: row.count("settled")?,
             since: row.opt_timestamp("since")?,
         };
-        Ok((row.count("wave")?, row.flag("held")?, row::read_state(row, "state")?, alike))
-    });
-    for (wave, gated, state, alike) in read {
-        if let Some(tally) = tallies.get_mut(wave as usize) {
-            tally.add(gated, state, &alike);
-        }
+        let wave = usize::try_from(row.int("wave")?).ok().filter(|wave| *wave < rollout.waves.len());
+        let wave = wave.ok_or("wave: the rollout has no such wave")?;
+        Ok((wave, row.enum_value::<Gate>("gate")?, row::read_state(row, "state")?, alike))
+    })?;
+    for (wave, gate, state, alike) in read {
+        tallies[wave].add(gate == Gate::Closed, state, &alike);
     }
     Ok(tallies)
 }
@@ -139,7 +139,7 @@ pub async fn list_gated(
     limit: u32,
 ) -> Result<Vec<Release>, Error> {
     let select = |compared: &str, most: u32| {
-        sql("SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.held = 1 AND r.wave ")
+        sql("SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.gate = 'Closed' AND r.wave ")
             .push(compared)
             .push(" $3 ORDER BY r.wave, r.cluster_name LIMIT $4")
             .bind_text(rollout.workload)
@@ -148,10 +148,10 @@ pub async fn list_gated(
             .bind(i64::from(most))
     };
     let id = |row: &RowReader<'_>| row.parse::<ReleaseId>("id");
-    let mut ids = decode_rows(&select("<", limit).fetch_all(tx).await?, "release", id);
+    let mut ids = decode_rows(&select("<", limit).fetch_all(tx).await?, "release", id)?;
     let most = admission.limit.min(limit.saturating_sub(u32::try_from(ids.len()).unwrap_or(u32::MAX)));
     if most > 0 {
-        ids.extend(decode_rows(&select("=", most).fetch_all(tx).await?, "release", id));
+        ids.extend(decode_rows(&select("=", most).fetch_all(tx).await?, "release", id)?);
     }
     release::get_many(tx, &ids).await
 }

@@ -16,5 +16,6 @@ mod placer_queue;
 mod releases;
 mod repeated_requests;
 mod rollouts;
+mod unreadable_rows;
 mod users;
 mod workloads;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use domain::{Timestamp, TokenId, UserId};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
 use crate::sql::sql;
 use crate::{Error, Tx};
 
@@ -30,18 +30,19 @@ pub struct ApiTokenRecord {
 /// Without the hash: it must not appear in a log.
 impl fmt::Debug for ApiTokenRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Token").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("ApiToken").field("id", &self.id).field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 /// Minimum interval between updates of `used_at`, in milliseconds: reading with a token writes at most once a minute.
 const USE_INTERVAL_MILLIS: i64 = 60_000;
 
-const SELECT: &str = "SELECT id, name, user_id, sha256, created_at, expires_at, used_at FROM token WHERE ";
+const SELECT: &str =
+    "SELECT id, name, user_id, secret_sha256, created_at, expires_at, used_at FROM api_token WHERE ";
 
 /// Adds a token.
 pub async fn insert(tx: &mut Tx, token: &ApiTokenRecord) -> Result<(), Error> {
-    sql("INSERT INTO token (id, name, user_id, sha256, created_at, expires_at, used_at) \
+    sql("INSERT INTO api_token (id, name, user_id, secret_sha256, created_at, expires_at, used_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7)")
     .bind_text(token.id)
     .bind_text(&token.name)
@@ -57,13 +58,13 @@ pub async fn insert(tx: &mut Tx, token: &ApiTokenRecord) -> Result<(), Error> {
 
 /// The token with this hash, unless it has expired.
 pub async fn get_by_hash(tx: &mut Tx, sha256: &str, now: Timestamp) -> Result<Option<ApiTokenRecord>, Error> {
-    let row = sql(SELECT).push("sha256 = $1 AND (expires_at IS NULL OR expires_at > $2)");
-    decode_row(row.bind_text(sha256).bind(now.millis()).fetch_optional(tx).await?, "token", read)
+    let row = sql(SELECT).push("secret_sha256 = $1 AND (expires_at IS NULL OR expires_at > $2)");
+    decode_row(row.bind_text(sha256).bind(now.millis()).fetch_optional(tx).await?, "api_token", read)
 }
 
 /// Records the use of a token; writes at most once a minute.
 pub async fn record_use(tx: &mut Tx, id: TokenId, at: Timestamp) -> Result<(), Error> {
-    sql("UPDATE token SET used_at = $1 WHERE id = $2 AND (used_at IS NULL OR used_at < $3)")
+    sql("UPDATE api_token SET used_at = $1 WHERE id = $2 AND (used_at IS NULL OR used_at < $3)")
         .bind(at.millis())
         .bind_text(id)
         .bind(at.plus_millis(-USE_INTERVAL_MILLIS).millis())
@@ -75,12 +76,12 @@ pub async fn record_use(tx: &mut Tx, id: TokenId, at: Timestamp) -> Result<(), E
 /// The tokens of a user, oldest first.
 pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<ApiTokenRecord>, Error> {
     let rows = sql(SELECT).push("user_id = $1 ORDER BY id").bind_text(user).fetch_all(tx).await?;
-    Ok(decode_rows(&rows, "token", read))
+    Ok(decode_readable_rows(&rows, "api_token", read))
 }
 
 /// Deletes a token of this user; returns whether it existed.
 pub async fn delete(tx: &mut Tx, user: UserId, id: TokenId) -> Result<bool, Error> {
-    Ok(sql("DELETE FROM token WHERE id = $1 AND user_id = $2")
+    Ok(sql("DELETE FROM api_token WHERE id = $1 AND user_id = $2")
         .bind_text(id)
         .bind_text(user)
         .execute(tx)
@@ -93,7 +94,7 @@ fn read(row: &RowReader<'_>) -> Result<ApiTokenRecord, DecodeError> {
         id: row.parse("id")?,
         name: row.text("name")?,
         user: row.parse("user_id")?,
-        secret_sha256: row.text("sha256")?,
+        secret_sha256: row.text("secret_sha256")?,
         created_at: row.timestamp("created_at")?,
         expires_at: row.opt_timestamp("expires_at")?,
         used_at: row.opt_timestamp("used_at")?,

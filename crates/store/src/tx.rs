@@ -1,6 +1,7 @@
 //! Transactions, and the writes that are collected for their commit.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use domain::event::NewEvent;
 use domain::release::ReleaseState;
@@ -9,6 +10,7 @@ use domain::{ClusterId, Timestamp, WorkloadId};
 use sqlx::{Any, AnyConnection, Transaction};
 
 use crate::sql::sql;
+use crate::statistics::StatisticsCounters;
 use crate::{Error, cluster, event, release};
 
 /// The database engine of a store.
@@ -27,6 +29,7 @@ pub struct Tx {
     inner: Transaction<'static, Any>,
     engine: DatabaseEngine,
     is_write: bool,
+    statistics: Arc<StatisticsCounters>,
     pub(crate) count_deltas: BTreeMap<(WorkloadId, ReleaseState), i64>,
     pub(crate) changed_desired_states: BTreeSet<ClusterId>,
     pub(crate) pending_events: Vec<(NewEvent, Timestamp)>,
@@ -41,11 +44,18 @@ pub struct CommitOutcome {
 }
 
 impl Tx {
-    pub(crate) fn new(inner: Transaction<'static, Any>, engine: DatabaseEngine, is_write: bool) -> Self {
+    pub(crate) fn new(
+        inner: Transaction<'static, Any>,
+        engine: DatabaseEngine,
+        is_write: bool,
+        statistics: Arc<StatisticsCounters>,
+    ) -> Self {
+        statistics.count_transaction(is_write);
         Self {
             inner,
             engine,
             is_write,
+            statistics,
             count_deltas: BTreeMap::new(),
             changed_desired_states: BTreeSet::new(),
             pending_events: Vec::new(),
@@ -53,7 +63,9 @@ impl Tx {
         }
     }
 
+    /// The connection, for one statement.
     pub(crate) fn connection(&mut self) -> &mut AnyConnection {
+        self.statistics.count_statement();
         &mut self.inner
     }
 
@@ -103,7 +115,7 @@ impl Tx {
     /// transaction may be retried.
     pub async fn commit(mut self) -> Result<CommitOutcome, Error> {
         release::flush_counts(&mut self).await?;
-        cluster::flush_wants(&mut self).await?;
+        cluster::flush_desired_state(&mut self).await?;
         let last_event = event::flush(&mut self).await?;
         if self.wakes_servers && self.engine == DatabaseEngine::Postgres {
             sql("NOTIFY flotilla").execute(&mut self).await?;

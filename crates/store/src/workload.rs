@@ -10,15 +10,17 @@ use crate::sql::{like_pattern, sql, to_json};
 use crate::{Error, Tx};
 
 mod list;
+mod lock;
 
 pub use list::{WorkloadOrder, list};
+pub use lock::lock_revision;
 
-const SELECT: &str = "SELECT id, project_id, name, labels, intent, published, draft_changed, created_by, created_at, \
+const SELECT: &str = "SELECT id, project_id, name, labels, intent, published_revision, draft_changed, created_by, created_at, \
      updated_at, revision, draft FROM workload WHERE ";
 
 /// Adds a workload, not due for the placer. [`Error::AlreadyExists`] if the name is taken in its project.
 pub async fn insert(tx: &mut Tx, workload: &Workload) -> Result<(), Error> {
-    sql("INSERT INTO workload (id, project_id, name, namespace, labels, intent, published, draft_changed, created_by, \
+    sql("INSERT INTO workload (id, project_id, name, namespace, labels, intent, published_revision, draft_changed, created_by, \
          updated_by, created_at, updated_at, revision, draft) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13)")
     .bind_text(workload.id)
@@ -48,22 +50,23 @@ pub async fn update(
     expected_revision: i64,
     updated_by: &str,
 ) -> Result<bool, Error> {
-    let changed = sql("UPDATE workload SET namespace = $1, labels = $2, intent = $3, published = $4, \
+    let changed =
+        sql("UPDATE workload SET namespace = $1, labels = $2, intent = $3, published_revision = $4, \
                        draft_changed = $5, updated_by = $6, updated_at = $7, revision = $8, draft = $9 \
                        WHERE id = $10 AND revision = $11")
-    .bind_text(&workload.draft.namespace)
-    .bind(to_json(&workload.labels)?)
-    .bind_text(workload.intent.as_str())
-    .bind(workload.published.map(i64::from))
-    .bind(i64::from(workload.draft_changed))
-    .bind_text(updated_by)
-    .bind(workload.updated_at.millis())
-    .bind(workload.revision)
-    .bind(to_json(&workload.draft)?)
-    .bind_text(workload.id)
-    .bind(expected_revision)
-    .execute(tx)
-    .await?;
+        .bind_text(&workload.draft.namespace)
+        .bind(to_json(&workload.labels)?)
+        .bind_text(workload.intent.as_str())
+        .bind(workload.published.map(i64::from))
+        .bind(i64::from(workload.draft_changed))
+        .bind_text(updated_by)
+        .bind(workload.updated_at.millis())
+        .bind(workload.revision)
+        .bind(to_json(&workload.draft)?)
+        .bind_text(workload.id)
+        .bind(expected_revision)
+        .execute(tx)
+        .await?;
     if changed == 1 {
         label::replace_labels(tx, LabelOwner::Workload, &workload.id.to_string(), &workload.labels).await?;
     }
@@ -97,13 +100,13 @@ pub async fn delete(tx: &mut Tx, id: WorkloadId) -> Result<bool, Error> {
 pub async fn list_names_by_group(tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
     // The match of the text only narrows the rows down; the references are checked below.
     let rows = sql("SELECT w.name, w.draft AS spec FROM workload w WHERE w.draft LIKE $1 ESCAPE '\\' UNION ALL \
-         SELECT w.name, r.spec FROM workload w JOIN revision r ON r.workload_id = w.id AND r.number = w.published \
+         SELECT w.name, r.spec FROM workload w JOIN revision r ON r.workload_id = w.id AND r.number = w.published_revision \
          WHERE w.intent = 'published' AND r.spec LIKE $1 ESCAPE '\\' ORDER BY 1")
     .bind_text(like_pattern(&format!("\"{group}\"")))
     .fetch_all(tx)
     .await?;
     let found =
-        decode_rows(&rows, "workload", |row| Ok((row.text("name")?, row.json::<WorkloadSpec>("spec")?)));
+        decode_rows(&rows, "workload", |row| Ok((row.text("name")?, row.json::<WorkloadSpec>("spec")?)))?;
     let mut names: Vec<String> =
         found.into_iter().filter(|(_, spec)| references_group(spec, group)).map(|(name, _)| name).collect();
     names.dedup();
@@ -134,7 +137,7 @@ fn read(row: &RowReader<'_>) -> Result<Workload, DecodeError> {
         labels: row.json("labels")?,
         draft: row.json("draft")?,
         intent: row.enum_value("intent")?,
-        published: row.opt_count("published")?,
+        published: row.opt_count("published_revision")?,
         draft_changed: row.flag("draft_changed")?,
         created_by: row.text("created_by")?,
         created_at: row.timestamp("created_at")?,

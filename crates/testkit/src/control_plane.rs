@@ -1,7 +1,6 @@
 //! A control plane: start, clients, interruption, shutdown.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,14 +16,13 @@ use tokio::time::Instant;
 use crate::etcd::EtcdClient;
 use crate::guard::ProcessGuard;
 use crate::program::Program;
+use crate::reserved_port::ReservedPort;
 use crate::{flags, kubeconfig, pki, print_line};
 
 /// Time limit of a start, long enough for a heavily loaded machine.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// Polling interval of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
-/// Attempts to start: another process may bind a chosen port before it is used.
-const MAX_ATTEMPTS: u32 = 3;
 /// Limits concurrent starts: more of them only compete for the CPU.
 static START_PERMITS: Semaphore = Semaphore::const_new(2);
 
@@ -56,12 +54,13 @@ pub struct ControlPlane {
     running: Mutex<RunningPrograms>,
 }
 
-#[derive(Clone, Copy)]
+/// The ports of the programs. The programs can't choose them: the flags of one contain the ports of others, the certificates
+/// and the kubeconfig the URL of the API server, and the API server is restarted on the same port.
 pub(crate) struct Ports {
-    pub(crate) api: u16,
-    pub(crate) etcd: u16,
-    pub(crate) etcd_peer: u16,
-    pub(crate) kwok: u16,
+    pub(crate) api: ReservedPort,
+    pub(crate) etcd: ReservedPort,
+    pub(crate) etcd_peer: ReservedPort,
+    pub(crate) kwok: ReservedPort,
 }
 
 struct RunningPrograms {
@@ -77,23 +76,16 @@ impl ControlPlane {
     /// It does not become ready. The message contains the end of the failed program's log.
     pub async fn start(options: ControlPlaneOptions) -> ControlPlane {
         let _permit = START_PERMITS.acquire().await.expect("the semaphore is never closed");
-        let mut failure = String::new();
-        for _ in 0..MAX_ATTEMPTS {
-            let started = Instant::now();
-            match ControlPlane::try_start(&options).await {
-                Ok(plane) => {
-                    let mode = if options.workloads { "with workloads" } else { "API only" };
-                    print_line(&format!(
-                        "control plane up in {:.1} s: Kubernetes {}, {mode}",
-                        started.elapsed().as_secs_f64(),
-                        plane.version
-                    ));
-                    return plane;
-                }
-                Err(error) => failure = error,
-            }
-        }
-        panic!("the control plane did not start in {MAX_ATTEMPTS} attempts: {failure}")
+        let started = Instant::now();
+        let plane = ControlPlane::try_start(&options).await;
+        let plane = plane.unwrap_or_else(|error| panic!("the control plane did not start: {error}"));
+        let mode = if options.workloads { "with workloads" } else { "API only" };
+        print_line(&format!(
+            "control plane up in {:.1} s: Kubernetes {}, {mode}",
+            started.elapsed().as_secs_f64(),
+            plane.version
+        ));
+        plane
     }
 
     async fn try_start(options: &ControlPlaneOptions) -> Result<ControlPlane, String> {
@@ -103,10 +95,10 @@ impl ControlPlane {
             .expect("a temporary directory can be created")
             .keep();
         let mut guard = ProcessGuard::start(&home);
-        let ports = Ports::choose();
+        let ports = Ports::reserve();
         let ca = pki::write_certificates(&home);
         let token = format!("{:032x}", rand::random::<u128>());
-        let url = format!("https://127.0.0.1:{}", ports.api);
+        let url = format!("https://{}", ports.api.address());
         let kubeconfig = kubeconfig::to_json(&url, &ca, &token);
         let tokens = format!("{token},admin,admin,\"system:masters\"\n");
         for (name, text) in
@@ -114,8 +106,8 @@ impl ControlPlane {
         {
             fs::write(home.join(name), text).expect("the directory is writable");
         }
-        let etcd = Program::start("etcd", &flags::etcd(ports), &home, &mut guard);
-        let api = Program::start("kube-apiserver", &flags::api_server(ports), &home, &mut guard);
+        let etcd = Program::start("etcd", &flags::etcd(&ports), &home, &mut guard);
+        let api = Program::start("kube-apiserver", &flags::api_server(&ports), &home, &mut guard);
         let running =
             Mutex::new(RunningPrograms { api_server: Some(api), other_programs: vec![etcd], guard });
         let mut plane = ControlPlane {
@@ -141,7 +133,7 @@ impl ControlPlane {
             for (name, flags) in [
                 ("kube-controller-manager", flags::controller_manager()),
                 ("kube-scheduler", flags::scheduler()),
-                ("kwok", flags::kwok(self.ports)),
+                ("kwok", flags::kwok(&self.ports)),
             ] {
                 let program = Program::start(name, &flags, &self.directory, &mut running.guard);
                 running.other_programs.push(program);
@@ -200,7 +192,7 @@ impl ControlPlane {
 
     /// URL of the API server, like `https://127.0.0.1:41234`.
     pub fn url(&self) -> String {
-        format!("https://127.0.0.1:{}", self.ports.api)
+        format!("https://{}", self.ports.api.address())
     }
 
     /// Names and process ids of the running programs, for measurements.
@@ -244,7 +236,7 @@ impl ControlPlane {
     pub async fn restart_api_server(&self) {
         self.kill_api_server();
         self.with_running(|running| {
-            let flags = flags::api_server(self.ports);
+            let flags = flags::api_server(&self.ports);
             running.api_server =
                 Some(Program::start("kube-apiserver", &flags, &self.directory, &mut running.guard));
         });
@@ -278,7 +270,7 @@ impl ControlPlane {
     }
 
     fn etcd_client(&self) -> EtcdClient {
-        EtcdClient::connect(&format!("http://127.0.0.1:{}", self.ports.etcd))
+        EtcdClient::connect(&format!("http://{}", self.ports.etcd.address()))
     }
 
     fn with_running<T>(&self, act: impl FnOnce(&mut RunningPrograms) -> T) -> T {
@@ -341,11 +333,8 @@ impl Drop for ControlPlane {
 }
 
 impl Ports {
-    /// Four different ports that are free now.
-    fn choose() -> Ports {
-        let sockets = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-        let [api, etcd, etcd_peer, kwok] =
-            sockets.each_ref().map(|socket| socket.local_addr().expect("a bound socket has a port").port());
+    fn reserve() -> Ports {
+        let [api, etcd, etcd_peer, kwok] = [(); 4].map(|()| ReservedPort::reserve());
         Ports { api, etcd, etcd_peer, kwok }
     }
 }

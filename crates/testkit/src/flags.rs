@@ -1,13 +1,14 @@
 //! Command-line flags of each program. File names are relative to the control plane's directory.
 
 use crate::control_plane::Ports;
+use crate::reserved_port::ReservedPort;
 
 fn to_flags<const N: usize>(flags: [&str; N]) -> Vec<String> {
     flags.map(|flag| format!("--{flag}")).to_vec()
 }
 
-pub(crate) fn etcd(ports: Ports) -> Vec<String> {
-    let (client, peer) = (local_url(ports.etcd), local_url(ports.etcd_peer));
+pub(crate) fn etcd(ports: &Ports) -> Vec<String> {
+    let (client, peer) = (local_url(&ports.etcd), local_url(&ports.etcd_peer));
     let mut flags = to_flags(["data-dir=etcd", "unsafe-no-fsync", "name=only", "log-level=warn"]);
     flags.extend([
         format!("--listen-client-urls={client}"),
@@ -19,7 +20,7 @@ pub(crate) fn etcd(ports: Ports) -> Vec<String> {
     flags
 }
 
-pub(crate) fn api_server(ports: Ports) -> Vec<String> {
+pub(crate) fn api_server(ports: &Ports) -> Vec<String> {
     let mut flags = to_flags([
         "bind-address=127.0.0.1",
         "advertise-address=127.0.0.1",
@@ -39,8 +40,8 @@ pub(crate) fn api_server(ports: Ports) -> Vec<String> {
         "max-requests-inflight=1000",
         "max-mutating-requests-inflight=1000",
     ]);
-    flags.push(format!("--secure-port={}", ports.api));
-    flags.push(format!("--etcd-servers={}", local_url(ports.etcd)));
+    flags.push(format!("--secure-port={}", ports.api.number()));
+    flags.push(format!("--etcd-servers={}", local_url(&ports.etcd)));
     flags
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn scheduler() -> Vec<String> {
     ])
 }
 
-pub(crate) fn kwok(ports: Ports) -> Vec<String> {
+pub(crate) fn kwok(ports: &Ports) -> Vec<String> {
     let mut flags = to_flags([
         "kubeconfig=kubeconfig",
         "config=kwok.yaml",
@@ -81,10 +82,10 @@ pub(crate) fn kwok(ports: Ports) -> Vec<String> {
         "node-ip=127.0.0.1",
     ]);
     // The default is to listen on all addresses.
-    flags.push(format!("--server-address=127.0.0.1:{}", ports.kwok));
+    flags.push(format!("--server-address={}", ports.kwok.address()));
     flags
 }
 
-fn local_url(port: u16) -> String {
-    format!("http://127.0.0.1:{port}")
+fn local_url(port: &ReservedPort) -> String {
+    format!("http://{}", port.address())
 }

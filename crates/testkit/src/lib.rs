@@ -10,10 +10,10 @@
 //! # Starting one
 //! ```no_run
 //! # async fn example() {
-//! if !testkit::available("this test") {
+//! if !testkit::is_available("this test") {
 //!     return;
 //! }
-//! let plane = testkit::ControlPlane::start(testkit::Options::default()).await;
+//! let plane = testkit::ControlPlane::start(testkit::ControlPlaneOptions::default()).await;
 //! let client = plane.client();
 //! # }
 //! ```
@@ -26,6 +26,7 @@ mod kubeconfig;
 mod pki;
 mod pod_fault;
 mod program;
+mod reserved_port;
 
 use std::env;
 use std::io::Write;
@@ -34,6 +35,7 @@ use std::process::Command;
 
 pub use control_plane::{ControlPlane, ControlPlaneOptions};
 pub use pod_fault::PodFault;
+pub use reserved_port::ReservedPort;
 
 /// Environment variable with the directory of the programs.
 pub const BIN_DIR_VAR: &str = "FLOTILLA_KUBE_BIN";
@@ -57,7 +59,7 @@ pub fn command(name: &str) -> Command {
 
 fn bin_dir() -> PathBuf {
     let directory = env::var_os(BIN_DIR_VAR)
-        .unwrap_or_else(|| panic!("{BIN_DIR_VAR} is not set: check testkit::available() first"));
+        .unwrap_or_else(|| panic!("{BIN_DIR_VAR} is not set: check testkit::is_available() first"));
     PathBuf::from(directory)
 }
 

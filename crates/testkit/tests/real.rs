@@ -68,6 +68,7 @@ async fn a_restarted_api_server_keeps_its_data_and_port() {
     plane.restart_api_server().await;
     assert_eq!(api.get("a").await.unwrap().data.unwrap()["key"], "1");
     plane.pause_api_server();
+    // A suspended process can't respond, however slow the machine is: the time can't make the test fail.
     let response = tokio::time::timeout(Duration::from_millis(300), api.get("a")).await;
     assert!(response.is_err(), "a paused API server sends no response");
     plane.resume_api_server();

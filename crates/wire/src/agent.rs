@@ -142,6 +142,16 @@ pub struct DesiredStateNotice {
 
 #[cfg(test)]
 mod tests {
+    use domain::ReleaseId;
+    use domain::health::Health;
+    use domain::release::SyncStatus;
+    use domain::report::{
+        DesiredPhase, DesiredRelease, DesiredState, ReleaseReport, ReportBatch, ResourceStatus,
+    };
+    use domain::workload::{DeletionPolicy, Policies};
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -159,15 +169,86 @@ mod tests {
         }
     }
 
+    /// Adds a field that no version knows to every object.
+    fn add_unknown_fields(value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(add_unknown_fields),
+            Value::Object(fields) => {
+                fields.values_mut().for_each(add_unknown_fields);
+                fields.insert("colour".to_owned(), json!({"name": "blue"}));
+            }
+            _ => {}
+        }
+    }
+
+    /// Asserts that `older`, which has the fields of the first version only, is read as `message`, also when a newer version
+    /// adds fields.
+    fn assert_versions_agree<T: Serialize + DeserializeOwned>(older: Value, message: &T) {
+        let message = serde_json::to_value(message).unwrap();
+        let mut newer = message.clone();
+        add_unknown_fields(&mut newer);
+        assert_ne!(newer, message);
+        for received in [&older, &newer] {
+            let parsed: T = serde_json::from_value(received.clone()).unwrap_or_else(|error| {
+                panic!("{error}: {received:#}");
+            });
+            assert_eq!(serde_json::to_value(parsed).unwrap(), message, "from {received:#}");
+        }
+    }
+
     #[test]
-    fn p23_messages_of_older_and_newer_versions_are_parsed() {
-        let session: SessionResponse = serde_json::from_str(r#"{"incarnation":7,"colour":"blue"}"#).unwrap();
-        assert_eq!((session.incarnation, session.lease_seconds), (7, 0));
-        assert_eq!(serde_json::from_str::<SessionRequest>("{}").unwrap(), SessionRequest::default());
-        let pending = r#"{"state":"pending","fingerprint":"x","position":3}"#;
-        assert_eq!(
-            serde_json::from_str::<RegisterResponse>(pending).unwrap(),
-            RegisterResponse::Pending { fingerprint: "x".to_owned() }
-        );
+    fn p23_the_hub_reads_messages_of_older_and_newer_agents() {
+        assert_versions_agree(json!({}), &SessionRequest::default());
+        assert_versions_agree(json!({"csr": "c"}), &RenewRequest { csr: "c".to_owned() });
+        let register = RegisterRequest {
+            token: "t".to_owned(),
+            name: "eu".to_owned(),
+            csr: "c".to_owned(),
+            facts: ClusterFacts::default(),
+        };
+        assert_versions_agree(json!({"token": "t", "name": "eu", "csr": "c"}), &register);
+        let release = ReleaseId::from_parts(1, 2);
+        let object = json!({"version": "v1", "kind": "Namespace", "name": "shop"});
+        let resource =
+            json!({"ordinal": 0, "object": object, "applied": true, "health": {"status": "Healthy"}});
+        let report = json!({"release": release, "generation": 1, "stages": [], "sync": "Synced",
+            "health": {"status": "Healthy"}, "resources": [resource], "removed": false});
+        let resource = ResourceStatus {
+            object: serde_json::from_value(object).unwrap(),
+            applied: true,
+            health: Health::healthy(),
+            ..ResourceStatus::default()
+        };
+        let parsed = ReleaseReport {
+            release,
+            generation: 1,
+            applied: None,
+            stages: Vec::new(),
+            sync: SyncStatus::Synced,
+            health: Health::healthy(),
+            resources: vec![resource],
+            drift: Vec::new(),
+            removed: false,
+        };
+        let batch = ReportBatch { incarnation: 7, seq: 1, facts: None, schema: None, releases: vec![parsed] };
+        assert_versions_agree(json!({"incarnation": 7, "seq": 1, "releases": [report]}), &batch);
+    }
+
+    #[test]
+    fn p23_the_agent_reads_messages_of_older_and_newer_hubs() {
+        let session = SessionResponse { incarnation: 7, ..SessionResponse::default() };
+        assert_versions_agree(json!({"incarnation": 7}), &session);
+        assert_versions_agree(json!({"version": 3}), &DesiredStateNotice { version: 3 });
+        let pending = RegisterResponse::Pending { fingerprint: "x".to_owned() };
+        assert_versions_agree(json!({"state": "pending", "fingerprint": "x"}), &pending);
+        let release = ReleaseId::from_parts(1, 2);
+        let phase = DesiredPhase::Absent { deletion: DeletionPolicy::Orphan, policies: Policies::default() };
+        let desired =
+            DesiredRelease { release, workload: "web".to_owned(), generation: 1, sync_nonce: 0, phase };
+        let state = DesiredState { version: 3, releases: vec![desired], dry_run_requests: Vec::new() };
+        let phase = json!({"type": "absent", "deletion": DeletionPolicy::Orphan});
+        let desired = json!({"release": release, "workload": "web", "generation": 1, "syncNonce": 0,
+            "phase": phase});
+        assert_versions_agree(json!({"version": 3, "releases": [desired]}), &state);
     }
 }

@@ -94,20 +94,20 @@ pub struct TargetCluster {
 impl From<ReleaseView> for TargetCluster {
     fn from(view: ReleaseView) -> Self {
         Self {
-            cluster_id: view.release.cluster,
+            cluster_id: view.release.cluster(),
             cluster_name: view.cluster_name,
             state: view.state,
             last_known_state: view.last_known_state,
-            sync: view.release.sync,
-            health: view.release.health,
-            connectivity: view.release.connectivity,
-            stages: view.release.stages,
+            sync: view.release.sync(),
+            health: view.release.health().clone(),
+            connectivity: view.release.connectivity(),
+            stages: view.release.stages().clone(),
             message: view.message,
             finalizers: view.finalizers,
             conditions: view.conditions,
-            revision: view.release.revision,
-            last_seen: view.release.reported_at,
-            state_since: view.release.state_since,
+            revision: view.release.revision(),
+            last_seen: view.release.reported_at(),
+            state_since: view.release.state_since(),
         }
     }
 }

@@ -83,6 +83,7 @@ mod tests {
             release: None,
             actor: String::new(),
             message: String::new(),
+            detail: None,
         }
     }
 

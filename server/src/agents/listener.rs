@@ -13,16 +13,15 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::time_provider::TimeProvider;
 use rustls::{RootCertStore, ServerConfig};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use tokio_util::task::AbortOnDropHandle;
 
 /// Time limit of a handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Concurrent handshakes (P20).
 const MAX_HANDSHAKES: usize = 256;
-/// Pause after `accept_connections` failed, for example because no file descriptors are left.
+/// Pause after a connection could not be accepted, for example because no file descriptors are left.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Why the listener can't start.
@@ -41,11 +40,14 @@ pub enum ListenError {
 
 type AcceptedConnection = (TlsStream<TcpStream>, SocketAddr);
 
-/// Accepts connections after a completed TLS handshake.
+/// Accepts connections after a completed TLS handshake. When it is dropped, the port is free at once.
 pub struct AgentListener {
-    accepted: mpsc::Receiver<AcceptedConnection>,
+    socket: TcpListener,
     address: SocketAddr,
-    _accepting: AbortOnDropHandle<()>,
+    certificates: ListenerCertificates,
+    acceptor: RenewableAcceptor,
+    /// Handshakes in progress; a failed one returns `None`.
+    handshakes: JoinSet<Option<AcceptedConnection>>,
 }
 
 impl AgentListener {
@@ -62,15 +64,34 @@ impl AgentListener {
         let socket = TcpListener::bind(address).await.map_err(|error| ListenError::Bind(address, error))?;
         let address = socket.local_addr().map_err(|error| ListenError::Bind(address, error))?;
         let certificates = ListenerCertificates { authority, names, clock };
-        let first = certificates.create_acceptor()?;
-        let (sender, arrived) = mpsc::channel(64);
-        let accepting = tokio::spawn(accept_connections(socket, certificates, first, sender));
-        Ok(Self { accepted: arrived, address, _accepting: AbortOnDropHandle::new(accepting) })
+        let acceptor = certificates.create_acceptor()?;
+        Ok(Self { socket, address, certificates, acceptor, handshakes: JoinSet::new() })
     }
 
     /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    fn start_handshake(&mut self, mut stream: TcpStream, address: SocketAddr) {
+        crate::lifecycle::disable_nagle(&mut stream);
+        if self.acceptor.renew_at <= self.certificates.clock.now() {
+            match self.certificates.create_acceptor() {
+                Ok(renewed) => self.acceptor = renewed,
+                Err(error) => {
+                    tracing::error!(%error, "can't renew the certificate of the agents' listener; the current one stays in use")
+                }
+            }
+        }
+        let tls = self.acceptor.tls.clone();
+        self.handshakes.spawn(async move {
+            match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
+                Ok(Ok(stream)) => return Some((stream, address)),
+                Ok(Err(error)) => tracing::debug!(%address, %error, "a TLS handshake failed"),
+                Err(_) => tracing::debug!(%address, "a TLS handshake timed out"),
+            }
+            None
+        });
     }
 }
 
@@ -79,15 +100,35 @@ impl axum::serve::Listener for AgentListener {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> AcceptedConnection {
-        match self.accepted.recv().await {
-            Some(arrived) => arrived,
-            // The accepting task ends only when this listener is dropped.
-            None => std::future::pending().await,
+        loop {
+            let has_capacity = self.handshakes.len() < MAX_HANDSHAKES;
+            tokio::select! {
+                Some(handshake) = self.handshakes.join_next() => {
+                    if let Ok(Some(connection)) = handshake {
+                        return connection;
+                    }
+                }
+                (stream, address) = accept_stream(&self.socket), if has_capacity => {
+                    self.start_handshake(stream, address);
+                }
+            }
         }
     }
 
     fn local_addr(&self) -> std::io::Result<SocketAddr> {
         Ok(self.address)
+    }
+}
+
+async fn accept_stream(socket: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match socket.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) => {
+                tracing::warn!(%error, "can't accept an agent's connection; retrying in 1 s");
+                tokio::time::sleep(RETRY_DELAY).await;
+            }
+        }
     }
 }
 
@@ -135,45 +176,5 @@ impl TimeProvider for HubTimeProvider {
     fn current_time(&self) -> Option<UnixTime> {
         let millis = u64::try_from(self.0.now().millis()).ok()?;
         Some(UnixTime::since_unix_epoch(Duration::from_millis(millis)))
-    }
-}
-
-async fn accept_connections(
-    socket: TcpListener,
-    certificates: ListenerCertificates,
-    mut acceptor: RenewableAcceptor,
-    arrived: mpsc::Sender<AcceptedConnection>,
-) {
-    let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
-    while let Ok(permit) = handshakes.clone().acquire_owned().await {
-        let (mut stream, address) = match socket.accept().await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "can't accept an agent's connection; retrying in 1 s");
-                tokio::time::sleep(RETRY_DELAY).await;
-                continue;
-            }
-        };
-        crate::lifecycle::disable_nagle(&mut stream);
-        if acceptor.renew_at <= certificates.clock.now() {
-            match certificates.create_acceptor() {
-                Ok(renewed) => acceptor = renewed,
-                Err(error) => {
-                    tracing::error!(%error, "can't renew the certificate of the agents' listener; the current one stays in use")
-                }
-            }
-        }
-        let (tls, arrived) = (acceptor.tls.clone(), arrived.clone());
-        tokio::spawn(async move {
-            match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-                Ok(Ok(stream)) => {
-                    // A closed channel means that the server is shutting down.
-                    let _ = arrived.send((stream, address)).await;
-                }
-                Ok(Err(error)) => tracing::debug!(%address, %error, "a TLS handshake failed"),
-                Err(_) => tracing::debug!(%address, "a TLS handshake timed out"),
-            }
-            drop(permit);
-        });
     }
 }

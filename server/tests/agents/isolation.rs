@@ -26,7 +26,7 @@ fn report_batch(incarnation: i64, seq: i64, releases: Vec<ReleaseReport>) -> Rep
 fn healthy_report(release: ReleaseId, generation: i64, bundle: &Digest) -> ReleaseReport {
     let mut report: ReleaseReport = serde_json::from_value(serde_json::json!({
         "release": release, "generation": generation, "stages": [], "sync": SyncStatus::Synced,
-        "health": domain::health::Health::default(), "resources": [], "gone": true,
+        "health": domain::health::Health::default(), "resources": [], "removed": true,
     }))
     .unwrap();
     report.applied = Some(bundle.clone());
@@ -34,7 +34,7 @@ fn healthy_report(release: ReleaseId, generation: i64, bundle: &Digest) -> Relea
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p23_an_agent_cannot_read_or_report_anything_of_another_cluster() {
+async fn an_agent_cannot_read_or_report_anything_of_another_cluster() {
     let server = TestServer::open().await;
     let [(one, mine), (other, theirs)] = join_two_clusters(&server).await;
     assert_ne!(one.cluster(), other.cluster());

@@ -13,3 +13,4 @@ mod outages;
 mod restored;
 mod soak;
 mod test_server;
+mod versions;

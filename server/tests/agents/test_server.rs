@@ -1,8 +1,8 @@
 //! A hub with the agents' listener, simulated clusters, and agents that connect over TLS.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use agent::cache::{DiskCache, SecretCache, SharedCache};
@@ -17,6 +17,7 @@ use kubesim::SimCluster;
 use serde_json::{Value, json};
 use server::agents::{AgentEndpoint, AgentListener, Peer};
 use server::{Site, SiteOptions};
+use testkit::ReservedPort;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wire::agent::JoinTokenParts;
@@ -33,9 +34,11 @@ pub struct TestServer {
     pub hub: Hub,
     pub actor: Actor,
     pub agent_endpoint: AgentEndpoint,
-    address: SocketAddr,
+    /// Stays reserved while the hub is stopped.
+    port: ReservedPort,
     agent_lifetime: i64,
-    clock: Clock,
+    /// Offset of its clock, in milliseconds.
+    clock_offset: Arc<AtomicI64>,
     tasks: Option<ServerTasks>,
     _folder: Arc<tempfile::TempDir>,
 }
@@ -52,34 +55,35 @@ impl TestServer {
     }
 
     pub async fn start_with_agent_lifetime(agent_life: i64) -> Self {
-        Self::start_new(agent_life, Clock::system()).await
+        Self::start_new(agent_life, 0).await
     }
 
     /// A hub whose clock is off by this many milliseconds.
     pub async fn start_with_clock_offset(millis: i64) -> Self {
-        Self::start_new(AGENT_LIFETIME_MILLIS, clock_with_offset(millis)).await
+        Self::start_new(AGENT_LIFETIME_MILLIS, millis).await
     }
 
-    async fn start_new(agent_life: i64, clock: Clock) -> Self {
+    async fn start_new(agent_life: i64, clock_offset: i64) -> Self {
+        let clock_offset = Arc::new(AtomicI64::new(clock_offset));
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let any = "127.0.0.1:0".parse().unwrap();
-        Self::start_on(folder, any, (agent_life, clock)).await
+        Self::start_on(folder, ReservedPort::reserve(), (agent_life, clock_offset)).await
     }
 
     async fn start_on(
         data: Arc<tempfile::TempDir>,
-        address: SocketAddr,
-        (agent_life, clock): (i64, Clock),
+        port: ReservedPort,
+        (agent_life, clock_offset): (i64, Arc<AtomicI64>),
     ) -> Self {
+        let clock = clock_with_offset(clock_offset.clone());
         let folder = data.path();
         let database = format!("sqlite://{}", folder.join("flotilla.db").display());
         let hub = open_hub(database, &clock).await;
         let authority = Authority::open(folder, clock.clone()).unwrap().with_agent_lifetime(agent_life);
         let authority = Arc::new(authority);
         let names = vec!["127.0.0.1".to_owned()];
-        let listener = AgentListener::bind(address, authority.clone(), names, clock.clone()).await.unwrap();
-        let address = listener.address();
-        let access = AgentEndpoint { authority, url: format!("https://{address}") };
+        let listener = AgentListener::bind(port.address(), authority.clone(), names, clock.clone());
+        let listener = listener.await.unwrap();
+        let access = AgentEndpoint { authority, url: format!("https://{}", port.address()) };
         let stop = CancellationToken::new();
         let options = SiteOptions {
             stop: stop.clone(),
@@ -95,12 +99,18 @@ impl TestServer {
             hub,
             actor: Actor::system(),
             agent_endpoint: access,
-            address,
+            port,
             agent_lifetime: agent_life,
-            clock,
+            clock_offset,
             tasks: up,
             _folder: data,
         }
+    }
+
+    /// Advances the hub's clock.
+    pub fn advance_clock(&self, duration: Duration) {
+        let millis = i64::try_from(duration.as_millis()).unwrap();
+        self.clock_offset.fetch_add(millis, Ordering::SeqCst);
     }
 
     /// Stops the hub; its address and its database stay.
@@ -114,9 +124,9 @@ impl TestServer {
     /// Restarts the hub on the same database and address.
     pub async fn restart(mut self) -> Self {
         self.stop().await;
-        let Self { hub, _folder: data, address, agent_lifetime: agent_life, clock, .. } = self;
+        let Self { hub, _folder: data, port, agent_lifetime: agent_life, clock_offset, .. } = self;
         drop(hub);
-        Self::start_on(data, address, (agent_life, clock)).await
+        Self::start_on(data, port, (agent_life, clock_offset)).await
     }
 
     /// Copies the database of a stopped hub.
@@ -131,7 +141,7 @@ impl TestServer {
     /// Restarts the hub on the backup, on the same address.
     pub async fn restore(mut self, backup: &tempfile::TempDir) -> Self {
         self.stop().await;
-        let Self { hub, _folder: data, address, agent_lifetime: agent_life, clock, .. } = self;
+        let Self { hub, _folder: data, port, agent_lifetime: agent_life, clock_offset, .. } = self;
         drop(hub);
         // The connections close asynchronously.
         let lock = std::fs::File::open(data.path().join("flotilla.db.lock")).unwrap();
@@ -141,7 +151,7 @@ impl TestServer {
         for file in database_files(backup.path()) {
             std::fs::copy(&file, data.path().join(file.file_name().unwrap())).unwrap();
         }
-        Self::start_on(data, address, (agent_life, clock)).await
+        Self::start_on(data, port, (agent_life, clock_offset)).await
     }
 
     pub async fn create_join_token(&self, new: NewJoinToken) -> JoinTokenParts {
@@ -258,7 +268,7 @@ impl MemberCluster {
     }
 
     pub fn options(&self) -> agent::AgentOptions {
-        agent_options(&self.cache, clock_with_offset(self.clock_offset))
+        agent_options(&self.cache, clock_with_offset(Arc::new(AtomicI64::new(self.clock_offset))))
     }
 
     /// Starts the agent; it joins if it has no identity.
@@ -366,9 +376,9 @@ fn fast_backoff() -> ReconnectBackoff {
 }
 
 /// The system clock with an offset in milliseconds.
-fn clock_with_offset(millis: i64) -> Clock {
+fn clock_with_offset(millis: Arc<AtomicI64>) -> Clock {
     let system = Clock::system();
-    Clock::from_fn(move || system.now().plus_millis(millis))
+    Clock::from_fn(move || system.now().plus_millis(millis.load(Ordering::SeqCst)))
 }
 
 fn agent_options(keeper: &SharedCache, clock: Clock) -> agent::AgentOptions {

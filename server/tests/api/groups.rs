@@ -113,8 +113,8 @@ async fn a_placement_selects_by_group_facts_and_spread() {
         .as_array()
         .unwrap()
         .iter()
-        .filter(|verdict| verdict["selected"] == true)
-        .map(|verdict| &verdict["name"])
+        .filter(|evaluation| evaluation["selected"] == true)
+        .map(|evaluation| &evaluation["name"])
         .collect();
     assert_eq!(selected, ["eu-1", "us-1"], "{decision}");
     let wrong = json!({ "placement": { "predicates": [{ "fieldSelector": "cloud=aws" }] } });

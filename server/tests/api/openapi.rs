@@ -1,5 +1,7 @@
 //! The OpenAPI document.
 
+use std::collections::BTreeSet;
+
 use crate::test_server::TestServer;
 
 #[tokio::test]
@@ -69,6 +71,29 @@ async fn the_openapi_document_lists_these_operations() {
     /api/v1/tokens/{id} DELETE deleteToken
     /api/v1/watch GET watchChanges
     ");
+}
+
+#[tokio::test]
+async fn s0_3_every_operation_and_server_function_is_in_the_list_of_actions_of_all_interfaces() {
+    let server = TestServer::start().await;
+    let document = server.get("/api/v1/openapi.json").await.json();
+    let mut offered = BTreeSet::new();
+    for item in document["paths"].as_object().unwrap().values() {
+        for (_, operation) in item.as_object().unwrap().iter().filter(|(method, _)| *method != "get") {
+            offered.insert(operation["operationId"].as_str().unwrap().to_owned());
+        }
+    }
+    let functions = leptos::server_fn::axum::server_fn_paths();
+    for (path, _) in functions.filter(|(_, method)| method != axum::http::Method::GET) {
+        offered.insert(path.rsplit('/').next().unwrap().to_owned());
+    }
+    // Names between backticks; commands contain neither capitals nor underscores.
+    let tables = include_str!("../../../docs/actions.md").lines().filter(|line| line.starts_with('|'));
+    let names = tables.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let listed = names.filter(|name| name.contains(|c: char| c.is_uppercase() || c == '_'));
+    // Only the demo serves it.
+    let listed: BTreeSet<String> = listed.filter(|name| *name != "injectFault").map(str::to_owned).collect();
+    assert_eq!(offered, listed, "docs/actions.md");
 }
 
 #[tokio::test]

@@ -315,8 +315,8 @@ async fn a_placement_can_be_previewed() {
     let preview = json!({ "placement": { "predicates": [{ "labelSelector": "env=dev" }] } });
     let answer = server.post("/api/v1/projects/default/placements:preview", &preview).await.json();
     let selected = |name: &str| {
-        let verdicts = answer["evaluations"].as_array().unwrap();
-        verdicts.iter().find(|verdict| verdict["name"] == name).unwrap()["selected"].clone()
+        let evaluations = answer["evaluations"].as_array().unwrap();
+        evaluations.iter().find(|evaluation| evaluation["name"] == name).unwrap()["selected"].clone()
     };
     assert_eq!((selected("eu-1"), selected("eu-2")), (json!(false), json!(true)));
 }

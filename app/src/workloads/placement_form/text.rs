@@ -7,20 +7,9 @@ use domain::placement::{Placement, Toleration, TolerationOperator};
 
 use super::field_finding;
 
-const EFFECTS: [(TaintEffect, &str); 3] = [
-    (TaintEffect::NoSelect, "NoSelect"),
-    (TaintEffect::PreferNoSelect, "PreferNoSelect"),
-    (TaintEffect::NoSelectIfNew, "NoSelectIfNew"),
-];
-
-/// The name of a taint effect.
-pub fn effect_label(effect: TaintEffect) -> &'static str {
-    EFFECTS.into_iter().find(|(e, _)| *e == effect).map_or("", |(_, word)| word)
-}
-
 /// Parses a taint effect.
 fn parse_effect(word: &str) -> Option<TaintEffect> {
-    EFFECTS.into_iter().find(|(_, w)| *w == word).map(|(effect, _)| effect)
+    TaintEffect::ALL.into_iter().find(|effect| effect.as_str() == word)
 }
 
 pub(super) fn parse_toleration(text: &str) -> Result<Toleration, Finding> {
@@ -57,7 +46,7 @@ pub(super) fn format_toleration(toleration: &Toleration) -> String {
         TolerationOperator::Equal => format!("={}", toleration.value),
         TolerationOperator::Exists => String::new(),
     };
-    let effect = toleration.effect.map(|effect| format!(":{}", effect_label(effect))).unwrap_or_default();
+    let effect = toleration.effect.map(|effect| format!(":{}", effect.as_str())).unwrap_or_default();
     format!("{key}{value}{effect}")
 }
 

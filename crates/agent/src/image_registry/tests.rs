@@ -108,8 +108,8 @@ async fn g204_an_image_is_missing_only_if_the_registry_itself_reports_it() {
 
 #[tokio::test]
 async fn g204_images_of_an_unreachable_registry_are_unknown() {
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let image = format!("{closed}/web:1");
+    let port = testkit::ReservedPort::reserve();
+    let image = format!("{}/web:1", port.address());
     let availability = RegistryClient::new(RegistryScheme::Http)
         .unwrap()
         .check_availability(&pod_bundle(std::slice::from_ref(&image)))

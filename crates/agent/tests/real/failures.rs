@@ -1,6 +1,6 @@
 //! Failures on clusters: an object deleted by another user, a hanging API server, a finalizer that is not removed.
 
-use domain::release::{ReleaseState, StageName};
+use domain::release::{Reason, ReleaseState, StageName};
 
 use crate::outages::config_map;
 use crate::test_hub::wait_until;
@@ -49,7 +49,7 @@ pub async fn p17_a_remaining_finalizer_is_reported_and_blocks_no_other_workload(
     let blocked = async || {
         let target = hub.target_cluster("c", member.name).await?;
         let trouble = target.stages.get(StageName::Pruned).state.reason()?.clone();
-        (trouble.reason == "FinalizerPending").then_some((target, trouble))
+        (trouble.reason == Reason::FinalizerPending).then_some((target, trouble))
     };
     let what =
         || async { format!("{:#?}\n{}", hub.target_cluster("c", member.name).await, member.log_tail()) };

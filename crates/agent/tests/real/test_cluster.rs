@@ -257,6 +257,7 @@ async fn assign_ingress_addresses(client: kube::Client) {
             let api: Api<Ingress> = Api::namespaced(client.clone(), namespace);
             let _ = api.patch_status(name, &PatchParams::default(), &Patch::Merge(&address)).await;
         }
+        // The polling interval of a simulated controller: no test depends on its length.
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use domain::release::ReleaseState;
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use serde_json::{Value, json};
+use testkit::ReservedPort;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
@@ -15,7 +16,6 @@ use wire::{Client, EventQuery, PublishRequest, TargetCluster, UnpublishRequest, 
 
 /// Time limit of every wait, long enough for a loaded machine.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
-const ANY_PORT: &str = "127.0.0.1:0";
 
 /// Result of a command.
 pub struct CliOutput {
@@ -27,32 +27,29 @@ pub struct CliOutput {
 /// A server process with its data directory and a client.
 pub struct TestHub {
     folder: tempfile::TempDir,
-    /// Addresses of its listeners: for people, for agents.
-    listen: Mutex<(String, String)>,
+    ports: ListenerPorts,
     server: Mutex<Option<Child>>,
     token: String,
     pub client: Client,
 }
 
-/// What a server prints when it starts.
-#[derive(Default)]
-struct StartupOutput {
-    listen_address: String,
-    agent_address: String,
-    setup_token: String,
+/// The ports of its listeners, which stay reserved while the server is stopped.
+struct ListenerPorts {
+    people: ReservedPort,
+    agents: ReservedPort,
 }
 
 impl TestHub {
     /// Starts a server on free ports, signs up the first user and creates a token.
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (child, greeting) = start_server(folder.path(), (ANY_PORT, ANY_PORT), "").await;
+        let ports = ListenerPorts { people: ReservedPort::reserve(), agents: ReservedPort::reserve() };
+        let (child, setup_token) = start_server(folder.path(), &ports, "").await;
         wire::tls::install_crypto_provider();
-        let url = format!("http://{}", greeting.listen_address);
-        let token = create_first_token(&url, &greeting.setup_token).await;
+        let url = format!("http://{}", ports.people.address());
+        let token = create_first_token(&url, &setup_token).await;
         let client = Client::new(&url, &token).unwrap();
-        let listen = Mutex::new((greeting.listen_address, greeting.agent_address));
-        Self { folder, listen, server: Mutex::new(Some(child)), token, client }
+        Self { folder, ports, server: Mutex::new(Some(child)), token, client }
     }
 
     /// Kills the server with SIGKILL.
@@ -66,8 +63,7 @@ impl TestHub {
     /// Restarts it with the same addresses and data. If a failpoint is named, the server is killed when it reaches it.
     pub async fn restart(&self, failpoint: &str) {
         self.kill().await;
-        let (people, agents) = self.listen.lock().unwrap().clone();
-        let (child, _) = start_server(self.folder.path(), (&people, &agents), failpoint).await;
+        let (child, _) = start_server(self.folder.path(), &self.ports, failpoint).await;
         *self.server.lock().unwrap() = Some(child);
     }
 
@@ -82,10 +78,11 @@ impl TestHub {
 
     /// Runs `flotilla` with these arguments.
     pub async fn run_cli(&self, args: &[&str]) -> CliOutput {
-        let people = self.listen.lock().unwrap().0.clone();
         let mut command = Command::new(built_binary("flotilla"));
         command.args(args).env_clear().env("FLOTILLA_CONFIG", self.folder.path().join("config.yaml"));
-        command.env("FLOTILLA_SERVER", format!("http://{people}")).env("FLOTILLA_TOKEN", &self.token);
+        command
+            .env("FLOTILLA_SERVER", format!("http://{}", self.ports.people.address()))
+            .env("FLOTILLA_TOKEN", &self.token);
         let output =
             tokio::time::timeout(WAIT_TIMEOUT, command.stdin(Stdio::null()).kill_on_drop(true).output());
         let output = output.await.unwrap_or_else(|_| panic!("flotilla {args:?} does not end")).unwrap();
@@ -180,13 +177,11 @@ fn built_binary(name: &str) -> PathBuf {
     program
 }
 
-async fn start_server(
-    folder: &Path,
-    (people, agents): (&str, &str),
-    failpoint: &str,
-) -> (Child, StartupOutput) {
+/// Starts a server and waits until it is ready. Returns it with its setup token, which is empty after the first start.
+async fn start_server(folder: &Path, ports: &ListenerPorts, failpoint: &str) -> (Child, String) {
+    let (people, agents) = (ports.people.address().to_string(), ports.agents.address().to_string());
     let mut child = Command::new(built_binary("flotilla-server"))
-        .args(["--log", "error", "serve", "--listen", people, "--agent-listen", agents, "--data"])
+        .args(["--log", "error", "serve", "--listen", &people, "--agent-listen", &agents, "--data"])
         .arg(folder)
         .env("FLOTILLA_FAILPOINT", failpoint)
         .stdin(Stdio::null())
@@ -195,16 +190,13 @@ async fn start_server(
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut greeting = StartupOutput::default();
+    let mut setup_token = String::new();
     loop {
         let line = lines.next_line().await.unwrap().expect("the server prints that it is ready");
-        if let Some(url) = line.strip_prefix("Agents dial https://") {
-            greeting.agent_address = url.to_owned();
-        } else if let Some((_, token)) = line.split_once("/setup?token=") {
-            greeting.setup_token = token.to_owned();
-        } else if let Some(url) = line.strip_prefix("Flotilla is ready at http://") {
-            greeting.listen_address = url.trim_end_matches('/').to_owned();
-            return (child, greeting);
+        if let Some((_, token)) = line.split_once("/setup?token=") {
+            setup_token = token.to_owned();
+        } else if line.starts_with("Flotilla is ready at http://") {
+            return (child, setup_token);
         }
     }
 }

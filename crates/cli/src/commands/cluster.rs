@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use domain::cluster::{Cluster, ClusterSummary};
+use domain::condition::ConditionStatus;
 use domain::join::{ClusterCondition, ClusterConditionType, RegistrationState};
 
 use super::{CommandTarget, get};
@@ -153,12 +154,12 @@ pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer
     )
 }
 
-/// The first join condition that is false, otherwise the last one.
+/// The first join condition that does not hold, otherwise the last one.
 fn describe_join_condition(conditions: &[ClusterCondition]) -> String {
     let of_joining = |condition: &&ClusterCondition| {
         matches!(condition.kind, ClusterConditionType::Accepted | ClusterConditionType::Joined)
     };
-    match conditions.iter().filter(of_joining).find(|condition| !condition.status) {
+    match conditions.iter().filter(of_joining).find(|condition| !condition.is_true()) {
         Some(open) => format!("not {}: {}", open.kind.as_str(), open.reason),
         None => conditions.iter().rfind(of_joining).map_or("", |last| last.kind.as_str()).to_owned(),
     }
@@ -188,7 +189,11 @@ pub async fn print_cluster(
     field("nodes", cluster.facts.nodes.map(|nodes| nodes.to_string()).unwrap_or_default());
     field("schedulable", if cluster.schedulable { "yes" } else { "no" }.to_owned());
     for condition in conditions {
-        let word = if condition.status { "yes" } else { "no" };
+        let word = match condition.status {
+            ConditionStatus::True => "yes",
+            ConditionStatus::False => "no",
+            ConditionStatus::Unknown => "unknown",
+        };
         field(condition.kind.as_str(), format!("{word}: {}", condition.message));
     }
     field("labels", format_labels(cluster));
@@ -216,9 +221,5 @@ fn format_labels(cluster: &Cluster) -> String {
 }
 
 fn format_taints(cluster: &Cluster) -> String {
-    let taint = |taint: &domain::cluster::Taint| {
-        let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
-        format!("{}{value}:{:?}", taint.key, taint.effect)
-    };
-    cluster.taints.iter().map(taint).collect::<Vec<_>>().join(",")
+    cluster.taints.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }

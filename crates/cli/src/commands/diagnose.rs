@@ -206,7 +206,7 @@ fn release_checks(view: &ReleaseView) -> Vec<DiagnosticCheck> {
     let on = format!("{} on {}", view.workload_name, view.cluster_name);
     let mut seen = format!("{}: {}", view.state.as_str(), view.message);
     let mut hint = String::new();
-    if let Some(stage) = view.release.stages.current() {
+    if let Some(stage) = view.release.stages().current() {
         seen = format!("{seen} (stage {}, {})", stage.name.label(), stage.state.as_str());
         if let Some(trouble) = stage.state.reason() {
             let next = trouble.next_retry.map_or_else(

@@ -2,7 +2,9 @@
 
 use clap::{Args, Subcommand};
 use domain::nearest::find_nearest;
-use domain::placement::{ClusterEvaluation, Decision, DecisionTrigger, FilterResult, PlacementFilter};
+use domain::placement::{
+    ClusterEvaluation, Decision, DecisionTrigger, FilterResult, PlacementFilter, Remedy,
+};
 
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -105,8 +107,8 @@ fn format_evaluation(evaluation: &ClusterEvaluation, every_filter: bool, paint: 
             "\n  {} {}: required {}; found {}",
             if result.passed { "passed" } else { "failed" },
             filter_label(result.filter),
-            or_none(&result.expected),
-            or_none(&result.actual)
+            sanitize(&result.expected.to_string()),
+            sanitize(&result.actual.to_string())
         ));
         text.push_str(&format_remedy(result));
     }
@@ -114,11 +116,8 @@ fn format_evaluation(evaluation: &ClusterEvaluation, every_filter: bool, paint: 
 }
 
 fn format_remedy(result: &FilterResult) -> String {
-    if result.remedy.is_empty() { String::new() } else { format!("\n    fix: {}", sanitize(&result.remedy)) }
-}
-
-fn or_none(text: &str) -> String {
-    if text.is_empty() { "nothing".to_owned() } else { sanitize(text) }
+    let line = |remedy: &Remedy| format!("\n    fix: {}", sanitize(&remedy.to_string()));
+    result.remedy.as_ref().map(line).unwrap_or_default()
 }
 
 const fn filter_label(filter: PlacementFilter) -> &'static str {

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use testkit::ReservedPort;
+
 /// The output of a command.
 pub struct CliOutput {
     pub exit_code: i32,
@@ -20,7 +22,8 @@ impl std::fmt::Display for CliOutput {
 /// A demo server; killed when dropped.
 pub struct TestServer {
     folder: tempfile::TempDir,
-    listen: String,
+    /// Stays reserved while the server is stopped.
+    port: ReservedPort,
     process: Option<Child>,
 }
 
@@ -28,7 +31,7 @@ impl TestServer {
     /// Starts a server on a free port and waits for its ready line.
     pub fn start_new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut server = Self { folder, listen: "127.0.0.1:0".into(), process: None };
+        let mut server = Self { folder, port: ReservedPort::reserve(), process: None };
         server.start();
         server
     }
@@ -38,22 +41,24 @@ impl TestServer {
         let binary = Path::new(env!("CARGO_BIN_EXE_flotilla")).with_file_name("flotilla-server");
         assert!(binary.exists(), "there is no {}: run `cargo build -p server` first", binary.display());
         let mut child = Command::new(binary)
-            .args(["demo", "--steady", "--log", "error", "--listen", &self.listen, "--data"])
+            .args([
+                "demo",
+                "--steady",
+                "--log",
+                "error",
+                "--listen",
+                &self.port.address().to_string(),
+                "--data",
+            ])
             .arg(self.data_folder())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         self.process = Some(child);
-        let mut addresses =
-            lines.filter_map(|line| line.rsplit_once(" ready at http://").map(|(_, at)| at.to_owned()));
-        self.listen = addresses
-            .next()
-            .expect("the server prints a ready line with its address")
-            .trim_end_matches('/')
-            .to_owned();
+        assert!(lines.any(|line| line.contains(" ready at http://")), "the server prints a ready line");
         // Drains the pipe, so that it does not fill up.
-        std::thread::spawn(move || addresses.for_each(drop));
+        std::thread::spawn(move || lines.for_each(drop));
     }
 
     /// Kills the process without a shutdown.

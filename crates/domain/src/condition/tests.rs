@@ -7,6 +7,7 @@ use crate::health::Health;
 use crate::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::object::ObjectRef;
 use crate::policy::{DeletionPolicy, Policies};
+use crate::release::Reason;
 use crate::release::stage::StageReason;
 use crate::release::{FINALIZER, ReleaseView, RenderOutcome};
 use crate::report::{ReleaseReport, StageReport, TransitionTimes};
@@ -28,9 +29,9 @@ fn report(release: &Release, stage: StageName, state: StageState) -> ReleaseRepo
     let before = StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent() && *name < stage);
     let done = before.map(|name| StageReport { name, state: StageState::Done });
     ReleaseReport {
-        release: release.id,
-        generation: release.generation,
-        applied: (stage > StageName::Applied).then(|| release.released.clone()).flatten(),
+        release: release.id(),
+        generation: release.generation(),
+        applied: (stage > StageName::Applied).then(|| release.released().cloned()).flatten(),
         stages: done.chain([StageReport { name: stage, state }]).collect(),
         sync: if stage > StageName::Applied { SyncStatus::Synced } else { SyncStatus::Applying },
         health: Health::healthy(),
@@ -46,12 +47,20 @@ fn operational_release() -> Release {
     release
 }
 
+/// Every stage of the agent is done, and then the health is this.
+fn release_with_health(health: Health) -> Release {
+    let mut release = operational_release();
+    let report = report(&release, StageName::Operational, StageState::Done);
+    release.apply_report(&ReleaseReport { health, ..report }, at(3)).unwrap();
+    release
+}
+
 fn find_condition(release: &Release, kind: ConditionType) -> Condition {
     release_conditions(release, &[]).into_iter().find(|condition| condition.kind == kind).unwrap()
 }
 
-fn stage_reason(reason: &str, message: &str) -> StageReason {
-    StageReason { reason: reason.into(), message: message.into(), ..StageReason::default() }
+fn stage_reason(reason: Reason, message: &str) -> StageReason {
+    StageReason::new(reason, message)
 }
 
 fn resource(name: &str, available: Option<bool>) -> ResourceStatus {
@@ -88,7 +97,7 @@ fn s3_4_applied_is_true_only_for_the_generation_that_the_cluster_reported() {
         Some(2),
         "conditions of the hub have it"
     );
-    let failed = StageState::Failed(stage_reason("ApplyConflict", "Secret a: owned by helm."));
+    let failed = StageState::Failed(stage_reason(Reason::ApplyConflict, "Secret a: owned by helm."));
     release.apply_report(&report(&release, StageName::Applied, failed), at(5)).unwrap();
     let applied = find_condition(&release, ConditionType::Applied);
     assert_eq!(
@@ -101,8 +110,7 @@ fn s3_4_applied_is_true_only_for_the_generation_that_the_cluster_reported() {
 
 #[test]
 fn s3_4_available_means_that_all_objects_exist_whatever_their_health() {
-    let release =
-        Release { health: Health::new(HealthStatus::Degraded, "Broken", ""), ..operational_release() };
+    let release = release_with_health(Health::new(HealthStatus::Degraded, "Broken", ""));
     let available = |resources: &[ResourceStatus]| super::available_condition(&release, resources);
     let both = available(&[resource("a", Some(true)), resource("b", Some(true))]);
     assert_eq!((both.status, both.reason.as_str()), (ConditionStatus::True, "ResourcesAvailable"));
@@ -111,10 +119,7 @@ fn s3_4_available_means_that_all_objects_exist_whatever_their_health() {
     assert_eq!((one.status, one.reason.as_str()), (ConditionStatus::False, "ResourcesNotAvailable"));
     assert!(one.message.contains("1 of 2") && one.message.contains("Secret b"), "{}", one.message);
     assert_eq!(available(&[resource("a", None)]).status, ConditionStatus::Unknown);
-    let missing = Release {
-        health: Health::new(HealthStatus::Missing, "ResourceMissing", "x"),
-        ..operational_release()
-    };
+    let missing = release_with_health(Health::new(HealthStatus::Missing, "ResourceMissing", "x"));
     assert_eq!(
         find_condition(&missing, ConditionType::Available).status,
         ConditionStatus::False,
@@ -136,18 +141,18 @@ fn s3_4_progressing_degraded_complete_and_deleting_follow_the_release() {
     ] {
         assert!(!is(&done, kind), "{kind:?}");
     }
-    let broken =
-        Release { health: Health::new(HealthStatus::Degraded, "CrashLoopBackOff", "exits"), ..done.clone() };
+    let broken = release_with_health(Health::new(HealthStatus::Degraded, "CrashLoopBackOff", "exits"));
     let degraded = find_condition(&broken, ConditionType::Degraded);
     assert_eq!((degraded.status, degraded.reason.as_str()), (ConditionStatus::True, "CrashLoopBackOff"));
-    let ran = Release { health: Health { reason: COMPLETED.into(), ..Health::healthy() }, ..done.clone() };
+    let ran = release_with_health(Health { reason: COMPLETED.into(), ..Health::healthy() });
     assert!(is(&ran, ConditionType::Complete));
     let mut removing = done;
     removing.remove(DeletionPolicy::Foreground, "Unpublished by ann.", at(6));
     let deleting = find_condition(&removing, ConditionType::Deleting);
     assert!(deleting.is_true() && deleting.last_transition_time == Some(at(6)));
     assert_eq!(find_condition(&removing, ConditionType::Applied).status, ConditionStatus::Unknown);
-    let waiting = StageState::Waiting(stage_reason("FinalizerPending", "finalizer example.com/x holds it."));
+    let waiting =
+        StageState::Waiting(stage_reason(Reason::FinalizerPending, "finalizer example.com/x holds it."));
     removing.apply_report(&report(&removing, StageName::Pruned, waiting), at(7)).unwrap();
     let deleting = find_condition(&removing, ConditionType::Deleting);
     assert_eq!(

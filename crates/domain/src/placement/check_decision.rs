@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::spread::SpreadCounts;
-use super::{ClusterEvaluation, Decision, Placement, PlacementFilter, Spread};
+use super::{ClusterEvaluation, Decision, Placement, PlacementFilter, Spread, saturating_u32};
 use crate::cluster::Cluster;
 use crate::finding::Finding;
 use crate::id::ClusterId;
@@ -121,8 +121,4 @@ fn check_minimum(placement: &Placement, selected: usize) -> Option<Finding> {
     let message = format!("The placement requires at least {minimum} clusters and would select {selected}.");
     let hint = "Loosen the placement, or lower the minimum.";
     Some(Finding::error("G504", message, hint).with_path("/placement/minClusters"))
-}
-
-fn saturating_u32(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

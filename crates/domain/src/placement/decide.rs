@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::predicate::PreparedPlacement;
 use super::{
-    ClusterEvaluation, ClusterGroup, Decision, FilterResult, Placement, PlacementFilter, number, score,
-    spread, taint,
+    ClusterEvaluation, ClusterGroup, Decision, FilterObservation, FilterRequirement, FilterResult, Placement,
+    PlacementFilter, Remedy, number, score, spread, taint,
 };
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Taint};
 use crate::id::ClusterId;
 
 /// A cluster during evaluation.
@@ -20,7 +20,7 @@ pub(super) struct Candidate<'a> {
     /// Number of changes needed for it to be selected; 0 while every filter passed.
     pub needed_changes: u32,
     /// Untolerated `PreferNoSelect` taints.
-    pub prefer_no_select_taints: Vec<String>,
+    pub prefer_no_select_taints: Vec<Taint>,
     /// Weighted sum of its scores; 0 without scores.
     pub score: i64,
 }
@@ -90,31 +90,20 @@ fn filter_excluded(prepared: &PreparedPlacement<'_>, cluster: &Cluster) -> Filte
     FilterResult {
         filter: PlacementFilter::Exclude,
         passed,
-        expected: "not excluded by name".to_owned(),
-        actual: if passed { "not excluded" } else { "excluded" }.to_owned(),
-        remedy: match passed {
-            true => String::new(),
-            false => format!("remove {} from the excluded clusters", cluster.name),
-        },
+        expected: FilterRequirement::NotExcluded,
+        actual: FilterObservation::Exclusion { excluded: !passed },
+        remedy: (!passed).then(|| Remedy::Include { cluster: cluster.name.clone() }),
     }
 }
 
 fn filter_schedulable(cluster: &Cluster, is_current: bool) -> FilterResult {
     let passed = cluster.schedulable || is_current;
-    let actual = match (cluster.schedulable, is_current) {
-        (true, _) => "schedulable",
-        (false, true) => "cordoned, but already deployed",
-        (false, false) => "cordoned",
-    };
     FilterResult {
         filter: PlacementFilter::Schedulable,
         passed,
-        expected: "schedulable".to_owned(),
-        actual: actual.to_owned(),
-        remedy: match passed {
-            true => String::new(),
-            false => format!("uncordon {}", cluster.name),
-        },
+        expected: FilterRequirement::Schedulable,
+        actual: FilterObservation::Scheduling { schedulable: cluster.schedulable, deployed: is_current },
+        remedy: (!passed).then(|| Remedy::Uncordon { cluster: cluster.name.clone() }),
     }
 }
 

@@ -12,7 +12,9 @@ use crate::cluster::Cluster;
 use crate::labels::{self, LabelTerm};
 
 /// A cluster fact that a placement can select on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
 pub enum FactKey {
     /// The infrastructure provider of its nodes, such as `aws`.
     Provider,
@@ -104,9 +106,33 @@ impl VersionComparison {
     }
 }
 
-/// A version: major, minor and further parts, as far as written.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// A version: major, minor and further parts, as far as written. Serialized as its text, `1.33`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct KubernetesVersion(Vec<u32>);
+
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for KubernetesVersion {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        String::schema()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for KubernetesVersion {}
+
+impl From<KubernetesVersion> for String {
+    fn from(version: KubernetesVersion) -> Self {
+        version.to_string()
+    }
+}
+
+impl TryFrom<String> for KubernetesVersion {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("{text:?} is not a version; write 1.33 or 1.33.4"))
+    }
+}
 
 impl KubernetesVersion {
     /// Parses `1.33`, `v1.33.4` or `v1.33.4+k3s1`; `None` if one of the first four parts is not a number.

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::predicate::PreparedPlacement;
-use super::remedy::RequiredChange;
 use super::tests::{cluster, label_predicate};
 use super::*;
 use crate::cluster::{ClusterFacts, Connectivity, NodePool, Taint};
@@ -210,7 +209,7 @@ fn apply_remedy(
         }),
         RequiredChange::AddName { cluster } => predicate.names.push(cluster.clone()),
         RequiredChange::RemoveFactTerms { terms } => {
-            predicate.field_selector.terms.retain(|term| !terms.contains(term))
+            predicate.field_selector.terms.retain(|term| !terms.terms.contains(term))
         }
         RequiredChange::Upgrade { version } => cluster.facts.kubernetes_version = format!("v{version}.0"),
     }
@@ -247,8 +246,11 @@ proptest! {
             prop_assert_eq!(verdict.selected, verdict.failed_filter().is_none());
             let (last, before) = verdict.filters.split_last().unwrap();
             prop_assert!(before.iter().all(|step| step.passed));
-            prop_assert_eq!(last.passed, last.remedy.is_empty());
-            prop_assert!(verdict.filters.iter().all(|step| !step.expected.is_empty() && !step.actual.is_empty()));
+            prop_assert_eq!(last.passed, last.remedy.is_none());
+            let has_words = |step: &FilterResult| {
+                !step.expected.to_string().is_empty() && !step.actual.to_string().is_empty()
+            };
+            prop_assert!(verdict.filters.iter().all(has_words));
         }
         if let Some(number) = placement.number_of_clusters {
             prop_assert!(decision.selected().count() <= number as usize);
@@ -314,8 +316,8 @@ proptest! {
         let decision = decide(&placement, &fleet, &[], &[]);
         for verdict in decision.rejected() {
             let rejection = verdict.failed_filter().unwrap();
-            if rejection.filter == PlacementFilter::Number {
-                placement.number_of_clusters = rejection.remedy.split(' ').find_map(|word| word.parse().ok());
+            if let Some(Remedy::RaiseNumber { to }) = rejection.remedy {
+                placement.number_of_clusters = Some(to);
                 let again = decide(&placement, &fleet, &[], &[]);
                 prop_assert!(again.selected().any(|selected| selected.cluster == verdict.cluster));
             }
@@ -373,8 +375,8 @@ proptest! {
         let decision = decide(&placement, &fleet, &[], &[]);
         for verdict in decision.rejected() {
             let rejection = verdict.failed_filter().unwrap();
-            if rejection.filter == PlacementFilter::Spread && rejection.remedy.starts_with("allow a skew of ") {
-                placement.spread[0].max_skew = rejection.remedy.split(' ').find_map(|word| word.parse().ok()).unwrap();
+            if let Some(Remedy::AllowSkew { skew, .. }) = rejection.remedy {
+                placement.spread[0].max_skew = skew;
                 let again = decide(&placement, &fleet, &[], &[]);
                 prop_assert!(again.selected().any(|selected| selected.cluster == verdict.cluster), "{:?}", decision);
             }

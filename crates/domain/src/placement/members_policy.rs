@@ -1,6 +1,8 @@
 //! New members: clusters that match only after the publish (S1-9).
 
-use super::{Decision, FilterResult, NewMembers, PlacementFilter};
+use super::{
+    Decision, FilterObservation, FilterRequirement, FilterResult, NewMembers, PlacementFilter, Remedy,
+};
 use crate::id::ClusterId;
 
 /// Rejects selected clusters that do not run the workload yet, unless the policy is `auto`: their differences have not
@@ -13,9 +15,9 @@ pub fn apply_new_members_policy(decision: &mut Decision, policy: NewMembers, cur
         verdict.filters.push(FilterResult {
             filter: PlacementFilter::NewMember,
             passed: verdict.selected,
-            expected: format!("newMembers: {}", if is_manual { "manual" } else { "auto" }),
-            actual: if is_new { "matched only after the publish" } else { "already deployed" }.to_owned(),
-            remedy: if verdict.selected { "" } else { "publish again, or set newMembers to auto" }.to_owned(),
+            expected: FilterRequirement::NewMembers { policy },
+            actual: FilterObservation::Membership { deployed: !is_new },
+            remedy: (!verdict.selected).then_some(Remedy::Publish),
         });
     }
     // New members come first among the rejected clusters: they need only a publish.

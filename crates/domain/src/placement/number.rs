@@ -1,7 +1,9 @@
 //! The last filter: at most `number_of_clusters` clusters.
 
 use super::decide::Candidate;
-use super::{FilterResult, Placement, PlacementFilter};
+use super::{
+    FilterObservation, FilterRequirement, FilterResult, Placement, PlacementFilter, Remedy, saturating_u32,
+};
 
 /// Ranks the candidates that passed every filter on the single cluster, best first.
 ///
@@ -18,41 +20,27 @@ pub(super) fn rank_candidates(candidates: &mut [&mut Candidate<'_>], sticky: boo
 /// Passes the first `number_of_clusters` of these, and records the result for all.
 pub(super) fn limit_number(order: Vec<&mut Candidate<'_>>, placement: &Placement) {
     let number = placement.number_of_clusters;
-    let expected = match number {
-        None => "all matching clusters".to_owned(),
-        Some(number) => format!("best {number} of the matching clusters"),
-    };
-    let total = order.len();
+    let total = saturating_u32(order.len());
     for (rank, candidate) in order.into_iter().enumerate() {
-        let passed = number.is_none_or(|number| rank < usize::try_from(number).unwrap_or(usize::MAX));
+        let position = saturating_u32(rank + 1);
+        let passed = number.is_none_or(|number| position <= number);
         let result = FilterResult {
             filter: PlacementFilter::Number,
             passed,
-            expected: expected.clone(),
+            expected: FilterRequirement::Number { most: number },
             actual: match number {
-                None => "matches".to_owned(),
-                Some(_) => format!("place {} of {total}: {}", rank + 1, describe_rank(candidate)),
+                None => FilterObservation::Matches,
+                Some(_) => FilterObservation::Rank {
+                    position,
+                    of: total,
+                    deployed: candidate.is_current,
+                    not_preferred: candidate.prefer_no_select_taints.clone(),
+                    connectivity: candidate.cluster.connectivity,
+                },
             },
-            remedy: if passed {
-                String::new()
-            } else {
-                format!("raise the number of clusters to {}", rank + 1)
-            },
+            remedy: (!passed).then_some(Remedy::RaiseNumber { to: position }),
         };
         candidate.filters.push(result);
         candidate.needed_changes = u32::from(!passed);
     }
-}
-
-/// The ranking criteria of a candidate, for display.
-fn describe_rank(candidate: &Candidate<'_>) -> String {
-    let mut parts = vec![if candidate.is_current { "already deployed" } else { "new" }.to_owned()];
-    if !candidate.prefer_no_select_taints.is_empty() {
-        parts.push(format!(
-            "not preferred because of {}",
-            super::remedy::format_list(&candidate.prefer_no_select_taints, "and")
-        ));
-    }
-    parts.push(candidate.cluster.connectivity.as_str().to_lowercase());
-    parts.join(", ")
 }

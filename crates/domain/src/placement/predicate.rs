@@ -3,8 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::fact::{FactKey, FactTerm};
-use super::remedy::{RequiredChange, describe_changes, find_fact_changes, find_label_changes, format_list};
-use super::{ClusterGroup, FilterResult, Placement, PlacementFilter, Predicate};
+use super::filter_result::{GroupMembership, NameList, ObservedFact, ObservedLabel};
+use super::remedy::{find_fact_changes, find_label_changes};
+use super::{
+    ClusterGroup, FilterObservation, FilterRequirement, FilterResult, Placement, PlacementFilter, Predicate,
+    Remedy, RequiredChange, saturating_u32,
+};
 use crate::cluster::Cluster;
 use crate::labels::{LabelSelector, LabelTerm};
 
@@ -67,19 +71,24 @@ impl<'a> PreparedPlacement<'a> {
         };
         let predicate = &predicates[index];
         let away = distance(&changes);
-        let mut expected = describe_expected(predicate);
-        if predicates.len() > 1 {
-            expected = format!("{expected} (predicate {} of {})", index + 1, predicates.len());
-        }
-        let remedy = match &changes {
-            Some(changes) => describe_changes(changes),
-            None => "change the placement: no labels can satisfy this selector".to_owned(),
+        let expected = FilterRequirement::Predicate {
+            names: NameList::new(&predicate.names),
+            groups: NameList::new(&predicate.groups),
+            labels: predicate.label_selector.clone(),
+            facts: predicate.field_selector.clone(),
+            position: saturating_u32(index + 1),
+            of: saturating_u32(predicates.len()),
         };
-        let actual = self.describe_actual(predicate, cluster);
-        (
-            FilterResult { filter: PlacementFilter::Predicate, passed: away == 0, expected, actual, remedy },
-            away,
-        )
+        let passed = away == 0;
+        let remedy = changes.map_or(Remedy::ChangeSelector, |changes| Remedy::Change { changes });
+        let result = FilterResult {
+            filter: PlacementFilter::Predicate,
+            passed,
+            expected,
+            actual: self.observe_cluster(predicate, cluster),
+            remedy: (!passed).then_some(remedy),
+        };
+        (result, away)
     }
 
     /// The changes needed for the predicate at this position to match; `None` if no change of the cluster suffices.
@@ -135,30 +144,29 @@ impl<'a> PreparedPlacement<'a> {
         self.groups.get(group).is_some_and(|known| known.iter().any(|known| known.contains(cluster)))
     }
 
-    fn describe_actual(&self, predicate: &Predicate, cluster: &Cluster) -> String {
-        let mut parts = Vec::new();
-        if !predicate.names.is_empty() || predicate.is_everything() {
-            parts.push(cluster.name.clone());
-        }
-        if !predicate.groups.is_empty() {
-            let member = predicate.groups.iter().find(|group| self.is_member(group, cluster));
-            parts.push(match member {
-                Some(group) => format!("in {group}"),
-                None if predicate.groups.len() == 1 => "not a member".to_owned(),
-                None => "not a member of any".to_owned(),
-            });
-        }
+    /// What the parts of the predicate are about.
+    fn observe_cluster(&self, predicate: &Predicate, cluster: &Cluster) -> FilterObservation {
+        let member = predicate.groups.iter().find(|group| self.is_member(group, cluster));
+        let membership = match member {
+            Some(group) => GroupMembership::Member { group: group.clone() },
+            None => GroupMembership::NotMember { groups: saturating_u32(predicate.groups.len()) },
+        };
         let keys: Vec<&str> = predicate.label_selector.terms.iter().map(LabelTerm::key).collect();
-        parts.extend(unique_in_order(keys).into_iter().map(|key| match cluster.labels.get(key) {
-            Some(value) => format!("{key}={value}"),
-            None => format!("no label {key}"),
-        }));
+        let labels = unique_in_order(keys)
+            .into_iter()
+            .map(|key| ObservedLabel { key: key.to_owned(), value: cluster.labels.get(key).cloned() });
         let facts: Vec<FactKey> = predicate.field_selector.terms.iter().map(FactTerm::fact).collect();
-        parts.extend(unique_in_order(facts).into_iter().map(|fact| match &fact.values(cluster)[..] {
-            [] => format!("{} unknown", fact.as_str()),
-            known => format!("{}={}", fact.as_str(), format_list(known, "and")),
-        }));
-        parts.join(", ")
+        let facts = unique_in_order(facts).into_iter().map(|fact| ObservedFact {
+            fact,
+            values: fact.values(cluster).into_iter().map(str::to_owned).collect(),
+        });
+        let has_name = !predicate.names.is_empty() || predicate.is_everything();
+        FilterObservation::Cluster {
+            name: has_name.then(|| cluster.name.clone()),
+            membership: (!predicate.groups.is_empty()).then_some(membership),
+            labels: labels.collect(),
+            facts: facts.collect(),
+        }
     }
 }
 
@@ -194,25 +202,8 @@ fn no_predicates_result() -> FilterResult {
     FilterResult {
         filter: PlacementFilter::Predicate,
         passed: false,
-        expected: "a cluster selection".to_owned(),
-        actual: "no selection yet".to_owned(),
-        remedy: "select clusters by name, group or label".to_owned(),
+        expected: FilterRequirement::AnyPredicate,
+        actual: FilterObservation::NoPredicate,
+        remedy: Some(Remedy::AddPredicate),
     }
-}
-
-fn describe_expected(predicate: &Predicate) -> String {
-    let mut parts = Vec::new();
-    match &predicate.names[..] {
-        [] => {}
-        [name] => parts.push(format!("the cluster {name}")),
-        names => parts.push(format!("one of the clusters {}", format_list(names, "or"))),
-    }
-    match &predicate.groups[..] {
-        [] => {}
-        [group] => parts.push(format!("in the group {group}")),
-        groups => parts.push(format!("in one of the groups {}", format_list(groups, "or"))),
-    }
-    parts.extend(predicate.label_selector.terms.iter().map(LabelTerm::to_string));
-    parts.extend(predicate.field_selector.terms.iter().map(FactTerm::to_string));
-    if parts.is_empty() { "any cluster".to_owned() } else { parts.join(", ") }
 }

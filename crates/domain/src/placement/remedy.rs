@@ -4,31 +4,158 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::fact::{FactKey, FactSelector, FactTerm, KubernetesVersion, VersionComparison};
-use crate::cluster::Cluster;
+use super::filter_result::MAX_NAMES;
+use crate::cluster::{Cluster, Taint};
 use crate::labels::{LabelTerm, Labels};
 
-/// One change needed for a cluster to pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum RequiredChange {
-    /// Set this label; `alternatives` lists the other values that match.
-    SetLabel { key: String, value: String, alternatives: Vec<String> },
+/// What would make a cluster pass a filter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum Remedy {
+    /// Add a predicate to the placement.
+    AddPredicate,
+    /// All these changes together.
+    Change {
+        /// The changes.
+        changes: Vec<RequiredChange>,
+    },
+    /// Change the label selector: no labels can satisfy it.
+    ChangeSelector,
+    /// Remove the cluster from the excluded ones.
+    Include {
+        /// Its name.
+        cluster: String,
+    },
+    /// Tolerate the taints, or remove them from the cluster.
+    Tolerate {
+        /// The taints.
+        taints: Vec<Taint>,
+        /// Name of the cluster.
+        cluster: String,
+    },
+    /// Uncordon the cluster.
+    Uncordon {
+        /// Its name.
+        cluster: String,
+    },
+    /// Select more clusters.
+    RaiseNumber {
+        /// The number with which this cluster is selected.
+        to: u32,
+    },
+    /// Allow a larger skew, or add clusters with another value.
+    AllowSkew {
+        /// The key of the spread.
+        key: String,
+        /// The skew with which this cluster is selected.
+        skew: u32,
+        /// The value with the fewest selected clusters.
+        fewest_value: String,
+    },
+    /// Give the cluster a value of the key, or make the spread a preference.
+    AddSpreadLabel {
+        /// The key of the spread.
+        key: String,
+    },
+    /// Loosen a spread.
+    LoosenSpread,
+    /// Publish again, or accept new members automatically.
+    Publish,
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AddPredicate => f.write_str("select clusters by name, group or label"),
+            Self::Change { changes } => {
+                let texts: Vec<String> = changes.iter().map(RequiredChange::to_string).collect();
+                f.write_str(&texts.join(" and "))
+            }
+            Self::ChangeSelector => f.write_str("change the placement: no labels can satisfy this selector"),
+            Self::Include { cluster } => write!(f, "remove {cluster} from the excluded clusters"),
+            Self::Tolerate { taints, cluster } => {
+                let texts: Vec<String> = taints.iter().map(Taint::to_string).collect();
+                let object = if taints.len() == 1 { "the taint" } else { "these taints" };
+                write!(f, "tolerate {}, or remove {object} from {cluster}", format_list(&texts, "and"))
+            }
+            Self::Uncordon { cluster } => write!(f, "uncordon {cluster}"),
+            Self::RaiseNumber { to } => write!(f, "raise the number of clusters to {to}"),
+            Self::AllowSkew { key, skew, fewest_value } => {
+                write!(f, "allow a skew of {skew} over {key}, or add clusters to {fewest_value}")
+            }
+            Self::AddSpreadLabel { key } => {
+                write!(f, "add the label {key}, or set whenUnsatisfiable to ScheduleAnyway")
+            }
+            Self::LoosenSpread => f.write_str("loosen the spread"),
+            Self::Publish => f.write_str("publish again, or set newMembers to auto"),
+        }
+    }
+}
+
+/// One change needed for a cluster to match a predicate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum RequiredChange {
+    /// Set this label.
+    SetLabel {
+        /// Its key.
+        key: String,
+        /// Its value.
+        value: String,
+        /// The other values that match.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        alternatives: Vec<String>,
+    },
     /// Set this label to any value but these.
-    SetOtherValue { key: String, except: Vec<String> },
+    SetOtherValue {
+        /// Its key.
+        key: String,
+        /// The values that do not match.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        except: Vec<String>,
+    },
     /// Remove the label, or change its value.
-    ChangeOrRemoveLabel { key: String, value: String },
+    ChangeOrRemoveLabel {
+        /// Its key.
+        key: String,
+        /// Its value.
+        value: String,
+    },
     /// Remove the label.
-    RemoveLabel { key: String },
+    RemoveLabel {
+        /// Its key.
+        key: String,
+    },
     /// Add the cluster to a group.
-    JoinGroup { group: String },
+    JoinGroup {
+        /// Its name.
+        group: String,
+    },
     /// Create the missing group, with the cluster as its member.
-    CreateGroup { group: String },
+    CreateGroup {
+        /// Its name.
+        group: String,
+    },
     /// Add the cluster to the names in the policy.
-    AddName { cluster: String },
+    AddName {
+        /// Its name.
+        cluster: String,
+    },
     /// Remove these terms on one fact from the policy: a fact such as the provider can't be changed.
-    RemoveFactTerms { terms: Vec<FactTerm> },
+    RemoveFactTerms {
+        /// The terms.
+        terms: FactSelector,
+    },
     /// Upgrade the cluster to this version of Kubernetes or a newer one.
-    Upgrade { version: KubernetesVersion },
+    Upgrade {
+        /// The version.
+        version: KubernetesVersion,
+    },
 }
 
 impl fmt::Display for RequiredChange {
@@ -54,7 +181,7 @@ impl fmt::Display for RequiredChange {
             }
             Self::AddName { cluster } => write!(f, "add {cluster} to the names in the placement"),
             Self::RemoveFactTerms { terms } => {
-                let texts: Vec<String> = terms.iter().map(FactTerm::to_string).collect();
+                let texts: Vec<String> = terms.terms.iter().map(FactTerm::to_string).collect();
                 write!(f, "remove {} from the placement", format_list(&texts, "and"))
             }
             Self::Upgrade { version } => write!(f, "upgrade the cluster to Kubernetes {version} or newer"),
@@ -62,19 +189,10 @@ impl fmt::Display for RequiredChange {
     }
 }
 
-/// All changes as one sentence, without the full stop.
-pub(super) fn describe_changes(changes: &[RequiredChange]) -> String {
-    let texts: Vec<String> = changes.iter().map(RequiredChange::to_string).collect();
-    texts.join(" and ")
-}
-
-/// Most items that a message lists; the rest is counted.
-const MAX_LISTED: usize = 5;
-
-/// `a, b alternatives c`, with at most [`MAX_LISTED`] items: a policy may name a thousand clusters.
+/// `a, b and c`, with at most [`MAX_NAMES`] items: a policy may name a thousand clusters.
 pub(super) fn format_list<S: AsRef<str>>(items: &[S], conjunction: &str) -> String {
-    let shown: Vec<&str> = items.iter().take(MAX_LISTED).map(AsRef::as_ref).collect();
-    match (items.len().saturating_sub(MAX_LISTED), shown.split_last()) {
+    let shown: Vec<&str> = items.iter().take(MAX_NAMES).map(AsRef::as_ref).collect();
+    match (items.len().saturating_sub(MAX_NAMES), shown.split_last()) {
         (_, None) => String::new(),
         (0, Some((last, []))) => (*last).to_owned(),
         (0, Some((last, first))) => format!("{} {conjunction} {last}", first.join(", ")),
@@ -108,7 +226,7 @@ pub(super) fn find_fact_changes(selector: &FactSelector, cluster: &Cluster) -> V
             [FactTerm::Version(VersionComparison::AtLeast, version)] if !fact.values(cluster).is_empty() => {
                 RequiredChange::Upgrade { version: version.clone() }
             }
-            _ => RequiredChange::RemoveFactTerms { terms },
+            _ => RequiredChange::RemoveFactTerms { terms: FactSelector { terms } },
         })
     };
     FactKey::ALL.into_iter().filter_map(change).collect()

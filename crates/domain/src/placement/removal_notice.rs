@@ -4,6 +4,8 @@
 //! the notice period cancels the removal, and a user can retain the workload on the cluster. A publish is an explicit
 //! decision and removes without notice.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::Decision;
@@ -38,24 +40,25 @@ impl PendingRemoval {
     }
 }
 
-/// Records in `decision_on_one_cluster` when each rejected cluster of `current` loses the workload. Entries of the latest decision are
-/// carried over; a new entry gets the full notice period from `now`.
+/// Records in `decision` when each rejected cluster of `current` loses the workload, and who retains it there. The times
+/// of the latest decision are carried over; a new entry gets the full notice period from `now`.
 pub fn update_pending_removals(
     decision: &mut Decision,
     latest: Option<&Decision>,
     current: &[ClusterId],
+    retained: &BTreeMap<ClusterId, String>,
     now: Timestamp,
 ) {
     let before = latest.map_or(&[][..], |latest| &latest.pending_removals);
     let removal = |verdict: &super::ClusterEvaluation| {
-        before.iter().find(|entry| entry.cluster == verdict.cluster).cloned().unwrap_or_else(|| {
-            PendingRemoval {
-                cluster: verdict.cluster,
-                name: verdict.name.clone(),
-                remove_after: now.plus_millis(REMOVAL_NOTICE_MILLIS),
-                retained_by: None,
-            }
-        })
+        let earlier = before.iter().find(|entry| entry.cluster == verdict.cluster);
+        PendingRemoval {
+            cluster: verdict.cluster,
+            name: verdict.name.clone(),
+            remove_after: earlier
+                .map_or_else(|| now.plus_millis(REMOVAL_NOTICE_MILLIS), |entry| entry.remove_after),
+            retained_by: retained.get(&verdict.cluster).cloned(),
+        }
     };
     decision.pending_removals =
         decision.rejected().filter(|verdict| current.contains(&verdict.cluster)).map(removal).collect();
@@ -76,6 +79,10 @@ mod tests {
         Decision { evaluations: vec![verdict], ..Decision::default() }
     }
 
+    fn nobody() -> BTreeMap<ClusterId, String> {
+        BTreeMap::new()
+    }
+
     fn minutes(minutes: i64) -> Timestamp {
         Timestamp::from_millis(minutes * 60_000)
     }
@@ -84,10 +91,10 @@ mod tests {
     fn e_6_the_workload_is_removed_15_minutes_after_its_cluster_first_stopped_matching() {
         let current = [ClusterId::from_parts(1, 1)];
         let mut first = decision_on_one_cluster(false);
-        update_pending_removals(&mut first, None, &current, minutes(0));
+        update_pending_removals(&mut first, None, &current, &nobody(), minutes(0));
         assert_eq!(first.pending_removals[0].remove_after, minutes(15));
         let mut later = decision_on_one_cluster(false);
-        update_pending_removals(&mut later, Some(&first), &current, minutes(9));
+        update_pending_removals(&mut later, Some(&first), &current, &nobody(), minutes(9));
         assert_eq!(later.pending_removals, first.pending_removals);
     }
 
@@ -95,27 +102,32 @@ mod tests {
     fn e_6_a_retained_workload_stays_until_the_next_publish() {
         let current = [ClusterId::from_parts(1, 1)];
         let mut first = decision_on_one_cluster(false);
-        update_pending_removals(&mut first, None, &current, minutes(0));
+        update_pending_removals(&mut first, None, &current, &nobody(), minutes(0));
         assert!(
             first.pending_removals[0].is_deferred(minutes(14))
                 && !first.pending_removals[0].is_deferred(minutes(15))
         );
-        first.pending_removals[0].retained_by = Some("ann".into());
-        let mut later = decision_on_one_cluster(false);
-        update_pending_removals(&mut later, Some(&first), &current, minutes(600));
-        assert!(later.pending_removals[0].is_deferred(minutes(600)));
+        let retained = [(current[0], "ann".to_owned())].into();
+        for latest in [Some(&first), None] {
+            let mut later = decision_on_one_cluster(false);
+            update_pending_removals(&mut later, latest, &current, &retained, minutes(600));
+            assert!(later.pending_removals[0].is_deferred(minutes(1200)), "also without the latest decision");
+        }
+        let mut published = decision_on_one_cluster(false);
+        update_pending_removals(&mut published, Some(&first), &current, &nobody(), minutes(600));
+        assert!(!published.pending_removals[0].is_deferred(minutes(600)));
     }
 
     #[test]
     fn e_6_a_cluster_that_matches_again_or_never_ran_the_workload_has_no_pending_removal() {
         let current = [ClusterId::from_parts(1, 1)];
         let mut rejected = decision_on_one_cluster(false);
-        update_pending_removals(&mut rejected, None, &current, minutes(0));
+        update_pending_removals(&mut rejected, None, &current, &nobody(), minutes(0));
         let mut back = decision_on_one_cluster(true);
-        update_pending_removals(&mut back, Some(&rejected), &current, minutes(1));
+        update_pending_removals(&mut back, Some(&rejected), &current, &nobody(), minutes(1));
         assert_eq!(back.pending_removals, []);
         let mut never = decision_on_one_cluster(false);
-        update_pending_removals(&mut never, None, &[], minutes(0));
+        update_pending_removals(&mut never, None, &[], &nobody(), minutes(0));
         assert_eq!(never.pending_removals, []);
     }
 }

@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::decide::Candidate;
-use super::{FilterResult, PlacementFilter};
+use super::filter_result::ScorePart;
+use super::{FilterObservation, FilterRequirement, FilterResult, PlacementFilter};
 use crate::labels::LabelSelector;
 use crate::quantity::Quantity;
 
@@ -42,6 +43,14 @@ impl ScoreName {
             Self::Label => "label",
         }
     }
+
+    /// Its name, with the labels that score.
+    pub(super) fn describe(self, selector: &LabelSelector) -> String {
+        match self {
+            Self::Label => format!("label {selector}"),
+            name => name.as_str().to_owned(),
+        }
+    }
 }
 
 /// One score with its weight.
@@ -59,11 +68,8 @@ pub struct Score {
 }
 
 impl Score {
-    fn describe(&self) -> String {
-        match self.name {
-            ScoreName::Label => format!("label {}", self.selector),
-            name => name.as_str().to_owned(),
-        }
+    pub(super) fn describe(&self) -> String {
+        self.name.describe(&self.selector)
     }
 }
 
@@ -76,8 +82,6 @@ pub(super) fn score_candidates(candidates: &mut [&mut Candidate<'_>], scores: &[
         candidates.iter().map(|candidate| amount(candidate)).max().unwrap_or_default()
     };
     let (most_cpu, most_memory) = (most(allocatable_cpu), most(allocatable_memory));
-    let expected = scores.iter().map(|score| format!("{} × {}", score.describe(), score.weight));
-    let expected: String = expected.collect::<Vec<_>>().join(", ");
     let total_weight: i64 = scores.iter().map(|score| i64::from(score.weight).abs()).sum();
     for candidate in candidates {
         let points = |score: &Score| match score.name {
@@ -89,16 +93,19 @@ pub(super) fn score_candidates(candidates: &mut [&mut Candidate<'_>], scores: &[
         let parts: Vec<u32> = scores.iter().map(points).collect();
         let weighted = scores.iter().zip(&parts);
         let sum = weighted.map(|(score, points)| i64::from(score.weight) * i64::from(*points)).sum();
-        let points =
-            scores.iter().zip(&parts).map(|(score, points)| format!("{} {points}", score.describe()));
-        let points: Vec<String> = points.collect();
+        let parts = scores.iter().zip(&parts).map(|(score, points)| ScorePart {
+            name: score.name,
+            selector: score.selector.clone(),
+            points: *points,
+        });
+        let parts = parts.collect();
         candidate.score = sum;
         candidate.filters.push(FilterResult {
             filter: PlacementFilter::Score,
             passed: true,
-            expected: expected.clone(),
-            actual: format!("{} of 100: {}", sum / total_weight.max(1), points.join(", ")),
-            remedy: String::new(),
+            expected: FilterRequirement::Scores { scores: scores.to_vec() },
+            actual: FilterObservation::Score { points: sum / total_weight.max(1), parts },
+            remedy: None,
         });
     }
 }

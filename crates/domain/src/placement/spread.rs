@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::decide::Candidate;
 use super::fact::FactKey;
-use super::{FilterResult, Placement, PlacementFilter};
+use super::filter_result::SpreadValue;
+use super::{FilterObservation, FilterRequirement, FilterResult, Placement, PlacementFilter, Remedy};
 use crate::cluster::Cluster;
 
 /// How a cluster is handled whose selection would exceed the skew.
@@ -197,8 +198,7 @@ fn record_results<'c, 'a>(
     order: &[usize],
     axes: &[SpreadCounts<'_>],
 ) -> Vec<&'c mut Candidate<'a>> {
-    let expected: Vec<String> = axes.iter().map(|axis| describe_expected(axis.spread)).collect();
-    let expected = expected.join(" and ");
+    let spreads: Vec<Spread> = axes.iter().map(|axis| axis.spread.clone()).collect();
     let mut positions = vec![None; ranked.len()];
     for (position, rank) in order.iter().enumerate() {
         positions[*rank] = Some(position);
@@ -209,14 +209,17 @@ fn record_results<'c, 'a>(
     for (candidate, position) in ranked.into_iter().zip(positions) {
         let at: Vec<Option<usize>> = axes.iter().map(|axis| axis.position(candidate.cluster)).collect();
         let (actual, remedy) = match position {
-            Some(_) => (describe_values(axes, &at), String::new()),
-            None => describe_rejection(axes, &at, &mut ahead),
+            Some(_) => (observe_values(axes, &at), None),
+            None => {
+                let (actual, remedy) = explain_rejection(axes, &at, &mut ahead);
+                (actual, Some(remedy))
+            }
         };
         let passed = position.is_some();
         candidate.filters.push(FilterResult {
             filter: PlacementFilter::Spread,
             passed,
-            expected: expected.clone(),
+            expected: FilterRequirement::Spreads { spreads: spreads.clone() },
             actual,
             remedy,
         });
@@ -229,47 +232,42 @@ fn record_results<'c, 'a>(
     selected.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-fn describe_expected(spread: &Spread) -> String {
-    let (key, by) = (&spread.key, spread.max_skew.max(1));
-    match spread.is_strict() {
-        true => format!("at most {by} more per {key} than the {key} with fewest"),
-        false => format!("preferably at most {by} more per {key} than the {key} with fewest"),
-    }
-}
-
-fn describe_values(axes: &[SpreadCounts<'_>], at: &[Option<usize>]) -> String {
-    let value = |(axis, at): (&SpreadCounts<'_>, &Option<usize>)| match at {
-        Some(at) => format!("{}={}", axis.spread.key, axis.values[*at]),
-        None => format!("no {}", axis.spread.key),
+fn observe_values(axes: &[SpreadCounts<'_>], at: &[Option<usize>]) -> FilterObservation {
+    let value = |(axis, at): (&SpreadCounts<'_>, &Option<usize>)| SpreadValue {
+        key: axis.spread.key.clone(),
+        value: at.map(|at| axis.values[at].clone()),
     };
-    axes.iter().zip(at).map(value).collect::<Vec<_>>().join(", ")
+    FilterObservation::Spread { values: axes.iter().zip(at).map(value).collect() }
 }
 
-fn describe_rejection(
+fn explain_rejection(
     axes: &[SpreadCounts<'_>],
-    at: &[Option<usize>],
+    positions: &[Option<usize>],
     ahead: &mut [Vec<u32>],
-) -> (String, String) {
-    let (mut actual, mut remedy) = (describe_values(axes, at), "loosen the spread".to_owned());
-    let mut is_described = false;
-    for ((axis, at), ahead) in axes.iter().zip(at).zip(ahead).filter(|((axis, _), _)| axis.spread.is_strict())
+) -> (FilterObservation, Remedy) {
+    let mut exceeded = None;
+    for ((axis, at), ahead) in
+        axes.iter().zip(positions).zip(ahead).filter(|((axis, _), _)| axis.spread.is_strict())
     {
         let key = &axis.spread.key;
         let Some(at) = *at else {
-            return (actual, format!("add the label {key}, or set whenUnsatisfiable to ScheduleAnyway"));
+            let actual = exceeded.map_or_else(|| observe_values(axes, positions), |(actual, _)| actual);
+            return (actual, Remedy::AddSpreadLabel { key: key.clone() });
         };
         ahead[at] += 1;
-        if !is_described && axis.excess(Some(at)).is_some_and(|excess| excess > 0) {
-            is_described = true;
+        if exceeded.is_none() && axis.excess(Some(at)).is_some_and(|excess| excess > 0) {
             let fewest = axis.counts.iter().position(|count| *count == axis.min_count()).unwrap_or(at);
-            actual = format!(
-                "{key}={} has {}, {} has {}",
-                axis.values[at], axis.counts[at], axis.values[fewest], axis.counts[fewest]
-            );
-            let needed = ahead[at] - axis.min_count();
-            remedy =
-                format!("allow a skew of {needed} over {key}, or add clusters to {}", axis.values[fewest]);
+            let fewest_value = axis.values[fewest].clone();
+            let actual = FilterObservation::SpreadExceeded {
+                key: key.clone(),
+                value: axis.values[at].clone(),
+                count: axis.counts[at],
+                fewest_value: fewest_value.clone(),
+                fewest_count: axis.counts[fewest],
+            };
+            let skew = ahead[at] - axis.min_count();
+            exceeded = Some((actual, Remedy::AllowSkew { key: key.clone(), skew, fewest_value }));
         }
     }
-    (actual, remedy)
+    exceeded.unwrap_or_else(|| (observe_values(axes, positions), Remedy::LoosenSpread))
 }

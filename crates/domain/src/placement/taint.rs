@@ -1,7 +1,10 @@
 //! Taints and tolerations, with Kubernetes' semantics for nodes.
 
-use super::remedy::format_list;
-use super::{FilterResult, PlacementFilter, Toleration, TolerationOperator};
+use super::filter_result::{ObservedTaint, TaintOutcome};
+use super::{
+    FilterObservation, FilterRequirement, FilterResult, PlacementFilter, Remedy, Toleration,
+    TolerationOperator,
+};
 use crate::cluster::{Cluster, Taint, TaintEffect};
 
 impl Toleration {
@@ -25,63 +28,38 @@ pub(super) struct TaintResult {
     /// Number of taints that reject the cluster.
     pub rejecting: u32,
     /// Untolerated `PreferNoSelect` taints.
-    pub prefer_no_select_taints: Vec<String>,
+    pub prefer_no_select_taints: Vec<Taint>,
 }
 
 /// The third filter: every taint is tolerated, or has no effect on a cluster that runs the workload.
 pub(super) fn filter_taints(tolerations: &[Toleration], cluster: &Cluster, is_current: bool) -> TaintResult {
-    let mut accepted = Vec::new();
-    let mut rejecting = Vec::new();
-    let mut last_choice = Vec::new();
-    for taint in &cluster.taints {
-        let text = format_taint(taint);
+    let observe = |taint: &Taint| {
         let tolerated = tolerations.iter().any(|toleration| toleration.tolerates(taint));
-        match (tolerated, taint.effect) {
-            (true, _) => accepted.push(format!("{text}, tolerated")),
-            (false, TaintEffect::PreferNoSelect) => {
-                accepted.push(format!("{text}, not preferred"));
-                last_choice.push(text);
-            }
-            (false, TaintEffect::NoSelectIfNew) if is_current => {
-                accepted.push(format!("{text}, but already deployed"));
-            }
-            (false, TaintEffect::NoSelectIfNew | TaintEffect::NoSelect) => rejecting.push(text),
-        }
-    }
-    let remedy = match rejecting.len() {
-        0 => String::new(),
-        1 => format!("tolerate {}, or remove the taint from {}", rejecting[0], cluster.name),
-        _ => format!(
-            "tolerate {}, or remove these taints from {}",
-            format_list(&rejecting, "and"),
-            cluster.name
-        ),
+        let outcome = match (tolerated, taint.effect) {
+            (true, _) => TaintOutcome::Tolerated,
+            (false, TaintEffect::PreferNoSelect) => TaintOutcome::NotPreferred,
+            (false, TaintEffect::NoSelectIfNew) if is_current => TaintOutcome::AlreadyDeployed,
+            (false, TaintEffect::NoSelectIfNew | TaintEffect::NoSelect) => TaintOutcome::Rejects,
+        };
+        ObservedTaint { taint: taint.clone(), outcome }
     };
-    let result = FilterResult {
-        filter: PlacementFilter::Taint,
-        passed: rejecting.is_empty(),
-        expected: "no untolerated taint".to_owned(),
-        actual: match (&rejecting[..], &accepted[..]) {
-            ([], []) => "no taints".to_owned(),
-            ([], _) => format_list(&accepted, "and"),
-            _ => format_list(&rejecting, "and"),
-        },
-        remedy,
+    let taints: Vec<ObservedTaint> = cluster.taints.iter().map(observe).collect();
+    let with_outcome = |outcome| -> Vec<Taint> {
+        let found = taints.iter().filter(|observed| observed.outcome == outcome);
+        found.map(|observed| observed.taint.clone()).collect()
     };
+    let rejecting = with_outcome(TaintOutcome::Rejects);
+    let prefer_no_select_taints = with_outcome(TaintOutcome::NotPreferred);
+    let passed = rejecting.is_empty();
     TaintResult {
-        result,
         rejecting: u32::try_from(rejecting.len()).unwrap_or(u32::MAX),
-        prefer_no_select_taints: last_choice,
+        prefer_no_select_taints,
+        result: FilterResult {
+            filter: PlacementFilter::Taint,
+            passed,
+            expected: FilterRequirement::TaintsTolerated,
+            actual: FilterObservation::Taints { taints },
+            remedy: (!passed).then(|| Remedy::Tolerate { taints: rejecting, cluster: cluster.name.clone() }),
+        },
     }
-}
-
-/// `key=value:ClusterPlan`, the notation of `kubectl`.
-fn format_taint(taint: &Taint) -> String {
-    let effect = match taint.effect {
-        TaintEffect::NoSelect => "NoSelect",
-        TaintEffect::PreferNoSelect => "PreferNoSelect",
-        TaintEffect::NoSelectIfNew => "NoSelectIfNew",
-    };
-    let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
-    format!("{}{value}:{effect}", taint.key)
 }

@@ -49,7 +49,7 @@ fn failed_filter<'a>(decision: &'a Decision, name: &str) -> &'a FilterResult {
 /// `expected | actual | remedy` of the filter that rejected the cluster.
 fn describe_failed_filter(decision: &Decision, name: &str) -> String {
     let step = failed_filter(decision, name);
-    format!("{} | {} | {}", step.expected, step.actual, step.remedy)
+    format!("{} | {} | {}", step.expected, step.actual, step.remedy.as_ref().unwrap())
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn long_lists_of_names_are_truncated_in_messages() {
     let names = (0..1_000).map(|n| format!("c-{n}")).collect();
     let policy = placement(vec![Predicate { names, ..Predicate::default() }]);
     let decision = decide(&policy, &[cluster("other", &[])], &[], &[]);
-    let expected = &failed_filter(&decision, "other").expected;
+    let expected = failed_filter(&decision, "other").expected.to_string();
     assert_eq!(expected, "one of the clusters c-0, c-1, c-2, c-3, c-4 or 995 more");
 }
 
@@ -156,7 +156,7 @@ fn the_remedy_for_a_group_is_a_member_a_label_or_the_creation_of_the_group() {
     );
     assert_eq!(
         failed_filter(&decide_for("nope"), "c").remedy,
-        "create the group nope, which does not exist, and add the cluster"
+        Some(Remedy::Change { changes: vec![RequiredChange::CreateGroup { group: "nope".into() }] })
     );
 }
 
@@ -165,7 +165,7 @@ fn e_3_of_several_predicates_the_matching_one_or_the_nearest_one_is_reported() {
     let policy = placement(vec![label_predicate("env=prod,region=eu,zone"), label_predicate("tier=edge")]);
     let clusters = [cluster("edge", &[("tier", "edge")]), cluster("far", &[])];
     let decision = decide(&policy, &clusters, &[], &[]);
-    assert_eq!(decision.evaluations[0].filters[0].expected, "tier=edge (predicate 2 of 2)");
+    assert_eq!(decision.evaluations[0].filters[0].expected.to_string(), "tier=edge (predicate 2 of 2)");
     assert_eq!(
         describe_failed_filter(&decision, "far"),
         "tier=edge (predicate 2 of 2) | no label tier | set the label tier=edge"
@@ -200,7 +200,10 @@ fn no_select_if_new_rejects_only_clusters_that_do_not_run_the_workload() {
     let decision = decide(&placement_everywhere(), &clusters, &[], &[clusters[0].id]);
     assert_eq!(selected_names(&decision), ["old"]);
     assert_eq!(failed_filter(&decision, "new").filter, PlacementFilter::Taint);
-    assert_eq!(decision.evaluations[0].filters[2].actual, "full:NoSelectIfNew, but already deployed");
+    assert_eq!(
+        decision.evaluations[0].filters[2].actual.to_string(),
+        "full:NoSelectIfNew, but already deployed"
+    );
 }
 
 #[test]
@@ -325,4 +328,40 @@ fn g502_tolerations_and_numbers_without_a_meaning_are_reported() {
     assert!(findings[1].hint.starts_with("If the operator is Exists, leave the value empty"));
     assert!(findings.iter().all(|finding| finding.code == "G502"));
     assert!(check(&Placement::default()).is_empty());
+}
+
+#[test]
+fn filter_results_are_typed_in_json_and_read_back() {
+    let clusters = [cluster("a", &[("env", "prod")]), cluster("b", &[("env", "prod")]), cluster("c", &[])];
+    let policy =
+        Placement { number_of_clusters: Some(1), ..placement(vec![label_predicate("env=prod,!legacy")]) };
+    let decision = decide(&policy, &clusters, &[], &[]);
+    let json = |name: &str| serde_json::to_value(failed_filter(&decision, name)).unwrap();
+    assert_eq!(
+        json("b"),
+        serde_json::json!({
+            "filter": "number",
+            "passed": false,
+            "expected": { "type": "number", "most": 1 },
+            "actual": {
+                "type": "rank", "position": 2, "of": 2, "deployed": false, "connectivity": "Online",
+            },
+            "remedy": { "type": "raiseNumber", "to": 2 },
+        })
+    );
+    assert_eq!(
+        json("c"),
+        serde_json::json!({
+            "filter": "predicate",
+            "passed": false,
+            "expected": { "type": "predicate", "labels": "env=prod,!legacy", "position": 1, "of": 1 },
+            "actual": { "type": "cluster", "labels": [{ "key": "env" }, { "key": "legacy" }] },
+            "remedy": {
+                "type": "change",
+                "changes": [{ "type": "setLabel", "key": "env", "value": "prod" }],
+            },
+        })
+    );
+    let text = serde_json::to_string(&decision).unwrap();
+    assert_eq!(serde_json::from_str::<Decision>(&text).unwrap(), decision);
 }

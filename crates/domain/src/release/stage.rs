@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::reason::Reason;
 use crate::time::Timestamp;
 
 /// A stage, ordered by time.
@@ -127,12 +128,13 @@ pub enum StageState {
 }
 
 /// Why a stage waits or failed, and when it is retried.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StageReason {
-    /// CamelCase reason, such as `ApplyConflict`.
-    pub reason: String,
+    /// The reason, such as `ApplyConflict`.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub reason: Reason,
     /// A sentence for people: which object, why, what to do.
     pub message: String,
     /// Number of attempts so far.
@@ -141,6 +143,18 @@ pub struct StageReason {
     /// When it is retried; `None` if another event has to happen first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_retry: Option<Timestamp>,
+}
+
+impl StageReason {
+    /// A reason without attempts.
+    pub fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), attempts: 0, next_retry: None }
+    }
+
+    /// The message, or the reason if the message is empty.
+    pub fn text(&self) -> &str {
+        if self.message.is_empty() { self.reason.as_str() } else { &self.message }
+    }
 }
 
 impl StageState {
@@ -154,6 +168,18 @@ impl StageState {
         match self {
             Self::Waiting(trouble) | Self::Failed(trouble) => Some(trouble),
             _ => None,
+        }
+    }
+
+    /// This state, read as the state of stage `name`. Stage Operational has the reasons of the health of objects, which are
+    /// only texts; in JSON they look like the reasons of the same name that decide the state of a release.
+    fn at_stage(self, name: StageName) -> Self {
+        let to_text =
+            |reason: StageReason| StageReason { reason: reason.reason.into_cluster_text(), ..reason };
+        match (name, self) {
+            (StageName::Operational, Self::Waiting(reason)) => Self::Waiting(to_text(reason)),
+            (StageName::Operational, Self::Failed(reason)) => Self::Failed(to_text(reason)),
+            (_, state) => state,
         }
     }
 
@@ -180,7 +206,7 @@ pub struct Stage {
     /// Its progress.
     #[serde(flatten)]
     pub state: StageState,
-    /// When it left `PendingRegistrations`, by the hub's clock.
+    /// When it left `Pending`, by the hub's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,
     /// When it was done or skipped, by the hub's clock.
@@ -202,8 +228,11 @@ pub struct InvalidStages;
 impl TryFrom<Vec<Stage>> for Stages {
     type Error = InvalidStages;
     fn try_from(stages: Vec<Stage>) -> Result<Self, InvalidStages> {
-        let in_order = stages.iter().map(|stage| stage.name).eq(StageName::ALL);
-        if in_order { Ok(Self(stages)) } else { Err(InvalidStages) }
+        if !stages.iter().map(|stage| stage.name).eq(StageName::ALL) {
+            return Err(InvalidStages);
+        }
+        let decode = |stage: Stage| Stage { state: stage.state.at_stage(stage.name), ..stage };
+        Ok(Self(stages.into_iter().map(decode).collect()))
     }
 }
 
@@ -233,6 +262,7 @@ impl Stages {
 
     /// Sets the state of a stage; its times change only when the stage starts, finishes or restarts.
     pub fn set(&mut self, name: StageName, state: StageState, at: Timestamp) {
+        let state = state.at_stage(name);
         let stage = &mut self.0[name as usize];
         if state == StageState::Pending {
             (stage.started_at, stage.finished_at) = (None, None);

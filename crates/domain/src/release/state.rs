@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::stage::StageReason;
-use super::{Release, ReleaseGoal, StageName, StageState, SyncStatus};
+use super::{Gate, Release, ReleaseGoal, StageName, StageState, SyncStatus};
 use crate::cluster::Connectivity;
 use crate::health::HealthStatus;
 
@@ -48,13 +47,6 @@ pub enum ReleaseState {
     /// A stage failed; it is retried.
     Failed,
 }
-
-/// Stage reason of a gated release whose rollout was aborted: it will not be admitted.
-pub const ROLLOUT_ABORTED: &str = "RolloutEnded";
-
-/// Stage reasons that only a person can resolve; they make a release [`ReleaseState::Blocked`].
-const BLOCKING_REASONS: [&str; 6] =
-    ["WaitingForApproval", "ResourceConflict", "ApplyConflict", "NotIdentical", "BlastRadius", "HubBehind"];
 
 impl ReleaseState {
     /// Every state, least severe first.
@@ -170,13 +162,11 @@ impl Release {
         let Some(stage) = self.stages.current() else {
             return self.settled_state();
         };
-        if let Some(trouble) = stage.state.reason()
-            && BLOCKING_REASONS.contains(&trouble.reason.as_str())
-        {
+        if stage.state.reason().is_some_and(|reason| reason.reason.needs_person()) {
             return ReleaseState::Blocked;
         }
         match (stage.name, &stage.state) {
-            (StageName::Released, StageState::Waiting(trouble)) => self.gated_state(trouble),
+            (StageName::Released, _) if self.gate != Gate::Open => self.gated_state(),
             // Every stage of the agent is finished, and another bundle than the released one is applied.
             (StageName::Confirmed, _) if self.applied != self.released => ReleaseState::Stale,
             (StageName::ImagesPulled | StageName::Operational | StageName::Confirmed, state) => {
@@ -195,11 +185,11 @@ impl Release {
         }
     }
 
-    /// The state of a gated release. Failures and drift of what is running take precedence.
-    fn gated_state(&self, turn: &StageReason) -> ReleaseState {
+    /// The state while the gate is not open. Failures and drift of what is running take precedence.
+    fn gated_state(&self) -> ReleaseState {
         match self.running_state() {
             Some(running) if running.is_failing() || running == ReleaseState::Drifted => running,
-            _ if turn.reason == ROLLOUT_ABORTED => ReleaseState::Suspended,
+            _ if self.gate == Gate::Aborted => ReleaseState::Suspended,
             _ => ReleaseState::Pending,
         }
     }
@@ -237,11 +227,16 @@ impl Release {
         if self.state() == ReleaseState::Unknown {
             return self.last_known_state().last_known_message();
         }
+        self.last_known_message()
+    }
+
+    /// The message by the last report, whether or not the cluster is offline.
+    pub fn last_known_message(&self) -> String {
         match &self.goal {
             ReleaseGoal::Present => self.present_message(),
             ReleaseGoal::Removing { message: why, .. } => {
                 let trouble = self.stages.get(StageName::Pruned).state.reason();
-                trouble.map_or_else(|| why.clone(), reason_text)
+                trouble.map_or_else(|| why.clone(), |reason| reason.text().to_owned())
             }
             ReleaseGoal::Removed { .. } => "All its objects are gone from the cluster.".to_owned(),
             ReleaseGoal::Orphaned { .. } => "It was orphaned: its objects stay on the cluster.".to_owned(),
@@ -262,11 +257,11 @@ impl Release {
             _ => {}
         }
         // While it is gated, a failure of what is running takes precedence over the gate.
-        let skipped = (self.gate_reason().is_some() && self.present_state().is_failing())
-            .then_some(StageName::Released);
+        let skipped =
+            (self.gate != Gate::Open && self.present_state().is_failing()).then_some(StageName::Released);
         let mut stages = self.stages.iter().filter(|stage| !stage.state.is_finished());
         match stages.find(|stage| Some(stage.name) != skipped).map(|stage| (stage.name, &stage.state)) {
-            Some((_, StageState::Waiting(trouble) | StageState::Failed(trouble))) => reason_text(trouble),
+            Some((_, StageState::Waiting(reason) | StageState::Failed(reason))) => reason.text().to_owned(),
             Some((_, StageState::Running { message })) if !message.is_empty() => message.clone(),
             Some((name, _)) if name > StageName::Applied && !self.health.message.is_empty() => {
                 self.health.message.clone()
@@ -275,9 +270,4 @@ impl Release {
             None => self.health.message.clone(),
         }
     }
-}
-
-/// The message of a reason, or the reason itself if the message is empty.
-fn reason_text(trouble: &StageReason) -> String {
-    if trouble.message.is_empty() { trouble.reason.clone() } else { trouble.message.clone() }
 }

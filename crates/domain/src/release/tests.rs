@@ -36,8 +36,8 @@ fn targeted_release() -> Release {
     release
 }
 
-fn stage_reason(reason: &str, message: &str) -> StageReason {
-    StageReason { reason: reason.into(), message: message.into(), attempts: 2, next_retry: Some(at(99)) }
+fn stage_reason(reason: Reason, message: &str) -> StageReason {
+    StageReason { attempts: 2, next_retry: Some(at(99)), ..StageReason::new(reason, message) }
 }
 
 /// A report about the current generation: stages before `stage` are done, `stage` is in `state`.
@@ -96,7 +96,7 @@ fn s0_5_a_release_waits_until_it_is_rendered() {
         "Next: Guard rails passed and the revision is stored.",
     );
     let mut failed = new_release();
-    let rendered = RenderOutcome::Failed(stage_reason("RenderFailed", "values.yaml is missing"));
+    let rendered = RenderOutcome::Failed(stage_reason(Reason::RenderFailed, "values.yaml is missing"));
     assert!(!failed.set_desired_revision(1, rendered, Policies::default(), at(1)));
     assert_state(&failed, ReleaseState::Failed, "values.yaml is missing");
     assert_eq!(failed.desired_release("web"), None);
@@ -133,7 +133,7 @@ fn s0_7_the_agent_pulls_and_then_applies() {
 fn s0_8_what_is_applied_progresses_until_it_is_operational() {
     let pulling_images = release_after(|r| report(r, StageName::ImagesPulled, StageState::Pending));
     assert_state(&pulling_images, ReleaseState::Progressing, "Deployment web: 1 of 2 pods are ready.");
-    let waiting = StageState::Waiting(stage_reason("Starting", "web-1 starts"));
+    let waiting = StageState::Waiting(stage_reason(Reason::from_cluster("PodPending"), "web-1 starts"));
     assert_state(
         &release_after(|r| report(r, StageName::Operational, waiting)),
         ReleaseState::Progressing,
@@ -162,7 +162,8 @@ fn an_operational_cluster_that_runs_another_bundle_is_stale() {
 fn s0_9_broken_objects_make_it_degraded_with_their_cause() {
     for status in [HealthStatus::Degraded, HealthStatus::Missing] {
         let broken = release_after(|r| {
-            let failed = StageState::Failed(stage_reason("CrashLoop", "Pod web-1 crashes."));
+            let failed =
+                StageState::Failed(stage_reason(Reason::from_cluster("CrashLoop"), "Pod web-1 crashes."));
             with_health(report(r, StageName::Operational, failed), status, "Deployment web is broken.")
         });
         assert_state(&broken, ReleaseState::Degraded, "Pod web-1 crashes.");
@@ -191,13 +192,13 @@ fn s0_12_changed_objects_make_a_release_drifted_unless_its_health_is_worse() {
 fn s2_3_a_failed_stage_shows_its_reason_and_next_retry() {
     for stage in [StageName::Pulled, StageName::Preflight, StageName::Applied, StageName::Pruned] {
         let failed = release_after(|r| {
-            report(r, stage, StageState::Failed(stage_reason("ApplyFailed", "no such kind")))
+            report(r, stage, StageState::Failed(stage_reason(Reason::Invalid, "no such kind")))
         });
         assert_state(&failed, ReleaseState::Failed, "no such kind");
         let trouble = failed.stages.current().unwrap().state.reason().unwrap();
         assert_eq!((trouble.attempts, trouble.next_retry), (2, Some(at(99))));
     }
-    let images = StageState::Failed(stage_reason("ImagePullFailed", ""));
+    let images = StageState::Failed(stage_reason(Reason::ImagePullFailed, ""));
     assert_state(
         &release_after(|r| report(r, StageName::ImagesPulled, images)),
         ReleaseState::Failed,
@@ -206,13 +207,37 @@ fn s2_3_a_failed_stage_shows_its_reason_and_next_retry() {
 }
 
 #[test]
-fn s2_5_a_reason_that_only_a_person_can_resolve_blocks_the_release() {
-    for reason in ["ResourceConflict", "ApplyConflict", "WaitingForApproval", "BlastRadius", "HubBehind"] {
+fn a_reason_that_only_a_person_can_resolve_blocks_the_release() {
+    let blocking: Vec<&Reason> = Reason::NAMED.iter().filter(|reason| reason.needs_person()).collect();
+    assert_eq!(
+        blocking,
+        [&Reason::HubBehind, &Reason::ResourceConflict, &Reason::ApplyConflict, &Reason::NotIdentical]
+    );
+    for reason in blocking {
         for wrap in [StageState::Waiting, StageState::Failed] {
             let blocked = release_after(|r| {
-                report(r, StageName::Preflight, wrap(stage_reason(reason, "belongs to helm")))
+                report(r, StageName::Preflight, wrap(stage_reason(reason.clone(), "belongs to helm")))
             });
             assert_state(&blocked, ReleaseState::Blocked, "belongs to helm");
+        }
+    }
+}
+
+#[test]
+fn a_condition_of_a_custom_resource_never_blocks_a_release() {
+    for reason in Reason::NAMED {
+        for wrap in [StageState::Waiting, StageState::Failed] {
+            let degraded = release_after(|r| {
+                // As it arrives: JSON cannot tell it from the reason of the same name.
+                let state = wrap(stage_reason(reason.clone(), "The Database orders is not ready."));
+                let broken = report(r, StageName::Operational, state);
+                with_health(broken, HealthStatus::Degraded, "The Database orders is not ready.")
+            });
+            assert_state(&degraded, ReleaseState::Degraded, "The Database orders is not ready.");
+            let json = serde_json::to_string(&degraded).unwrap();
+            let read: Release = serde_json::from_str(&json).unwrap();
+            assert_eq!(read, degraded);
+            assert_eq!(read.state(), ReleaseState::Degraded);
         }
     }
 }
@@ -265,12 +290,13 @@ fn s3_10_a_removal_continues_until_the_cluster_reports_that_nothing_is_left() {
 #[test]
 fn s3_12_objects_with_finalizers_make_a_removal_terminating() {
     let mut release = removing_release();
-    let waiting = StageState::Waiting(stage_reason("FinalizerPending", "PVC data waits for its finalizer."));
+    let waiting =
+        StageState::Waiting(stage_reason(Reason::FinalizerPending, "PVC data waits for its finalizer."));
     release.apply_report(&report(&release, StageName::Pruned, waiting), at(4)).unwrap();
     assert_state(&release, ReleaseState::Terminating, "PVC data waits for its finalizer.");
-    let failed = StageState::Failed(stage_reason("PruneFailed", ""));
+    let failed = StageState::Failed(stage_reason(Reason::ServerFailed, ""));
     release.apply_report(&report(&release, StageName::Pruned, failed), at(5)).unwrap();
-    assert_state(&release, ReleaseState::Failed, "PruneFailed");
+    assert_state(&release, ReleaseState::Failed, "ServerFailed");
 }
 
 #[test]
@@ -283,7 +309,7 @@ fn a_removal_that_leaves_the_objects_makes_a_release_orphaned() {
 }
 
 #[test]
-fn s1_23_a_forced_deletion_abandons_the_release_and_leaves_a_tombstone() {
+fn p17_a_forced_deletion_abandons_a_removal_without_confirmation_of_the_cluster() {
     let mut release = removing_release();
     release.set_connectivity(Connectivity::Offline, at(4));
     assert_state(&release, ReleaseState::Unknown, "The cluster is offline; last known state: Removing.");
@@ -302,7 +328,7 @@ fn a_removal_of_a_release_that_was_never_sent_completes_immediately() {
     let mut release = new_release();
     release.set_desired_revision(
         1,
-        RenderOutcome::Failed(stage_reason("RenderFailed", "")),
+        RenderOutcome::Failed(stage_reason(Reason::RenderFailed, "")),
         Policies::default(),
         at(1),
     );
@@ -318,7 +344,7 @@ fn s4_5_the_same_bundle_changes_nothing_even_after_a_failed_rendering() {
     assert_eq!((release.revision, release.generation, release.state()), (Some(2), 1, ReleaseState::Healthy));
     assert!(!release.set_desired_revision(
         3,
-        RenderOutcome::Failed(stage_reason("RenderFailed", "bad")),
+        RenderOutcome::Failed(stage_reason(Reason::RenderFailed, "bad")),
         Policies::default(),
         at(4)
     ));
@@ -340,7 +366,7 @@ fn s4_5_the_same_bundle_changes_nothing_even_after_a_failed_rendering() {
 
 #[test]
 fn a_failed_rendering_cancels_a_removal_but_restores_no_removed_release() {
-    let failed = || RenderOutcome::Failed(stage_reason("RenderFailed", "bad"));
+    let failed = || RenderOutcome::Failed(stage_reason(Reason::RenderFailed, "bad"));
     let mut halfway = removing_release();
     assert!(halfway.set_desired_revision(2, failed(), Policies::default(), at(4)));
     assert_eq!((halfway.generation, halfway.state()), (3, ReleaseState::Failed));
@@ -358,7 +384,7 @@ fn a_failed_rendering_cancels_a_removal_but_restores_no_removed_release() {
 }
 
 #[test]
-fn s3_7_late_future_and_unexpected_reports_change_nothing() {
+fn p16_late_future_and_unexpected_reports_change_nothing() {
     let mut release = targeted_release();
     release.set_desired_revision(2, RenderOutcome::Bundle(bundle(2)), Policies::default(), at(2));
     let before = release.clone();
@@ -395,7 +421,7 @@ fn s1_21_a_sync_request_changes_only_the_nonce() {
 #[test]
 fn stages_in_json_are_flat_and_in_camel_case() {
     let release = release_after(|r| {
-        let failed = StageState::Failed(stage_reason("ApplyFailed", "no such kind"));
+        let failed = StageState::Failed(stage_reason(Reason::Invalid, "no such kind"));
         report(r, StageName::Applied, failed)
     });
     let json = serde_json::to_value(&release).unwrap();
@@ -411,7 +437,7 @@ fn stages_in_json_are_flat_and_in_camel_case() {
     );
     assert_eq!(
         stages[8],
-        json!({"name": "applied", "state": "failed", "reason": "ApplyFailed", "message": "no such kind",
+        json!({"name": "applied", "state": "failed", "reason": "Invalid", "message": "no such kind",
                "attempts": 2, "nextRetry": "1970-01-01T00:01:39.000Z", "startedAt": two})
     );
     assert_eq!(stages[10], json!({"name": "imagesPulled", "state": "pending"}));

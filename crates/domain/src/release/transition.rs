@@ -1,7 +1,7 @@
 //! Transitions: the only functions that change a release.
 
 use super::stage::StageReason;
-use super::{Release, ReleaseGoal, StageName, StageState, Stages, SyncStatus};
+use super::{Gate, Reason, Release, ReleaseGoal, StageName, StageState, Stages, SyncStatus};
 use crate::cluster::Connectivity;
 use crate::digest::Digest;
 use crate::health::{Health, HealthStatus};
@@ -100,6 +100,7 @@ impl Release {
             sync_nonce: 0,
             revision: None,
             wave: None,
+            gate: Gate::Open,
             policies: Policies::default(),
             desired: None,
             released: None,
@@ -129,6 +130,7 @@ impl Release {
                 RenderOutcome::Bundle(digest) if release.is_released(&digest, &policies) => {
                     release.desired = Some(digest);
                     release.released_revision = Some(revision);
+                    release.gate = Gate::Open;
                     release.finish_hub_stages(StageName::Notified, at);
                     false
                 }
@@ -144,23 +146,36 @@ impl Release {
         })
     }
 
-    /// Sets the desired revision and gates it: the cluster keeps its released bundle until [`Release::admit`]. A cluster
-    /// that already has the bundle is not gated. Returns whether the desired state of the cluster changed.
-    pub fn gate(&mut self, next: DesiredRevision, turn: StageReason, at: Timestamp) -> bool {
+    /// Sets the desired revision and gates it: the cluster keeps its released bundle until [`Release::admit`]. `message`
+    /// names the wave that it waits for. A cluster that already has the bundle is not gated. Returns whether the desired
+    /// state of the cluster changed.
+    pub fn gate_revision(
+        &mut self,
+        next: DesiredRevision,
+        message: impl Into<String>,
+        at: Timestamp,
+    ) -> bool {
         let DesiredRevision { revision, outcome: rendered, policies } = next;
+        let waiting = StageState::Waiting(StageReason::new(Reason::WaitingForWave, message));
         match rendered {
             // Already gated for this bundle, or its rollout was aborted.
             RenderOutcome::Bundle(digest)
-                if self.gate_reason().is_some()
+                if self.gate != Gate::Open
                     && self.revision == Some(revision)
                     && self.desired.as_ref() == Some(&digest) =>
             {
+                if self.is_gated() {
+                    // Another wave, or the same one among more.
+                    self.stages.set(StageName::Released, waiting, at);
+                }
                 false
             }
             RenderOutcome::Bundle(digest) if !self.is_released(&digest, &policies) => self
                 .update_tracking_state(at, |release| {
                     release.revision = Some(revision);
-                    release.stop_at_stage(StageName::Released, StageState::Waiting(turn), Some(digest), at)
+                    let is_changed = release.stop_at_stage(StageName::Released, waiting, Some(digest), at);
+                    release.gate = Gate::Closed;
+                    is_changed
                 }),
             other => self.set_desired_revision(revision, other, policies, at),
         }
@@ -173,15 +188,23 @@ impl Release {
         true
     }
 
-    /// Its rollout was aborted: it keeps its released bundle until the next publish. Returns whether it was gated.
-    pub fn end_gate(&mut self, why: StageReason, at: Timestamp) -> bool {
+    /// Its rollout was aborted, as `message` says: it keeps its released bundle until the next publish. Returns whether it
+    /// was gated.
+    pub fn end_gate(&mut self, message: impl Into<String>, at: Timestamp) -> bool {
         let was_gated = self.is_gated();
         if was_gated {
             self.update_tracking_state(at, |release| {
-                release.stages.set(StageName::Released, StageState::Waiting(why), at)
+                let aborted = StageReason::new(Reason::RolloutAborted, message);
+                release.gate = Gate::Aborted;
+                release.stages.set(StageName::Released, StageState::Waiting(aborted), at);
             });
         }
         was_gated
+    }
+
+    /// Sets the wave that delivers the desired revision; `None` without waves.
+    pub fn set_wave(&mut self, wave: Option<u32>) {
+        self.wave = wave;
     }
 
     /// Whether this bundle is already released with these policies.
@@ -197,6 +220,7 @@ impl Release {
         }
         self.goal = ReleaseGoal::Present;
         self.generation += 1;
+        self.gate = Gate::Open;
         self.policies = policies;
         self.desired = Some(digest.clone());
         self.released = Some(digest);
@@ -222,6 +246,7 @@ impl Release {
         at: Timestamp,
     ) -> bool {
         let was = std::mem::replace(&mut self.goal, ReleaseGoal::Present);
+        self.gate = Gate::Open;
         self.desired = desired;
         match &was {
             ReleaseGoal::Present => {}
@@ -267,6 +292,7 @@ impl Release {
         self.update_tracking_state(at, |release| match &release.goal {
             ReleaseGoal::Present => {
                 release.wave = None;
+                release.gate = Gate::Open;
                 release.generation += 1;
                 release.goal = ReleaseGoal::Removing { deletion, message: why.to_owned(), since: at };
                 release.sync = SyncStatus::Removing;

@@ -101,7 +101,7 @@ proptest! {
             }
             let before = fleet.clone();
             let (was, state) = (rollout.wave, rollout.state.clone());
-            let step = rollout.reconcile("w", &count_waves(&rollout, &fleet, now), now);
+            let step = rollout.reconcile(&count_waves(&rollout, &fleet, now), now);
             admit_clusters(&step, &mut fleet, now);
             prop_assert!(rollout.wave >= was, "it never goes back");
             if state.is_awaiting_action() {
@@ -126,7 +126,7 @@ proptest! {
         let mut rollout = Rollout::new(WorkloadId::from_parts(1, 1), (None, 1), strategy, Timestamp::default());
         let mut now = Timestamp::default();
         for _ in 0..100 {
-            let step = rollout.reconcile("w", &count_waves(&rollout, &fleet, now), now);
+            let step = rollout.reconcile(&count_waves(&rollout, &fleet, now), now);
             admit_clusters(&step, &mut fleet, now);
             for toy in fleet.iter_mut().filter(|toy| !toy.gated) {
                 toy.state = ReleaseState::Healthy;

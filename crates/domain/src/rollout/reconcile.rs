@@ -3,10 +3,9 @@
 //! It is level-triggered: the result depends only on the rollout, the counts and the time, so a lost wake-up, a restart or
 //! a second server changes nothing.
 
-use super::{Rollout, RolloutEvent, RolloutState, Wave, WaveProgress, capitalize};
-use crate::finding::Severity;
+use super::{Rollout, RolloutEvent, RolloutState, Wave, WaveProgress, format_clusters};
 use crate::release::ReleaseState;
-use crate::time::{Timestamp, format_duration};
+use crate::time::Timestamp;
 
 /// The clusters of one wave, counted by state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,7 +96,7 @@ impl Rollout {
     }
 
     /// Updates the progress of its waves and advances as far as they allow.
-    pub fn reconcile(&mut self, workload: &str, tallies: &[WaveCounts], now: Timestamp) -> RolloutStep {
+    pub fn reconcile(&mut self, tallies: &[WaveCounts], now: Timestamp) -> RolloutStep {
         let mut step = RolloutStep::default();
         if matches!(self.state, RolloutState::Aborted { .. } | RolloutState::Superseded) {
             // The progress stays as it was; the gates of an aborted rollout are ended.
@@ -117,10 +116,10 @@ impl Rollout {
         }
         let before = (self.state.clone(), self.wave);
         if !self.initialized {
-            self.initialize(workload, &mut step);
+            self.initialize(&mut step);
         }
         self.advance_waves(tallies, now);
-        self.push_events(workload, &before, now, &mut step);
+        self.push_events(&before, &mut step);
         self.admit_clusters(tallies, now, &mut step);
         let grace = self.strategy.fail_after_millis();
         let wavering =
@@ -135,15 +134,14 @@ impl Rollout {
     }
 
     /// Excludes the clusters that already fail: the new revision did not cause that.
-    fn initialize(&mut self, workload: &str, step: &mut RolloutStep) {
+    fn initialize(&mut self, step: &mut RolloutStep) {
         self.initialized = true;
         for progress in &mut self.waves {
             progress.accepted_failures = progress.failing;
         }
         if self.state == RolloutState::AwaitingApproval {
-            let wave = capitalize(&self.current_wave_label());
-            let message = format!("{workload} revision {}: {wave} waits for approval.", self.revision);
-            step.events.push(RolloutEvent { message, severity: Severity::Warning });
+            let (to, wave) = (self.state.clone(), self.current_wave());
+            step.events.push(RolloutEvent::StateChanged { from: None, to, wave });
         }
     }
 
@@ -226,43 +224,14 @@ impl Rollout {
     }
 
     /// Adds the events of what changed since `before`, a state and a wave index.
-    fn push_events(
-        &self,
-        workload: &str,
-        before: &(RolloutState, u32),
-        now: Timestamp,
-        step: &mut RolloutStep,
-    ) {
-        if (&self.state, self.wave) == (&before.0, before.1) {
-            return;
+    fn push_events(&self, before: &(RolloutState, u32), step: &mut RolloutStep) {
+        for index in before.1..self.wave {
+            let deferred = self.waves[index as usize].deferred;
+            step.events.push(RolloutEvent::WaveCompleted { wave: self.wave_position(index), deferred });
         }
-        let of = format!("{workload} revision {}", self.revision);
-        let mut push = |severity, message: String| step.events.push(RolloutEvent { message, severity });
-        for at in before.1..self.wave {
-            let progress = &self.waves[at as usize];
-            let deferred = match progress.deferred {
-                0 => String::new(),
-                n => format!("; {} deferred", format_clusters(n)),
-            };
-            push(Severity::Note, format!("{of}: wave {} is operational{deferred}.", progress.name));
-        }
-        let wave = capitalize(&self.current_wave_label());
-        match &self.state {
-            RolloutState::Soaking { until } => {
-                let time = format_duration(until.millis_since(now));
-                push(Severity::Note, format!("{of}: {wave} is operational and soaks for {time}."));
-            }
-            RolloutState::AwaitingApproval => {
-                push(Severity::Warning, format!("{of}: {wave} waits for approval."));
-            }
-            RolloutState::AutoPaused { message: why } => {
-                push(Severity::Error, format!("{of}: the rollout was paused automatically. {why}"));
-            }
-            RolloutState::Completed => push(Severity::Note, format!("{of}: the rollout is completed.")),
-            RolloutState::Running if self.wave > before.1 => {
-                push(Severity::Note, format!("{of}: {wave} starts."));
-            }
-            _ => {}
+        if self.has_loggable_change(before) {
+            let (from, to) = (Some(before.0.clone()), self.state.clone());
+            step.events.push(RolloutEvent::StateChanged { from, to, wave: self.current_wave() });
         }
     }
 }
@@ -284,8 +253,4 @@ impl WaveProgress {
         self.deferred = tally.deferred;
         self.failing = tally.failing + tally.recently_failing;
     }
-}
-
-fn format_clusters(n: u32) -> String {
-    format!("{n} cluster{}", if n == 1 { "" } else { "s" })
 }

@@ -48,8 +48,8 @@ fn minutes(n: i64) -> Timestamp {
     NOW.plus_millis(n * 60_000)
 }
 
-fn event_messages(step: &RolloutStep) -> Vec<&str> {
-    step.events.iter().map(|news| news.message.as_str()).collect()
+fn event_messages(step: &RolloutStep, at: Timestamp) -> Vec<String> {
+    step.events.iter().map(|event| event.message("web", 4, at)).collect()
 }
 
 fn assigned_waves(
@@ -223,27 +223,27 @@ fn amounts_and_spans_are_parsed_and_invalid_ones_are_stored_as_written() {
 #[test]
 fn a_wave_starts_when_the_previous_one_was_operational_for_its_soak_time() {
     let mut rollout = rollout(canary());
-    let step = rollout.reconcile("web", &[wave_counts(1, 0, 0), wave_counts(4, 0, 0)], NOW);
+    let step = rollout.reconcile(&[wave_counts(1, 0, 0), wave_counts(4, 0, 0)], NOW);
     assert_eq!(step.admission, Some(Admission { wave: 0, limit: 1 }));
 
-    let step = rollout.reconcile("web", &[wave_counts(0, 1, 0), wave_counts(4, 0, 0)], minutes(1));
+    let step = rollout.reconcile(&[wave_counts(0, 1, 0), wave_counts(4, 0, 0)], minutes(1));
     assert_eq!((step.admission, &rollout.state), (None, &RolloutState::Running));
 
-    let step = rollout.reconcile("web", &[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(2));
+    let step = rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(2));
     assert_eq!(rollout.state, RolloutState::Soaking { until: minutes(12) });
     assert_eq!((step.admission, step.next_step_at), (None, Some(minutes(12))));
     assert_eq!(
-        event_messages(&step),
+        event_messages(&step, minutes(2)),
         ["web revision 4: Wave 1 of 2 (canary) is operational and soaks for 10 min."]
     );
 
     // The cluster restarts during the soak time: the soak time starts again.
-    rollout.reconcile("web", &[wave_counts(0, 1, 0), wave_counts(4, 0, 0)], minutes(5));
+    rollout.reconcile(&[wave_counts(0, 1, 0), wave_counts(4, 0, 0)], minutes(5));
     assert_eq!(rollout.state, RolloutState::Running);
-    rollout.reconcile("web", &[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(6));
+    rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(6));
     assert_eq!(rollout.state, RolloutState::Soaking { until: minutes(16) });
 
-    let step = rollout.reconcile("web", &[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(16));
+    let step = rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(16));
     assert_eq!(step.admission, Some(Admission { wave: 1, limit: 2 }), "two at a time");
     assert_eq!(rollout.message(minutes(16)), "Wave 2 of 2 (rest) is in progress.");
 }
@@ -252,25 +252,25 @@ fn a_wave_starts_when_the_previous_one_was_operational_for_its_soak_time() {
 fn no_more_clusters_are_updated_at_a_time_than_the_wave_allows() {
     let mut rollout = rollout(strategy(json!([{ "name": "all", "maxConcurrency": "50%" }])));
     assert_eq!(
-        rollout.reconcile("web", &[wave_counts(5, 0, 0)], NOW).admission,
+        rollout.reconcile(&[wave_counts(5, 0, 0)], NOW).admission,
         Some(Admission { wave: 0, limit: 3 })
     );
-    assert_eq!(rollout.reconcile("web", &[wave_counts(2, 3, 0)], NOW).admission, None);
+    assert_eq!(rollout.reconcile(&[wave_counts(2, 3, 0)], NOW).admission, None);
     assert_eq!(
-        rollout.reconcile("web", &[wave_counts(2, 2, 1)], NOW).admission,
+        rollout.reconcile(&[wave_counts(2, 2, 1)], NOW).admission,
         Some(Admission { wave: 0, limit: 1 })
     );
-    let step = rollout.reconcile("web", &[wave_counts(0, 0, 5)], NOW);
+    let step = rollout.reconcile(&[wave_counts(0, 0, 5)], NOW);
     assert_eq!((step.admission, &rollout.state), (None, &RolloutState::Completed));
-    assert_eq!(event_messages(&step), ["web revision 4: the rollout is completed."]);
+    assert_eq!(event_messages(&step, NOW), ["web revision 4: the rollout is completed."]);
 }
 
 #[test]
 fn e5_deferred_clusters_do_not_block_a_wave() {
     let mut rollout = rollout(canary());
     let deferred = WaveCounts { deferred: 1, ..WaveCounts::default() };
-    rollout.reconcile("web", &[deferred.clone(), wave_counts(4, 0, 0)], NOW);
-    rollout.reconcile("web", &[deferred, wave_counts(4, 0, 0)], minutes(10));
+    rollout.reconcile(&[deferred.clone(), wave_counts(4, 0, 0)], NOW);
+    rollout.reconcile(&[deferred, wave_counts(4, 0, 0)], minutes(10));
     assert_eq!((rollout.wave, &rollout.state), (1, &RolloutState::Running));
 }
 
@@ -279,38 +279,35 @@ fn p29_too_many_failures_pause_a_rollout_before_the_next_wave_but_only_after_fai
     let mut rollout = rollout(canary());
     let wavering =
         WaveCounts { recently_failing: 1, recently_failing_since: Some(minutes(1)), ..WaveCounts::default() };
-    let step = rollout.reconcile("web", &[wavering, wave_counts(4, 0, 0)], minutes(1));
+    let step = rollout.reconcile(&[wavering, wave_counts(4, 0, 0)], minutes(1));
     assert_eq!((&rollout.state, step.next_step_at), (&RolloutState::Running, Some(minutes(2))));
 
     let failing = WaveCounts { failing: 1, ..WaveCounts::default() };
-    let step = rollout.reconcile("web", &[failing.clone(), wave_counts(4, 0, 0)], minutes(2));
+    let step = rollout.reconcile(&[failing.clone(), wave_counts(4, 0, 0)], minutes(2));
     assert_eq!(
         rollout.state,
         RolloutState::AutoPaused { message: "1 of 1 cluster fails in wave canary; the limit is 0.".into() }
     );
-    assert_eq!((step.admission, step.events[0].severity), (None, Severity::Error));
+    assert_eq!((step.admission, step.events[0].severity()), (None, crate::finding::Severity::Error));
     // It does not continue without an action, even if the cluster recovers.
-    assert_eq!(
-        rollout.reconcile("web", &[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(3)).admission,
-        None
-    );
+    assert_eq!(rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(3)).admission, None);
 
-    rollout.reconcile("web", &[failing.clone(), wave_counts(4, 0, 0)], minutes(4));
+    rollout.reconcile(&[failing.clone(), wave_counts(4, 0, 0)], minutes(4));
     rollout.apply_action(RolloutAction::Resume, "ann", minutes(5)).unwrap();
-    rollout.reconcile("web", &[failing.clone(), wave_counts(4, 0, 0)], minutes(5));
+    rollout.reconcile(&[failing.clone(), wave_counts(4, 0, 0)], minutes(5));
     assert_eq!(rollout.state, RolloutState::Soaking { until: minutes(15) }, "ann accepted this failure");
-    let step = rollout.reconcile("web", &[failing, wave_counts(4, 0, 0)], minutes(15));
+    let step = rollout.reconcile(&[failing, wave_counts(4, 0, 0)], minutes(15));
     assert_eq!(step.admission, Some(Admission { wave: 1, limit: 2 }));
 }
 
 #[test]
 fn p29_a_failure_in_an_earlier_wave_pauses_a_later_one() {
     let mut rollout = rollout(canary());
-    rollout.reconcile("web", &[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], NOW);
-    rollout.reconcile("web", &[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(10));
+    rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], NOW);
+    rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(10));
     assert_eq!(rollout.wave, 1);
     let failing = WaveCounts { failing: 1, ..WaveCounts::default() };
-    let step = rollout.reconcile("web", &[failing, wave_counts(2, 2, 0)], minutes(11));
+    let step = rollout.reconcile(&[failing, wave_counts(2, 2, 0)], minutes(11));
     assert!(matches!(rollout.state, RolloutState::AutoPaused { .. }) && step.admission.is_none());
 }
 
@@ -318,39 +315,39 @@ fn p29_a_failure_in_an_earlier_wave_pauses_a_later_one() {
 fn failures_within_the_limit_do_not_block_the_wave() {
     let mut rollout = rollout(strategy(json!([{ "name": "all", "maxFailures": 1 }])));
     let one = WaveCounts { failing: 1, operational: 3, ..WaveCounts::default() };
-    rollout.reconcile("web", &[one], NOW);
+    rollout.reconcile(&[one], NOW);
     assert_eq!(rollout.state, RolloutState::Completed);
 }
 
 #[test]
-fn a_wave_with_approval_waits_for_it_and_no_other_action_starts_it() {
+fn s2_5_a_wave_with_approval_waits_for_it_and_no_other_action_starts_it() {
     let mut rollout = rollout(strategy(json!([{ "name": "dev" }, { "name": "prod", "approval": true }])));
     let done = [wave_counts(0, 0, 2), wave_counts(3, 0, 0)];
-    let step = rollout.reconcile("web", &done, NOW);
+    let step = rollout.reconcile(&done, NOW);
     assert_eq!((&rollout.state, step.admission), (&RolloutState::AwaitingApproval, None));
-    assert_eq!(step.events[1].message, "web revision 4: Wave 2 of 2 (prod) waits for approval.");
+    assert_eq!(event_messages(&step, NOW)[1], "web revision 4: Wave 2 of 2 (prod) waits for approval.");
     rollout.apply_action(RolloutAction::Pause, "ann", NOW).unwrap();
     rollout.apply_action(RolloutAction::Resume, "ann", NOW).unwrap();
     assert_eq!(rollout.state, RolloutState::AwaitingApproval, "resuming is no approval");
     rollout.apply_action(RolloutAction::Approve, "ben", NOW).unwrap();
     assert_eq!(rollout.waves[1].approved_by.as_deref(), Some("ben"));
-    assert_eq!(rollout.reconcile("web", &done, NOW).admission, Some(Admission { wave: 1, limit: 3 }));
+    assert_eq!(rollout.reconcile(&done, NOW).admission, Some(Admission { wave: 1, limit: 3 }));
 }
 
 #[test]
 fn promote_skips_the_rest_of_the_soak_time() {
     let mut rollout = rollout(canary());
     let done = [wave_counts(0, 0, 1), wave_counts(4, 0, 0)];
-    rollout.reconcile("web", &done, NOW);
+    rollout.reconcile(&done, NOW);
     rollout.apply_action(RolloutAction::Promote, "ann", minutes(1)).unwrap();
-    assert_eq!(rollout.reconcile("web", &done, minutes(1)).admission, Some(Admission { wave: 1, limit: 2 }));
+    assert_eq!(rollout.reconcile(&done, minutes(1)).admission, Some(Admission { wave: 1, limit: 2 }));
 }
 
 #[test]
 fn an_aborted_rollout_ends_its_gates_and_rejects_further_actions() {
     let mut rollout = rollout(canary());
     rollout.apply_action(RolloutAction::Abort, "ann", NOW).unwrap();
-    assert!(rollout.reconcile("web", &[wave_counts(1, 0, 0), wave_counts(4, 0, 0)], NOW).end_gates);
+    assert!(rollout.reconcile(&[wave_counts(1, 0, 0), wave_counts(4, 0, 0)], NOW).end_gates);
     let why = rollout.apply_action(RolloutAction::Resume, "ann", NOW).unwrap_err();
     assert_eq!(why.0, "This rollout can't be resumed: the rollout of revision 4 is aborted.");
     rollout.supersede(NOW);
@@ -366,13 +363,13 @@ fn outside_its_window_no_cluster_is_admitted() {
     let noon: Timestamp = "2026-11-22T12:00:00Z".parse().unwrap();
     let night = "2026-11-22T22:00:00Z".parse().unwrap();
     let gated = [wave_counts(1, 0, 0), wave_counts(4, 0, 0)];
-    let step = rollout.reconcile("web", &gated, noon);
+    let step = rollout.reconcile(&gated, noon);
     assert_eq!((step.admission, step.next_step_at), (None, Some(night)));
     assert_eq!(
         rollout.message(noon),
         "Wave 1 of 2 (canary) waits for the rollout window, which opens in 10 h."
     );
-    assert_eq!(rollout.reconcile("web", &gated, night).admission, Some(Admission { wave: 0, limit: 1 }));
+    assert_eq!(rollout.reconcile(&gated, night).admission, Some(Admission { wave: 0, limit: 1 }));
 }
 
 #[test]
@@ -411,17 +408,17 @@ fn clusters_are_counted_by_gate_and_state() {
 fn failures_before_the_first_step_do_not_count() {
     let mut rollout = new_rollout(canary());
     let broken = WaveCounts { failing: 1, gated: 1, ..WaveCounts::default() };
-    let step = rollout.reconcile("web", &[broken, wave_counts(4, 0, 0)], NOW);
+    let step = rollout.reconcile(&[broken, wave_counts(4, 0, 0)], NOW);
     assert_eq!(step.admission, Some(Admission { wave: 0, limit: 1 }));
     let both = WaveCounts { failing: 2, ..WaveCounts::default() };
-    rollout.reconcile("web", &[both, wave_counts(4, 0, 0)], minutes(2));
+    rollout.reconcile(&[both, wave_counts(4, 0, 0)], minutes(2));
     assert!(matches!(rollout.state, RolloutState::AutoPaused { .. }), "a new failure counts");
 }
 
 #[test]
 fn a_first_wave_that_waits_for_approval_is_reported_once() {
     let mut rollout = new_rollout(strategy(json!([{ "name": "prod", "approval": true }])));
-    let step = rollout.reconcile("web", &[wave_counts(2, 0, 0)], NOW);
-    assert_eq!(event_messages(&step), ["web revision 4: Wave 1 of 1 (prod) waits for approval."]);
-    assert_eq!(event_messages(&rollout.reconcile("web", &[wave_counts(2, 0, 0)], NOW)).len(), 0);
+    let step = rollout.reconcile(&[wave_counts(2, 0, 0)], NOW);
+    assert_eq!(event_messages(&step, NOW), ["web revision 4: Wave 1 of 1 (prod) waits for approval."]);
+    assert_eq!(rollout.reconcile(&[wave_counts(2, 0, 0)], NOW).events, []);
 }

@@ -168,6 +168,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use domain::release::Reason;
 
     fn error_from(code: u16, body: &Value) -> Error {
         from_status(StatusCode::from_u16(code).unwrap(), body.to_string().as_bytes(), None)
@@ -183,28 +184,28 @@ mod tests {
                 "field": ".spec.replicas",
             }]}}),
         );
-        assert_eq!(error.label(), "ApplyConflict");
+        assert_eq!(error.reason(), Reason::ApplyConflict);
         assert_eq!(error.to_string(), "field .spec.replicas is owned by kubectl-edit");
     }
 
     #[test]
     fn p14_quota_webhook_and_missing_permission_are_distinguished() {
         let quota = error_from(403, &json!({"message": "pods \"a\" is forbidden: exceeded quota: small"}));
-        assert_eq!(quota.label(), "AdmissionRejected");
+        assert_eq!(quota.reason(), Reason::AdmissionRejected);
         let webhook = error_from(400, &json!({"message": "admission webhook \"x\" denied the request: no"}));
-        assert_eq!(webhook.label(), "AdmissionRejected");
+        assert_eq!(webhook.reason(), Reason::AdmissionRejected);
         let down = error_from(
             500,
             &json!({"message": "Internal error occurred: failed calling webhook \"x\": refused"}),
         );
-        assert_eq!(down.label(), "AdmissionUnavailable");
+        assert_eq!(down.reason(), Reason::AdmissionUnavailable);
         let forbidden = error_from(
             403,
             &json!({"message": "secrets is forbidden: User \"agent\" cannot create resource \"secrets\""}),
         );
-        assert_eq!(forbidden.label(), "PermissionDenied");
+        assert_eq!(forbidden.reason(), Reason::PermissionDenied);
         let terminating = error_from(403, &json!({"message": "… because it is being terminated"}));
-        assert_eq!(terminating.label(), "NamespaceTerminating");
+        assert_eq!(terminating.reason(), Reason::NamespaceTerminating);
     }
 
     #[test]
@@ -227,10 +228,10 @@ mod tests {
     #[test]
     fn p14_a_field_of_the_wrong_type_is_an_invalid_object() {
         let message = "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.replicas: expected numeric (int or float), got string";
-        assert_eq!(error_from(500, &json!({"message": message})).label(), "Invalid");
+        assert_eq!(error_from(500, &json!({"message": message})).reason(), Reason::Invalid);
         assert_eq!(
-            error_from(500, &json!({"message": "etcdserver: leader changed"})).label(),
-            "ServerFailed"
+            error_from(500, &json!({"message": "etcdserver: leader changed"})).reason(),
+            Reason::ServerFailed
         );
     }
 
@@ -241,7 +242,10 @@ mod tests {
             &json!({"message": "namespaces \"web\" not found", "details": {"kind": "namespaces", "name": "web"}}),
         );
         assert_eq!(error, Error::NamespaceMissing("web".into()));
-        assert_eq!(error_from(404, &json!({"message": "configmaps \"a\" not found"})).label(), "NotFound");
+        assert_eq!(
+            error_from(404, &json!({"message": "configmaps \"a\" not found"})).reason(),
+            Reason::NotFound
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The image pull stage, between applied and operational (S0-8).
 
 use domain::health::{Health, HealthStatus};
-use domain::release::StageState;
 use domain::release::stage::StageReason;
+use domain::release::{Reason, StageState};
 
 use super::diagnosis::Diagnosis;
 
@@ -36,12 +36,7 @@ impl ImagePullStatus {
     pub(crate) fn stage(self) -> StageState {
         if let Some((first, more)) = self.failed.split_first() {
             let more = if more.is_empty() { String::new() } else { format!(" (and {} more)", more.len()) };
-            return StageState::Failed(StageReason {
-                reason: "ImagePullFailed".to_owned(),
-                message: format!("{first}{more}"),
-                attempts: 0,
-                next_retry: None,
-            });
+            return StageState::Failed(StageReason::new(Reason::ImagePullFailed, format!("{first}{more}")));
         }
         match self.waiting.into_iter().next() {
             Some(message) => StageState::Running { message },

@@ -9,7 +9,7 @@ use std::ops::Range;
 use domain::field_path::escape_pointer_token;
 use domain::finding::Finding;
 use domain::policy::{ConflictPolicy, UpdateStrategy};
-use domain::release::{StageName, StageState};
+use domain::release::{Reason, StageName, StageState};
 use futures::StreamExt;
 use futures::stream;
 use serde_json::Value;
@@ -237,7 +237,7 @@ fn plan_write(
         ObjectAction::Foreign(_) => {
             if let Some(message) = live.and_then(|live| preflight::ownership_conflict(pass, live)) {
                 let message = format!("{}: {message}", desired.object);
-                pass.targets[at].blocked_by = Some(waiting_stage("ResourceConflict", message));
+                pass.targets[at].blocked_by = Some(waiting_stage(Reason::ResourceConflict, message));
                 return None;
             }
             force = ForceConflicts::Yes;
@@ -302,8 +302,11 @@ fn mark_applied(pass: &mut Reconciliation<'_>, at: usize) {
 fn block_target(pass: &mut Reconciliation<'_>, at: usize, failure: &RetryState) {
     let object = &pass.prepared.objects[pass.targets[at].index].object;
     let subject = object.to_string();
-    let problem =
-        Finding::error(failure.error.label(), failure_message("", &failure.error), failure.error.hint());
+    let problem = Finding::error(
+        failure.error.reason().as_str(),
+        failure_message("", &failure.error),
+        failure.error.hint(),
+    );
     pass.targets[at].problem = Some(problem.with_object(&*subject));
     pass.targets[at].blocked_by = Some(failure.stage_state(&subject));
     pass.wake_at(failure.due);
@@ -433,7 +436,7 @@ fn record_result(pass: &mut Reconciliation<'_>, job: ObjectWrite, result: Result
         Err(error) => {
             let before = pass.state.object_mut(&desired.object).failure.clone();
             let failure = RetryState::after(before.as_ref(), error, &pass.cx.options);
-            tracing::debug!(object = %desired.object, reason = failure.error.label(), "the apply of an object failed; it is retried");
+            tracing::debug!(object = %desired.object, reason = %failure.error.reason(), "the apply of an object failed; it is retried");
             block_target(pass, job.at, &failure);
             pass.state.object_mut(&desired.object).failure = Some(failure);
             return;

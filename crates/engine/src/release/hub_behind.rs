@@ -2,7 +2,7 @@
 //! hub's is not changed until a user publishes or syncs the workload.
 
 use domain::release::stage::StageReason;
-use domain::release::{StageName, StageState};
+use domain::release::{Reason, StageName, StageState};
 
 use super::reconciliation::Reconciliation;
 use crate::applied_release::AppliedRelease;
@@ -33,7 +33,7 @@ pub(crate) fn block_if_hub_behind(
          from an older backup. Nothing is changed until the workload is published or synced.",
         want.generation, record.generation, record.revision
     );
-    let reason = StageReason { reason: "HubBehind".to_owned(), message, ..StageReason::default() };
+    let reason = StageReason::new(Reason::HubBehind, message);
     pass.set_stage(stage, StageState::Waiting(reason));
     true
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use domain::finding::Finding;
 use domain::policy::{ConflictPolicy, UpdateStrategy};
 use domain::release::stage::StageReason;
-use domain::release::{StageName, StageState};
+use domain::release::{Reason, StageName, StageState};
 use serde_json::{Value, json};
 
 use super::hub_behind;
@@ -100,7 +100,7 @@ async fn resolve_kinds(pass: &mut Reconciliation<'_>) -> Result<(), PreflightFai
     let subject = object.to_string();
     for index in missing {
         let object = &pass.prepared.objects[index].object;
-        let finding = Finding::error(error.label(), failure_message("", &error), error.hint())
+        let finding = Finding::error(error.reason().as_str(), failure_message("", &error), error.hint())
             .with_object(object.to_string());
         pass.targets[index].problem = Some(finding);
     }
@@ -259,14 +259,15 @@ fn check_ownership(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
         if let Some(message) = ownership_conflict(pass, &live) {
             let subject = desired.object.to_string();
             let hint = "Remove it from one of the two workloads.";
-            pass.targets[at].problem =
-                Some(Finding::error("ResourceConflict", message.clone(), hint).with_object(&*subject));
+            pass.targets[at].problem = Some(
+                Finding::error(Reason::ResourceConflict.as_str(), message.clone(), hint)
+                    .with_object(&*subject),
+            );
             conflict.get_or_insert(format!("{subject}: {message} {hint}"));
         }
     }
     let Some(message) = conflict else { return ReconcileFlow::Continue };
-    let reason =
-        StageReason { reason: "ResourceConflict".to_owned(), message, attempts: 0, next_retry: None };
+    let reason = StageReason::new(Reason::ResourceConflict, message);
     pass.set_stage(StageName::Preflight, StageState::Failed(reason));
     // Changes by the other release do not wake this one; the check reads only the cache.
     pass.wake_in(pass.cx.options.retry_first);

@@ -8,7 +8,7 @@ use domain::health::Health;
 use domain::object::ObjectRef;
 use domain::policy::{DeletionPolicy, Policies, UpdateStrategy};
 use domain::release::stage::StageReason;
-use domain::release::{StageName, StageState};
+use domain::release::{Reason, StageName, StageState};
 use domain::report::{DesiredPhase, StageReport};
 use domain::{ReleaseId, Timestamp};
 use tokio::time::Instant;
@@ -247,11 +247,6 @@ fn new_target(index: usize) -> TargetObject {
 }
 
 /// A waiting stage without retries.
-pub(crate) fn waiting_stage(reason: &str, message: impl Into<String>) -> StageState {
-    StageState::Waiting(StageReason {
-        reason: reason.to_owned(),
-        message: message.into(),
-        attempts: 0,
-        next_retry: None,
-    })
+pub(crate) fn waiting_stage(reason: Reason, message: impl Into<String>) -> StageState {
+    StageState::Waiting(StageReason::new(reason, message))
 }

@@ -10,7 +10,7 @@ use domain::finding::Finding;
 use domain::health::{Health, HealthStatus};
 use domain::object::ObjectRef;
 use domain::policy::DeletionPolicy;
-use domain::release::{StageName, StageState};
+use domain::release::{Reason, StageName, StageState};
 use futures::StreamExt;
 use futures::stream;
 use serde_json::{Value, json};
@@ -167,9 +167,10 @@ fn record_result(
             let names = live.as_ref().map(describe_finalizers).unwrap_or_default();
             let blocked_by = match names.is_empty() {
                 true => StageState::Running { message: format!("{} is being deleted.", entry.object) },
-                false => {
-                    waiting_stage("FinalizerPending", format!("{} is being deleted; {names}", entry.object))
-                }
+                false => waiting_stage(
+                    Reason::FinalizerPending,
+                    format!("{} is being deleted; {names}", entry.object),
+                ),
             };
             let message = format!("is being deleted; {names}");
             let health = Health::new(HealthStatus::Progressing, "PendingDeletion", message);
@@ -185,8 +186,9 @@ fn record_result(
             pass.wake_at(failure.due);
             let subject = entry.object.to_string();
             let hint = failure.error.hint();
-            let problem = Finding::error(failure.error.label(), failure_message("", &failure.error), hint)
-                .with_object(&*subject);
+            let problem =
+                Finding::error(failure.error.reason().as_str(), failure_message("", &failure.error), hint)
+                    .with_object(&*subject);
             pass.prune_items.push(prune_item(entry, Health::default(), Some(problem)));
             let state = failure.stage_state(&subject);
             pass.state.object_mut(&entry.object).failure = Some(failure);

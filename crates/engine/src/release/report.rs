@@ -191,7 +191,8 @@ fn resource_status(pass: &mut Reconciliation<'_>, at: usize) -> ResourceStatus {
     let desired = &prepared.objects[target.index];
     let live = target.live_object(desired);
     let blocked_by = target.blocked_by.as_ref().and_then(StageState::reason);
-    let to_warning = |reason: &StageReason| Finding::warning(&reason.reason, reason.message.clone(), "");
+    let to_warning =
+        |reason: &StageReason| Finding::warning(reason.reason.as_str(), reason.message.clone(), "");
     let available = target.cache.is_some().then_some(live.is_some());
     let (applied, drifted) = (target.applied, !target.drifted_fields.is_empty());
     let object_state = pass.state.object_mut(&desired.object);
@@ -270,7 +271,7 @@ pub(crate) async fn write_record(pass: &mut Reconciliation<'_>) {
     match pass.cx.applied_releases.write(record).await {
         Ok(_) => pass.state.record_failure = None,
         Err(error) => {
-            tracing::warn!(release = %pass.worker.id, reason = error.label(), "the record could not be written; it is retried");
+            tracing::warn!(release = %pass.worker.id, reason = %error.reason(), "the record could not be written; it is retried");
             let failure = RetryState::after(pass.state.record_failure.as_ref(), error, &pass.cx.options);
             pass.wake_at(failure.due);
             pass.state.record_failure = Some(failure);

@@ -45,7 +45,7 @@ impl RetryState {
     /// The reason of a stage; the message starts with `subject`.
     pub(crate) fn stage_reason(&self, subject: &str) -> StageReason {
         StageReason {
-            reason: self.error.label().to_owned(),
+            reason: self.error.reason(),
             message: failure_message(subject, &self.error),
             attempts: self.attempts,
             next_retry: Some(self.next_retry),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::health::{Health, HealthStatus, worst_health};
 use domain::policy::collect_feedback;
 use domain::release::stage::StageReason;
-use domain::release::{StageName, StageState};
+use domain::release::{Reason, StageName, StageState};
 
 use super::expire;
 use super::preflight::owns_pods;
@@ -146,12 +146,7 @@ fn store_health(pass: &mut Reconciliation<'_>, at: usize, version: Option<String
 }
 
 fn operational_stage(overall: &Health) -> StageState {
-    let reason = || StageReason {
-        reason: overall.reason.clone(),
-        message: overall.message.clone(),
-        attempts: 0,
-        next_retry: None,
-    };
+    let reason = || StageReason::new(Reason::from_cluster(&overall.reason), overall.message.clone());
     match overall.status {
         HealthStatus::Healthy => StageState::Done,
         HealthStatus::Progressing | HealthStatus::Suspended => {

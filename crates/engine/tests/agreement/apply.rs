@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::test_agent::TestAgent;
 use crate::test_env::*;
 
-pub async fn s3_6_a_second_pass_writes_nothing(mut env: TestEnv) {
+pub async fn s4_5_p26_a_second_pass_writes_nothing(mut env: TestEnv) {
     let objects = vec![config_map("settings", "1"), workload("Deployment", "web", None)];
     env.set_present(objects.clone(), Policies::default());
     env.until_operational().await;

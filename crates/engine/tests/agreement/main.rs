@@ -60,7 +60,7 @@ macro_rules! scenarios {
 
 scenarios! {
     apply:
-        s3_6_a_second_pass_writes_nothing,
+        s4_5_p26_a_second_pass_writes_nothing,
         s3_8_the_record_contains_the_uid_of_every_object,
         p13_fields_written_by_another_manager_conflict_with_its_name,
         p13_fields_applied_by_another_manager_conflict_with_its_name,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::release::StageName;
+use domain::release::{Reason, StageName};
 use domain::workload::Policies;
 use serde_json::json;
 
@@ -60,7 +60,7 @@ async fn p14_a_request_without_permission_is_reported_as_permission_denied() {
     let denied = |report: &domain::report::ReleaseReport| {
         [StageName::Preflight, StageName::Applied].iter().any(|name| {
             stage_state(report, *name).and_then(|state| state.reason()).is_some_and(|actual| {
-                actual.reason == "PermissionDenied" && actual.message.contains("secrets")
+                actual.reason == Reason::PermissionDenied && actual.message.contains("secrets")
             })
         })
     };

@@ -223,7 +223,7 @@ impl TestEnv {
     pub async fn until_stage_reason(&self, name: StageName, reason: &str) -> (ReleaseReport, String) {
         let found = |report: &ReleaseReport| {
             let actual = stage_state(report, name)?.reason()?;
-            (actual.reason == reason).then(|| actual.message.clone())
+            (actual.reason.as_str() == reason).then(|| actual.message.clone())
         };
         let report = self.wait_for_report(reason, |report| found(report).is_some()).await;
         let message = found(&report).unwrap();

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::harness::*;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s0_9_a_bundle_is_applied_and_becomes_operational() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -34,7 +34,7 @@ async fn s0_9_a_bundle_is_applied_and_becomes_operational() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_8_the_record_lists_every_object_with_its_uid_and_has_a_finalizer() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -59,8 +59,8 @@ async fn s3_8_the_record_lists_every_object_with_its_uid_and_has_a_finalizer() {
     agent.stop().await;
 }
 
-#[tokio::test]
-async fn s3_6_an_update_writes_only_differing_objects() {
+#[tokio::test(start_paused = true)]
+async fn s4_5_an_update_writes_only_differing_objects() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
     let first = present_input(1, 1, &shop("nginx:1"), Policies::default());
@@ -76,7 +76,7 @@ async fn s3_6_an_update_writes_only_differing_objects() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p13_a_conflict_reports_the_other_manager_and_writes_nothing() {
     let cluster = cluster_without_controllers();
     cluster.create(config_map("settings", "theirs"), "someone-else").unwrap();
@@ -95,7 +95,7 @@ async fn p13_a_conflict_reports_the_other_manager_and_writes_nothing() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_take_over_policy_forces_fields_of_other_managers() {
     let cluster = cluster_without_controllers();
     cluster.create(config_map("settings", "theirs"), "someone-else").unwrap();
@@ -108,7 +108,7 @@ async fn the_take_over_policy_forces_fields_of_other_managers() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p14_a_rejected_object_reports_the_reason_and_the_others_of_its_rank_are_applied() {
     let cluster = cluster_without_controllers();
     cluster.faults().set_admission_rules(vec![kubesim::AdmissionRule {
@@ -134,7 +134,7 @@ async fn p14_a_rejected_object_reports_the_reason_and_the_others_of_its_rank_are
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn g405_an_object_whose_webhook_rejects_dry_runs_is_compared_and_reported() {
     let cluster = cluster_without_controllers();
     cluster.faults().set_admission_rules(vec![kubesim::AdmissionRule {
@@ -157,7 +157,7 @@ async fn g405_an_object_whose_webhook_rejects_dry_runs_is_compared_and_reported(
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p12_a_failing_release_does_not_block_another() {
     let cluster = cluster_without_controllers();
     cluster.create(config_map("owned", "theirs"), "someone-else").unwrap();
@@ -170,7 +170,7 @@ async fn p12_a_failing_release_does_not_block_another() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn two_releases_never_share_an_object() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -186,7 +186,7 @@ async fn two_releases_never_share_an_object() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn replicas_controlled_by_an_autoscaler_of_the_bundle_are_not_overwritten() {
     let cluster = cluster_without_controllers();
     let scaler = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
@@ -215,7 +215,7 @@ async fn replicas_controlled_by_an_autoscaler_of_the_bundle_are_not_overwritten(
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn g404_a_dry_run_reports_the_changes_and_writes_nothing() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -243,7 +243,7 @@ async fn g404_a_dry_run_reports_the_changes_and_writes_nothing() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn e_2_a_plan_does_not_create_read_only_objects() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;

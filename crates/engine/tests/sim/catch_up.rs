@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_9_after_downtime_only_the_latest_of_several_publishes_is_applied() {
     let cluster = cluster_without_controllers();
     let first = start_agent(&cluster).await;
@@ -36,7 +36,7 @@ async fn s3_9_after_downtime_only_the_latest_of_several_publishes_is_applied() {
     second.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_9_of_publishes_during_an_outage_only_the_latest_is_applied() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -59,7 +59,7 @@ async fn s3_9_of_publishes_during_an_outage_only_the_latest_is_applied() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p16_a_publish_during_any_step_of_a_removal_converges() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -67,7 +67,8 @@ async fn p16_a_publish_during_any_step_of_a_removal_converges() {
     let first = present_input(1, generation, &shop("nginx:0"), Policies::default());
     agent.engine.set_desired(vec![first.clone()]);
     agent.until_operational(&first.desired).await;
-    // Each delay, in milliseconds, hits another step of the removal.
+    // Every request takes a millisecond of the paused clock, so that each wait ends at another step of the removal.
+    cluster.faults().set_delay(std::time::Duration::from_millis(1));
     for wait in 0..12_u64 {
         agent.engine.set_desired(vec![absent_input(1, generation + 1, DeletionPolicy::Foreground)]);
         tokio::time::sleep(std::time::Duration::from_millis(wait)).await;
@@ -87,7 +88,7 @@ async fn p16_a_publish_during_any_step_of_a_removal_converges() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p16_a_publish_waits_for_a_terminating_object_and_re_creates_it() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -115,7 +116,7 @@ async fn p16_a_publish_waits_for_a_terminating_object_and_re_creates_it() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p16_a_new_release_takes_over_an_object_after_the_removal_of_the_old_one() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;

@@ -27,7 +27,7 @@ async fn apply_settings(
     (agent, input.desired)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s0_12_an_edited_field_is_healed_and_reported_with_its_manager() {
     let cluster = cluster_without_controllers();
     let (agent, want) = apply_settings(&cluster, Policies::default()).await;
@@ -44,7 +44,7 @@ async fn s0_12_an_edited_field_is_healed_and_reported_with_its_manager() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s0_12_a_deleted_object_is_re_created() {
     let cluster = cluster_without_controllers();
     let (agent, want) = apply_settings(&cluster, Policies::default()).await;
@@ -59,7 +59,7 @@ async fn s0_12_a_deleted_object_is_re_created() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p25_an_object_that_lost_its_label_is_not_treated_as_deleted() {
     let cluster = cluster_without_controllers();
     let (agent, _) = apply_settings(&cluster, Policies::default()).await;
@@ -78,7 +78,7 @@ async fn p25_an_object_that_lost_its_label_is_not_treated_as_deleted() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn r_4_with_the_notify_policy_drift_is_reported_once_and_not_healed() {
     let cluster = cluster_without_controllers();
     let policies = Policies { drift: DriftPolicy::Notify, ..Policies::default() };
@@ -99,7 +99,7 @@ async fn r_4_with_the_notify_policy_drift_is_reported_once_and_not_healed() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p13_an_object_healed_repeatedly_is_contested_and_healed_rarely() {
     let cluster = cluster_without_controllers();
     let client = kube::Client::new(cluster.service(), "default");
@@ -125,7 +125,7 @@ async fn p13_an_object_healed_repeatedly_is_contested_and_healed_rarely() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn values_normalized_by_the_server_are_no_drift() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -140,7 +140,7 @@ async fn values_normalized_by_the_server_are_no_drift() {
     // An unrelated change causes another comparison.
     let annotate = |object: &mut Value| object["metadata"]["annotations"]["note"] = "hello".into();
     cluster.edit(DEPLOYMENT, ("default", "web"), "kubectl-annotate", annotate).unwrap();
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    tokio::time::sleep(QUIET_TIME).await;
     assert_eq!(cluster.stats().applies, writes);
     assert!(agent.drift().is_empty());
     agent.stop().await;

@@ -15,8 +15,11 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Time limit of every wait; a test that reaches it fails.
+/// Time limit of every wait; a test that reaches it fails. The clock is paused: it advances only while every task waits for
+/// a timer, so that a loaded machine changes no order.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
+/// Virtual time in which nothing may happen.
+pub const QUIET_TIME: Duration = Duration::from_secs(60);
 
 type ReceivedReports = Arc<Mutex<(HashMap<ReleaseId, Vec<ReleaseReport>>, Vec<DriftReport>)>>;
 
@@ -129,7 +132,7 @@ impl TestAgent {
     /// Waits until the engine has detected the outage, and long enough for a report about it.
     pub async fn until_unreachable(&self) {
         wait_until("unreachable", || !self.engine.is_reachable()).await;
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::time::sleep(QUIET_TIME).await;
     }
 
     /// Waits until a stage has this reason; returns the report and the message.
@@ -141,7 +144,7 @@ impl TestAgent {
     ) -> (ReleaseReport, String) {
         let found = |report: &ReleaseReport| {
             let actual = stage_state(report, stage)?.reason()?;
-            (actual.reason == reason).then(|| actual.message.clone())
+            (actual.reason.as_str() == reason).then(|| actual.message.clone())
         };
         let report = self.wait_for_report(release, reason, |report| found(report).is_some()).await;
         let message = found(&report).unwrap();

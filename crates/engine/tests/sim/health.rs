@@ -9,7 +9,7 @@ use domain::workload::Policies;
 
 use crate::harness::*;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s0_8_an_image_that_cannot_be_pulled_fails_its_stage_with_image_and_message() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -30,7 +30,7 @@ async fn s0_8_an_image_that_cannot_be_pulled_fails_its_stage_with_image_and_mess
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s0_9_a_crash_loop_is_reported_with_its_exit_code() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -44,7 +44,7 @@ async fn s0_9_a_crash_loop_is_reported_with_its_exit_code() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_failing_probe_is_reported_as_the_cause() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -55,19 +55,19 @@ async fn a_failing_probe_is_reported_as_the_cause() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p11_during_an_api_server_outage_the_last_report_stays_valid() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
     let input = present_input(1, 1, &shop("nginx"), Policies::default());
     agent.engine.set_desired(vec![input.clone()]);
     agent.until_operational(&input.desired).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::time::sleep(QUIET_TIME).await;
     let before = agent.reports(release_id(1));
     cluster.faults().set_offline(true);
     agent.until_unreachable().await;
     agent.engine.set_desired(vec![input.clone()]);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::time::sleep(QUIET_TIME).await;
     assert_eq!(agent.reports(release_id(1)), before, "an outage is no change of a release");
     cluster.faults().set_offline(false);
     wait_until("reported again", || agent.reports(release_id(1)).len() > before.len()).await;
@@ -80,7 +80,7 @@ async fn p11_during_an_api_server_outage_the_last_report_stays_valid() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p11_a_desired_release_that_changes_during_an_outage_is_acknowledged_with_the_last_known_state() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -103,7 +103,7 @@ async fn p11_a_desired_release_that_changes_during_an_outage_is_acknowledged_wit
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p11_a_change_during_an_outage_is_reconciled_afterwards() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -122,7 +122,7 @@ async fn p11_a_change_during_an_outage_is_reconciled_afterwards() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_single_starting_pod_is_reported_in_the_singular() {
     let cluster = kubesim::SimCluster::new(kubesim::SimOptions {
         pod_start: Duration::from_secs(600),
@@ -139,7 +139,7 @@ async fn a_single_starting_pod_is_reported_in_the_singular() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p11_server_errors_delay_a_release_but_never_fail_it() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -151,7 +151,7 @@ async fn p11_server_errors_delay_a_release_but_never_fail_it() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_completed_job_is_not_run_again() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -165,7 +165,7 @@ async fn a_completed_job_is_not_run_again() {
     wait_until("recorded", || cluster.list(RECORD, None)[0]["spec"]["resources"][0]["completed"] == true)
         .await;
     cluster.delete(("batch/v1", "Job"), ("default", "once")).unwrap();
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    tokio::time::sleep(QUIET_TIME).await;
     assert!(cluster.get(("batch/v1", "Job"), ("default", "once")).is_none());
     agent.until_operational(&input.desired).await;
     agent.stop().await;

@@ -21,7 +21,7 @@ async fn until_complete(agent: &TestAgent, number: u128) -> domain::report::Rele
     agent.wait_for_report(release_id(number), "complete", is_complete).await
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_4_a_workload_of_jobs_is_complete_and_its_completed_jobs_are_not_updated() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -50,7 +50,7 @@ async fn s3_4_a_workload_of_jobs_is_complete_and_its_completed_jobs_are_not_upda
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_complete_workload_is_cleaned_up_after_its_ttl_and_not_run_again() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -76,7 +76,7 @@ async fn a_complete_workload_is_cleaned_up_after_its_ttl_and_not_run_again() {
     successor.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_complete_workload_without_a_ttl_stays_and_one_with_a_deployment_is_never_complete() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -95,7 +95,7 @@ async fn a_complete_workload_without_a_ttl_stays_and_one_with_a_deployment_is_ne
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p10_ages_are_measured_with_the_clock_of_the_cluster() {
     let cluster = simulated_cluster();
     // Over HTTP, because its responses have a `Date` header.

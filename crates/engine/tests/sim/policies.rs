@@ -37,7 +37,7 @@ async fn until_recorded(cluster: &kubesim::SimCluster) {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_create_only_object_is_never_updated_and_is_re_created_when_missing() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -63,7 +63,7 @@ async fn a_create_only_object_is_never_updated_and_is_re_created_when_missing() 
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_pre_existing_create_only_object_is_not_changed() {
     let cluster = cluster_without_controllers();
     cluster.create(config_map("seed", "theirs"), "someone-else").unwrap();
@@ -84,7 +84,7 @@ async fn a_pre_existing_create_only_object_is_not_changed() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_read_only_object_is_awaited_and_never_written() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -122,7 +122,7 @@ async fn a_read_only_object_is_awaited_and_never_written() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_object_that_becomes_read_only_is_orphaned() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -143,7 +143,7 @@ async fn an_object_that_becomes_read_only_is_orphaned() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn on_presence_fields_are_written_once() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -172,7 +172,7 @@ async fn on_presence_fields_are_written_once() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn on_change_fields_are_no_drift_and_a_new_revision_overwrites_them() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -205,7 +205,7 @@ async fn on_change_fields_are_no_drift_and_a_new_revision_overwrites_them() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn if_identical_adopts_identical_objects_and_reports_the_fields_of_others() {
     let cluster = cluster_without_controllers();
     cluster.create(config_map("identical", "1"), "someone-else").unwrap();
@@ -225,7 +225,7 @@ async fn if_identical_adopts_identical_objects_and_reports_the_fields_of_others(
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_13_selectively_orphaned_objects_stay_on_prune_and_on_removal() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -256,7 +256,7 @@ async fn s3_13_selectively_orphaned_objects_stay_on_prune_and_on_removal() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_5_feedback_values_are_reported_with_their_objects() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;

@@ -26,7 +26,7 @@ fn widget() -> Value {
         "spec": {"size": 3}})
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p15_a_bundle_may_contain_a_definition_and_its_objects() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -59,7 +59,7 @@ fn lighthouse() -> Vec<Value> {
     vec![definition, object]
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_object_is_applied_once_its_definition_is_established_without_waiting_for_a_retry() {
     let cluster = simulated_cluster();
     let client = kube::Client::new(cluster.service(), "default");
@@ -78,7 +78,7 @@ async fn an_object_is_applied_once_its_definition_is_established_without_waiting
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_unknown_kind_is_awaited_and_applied_once_served() {
     let cluster = simulated_cluster();
     let client = kube::Client::new(cluster.service(), "default");
@@ -104,7 +104,7 @@ async fn an_unknown_kind_is_awaited_and_applied_once_served() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn r_8_a_missing_namespace_is_created_by_policy_and_outlives_the_release() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -121,7 +121,7 @@ async fn r_8_a_missing_namespace_is_created_by_policy_and_outlives_the_release()
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn r_8_without_the_policy_a_missing_namespace_is_awaited() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -140,7 +140,7 @@ async fn r_8_without_the_policy_a_missing_namespace_is_awaited() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn facts_contain_version_nodes_kinds_and_classes() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -160,7 +160,7 @@ async fn facts_contain_version_nodes_kinds_and_classes() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn facts_change_when_a_namespace_gets_a_quota_and_a_pod_security_level() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;

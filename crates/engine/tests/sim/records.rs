@@ -23,7 +23,7 @@ fn records_of<'a>(records: &'a [Value], hub: &str) -> Vec<&'a Value> {
     records.iter().filter(|record| record["spec"]["hubHash"] == hash.as_str()).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_7_a_record_contains_the_hashes_of_hub_spec_and_objects() {
     let cluster = cluster_without_controllers();
     let agent = start_agent_of_hub(&cluster, "https://hub.example.com").await;
@@ -57,7 +57,7 @@ async fn s3_7_a_record_contains_the_hashes_of_hub_spec_and_objects() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_8_the_record_of_a_release_missing_from_the_desired_state_is_marked_and_nothing_is_removed() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -96,7 +96,7 @@ impl Service<Request<kube::client::Body>> for WithoutRecordWatch {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_11_a_deleted_record_is_not_re_created_to_mark_its_eviction() {
     let cluster = cluster_without_controllers();
     let client = kube::Client::new(WithoutRecordWatch(cluster.service()), "default");
@@ -116,7 +116,7 @@ async fn s3_11_a_deleted_record_is_not_re_created_to_mark_its_eviction() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_13_an_object_listed_by_two_records_is_orphaned_instead_of_deleted() {
     let cluster = cluster_without_controllers();
     let ours = start_agent_of_hub(&cluster, "https://one.example.com").await;
@@ -152,7 +152,7 @@ async fn s3_13_an_object_listed_by_two_records_is_orphaned_instead_of_deleted() 
     ours.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_10_a_release_is_not_reported_gone_before_its_record_is_deleted() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -216,7 +216,7 @@ impl Service<Request<kube::client::Body>> for RecordingService {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_executor_writes_and_deletes_the_objects_and_the_agent_writes_the_record() {
     let cluster = cluster_without_controllers();
     let writes = Arc::new(Mutex::new(RecordedWrites::new()));

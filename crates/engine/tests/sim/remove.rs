@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_13_objects_missing_from_a_new_bundle_are_pruned() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -27,7 +27,7 @@ async fn s3_13_objects_missing_from_a_new_bundle_are_pruned() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_13_an_object_re_created_by_another_party_is_not_pruned() {
     let cluster = cluster_without_controllers();
     let first_agent = start_agent(&cluster).await;
@@ -47,7 +47,7 @@ async fn s3_13_an_object_re_created_by_another_party_is_not_pruned() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn with_pruning_disabled_obsolete_objects_stay_until_the_removal() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -66,7 +66,7 @@ async fn with_pruning_disabled_obsolete_objects_stay_until_the_removal() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_11_a_removal_deletes_all_objects_and_the_record() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -84,7 +84,7 @@ async fn s3_11_a_removal_deletes_all_objects_and_the_record() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_12_an_object_blocked_by_a_finalizer_blocks_the_removal_and_is_reported() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -112,7 +112,7 @@ async fn s3_12_an_object_blocked_by_a_finalizer_blocks_the_removal_and_is_report
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_orphaned_release_leaves_its_objects_without_label_and_annotations() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -128,15 +128,22 @@ async fn an_orphaned_release_leaves_its_objects_without_label_and_annotations() 
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p16_a_release_desired_again_during_its_removal_is_re_created() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
     let first = present_input(1, 1, &shop("nginx"), Policies::default());
     agent.engine.set_desired(vec![first.clone()]);
     agent.until_operational(&first.desired).await;
+    // Every request takes longer than the check for the first deletion.
+    cluster.faults().set_delay(std::time::Duration::from_millis(5));
     agent.engine.set_desired(vec![absent_input(1, 2, DeletionPolicy::Foreground)]);
-    tokio::time::sleep(std::time::Duration::from_millis(3)).await;
+    wait_until("one object is deleted", || {
+        let live = cluster.get(DEPLOYMENT, ("default", "web"));
+        live.is_none_or(|object| object["metadata"].get("deletionTimestamp").is_some())
+    })
+    .await;
+    assert!(!cluster.list(RECORD, None).is_empty(), "the removal is not complete");
     let again = present_input(1, 3, &shop("nginx"), Policies::default());
     agent.engine.set_desired(vec![again.clone()]);
     agent.until_operational(&again.desired).await;
@@ -148,7 +155,7 @@ async fn p16_a_release_desired_again_during_its_removal_is_re_created() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn s3_11_a_manually_deleted_record_deletes_nothing_and_is_re_created() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -166,7 +173,7 @@ async fn s3_11_a_manually_deleted_record_deletes_nothing_and_is_re_created() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_release_missing_from_the_desired_state_is_not_removed() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;
@@ -181,7 +188,7 @@ async fn a_release_missing_from_the_desired_state_is_not_removed() {
     agent.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_pre_existing_namespace_is_never_deleted() {
     let cluster = simulated_cluster();
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old"}});

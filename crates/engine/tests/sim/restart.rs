@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use domain::health::HealthStatus;
 use domain::release::stage::StageReason;
-use domain::release::{StageName, StageState};
+use domain::release::{Reason, StageName, StageState};
 use domain::report::ReleaseReport;
 use domain::workload::{DeletionPolicy, Policies};
 use http::{Method, Request, Response};
@@ -14,7 +14,7 @@ use tower::Service;
 
 use crate::harness::*;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p26_a_restart_over_unchanged_objects_writes_nothing() {
     let cluster = simulated_cluster();
     let first = start_agent(&cluster).await;
@@ -31,14 +31,14 @@ async fn p26_a_restart_over_unchanged_objects_writes_nothing() {
     assert_eq!(records[0].workload, "shop1");
     second.engine.set_desired(vec![input.clone()]);
     second.until_operational(&input.desired).await;
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    tokio::time::sleep(QUIET_TIME).await;
     let after = cluster.stats();
     let writes = |stats: kubesim::Stats| stats.creates + stats.updates + stats.patches + stats.deletes;
     assert_eq!(writes(after), writes(before));
     second.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p15_after_a_restart_no_report_falls_behind_the_record() {
     let cluster = simulated_cluster();
     let first = start_agent(&cluster).await;
@@ -64,7 +64,7 @@ async fn p15_after_a_restart_no_report_falls_behind_the_record() {
     second.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_failed_pull_after_a_restart_is_reported() {
     let cluster = simulated_cluster();
     let first = start_agent(&cluster).await;
@@ -74,17 +74,16 @@ async fn a_failed_pull_after_a_restart_is_reported() {
     wait_until("recorded", || cluster.list(RECORD, None)[0]["spec"]["applied"] != "").await;
     first.stop().await;
     let second = start_agent(&cluster).await;
-    let reason =
-        StageReason { reason: "BundleRefused".into(), message: "no".into(), attempts: 1, next_retry: None };
+    let reason = StageReason { attempts: 1, ..StageReason::new(Reason::HashMismatch, "no") };
     let without =
         engine::ReleaseInput { bundle: None, pull_stage: StageState::Failed(reason), ..input.clone() };
     second.engine.set_desired(vec![without]);
-    let (report, _) = second.until_stage_reason(release_id(1), StageName::Pulled, "BundleRefused").await;
+    let (report, _) = second.until_stage_reason(release_id(1), StageName::Pulled, "HashMismatch").await;
     assert!(report.applied.is_some(), "the applied bundle is still reported");
     second.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p26_a_settled_release_causes_no_requests() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
@@ -92,9 +91,9 @@ async fn p26_a_settled_release_causes_no_requests() {
     agent.engine.set_desired(vec![input.clone()]);
     agent.until_operational(&input.desired).await;
     wait_until("recorded", || cluster.list(RECORD, None)[0]["spec"]["applied"] != "").await;
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    tokio::time::sleep(QUIET_TIME).await;
     let before = cluster.stats();
-    tokio::time::sleep(std::time::Duration::from_millis(1_000)).await;
+    tokio::time::sleep(QUIET_TIME).await;
     let after = cluster.stats();
     assert_eq!(after.requests(), before.requests());
     agent.stop().await;
@@ -125,7 +124,7 @@ impl Service<Request<kube::client::Body>> for FailsAfterWrites {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p15_after_a_crash_between_any_two_writes_the_next_engine_converges() {
     // Definition, record, three objects, record: one iteration more than writes, to cover every position.
     for writes in 0..7 {
@@ -154,7 +153,7 @@ async fn p15_after_a_crash_between_any_two_writes_the_next_engine_converges() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p15_after_a_crash_between_any_two_steps_of_a_removal_the_next_engine_completes_it() {
     // Deletion mark of the record, three objects, finalizer of the record: one iteration more than writes.
     for writes in 0..6 {
@@ -181,7 +180,7 @@ async fn p15_after_a_crash_between_any_two_steps_of_a_removal_the_next_engine_co
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn p15_a_partially_applied_bundle_is_never_reported_as_applied() {
     let cluster = simulated_cluster();
     let service = FailsAfterWrites { inner: cluster.service(), writes: Arc::new(AtomicI64::new(4)) };
@@ -200,7 +199,7 @@ async fn p15_a_partially_applied_bundle_is_never_reported_as_applied() {
     successor.stop().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_known_bundle_may_be_omitted() {
     let cluster = cluster_without_controllers();
     let agent = start_agent(&cluster).await;

@@ -1,8 +1,7 @@
 //! Deletes a cluster.
 
-use domain::Severity;
 use domain::actions::ActionUnavailable;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
@@ -28,18 +27,9 @@ impl Hub {
         store::cluster::delete(&mut tx, cluster.id).await?;
         store::queue::PLACER.mark_all(&mut tx, now).await?;
         store::queue::PLACER.mark(&mut tx, &workloads, now).await?;
-        let orphaned = if remaining > 0 {
-            format!("; {remaining} of its workloads are left running")
-        } else {
-            String::new()
-        };
-        let event = NewEvent::new(
-            EventKind::ClusterDeleted,
-            &actor.name,
-            format!("Cluster {name} was deleted{orphaned}."),
-        )
-        .with_cluster(cluster.id, name)
-        .with_severity(if remaining > 0 { Severity::Warning } else { Severity::Note });
+        let detail = EventDetail::ClusterDeleted { orphaned: u32::try_from(remaining).unwrap_or(u32::MAX) };
+        let subject = EventSubject::cluster(cluster.id, name);
+        let event = NewEvent::from_detail(detail, &actor.name, subject, now);
         let effects = CommitEffects {
             events: vec![event],
             changed_clusters: vec![cluster.id],

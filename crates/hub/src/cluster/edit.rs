@@ -1,7 +1,7 @@
 //! Changes labels, taints or schedulability of a cluster.
 
 use domain::cluster::{Cluster, check_labels};
-use domain::event::{EventKind, NewEvent};
+use domain::event::{ClusterChanges, EventDetail, EventSubject, NewEvent};
 
 use super::ClusterEdit;
 use crate::hub::CommitEffects;
@@ -34,10 +34,11 @@ impl Hub {
         if !store::cluster::update(&mut tx, &cluster, before.revision).await? {
             return Err(Error::RevisionConflict { current: cluster.revision });
         }
-        store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
-        let message = format!("Cluster {name} was changed: {}.", describe_changes(&before, &cluster));
-        let event =
-            NewEvent::new(EventKind::ClusterEdited, &actor.name, message).with_cluster(cluster.id, name);
+        let now = self.clock().now();
+        store::queue::PLACER.mark_all(&mut tx, now).await?;
+        let detail = EventDetail::ClusterChanges(find_changes(&before, &cluster));
+        let subject = EventSubject::cluster(cluster.id, name);
+        let event = NewEvent::from_detail(detail, &actor.name, subject, now);
         self.commit(tx, CommitEffects::with_event_for_placer(event)).await?;
         Ok(cluster)
     }
@@ -54,18 +55,14 @@ fn apply_edit(cluster: &mut Cluster, edit: ClusterEdit) {
     cluster.schedulable = edit.schedulable.unwrap_or(cluster.schedulable);
 }
 
-/// The changes as text: `env=prod, -legacy, taints, unschedulable`.
-fn describe_changes(before: &Cluster, after: &Cluster) -> String {
-    let set = after.labels.iter().filter(|(key, value)| before.labels.get(*key) != Some(value));
-    let mut parts: Vec<String> = set.map(|(key, value)| format!("{key}={value}")).collect();
-    parts.extend(
-        before.labels.keys().filter(|key| !after.labels.contains_key(*key)).map(|key| format!("-{key}")),
-    );
-    if before.taints != after.taints {
-        parts.push("taints".to_owned());
+fn find_changes(before: &Cluster, after: &Cluster) -> ClusterChanges {
+    let is_set = |(key, value): &(&String, &String)| before.labels.get(*key) != Some(*value);
+    let set = after.labels.iter().filter(is_set).map(|(key, value)| (key.clone(), value.clone()));
+    let removed = before.labels.keys().filter(|key| !after.labels.contains_key(*key));
+    ClusterChanges {
+        set_labels: set.collect(),
+        removed_labels: removed.cloned().collect(),
+        taints: (before.taints != after.taints).then(|| after.taints.clone()),
+        schedulable: (before.schedulable != after.schedulable).then_some(after.schedulable),
     }
-    if before.schedulable != after.schedulable {
-        parts.push(if after.schedulable { "schedulable" } else { "unschedulable" }.to_owned());
-    }
-    parts.join(", ")
 }

@@ -2,7 +2,7 @@
 
 use domain::ClusterId;
 use domain::cluster::Connectivity;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use store::Tx;
 
 use crate::hub::CommitEffects;
@@ -29,12 +29,10 @@ impl Hub {
             store::release::set_connectivity_by_cluster(tx, id, Connectivity::Online, now).await?;
             effects.all_rollouts_dirty |= before == Connectivity::Offline;
             let Some(found) = store::cluster::get_by_id(tx, id).await? else { continue };
-            let state = if before == Connectivity::Offline { "online" } else { "online again" };
-            let message = format!("Cluster {} is {state}.", found.name);
-            effects.events.push(
-                NewEvent::new(EventKind::ClusterConnectivity, "flotilla", message)
-                    .with_cluster(id, &found.name),
-            );
+            let detail =
+                EventDetail::Connectivity { from: before, to: Connectivity::Online, last_seen: None };
+            let subject = EventSubject::cluster(id, &found.name);
+            effects.events.push(NewEvent::from_detail(detail, "flotilla", subject, now));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use domain::ClusterId;
 use domain::cluster::{Cluster, ClusterKind};
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{Registration, RegistrationState};
 use store::Tx;
 
@@ -67,11 +67,9 @@ impl Hub {
             ..registration
         };
         store::registration::record_decision(tx, &accepted, now).await?;
-        let message =
-            format!("Cluster {} was accepted; its agent's key is {}.", cluster.name, accepted.fingerprint);
-        let event =
-            NewEvent::new(EventKind::ClusterAccepted, by, message).with_cluster(cluster.id, &cluster.name);
-        effects.events.push(event);
+        let detail = EventDetail::JoinAccepted { fingerprint: accepted.fingerprint };
+        let subject = EventSubject::cluster(cluster.id, &cluster.name);
+        effects.events.push(NewEvent::from_detail(detail, by, subject, now));
         Ok(cluster)
     }
 

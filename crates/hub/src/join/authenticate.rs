@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::ClusterId;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use sha2::{Digest as _, Sha256};
 use store::Tx;
 
@@ -93,11 +93,11 @@ impl Hub {
         let found = store::cluster::get_by_id(&mut tx, cluster).await?;
         let found = found.ok_or_else(|| Error::not_found("cluster", cluster.to_string()))?;
         let mut effects = CommitEffects::default();
-        if store::certificate::record_join(&mut tx, cluster, &version, self.clock().now()).await? {
-            let message = format!("The agent of cluster {} connected with version {version}.", found.name);
-            let event =
-                NewEvent::new(EventKind::ClusterJoined, "agent", message).with_cluster(cluster, &found.name);
-            effects.events.push(event);
+        let now = self.clock().now();
+        if store::certificate::record_join(&mut tx, cluster, &version, now).await? {
+            let subject = EventSubject::cluster(cluster, &found.name);
+            let detail = EventDetail::AgentConnected { version };
+            effects.events.push(NewEvent::from_detail(detail, "agent", subject, now));
         }
         self.commit(tx, effects).await?;
         Ok((incarnation, found.lease_seconds))

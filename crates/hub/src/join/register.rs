@@ -2,9 +2,9 @@
 
 use domain::actions::ActionUnavailable;
 use domain::cluster::{ClusterFacts, ClusterKind};
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{JoinToken, Registration, RegistrationState};
-use domain::{Finding, Severity, name};
+use domain::{Finding, Timestamp, name};
 use store::Tx;
 use subtle::ConstantTimeEq as _;
 
@@ -100,7 +100,7 @@ impl Hub {
             name: join.name,
         };
         store::registration::save(&mut tx, &registration, &join.csr).await?;
-        let mut effects = CommitEffects::with_event(pending_event(&registration));
+        let mut effects = CommitEffects::with_event(new_join_event(&registration, now));
         if !token.can_auto_accept(&registration.name, existing.is_some()) {
             self.commit(tx, effects).await?;
             return Ok(RegistrationResult::Pending { fingerprint: registration.fingerprint });
@@ -152,10 +152,10 @@ fn truncate_facts(facts: ClusterFacts) -> ClusterFacts {
     }
 }
 
-fn pending_event(registration: &Registration) -> NewEvent {
-    let Registration { name, fingerprint, .. } = registration;
-    let message = format!("An agent requested to join as {name}; its key is {fingerprint}.");
-    NewEvent::new(EventKind::ClusterPending, "agent", message).with_severity(Severity::Warning)
+fn new_join_event(registration: &Registration, now: Timestamp) -> NewEvent {
+    let Registration { name, fingerprint, .. } = registration.clone();
+    let detail = EventDetail::JoinRequested { name, fingerprint };
+    NewEvent::from_detail(detail, "agent", EventSubject::default(), now)
 }
 
 fn rejected_error(name: &str) -> Error {

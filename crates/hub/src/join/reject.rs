@@ -1,6 +1,6 @@
 //! Rejects an agent.
 
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{Registration, RegistrationState};
 
 use crate::hub::CommitEffects;
@@ -17,9 +17,10 @@ impl Hub {
             decided_by: Some(actor.name.clone()),
             ..found
         };
-        store::registration::record_decision(&mut tx, &rejected, self.clock().now()).await?;
-        let message = format!("The agent that requested to join as {name} was rejected.");
-        let event = NewEvent::new(EventKind::ClusterRejected, &actor.name, message);
+        let now = self.clock().now();
+        store::registration::record_decision(&mut tx, &rejected, now).await?;
+        let detail = EventDetail::JoinRejected { name: name.to_owned() };
+        let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
         self.commit(tx, CommitEffects::with_event(event)).await
     }
 }

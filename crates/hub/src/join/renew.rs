@@ -1,6 +1,6 @@
 //! Renews an agent's certificate; the old one stays valid until it expires, so that no connection is lost.
 
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 
 use super::{AgentCertificate, AuthenticatedAgent};
 use crate::authority::CertificateRequest;
@@ -28,10 +28,9 @@ impl Hub {
         let issued = self.issue_certificate(&mut tx, authority, &request, agent.cluster).await?;
         let name = store::cluster::get_by_id(&mut tx, agent.cluster).await?.map(|cluster| cluster.name);
         let name = name.unwrap_or_default();
-        let message =
-            format!("The certificate of the agent of cluster {name} was renewed until {}.", issued.not_after);
-        let event =
-            NewEvent::new(EventKind::ClusterRenewed, "agent", message).with_cluster(agent.cluster, &name);
+        let detail = EventDetail::CertificateRenewed { not_after: issued.not_after };
+        let subject = EventSubject::cluster(agent.cluster, &name);
+        let event = NewEvent::from_detail(detail, "agent", subject, self.clock().now());
         self.commit(tx, CommitEffects::with_event(event)).await?;
         Ok(issued)
     }

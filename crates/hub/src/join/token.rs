@@ -1,7 +1,7 @@
 //! Join tokens: create, list, revoke.
 
 use domain::JoinTokenId;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{JoinToken, NewJoinToken};
 
 use super::JoinTokenSecret;
@@ -36,8 +36,13 @@ impl Hub {
         };
         let mut tx = self.write().await?;
         store::join_token::insert(&mut tx, &token, &hash_secret(&secret)).await?;
-        let message = creation_message(&token);
-        let event = NewEvent::new(EventKind::JoinTokenCreated, &actor.name, message);
+        let detail = EventDetail::JoinTokenCreated {
+            id: token.id,
+            cluster_name: token.cluster_name.clone(),
+            max_uses: token.max_uses,
+            auto_accept: token.auto_accept,
+        };
+        let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
         self.commit(tx, CommitEffects::with_event(event)).await?;
         Ok(JoinTokenSecret { id: token.id, secret, expires_at: token.expires_at })
     }
@@ -54,21 +59,12 @@ impl Hub {
         if store::join_token::get(&mut tx, id).await?.is_none() {
             return Err(Error::not_found("join token", id.to_string()));
         }
-        if !store::join_token::revoke(&mut tx, id, self.clock().now()).await? {
+        let now = self.clock().now();
+        if !store::join_token::revoke(&mut tx, id, now).await? {
             return Ok(());
         }
-        let message = format!("Join token {id} was revoked.");
-        let event = NewEvent::new(EventKind::JoinTokenRevoked, &actor.name, message);
+        let detail = EventDetail::JoinTokenRevoked { id };
+        let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
         self.commit(tx, CommitEffects::with_event(event)).await
     }
-}
-
-fn creation_message(token: &JoinToken) -> String {
-    let clusters = match (&token.cluster_name, token.max_uses) {
-        (Some(name), _) => format!("cluster {name}"),
-        (None, 1) => "one cluster".to_owned(),
-        (None, uses) => format!("{uses} clusters"),
-    };
-    let mode = if token.auto_accept { " and be accepted automatically" } else { "" };
-    format!("A token was created for {clusters} to join{mode}: {}.", token.id)
 }

@@ -15,6 +15,9 @@ use crate::{Error, Hub};
 
 mod commit;
 mod decide;
+mod failures;
+
+use failures::PlacerFailures;
 
 /// Workloads claimed in one pass.
 const BATCH: u32 = 16;
@@ -34,8 +37,9 @@ struct PlacerClaim {
 
 pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
     let mut full_pass = tokio::time::interval(jitter(FULL_PASS_EVERY));
+    let mut failures = PlacerFailures::default();
     while !cancel.is_cancelled() {
-        match run_pass(&hub).await {
+        match run_pass(&hub, &mut failures).await {
             Ok(0) => {}
             Ok(_) => continue,
             Err(error) => {
@@ -63,7 +67,7 @@ async fn mark_everything(hub: &Hub) -> Result<(), Error> {
 }
 
 /// Places what is due; returns the number of workloads.
-async fn run_pass(hub: &Hub) -> Result<usize, Error> {
+async fn run_pass(hub: &Hub, failures: &mut PlacerFailures) -> Result<usize, Error> {
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
     let due = store::queue::PLACER.claim(&mut tx, BATCH, now, now.plus_millis(CLAIM_MILLIS)).await?;
@@ -74,32 +78,43 @@ async fn run_pass(hub: &Hub) -> Result<usize, Error> {
     failpoint("placer.claimed");
     let claims: Vec<PlacerClaim> =
         due.iter().map(|(workload, epoch)| PlacerClaim { workload: *workload, epoch: *epoch }).collect();
-    place_workloads(hub, claims).await;
+    place_workloads(hub, claims, failures).await;
     failpoint("placer.settled");
     Ok(due.len())
 }
 
 /// Places workloads. A failure does not block the others: the claim expires and the workload is due again.
-async fn place_workloads(hub: &Hub, claims: Vec<PlacerClaim>) {
+async fn place_workloads(hub: &Hub, claims: Vec<PlacerClaim>, failures: &mut PlacerFailures) {
     let mut batch = Vec::new();
     for claim in claims {
         match decide::decide_workload(hub, claim.workload).await {
             Ok(Some(outcome)) if can_share_transaction(hub) && commit::is_small(&outcome) => {
                 batch.push((claim, outcome));
             }
-            Ok(Some(outcome)) => log_failure(claim, commit::commit_workload(hub, claim, outcome).await),
+            Ok(Some(outcome)) => {
+                let result = commit::commit_workload(hub, claim, outcome).await;
+                failures.record(hub, claim.workload, result).await;
+            }
             // The workload was deleted in the meantime, and its mark with it.
-            Ok(None) => {}
-            Err(error) => log_failure(claim, Err(error)),
+            Ok(None) => failures.forget(claim.workload),
+            Err(error) => failures.record(hub, claim.workload, Err(error)).await,
         }
     }
     if batch.is_empty() {
         return;
     }
-    if let Err(error) = commit::commit_batch(hub, &batch).await {
-        tracing::debug!(%error, "workloads could not be committed in one transaction; each is committed separately");
-        for (claim, outcome) in batch {
-            log_failure(claim, commit::commit_workload(hub, claim, outcome).await);
+    match commit::commit_batch(hub, &batch).await {
+        Ok(()) => {
+            for (claim, _) in batch {
+                failures.record(hub, claim.workload, Ok(())).await;
+            }
+        }
+        Err(error) => {
+            tracing::debug!(%error, "workloads could not be committed in one transaction; each is committed separately");
+            for (claim, outcome) in batch {
+                let result = commit::commit_workload(hub, claim, outcome).await;
+                failures.record(hub, claim.workload, result).await;
+            }
         }
     }
 }
@@ -108,11 +123,4 @@ async fn place_workloads(hub: &Hub, claims: Vec<PlacerClaim>) {
 /// reports lock them in another order.
 fn can_share_transaction(hub: &Hub) -> bool {
     !hub.store().is_postgres()
-}
-
-fn log_failure(claim: PlacerClaim, result: Result<(), Error>) {
-    if let Err(error) = result {
-        let (workload, error) = (claim.workload, &error as &dyn std::error::Error);
-        tracing::warn!(%workload, error, "a workload could not be placed; it will be retried");
-    }
 }

@@ -6,9 +6,8 @@
 
 use std::time::Duration;
 
-use domain::event::{EventKind, NewEvent};
-use domain::release::stage::StageReason;
-use domain::release::{ROLLOUT_ABORTED, Release};
+use domain::event::{EventDetail, EventSubject, NewEvent};
+use domain::release::Release;
 use domain::rollout::{Admission, Rollout, RolloutStep};
 use domain::workload::{Intent, Workload};
 use domain::{Timestamp, WorkloadId};
@@ -85,16 +84,16 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         let before = rollout.clone();
         let cutoff = now.plus_millis(-rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
-        let step = rollout.reconcile(&workload.name, &tallies, now);
+        let step = rollout.reconcile(&tallies, now);
         let has_changed = apply_step(&mut tx, &rollout, &step, now, &mut effects).await?;
         if rollout != before {
             store::rollout::update(&mut tx, &rollout).await?;
         }
         next_at = if has_changed { Some(now) } else { step.next_step_at };
-        let events = step.events.into_iter().map(|event| {
-            NewEvent::new(EventKind::RolloutChanged, "flotilla", event.message)
-                .with_workload(workload.id, &workload.name)
-                .with_severity(event.severity)
+        let events = step.events.into_iter().map(|change| {
+            let detail = EventDetail::Rollout { revision: rollout.revision, change };
+            let subject = EventSubject::workload(workload.id, &workload.name);
+            NewEvent::from_detail(detail, "flotilla", subject, now)
         });
         effects.events.extend(events);
     }
@@ -131,26 +130,22 @@ async fn apply_step(
     let mut changed: Vec<Release> = Vec::new();
     if let Some(let_go) = step.admission {
         let gated = store::rollout::list_gated(tx, rollout, let_go, CHUNK).await?;
-        let revision = store::revision::get(tx, rollout.workload, rollout.revision).await?;
-        let policies = revision.map(|revision| revision.spec.policies).unwrap_or_default();
+        let revision = store::revision::get_existing(tx, rollout.workload, rollout.revision).await?;
+        let policies = revision.spec.policies;
         for mut release in gated {
             if release.admit(policies.clone(), now) {
-                effects.changed_clusters.push(release.cluster);
+                effects.changed_clusters.push(release.cluster());
                 changed.push(release);
             }
         }
     }
     if step.end_gates {
-        let reason = StageReason {
-            reason: ROLLOUT_ABORTED.to_owned(),
-            message: format!(
-                "The rollout of revision {} was aborted before this cluster was admitted. It keeps its current revision until the next publish.",
-                rollout.revision
-            ),
-            ..StageReason::default()
-        };
+        let message = format!(
+            "The rollout of revision {} was aborted before this cluster was admitted. It keeps its current revision until the next publish.",
+            rollout.revision
+        );
         for mut release in store::rollout::list_gated(tx, rollout, EVERY_WAVE, CHUNK).await? {
-            if release.end_gate(reason.clone(), now) {
+            if release.end_gate(&*message, now) {
                 changed.push(release);
             }
         }

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use domain::cluster::Connectivity;
-use domain::event::{EventKind, NewEvent};
-use domain::{ClusterId, Severity, Timestamp};
+use domain::event::{EventDetail, EventSubject, NewEvent};
+use domain::{ClusterId, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use super::{jitter, sleep_unless_cancelled};
@@ -21,7 +21,7 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
     let started = hub.clock().now();
     while sleep_unless_cancelled(jitter(CHECK_EVERY), &cancel).await {
         if let Err(error) = run_pass(&hub, started).await {
-            tracing::warn!(%error, "staleness pass failed; it is repeated");
+            tracing::warn!(error = &error as &dyn std::error::Error, "staleness pass failed; it is repeated");
         }
     }
 }
@@ -31,7 +31,11 @@ async fn run_pass(hub: &Hub, started: Timestamp) -> Result<(), Error> {
     let overdue = store::cluster::list_overdue(&mut tx, hub.clock().now()).await?;
     drop(tx);
     for id in overdue {
-        update_reach(hub, id, started).await?;
+        // One cluster whose row can't be read must not keep the others online.
+        if let Err(error) = update_reach(hub, id, started).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(cluster = %id, error, "the connectivity of a cluster could not be updated; it is retried");
+        }
     }
     Ok(())
 }
@@ -50,15 +54,9 @@ async fn update_reach(hub: &Hub, id: ClusterId, started: Timestamp) -> Result<()
     }
     store::cluster::set_connectivity(&mut tx, id, reach).await?;
     store::release::set_connectivity_by_cluster(&mut tx, id, reach, now).await?;
-    let name = &cluster.name;
-    let age = cluster.last_seen.map_or_else(|| "an unknown time".to_owned(), |seen| seen.format_age(now));
-    let message = match reach {
-        Connectivity::Late => format!("Cluster {name} is late: no heartbeat for {age}."),
-        _ => format!("Cluster {name} is offline: no heartbeat for {age}. It catches up when it reconnects."),
-    };
-    let event = NewEvent::new(EventKind::ClusterConnectivity, "flotilla", message)
-        .with_cluster(id, name)
-        .with_severity(Severity::Warning);
+    let (from, last_seen) = (cluster.connectivity, cluster.last_seen);
+    let detail = EventDetail::Connectivity { from, to: reach, last_seen };
+    let event = NewEvent::from_detail(detail, "flotilla", EventSubject::cluster(id, &cluster.name), now);
     // An offline cluster does not block a rollout (E-5).
     hub.commit(
         tx,

@@ -2,48 +2,43 @@
 
 use std::collections::HashMap;
 
-use domain::finding::{self, Finding};
-use domain::plan::{BlastRadius, PlanInputsDigest, PlanInputsTarget, TargetChange};
-use domain::release::{Release, ReleaseGoal, RenderOutcome};
-use domain::workload::{Revision, Workload};
+use domain::plan::{PlanInputsDigest, PlanInputsTarget, TargetChange};
+use domain::release::RenderOutcome;
 use domain::{ClusterId, Digest};
 
-use crate::render::{CurrentReleases, ReleaseTarget, render_targets};
-use crate::workload::CheckResult;
-use crate::{Error, Hub};
+use crate::render::{ReleaseTarget, render_clusters};
+use crate::workload::PublishSnapshot;
 
-/// The releases that publishing a draft would write and remove, and its findings.
+/// The releases that publishing the draft of a snapshot would write and remove.
 pub(crate) struct PlanInputs {
-    /// Findings of the guard rails and the placement decision.
-    pub check: CheckResult,
     /// The rendered release of each selected cluster.
     pub targets: Vec<ReleaseTarget>,
-    /// The current releases, by cluster.
-    pub current: HashMap<ClusterId, Release>,
-    /// The releases that would be removed, with the names of their clusters.
-    pub removals: Vec<(String, Release)>,
+    /// The clusters that would lose their release, with their names, by name.
+    pub removals: Vec<(String, ClusterId)>,
     /// The number of the next revision.
     pub revision: u32,
 }
 
 impl PlanInputs {
-    /// Findings of the guard rails and of the blast radius (G505), worst first.
-    pub fn findings(&self, workload: &Workload) -> Vec<Finding> {
-        let losses = self.blast_radius().finding(&workload.name);
-        let mut findings: Vec<Finding> = self.check.findings.iter().cloned().chain(losses).collect();
-        finding::sort_findings(&mut findings);
-        findings
-    }
-
-    /// The clusters that would lose the workload.
-    pub fn blast_radius(&self) -> BlastRadius {
-        BlastRadius::from_decision(&self.check.decision, &self.current.keys().copied().collect())
+    /// Renders the draft for every selected cluster: call it off the async threads.
+    pub fn render(snapshot: &PublishSnapshot) -> Self {
+        let PublishSnapshot { stored, draft } = snapshot;
+        let revision = stored.latest_revision + 1;
+        let names = draft.target_names();
+        let renderer = draft.renderer(revision, &names);
+        let targets = render_clusters(&renderer, &draft.targets_in_decision_order(), &HashMap::new());
+        let lost = draft.decision.rejected().filter(|verdict| stored.releases.contains_key(&verdict.cluster));
+        let mut removals: Vec<(String, ClusterId)> =
+            lost.map(|verdict| (verdict.name.clone(), verdict.cluster)).collect();
+        removals.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Self { targets, removals, revision }
     }
 
     /// The hash of a plan with these inputs.
-    pub fn hash(&self, workload: &Workload) -> Digest {
+    pub fn hash(&self, snapshot: &PublishSnapshot) -> Digest {
+        let stored = &snapshot.stored;
         let released =
-            |cluster| self.current.get(&cluster).and_then(|release: &Release| release.released.clone());
+            |cluster| stored.releases.get(&cluster).and_then(|release| release.released().cloned());
         let get = self.targets.iter().map(|target| PlanInputsTarget {
             cluster: target.cluster,
             change: TargetChange::Deploy,
@@ -51,16 +46,16 @@ impl PlanInputs {
             released: released(target.cluster),
             wave: target.wave,
         });
-        let lose = self.removals.iter().map(|(_, release)| PlanInputsTarget {
-            cluster: release.cluster,
+        let lose = self.removals.iter().map(|(_, cluster)| PlanInputsTarget {
+            cluster: *cluster,
             change: TargetChange::Remove,
             bundle: None,
-            released: release.released.clone(),
+            released: released(*cluster),
             wave: None,
         });
         PlanInputsDigest {
-            workload: workload.id,
-            draft: workload.revision,
+            workload: stored.workload.id,
+            draft: stored.workload.revision,
             targets: get.chain(lose).collect(),
         }
         .hash()
@@ -71,48 +66,5 @@ fn bundle_digest(target: &ReleaseTarget) -> Option<&Digest> {
     match &target.rendered {
         RenderOutcome::Bundle(digest) => Some(digest),
         RenderOutcome::Waiting(_) | RenderOutcome::Failed(_) => None,
-    }
-}
-
-impl Hub {
-    /// Computes the inputs of a plan of this draft.
-    pub(crate) async fn plan_inputs(
-        &self,
-        workload: &Workload,
-        checked: CheckResult,
-    ) -> Result<PlanInputs, Error> {
-        let mut tx = self.read().await?;
-        let releases = store::release::list_all_by_workload(&mut tx, workload.id).await?;
-        let number = store::revision::latest_number(&mut tx, workload.id).await? + 1;
-        let groups = store::group::list(&mut tx).await?;
-        let present: HashMap<ClusterId, Release> = releases
-            .into_iter()
-            .filter(|release| release.goal == ReleaseGoal::Present)
-            .map(|release| (release.cluster, release))
-            .collect();
-        drop(tx);
-        let mut removals: Vec<(String, Release)> = checked
-            .decision
-            .rejected()
-            .filter_map(|verdict| Some((verdict.name.clone(), present.get(&verdict.cluster)?.clone())))
-            .collect();
-        removals.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let revision = Revision {
-            workload: workload.id,
-            number,
-            spec: workload.draft.clone(),
-            author: String::new(),
-            message: String::new(),
-            created_at: self.clock().now(),
-        };
-        let targets = render_targets(
-            self,
-            &workload.name,
-            revision,
-            &checked.decision,
-            CurrentReleases { groups, ..CurrentReleases::default() },
-        )
-        .await?;
-        Ok(PlanInputs { check: checked, targets, current: present, removals, revision: number })
     }
 }

@@ -5,70 +5,68 @@ use std::collections::{BTreeMap, HashMap};
 
 use domain::bundle::Bundle;
 use domain::cluster::Connectivity;
-use domain::plan::{ClusterPlan, DryRunRequest, DryRunState, Plan, PlanTarget, TargetChange};
+use domain::plan::{ClusterPlan, DryRunRequest, DryRunState, PlanTarget, TargetChange};
 use domain::release::{Release, RenderOutcome};
 use domain::report::DesiredPhase;
-use domain::workload::{Policies, Workload};
+use domain::workload::Policies;
 use domain::{Digest, PlanId};
+use store::Tx;
 use store::plan::TargetWithRequest;
 
 use super::inputs::PlanInputs;
+use crate::Error;
 use crate::render::ReleaseTarget;
-use crate::{Error, Hub};
+use crate::workload::{PublishSnapshot, PublishableWorkload};
 
 /// Note in expected changes; the cause of the missing dry run is in the target's state.
 const EXPECTED_NOTE: &str = "No dry run: compared with the bundle that the cluster received last.";
 
-impl Hub {
-    /// The targets of a plan with their dry-run requests, and the expected changes by digest.
-    pub(super) async fn plan_targets(
-        &self,
-        plan: &Plan,
-        workload: &Workload,
-        inputs: &PlanInputs,
-    ) -> Result<(Vec<TargetWithRequest>, BTreeMap<Digest, ClusterPlan>), Error> {
-        let before = self.load_released_bundles(inputs).await?;
-        let mut planner = TargetPlanner {
-            plan: plan.id,
-            workload: workload.name.clone(),
-            policies: workload.draft.policies.clone(),
-            revision: inputs.revision,
-            released_bundles: HashMap::new(),
-            expected_plans: BTreeMap::new(),
-            expected_by_bundles: HashMap::new(),
-        };
-        let release_of = |target: &ReleaseTarget| inputs.current.get(&target.cluster).cloned();
-        let targets: Vec<(ReleaseTarget, Option<Release>)> =
-            inputs.targets.iter().map(|target| (target.clone(), release_of(target))).collect();
-        let removals = inputs.removals.clone();
-        // Bundles are parsed and compared here, off the async threads.
-        let build = move || {
-            planner.released_bundles = before
-                .into_iter()
-                .filter_map(|(digest, bytes)| Some((digest, Bundle::from_bytes(&bytes).ok()?)))
-                .collect();
-            let mut planned = Vec::with_capacity(targets.len() + removals.len());
-            planned
-                .extend(targets.iter().map(|(target, release)| planner.plan_gain(target, release.as_ref())));
-            planned.extend(removals.iter().map(|(name, release)| planner.plan_loss(name, release)));
-            (planned, planner.expected_plans)
-        };
-        tokio::task::spawn_blocking(build).await.map_err(|error| Error::Internal(Box::new(error)))
-    }
+/// The bytes of released bundles, by digest.
+pub(super) type ReleasedBundles = HashMap<Digest, Vec<u8>>;
 
-    /// The bytes of the bundles released to the clusters, each once.
-    async fn load_released_bundles(&self, inputs: &PlanInputs) -> Result<HashMap<Digest, Vec<u8>>, Error> {
-        let mut tx = self.read().await?;
-        let mut bundles = HashMap::new();
-        for digest in inputs.current.values().filter_map(|release| release.released.clone()) {
-            if let Entry::Vacant(entry) = bundles.entry(digest)
-                && let Some(bytes) = store::artifact::get(&mut tx, entry.key()).await?
-            {
-                entry.insert(bytes);
-            }
+/// Loads the bundles released to the clusters, each once.
+pub(super) async fn load_released_bundles(
+    tx: &mut Tx,
+    stored: &PublishableWorkload,
+) -> Result<ReleasedBundles, Error> {
+    let mut bundles = ReleasedBundles::new();
+    for digest in stored.releases.values().filter_map(|release| release.released().cloned()) {
+        if let Entry::Vacant(entry) = bundles.entry(digest)
+            && let Some(bytes) = store::artifact::get(tx, entry.key()).await?
+        {
+            entry.insert(bytes);
         }
-        Ok(bundles)
     }
+    Ok(bundles)
+}
+
+/// The targets of a plan with their dry-run requests, and the expected changes by digest. Parses and compares bundles:
+/// call it off the async threads.
+pub(super) fn plan_targets(
+    plan: PlanId,
+    snapshot: &PublishSnapshot,
+    inputs: &PlanInputs,
+    released: ReleasedBundles,
+) -> (Vec<TargetWithRequest>, BTreeMap<Digest, ClusterPlan>) {
+    let stored = &snapshot.stored;
+    let parse = |(digest, bytes): (Digest, Vec<u8>)| Some((digest, Bundle::from_bytes(&bytes).ok()?));
+    let mut planner = TargetPlanner {
+        plan,
+        workload: stored.workload.name.clone(),
+        policies: stored.workload.draft.policies.clone(),
+        revision: inputs.revision,
+        released_bundles: released.into_iter().filter_map(parse).collect(),
+        expected_plans: BTreeMap::new(),
+        expected_by_bundles: HashMap::new(),
+    };
+    let mut targets = Vec::with_capacity(inputs.targets.len() + inputs.removals.len());
+    for target in &inputs.targets {
+        targets.push(planner.plan_gain(target, stored.releases.get(&target.cluster)));
+    }
+    for (name, cluster) in &inputs.removals {
+        targets.extend(stored.releases.get(cluster).map(|release| planner.plan_loss(name, release)));
+    }
+    (targets, planner.expected_plans)
 }
 
 /// Builds the targets of one plan.
@@ -104,7 +102,7 @@ impl TargetPlanner {
             RenderOutcome::Bundle(digest) => {
                 planned.bundle = Some(digest.clone());
                 planned.cluster_plan = target.bytes.as_ref().map(|(_, bytes)| {
-                    self.expected_plan(release.and_then(|release| release.released.clone()), digest, bytes)
+                    self.expected_plan(release.and_then(|release| release.released().cloned()), digest, bytes)
                 });
                 let goal = DesiredPhase::Present {
                     bundle: digest.clone(),
@@ -119,19 +117,19 @@ impl TargetPlanner {
     /// The target for a cluster that loses the workload.
     fn plan_loss(&mut self, name: &str, release: &Release) -> TargetWithRequest {
         let deletion = self.policies.deletion;
-        let before = release.released.as_ref().and_then(|digest| self.released_bundles.get(digest));
+        let before = release.released().and_then(|digest| self.released_bundles.get(digest));
         let effect = before
-            .map(|before| ClusterPlan::estimate_removal(before, deletion, &release.policies, EXPECTED_NOTE));
+            .map(|before| ClusterPlan::estimate_removal(before, deletion, release.policies(), EXPECTED_NOTE));
         let planned = PlanTarget {
-            cluster: release.cluster,
+            cluster: release.cluster(),
             name: name.to_owned(),
             change: TargetChange::Remove,
             bundle: None,
             dry_run: DryRunState::Requested,
             cluster_plan: effect.map(|effect| self.insert_expected(effect)),
         };
-        let goal = DesiredPhase::Absent { deletion, policies: release.policies.clone() };
-        request_dry_run(planned, release.connectivity, self.dry_run_request(Some(release), goal))
+        let goal = DesiredPhase::Absent { deletion, policies: release.policies().clone() };
+        request_dry_run(planned, release.connectivity(), self.dry_run_request(Some(release), goal))
     }
 
     /// The digest of the expected changes from one bundle to another.
@@ -156,7 +154,7 @@ impl TargetPlanner {
     fn dry_run_request(&self, release: Option<&Release>, goal: DesiredPhase) -> DryRunRequest {
         DryRunRequest {
             plan: self.plan,
-            release: release.map(|release| release.id),
+            release: release.map(|release| release.id()),
             workload: self.workload.clone(),
             desired_phase: goal,
         }

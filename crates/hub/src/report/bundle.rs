@@ -17,8 +17,7 @@ impl Hub {
     ) -> Result<Vec<u8>, Error> {
         let mut tx = self.read().await?;
         let found = store::release::get(&mut tx, release).await?;
-        let allowed =
-            found.filter(|found| found.cluster == cluster && found.released.as_ref() == Some(digest));
+        let allowed = found.filter(|found| found.cluster() == cluster && found.released() == Some(digest));
         // Another cluster's release and a missing one give the same error.
         let missing = || Error::not_found("bundle", digest.short());
         let Some(release) = allowed else { return Err(missing()) };
@@ -34,7 +33,7 @@ impl Hub {
     /// Restores lost bytes by rendering again: the same revision gives the same digest (S4-8, P32).
     async fn render_again(&self, release: &Release) -> Result<(), Error> {
         let mut tx = self.write().await?;
-        store::queue::PLACER.mark(&mut tx, &[release.workload], self.clock().now()).await?;
+        store::queue::PLACER.mark(&mut tx, &[release.workload()], self.clock().now()).await?;
         self.commit(tx, CommitEffects { wake_placer: true, ..CommitEffects::default() }).await
     }
 }

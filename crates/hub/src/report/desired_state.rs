@@ -18,7 +18,7 @@ impl Hub {
     ) -> Result<DesiredState, Error> {
         self.get_desired_state_version(cluster, since, wait).await?;
         let mut tx = self.read().await?;
-        let version = store::cluster::wants_version(&mut tx, cluster).await?;
+        let version = store::cluster::desired_state_version(&mut tx, cluster).await?;
         let releases = store::release::list_desired_by_cluster(&mut tx, cluster).await?;
         let dry_run_requests = self.dry_run_requests(&mut tx, cluster).await?;
         failpoint("desired_state.served");
@@ -38,7 +38,7 @@ impl Hub {
         loop {
             changes.borrow_and_update();
             let mut tx = self.read().await?;
-            let version = store::cluster::wants_version(&mut tx, cluster).await?;
+            let version = store::cluster::desired_state_version(&mut tx, cluster).await?;
             if version > since || tokio::time::Instant::now() >= deadline {
                 return Ok(version);
             }

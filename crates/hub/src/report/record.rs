@@ -1,9 +1,9 @@
 //! Records agents' reports (S0-9, S0-10). After the placer, only reports change the state of a release.
 
-use domain::event::{EventKind, NewEvent};
+use domain::event::{DriftDetail, EventDetail, EventSubject, NewEvent};
 use domain::release::{Release, ReleaseState};
-use domain::report::{DriftOutcome, DriftReport, ReleaseReport, ReportAck, ReportBatch};
-use domain::{ClusterId, Severity};
+use domain::report::{DriftReport, ReleaseReport, ReportAck, ReportBatch};
+use domain::{ClusterId, Timestamp};
 use store::Tx;
 
 use crate::failpoint::failpoint;
@@ -36,7 +36,7 @@ impl Hub {
             Some(digest) => !store::artifact::exists(&mut tx, digest).await?,
             None => false,
         };
-        let desired_state_version = store::cluster::wants_version(&mut tx, cluster).await?;
+        let desired_state_version = store::cluster::desired_state_version(&mut tx, cluster).await?;
         failpoint("report.before_commit");
         self.commit(tx, effects).await?;
         failpoint("report.after_commit");
@@ -57,14 +57,17 @@ impl Hub {
             return Ok(());
         }
         store::cluster::set_facts(tx, id, facts).await?;
-        let message = format!("Cluster {} runs Kubernetes {}.", cluster.name, facts.kubernetes_version);
+        let now = self.clock().now();
         if cluster.facts.kubernetes_version != facts.kubernetes_version {
-            effects.events.push(
-                NewEvent::new(EventKind::ClusterFacts, "flotilla", message).with_cluster(id, &cluster.name),
-            );
+            let detail = EventDetail::KubernetesVersion {
+                from: cluster.facts.kubernetes_version.clone(),
+                to: facts.kubernetes_version.clone(),
+            };
+            let subject = EventSubject::cluster(id, &cluster.name);
+            effects.events.push(NewEvent::from_detail(detail, "flotilla", subject, now));
         }
         if !cluster.facts.has_same_render_inputs(facts) {
-            store::queue::PLACER.mark_all(tx, self.clock().now()).await?;
+            store::queue::PLACER.mark_all(tx, now).await?;
             effects.wake_placer = true;
         }
         Ok(())
@@ -78,7 +81,7 @@ impl Hub {
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
         let found = store::release::get(tx, report.release).await?;
-        let Some(mut release) = found.filter(|release| release.cluster == cluster) else {
+        let Some(mut release) = found.filter(|release| release.cluster() == cluster) else {
             tracing::warn!(%cluster, release = %report.release, "rejected a report about a release that is not this cluster's");
             return Ok(());
         };
@@ -88,16 +91,18 @@ impl Hub {
             return Ok(());
         }
         store::release::update(tx, &release).await?;
-        store::release::set_resources(tx, release.id, &report.resources).await?;
-        effects.events.extend(report_events(tx, &release, before, &report.drift).await?);
-        let has_changed = release.state() != before && release.wave.is_some();
-        if has_changed && store::rollout::has_active(tx, release.workload).await? {
-            effects.dirty_rollouts.insert(release.workload);
+        store::release::set_resources(tx, release.id(), &report.resources).await?;
+        effects
+            .events
+            .extend(report_events(tx, &release, (before, &report.drift), self.clock().now()).await?);
+        let has_changed = release.state() != before && release.wave().is_some();
+        if has_changed && store::rollout::has_active(tx, release.workload()).await? {
+            effects.dirty_rollouts.insert(release.workload());
         }
         if release.state().is_gone() {
             // Removes it from the desired state; the placer deletes a workload in deletion once nothing of it is left.
             effects.changed_clusters.push(cluster);
-            store::queue::PLACER.mark(tx, &[release.workload], self.clock().now()).await?;
+            store::queue::PLACER.mark(tx, &[release.workload()], self.clock().now()).await?;
             effects.wake_placer = true;
         }
         Ok(())
@@ -108,64 +113,47 @@ impl Hub {
 async fn report_events(
     tx: &mut Tx,
     release: &Release,
-    before: ReleaseState,
-    drift: &[DriftReport],
+    (before, drift): (ReleaseState, &[DriftReport]),
+    now: Timestamp,
 ) -> Result<Vec<NewEvent>, Error> {
     let after = release.state();
     if after == before && drift.is_empty() {
         return Ok(Vec::new());
     }
-    let workload = store::workload::get_by_id(tx, release.workload).await?;
-    let cluster = store::cluster::get_by_id(tx, release.cluster).await?;
+    let workload = store::workload::get_by_id(tx, release.workload()).await?;
+    let cluster = store::cluster::get_by_id(tx, release.cluster()).await?;
     let (Some(workload), Some(cluster)) = (workload, cluster) else {
         return Ok(Vec::new());
     };
-    let mut events: Vec<NewEvent> = drift.iter().map(|note| drift_event(note, &cluster.name)).collect();
+    let subject = EventSubject {
+        workload: Some((workload.id, workload.name)),
+        cluster: Some((cluster.id, cluster.name)),
+        release: Some(release.id()),
+    };
+    let event = |detail: EventDetail, actor: &str| NewEvent::from_detail(detail, actor, subject.clone(), now);
+    let drift_event = |report: &DriftReport| {
+        let drift = drift_detail(report);
+        let actor = drift.actor().to_owned();
+        event(EventDetail::Drift(drift), &actor)
+    };
+    let mut events: Vec<NewEvent> = drift.iter().map(drift_event).collect();
     if after != before {
-        events.push(state_event(release, before, &format!("{} on {}", workload.name, cluster.name)));
+        events.push(event(state_detail(release, before), "flotilla"));
     }
-    let with_refs = |event: NewEvent| {
-        event
-            .with_workload(workload.id, &workload.name)
-            .with_cluster(cluster.id, &cluster.name)
-            .with_release(release.id)
-    };
-    Ok(events.into_iter().map(with_refs).collect())
+    Ok(events)
 }
 
-fn state_event(release: &Release, before: ReleaseState, place: &str) -> NewEvent {
+fn state_detail(release: &Release, before: ReleaseState) -> EventDetail {
     let after = release.state();
-    let severity = match after {
-        ReleaseState::Failed | ReleaseState::Degraded => Severity::Error,
-        ReleaseState::Blocked | ReleaseState::Drifted => Severity::Warning,
-        _ => Severity::Note,
-    };
-    let why = release.message();
-    let why = if after.is_failing() && !why.is_empty() { format!(" {why}") } else { String::new() };
-    NewEvent::new(
-        EventKind::ReleaseChanged,
-        "flotilla",
-        format!("{place}: {} → {}.{why}", before.as_str(), after.as_str()),
-    )
-    .with_severity(severity)
+    let message = if after.is_failing() { release.message() } else { String::new() };
+    EventDetail::ReleaseState { from: before, to: after, message }
 }
 
-/// An event with the object, the fields and their field manager (S0-12).
-fn drift_event(note: &DriftReport, cluster: &str) -> NewEvent {
-    // A deleted object has no managed fields, so the field manager is known only for edits.
-    let by = if matches!(&*note.manager, "" | "unknown") { "an unknown client" } else { &note.manager };
-    let what = match note.fields.as_slice() {
-        [] => format!("{} was deleted on {cluster}", note.object),
-        fields => format!("{} on {cluster}: {} changed by {by}", note.object, fields.join(", ")),
-    };
-    let (kind, severity, outcome) = match note.outcome {
-        DriftOutcome::Found => (EventKind::DriftFound, Severity::Warning, "; it was not reverted."),
-        DriftOutcome::Healed => (EventKind::DriftHealed, Severity::Note, " and reverted."),
-        DriftOutcome::Contested => (
-            EventKind::DriftFound,
-            Severity::Warning,
-            "; it was reverted several times and changed again each time.",
-        ),
-    };
-    NewEvent::new(kind, by, format!("{what}{outcome}")).with_severity(severity)
+fn drift_detail(report: &DriftReport) -> DriftDetail {
+    DriftDetail {
+        object: report.object.clone(),
+        fields: report.fields.clone(),
+        manager: if report.manager == "unknown" { String::new() } else { report.manager.clone() },
+        outcome: report.outcome,
+    }
 }

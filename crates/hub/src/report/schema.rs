@@ -7,6 +7,7 @@ use domain::schema::{MAX_BYTES, Schema};
 use domain::{ClusterId, Digest};
 use store::Tx;
 
+use crate::blocking::run_blocking;
 use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
@@ -15,6 +16,14 @@ const MAX_CACHED: usize = 32;
 
 /// Maximum schemas in one check, the most common first; other clusters are checked against Kubernetes' own schema.
 const MAX_PER_CHECK: usize = 16;
+
+/// Schemas of clusters as read in a transaction, to be parsed after it.
+pub(crate) struct SchemaRows(Vec<(StoredSchema, Vec<ClusterId>)>);
+
+enum StoredSchema {
+    Parsed(Arc<Schema>),
+    Bytes(Digest, Vec<u8>),
+}
 
 /// Cache of parsed schemas.
 #[derive(Default)]
@@ -53,12 +62,11 @@ impl Hub {
         if named.into_iter().all(|(_, named)| named != *digest) || bytes.len() > MAX_BYTES {
             return Err(rejected());
         }
-        let (bytes, schema) = tokio::task::spawn_blocking(move || {
+        let (bytes, schema) = run_blocking(move || {
             let read = (Digest::compute(&bytes), Schema::from_json(&bytes).ok());
             (bytes, read)
         })
-        .await
-        .map_err(|error| Error::Internal(Box::new(error)))?;
+        .await?;
         let (computed, Some(schema)) = schema else { return Err(rejected()) };
         if computed != *digest {
             return Err(rejected());
@@ -70,40 +78,49 @@ impl Hub {
         Ok(())
     }
 
-    /// The schemas of those of these clusters that have reported one.
-    pub(crate) async fn schemas_by_cluster(
+    /// Reads the schemas of those of these clusters that have reported one.
+    pub(crate) async fn load_schemas(
         &self,
         tx: &mut Tx,
         clusters: &[ClusterId],
-    ) -> Result<HashMap<ClusterId, Arc<Schema>>, Error> {
+    ) -> Result<SchemaRows, Error> {
         let mut by_digest: HashMap<Digest, Vec<ClusterId>> = HashMap::new();
         for (cluster, digest) in store::cluster::list_schema_digests(tx, clusters).await? {
             by_digest.entry(digest).or_default().push(cluster);
         }
         let mut common: Vec<(Digest, Vec<ClusterId>)> = by_digest.into_iter().collect();
         common.sort_by(|(one, a), (other, b)| (b.len(), one).cmp(&(a.len(), other)));
-        let mut found = HashMap::new();
+        let mut rows = Vec::new();
         for (digest, clusters) in common.into_iter().take(MAX_PER_CHECK) {
-            let Some(schema) = self.load_schema(tx, &digest).await? else { continue };
-            found.extend(clusters.into_iter().map(|cluster| (cluster, schema.clone())));
+            if let Some(schema) = self.schema_cache().get(&digest) {
+                rows.push((StoredSchema::Parsed(schema), clusters));
+            } else if let Some(bytes) = store::artifact::get(tx, &digest).await? {
+                rows.push((StoredSchema::Bytes(digest, bytes), clusters));
+            }
         }
-        Ok(found)
+        Ok(SchemaRows(rows))
     }
 
-    async fn load_schema(&self, tx: &mut Tx, digest: &Digest) -> Result<Option<Arc<Schema>>, Error> {
-        if let Some(read) = self.schema_cache().get(digest) {
-            return Ok(Some(read));
+    /// Parses the schemas that are not in the cache; call it off the async threads.
+    pub(crate) fn parse_schemas(&self, rows: SchemaRows) -> HashMap<ClusterId, Arc<Schema>> {
+        let mut found = HashMap::new();
+        for (stored, clusters) in rows.0 {
+            let schema = match stored {
+                StoredSchema::Parsed(schema) => Some(schema),
+                StoredSchema::Bytes(digest, bytes) => self.parse_schema(digest, &bytes),
+            };
+            let Some(schema) = schema else { continue };
+            found.extend(clusters.into_iter().map(|cluster| (cluster, schema.clone())));
         }
-        let Some(bytes) = store::artifact::get(tx, digest).await? else { return Ok(None) };
-        let read = tokio::task::spawn_blocking(move || Schema::from_json(&bytes));
-        let schema = match read.await.map_err(|error| Error::Internal(Box::new(error)))? {
-            Ok(schema) => Arc::new(schema),
-            Err(error) => {
-                tracing::warn!(%error, digest = digest.short(), "a stored schema can't be parsed; it is ignored");
-                return Ok(None);
-            }
-        };
-        self.schema_cache().insert(digest.clone(), schema.clone());
-        Ok(Some(schema))
+        found
+    }
+
+    fn parse_schema(&self, digest: Digest, bytes: &[u8]) -> Option<Arc<Schema>> {
+        let schema = Schema::from_json(bytes).map(Arc::new).inspect_err(|error| {
+            tracing::warn!(%error, digest = digest.short(), "a stored schema can't be parsed; it is ignored");
+        });
+        let schema = schema.ok()?;
+        self.schema_cache().insert(digest, schema.clone());
+        Some(schema)
     }
 }

@@ -57,10 +57,10 @@ impl Hub {
     /// # Errors
     /// The name is in use (G102).
     pub async fn check_workload_create(&self, new: &NewWorkload) -> Result<CheckResult, Error> {
-        let taken = self.find_name_conflict(&mut self.read().await?, &new.name).await?;
-        match taken {
+        let mut tx = self.read().await?;
+        match self.find_name_conflict(&mut tx, &new.name).await? {
             Some(taken) => Err(Error::NameTaken(Box::new(taken))),
-            None => self.check_workload(&new.name, &new.spec).await,
+            None => self.check_spec(tx, None, &new.name, &new.spec).await,
         }
     }
 

@@ -1,28 +1,19 @@
 //! Findings on the changes from the published revision to the draft.
 
-use domain::workload::{Intent, Workload};
-use domain::{Finding, guard};
+use domain::{Finding, guard, manifest};
 
-use super::check::parse_source;
-use crate::{Error, Hub};
+use super::snapshot::PublishSnapshot;
 
-impl Hub {
-    /// Data that would be pruned and large changes of replicas (G516, G213); empty if the manifests are unchanged.
-    pub(super) async fn draft_change_findings(&self, workload: &Workload) -> Result<Vec<Finding>, Error> {
-        let Some(number) = workload.published.filter(|_| workload.intent == Intent::Published) else {
-            return Ok(Vec::new());
+impl PublishSnapshot {
+    /// Data that would be pruned and large changes of replicas (G516, G213); empty if the manifests are unchanged. Parses
+    /// the published manifests: call it off the async threads.
+    pub(super) fn check_changes(&self) -> Vec<Finding> {
+        let draft = &self.draft;
+        let published = self.stored.published.as_ref();
+        let Some(published) = published.filter(|published| published.spec.source != draft.spec.source) else {
+            return Vec::new();
         };
-        let mut tx = self.read().await?;
-        let published = store::revision::get(&mut tx, workload.id, number).await?;
-        drop(tx);
-        let Some(published) = published.filter(|published| published.spec.source != workload.draft.source)
-        else {
-            return Ok(Vec::new());
-        };
-        let draft = workload.draft.clone();
-        let (before, now) =
-            (parse_source(published.spec.source.clone()).await?, parse_source(draft.source.clone()).await?);
-        let compare = move || guard::check_change((&published.spec, &before), (&draft, &now));
-        tokio::task::spawn_blocking(compare).await.map_err(|error| Error::Internal(Box::new(error)))
+        let before = manifest::parse(published.spec.source.files());
+        guard::check_change((&published.spec, &before), (&draft.spec, &draft.parsed))
     }
 }

@@ -5,16 +5,17 @@
 
 use std::collections::BTreeSet;
 
-use domain::actions::{self, ActionUnavailable};
-use domain::event::{EventKind, NewEvent};
-use domain::plan::BlastRadius;
-use domain::release::ReleaseGoal;
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::rollout::Rollout;
 use domain::workload::{Intent, PublishResult, Revision, Workload};
 
-use super::{CheckResult, PublishOptions, check_if_match};
+use super::check::DraftCheck;
+use super::snapshot::PublishSnapshot;
+use super::{PublishOptions, check_if_match};
+use crate::blocking::run_blocking;
 use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
+use crate::plan::PlanInputs;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -30,30 +31,28 @@ impl Hub {
         message: &str,
         terms: PublishOptions,
     ) -> Result<PublishResult, Error> {
-        let (workload, checked) = self.check_publish(name, &terms).await?;
+        let (snapshot, checked) = self.check_publish(name, &terms).await?;
+        let mut workload = snapshot.stored.workload;
         let mut tx = self.write().await?;
-        let mut current = self.load_workload(&mut tx, name).await?;
-        // The findings are for the draft that was read: fail if it has changed since.
-        check_if_match(current.revision, Some(workload.revision))?;
-        current.draft_changed = false;
+        let current = store::workload::lock_revision(&mut tx, workload.id).await?;
+        // The findings are for the draft of the snapshot: fail if it has changed since.
+        check_if_match(current.ok_or_else(|| Error::not_found("workload", name))?, Some(workload.revision))?;
+        workload.draft_changed = false;
         // In this transaction, so that the next publish sees them; from then on the placer maintains them.
         let own = checked
             .exposures
             .iter()
             .map(|(cluster, (key, class))| (cluster, (key.clone(), class.to_owned())));
         let own: BTreeSet<_> = own.collect();
-        store::exposure::add(&mut tx, current.id, own).await?;
-        let revision = self.create_revision(&mut tx, actor, &mut current, message).await?;
-        self.store_workload(&mut tx, actor, &mut current).await?;
-        let event = NewEvent::new(
-            EventKind::WorkloadPublished,
-            &actor.name,
-            format!("{name} revision {} was published{}.", revision.number, message_suffix(message)),
-        )
-        .with_workload(current.id, name);
+        store::exposure::add(&mut tx, workload.id, own).await?;
+        let revision = self.create_revision(&mut tx, actor, &mut workload, message).await?;
+        self.store_workload(&mut tx, actor, &mut workload).await?;
+        let detail = EventDetail::Published { revision: revision.number, message: message.to_owned() };
+        let subject = EventSubject::workload(workload.id, name);
+        let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());
         let published = PublishResult {
             revision: revision.number,
-            clusters: checked.decision.selected().map(|verdict| verdict.name.clone()).collect(),
+            clusters: snapshot.draft.decision.selected().map(|verdict| verdict.name.clone()).collect(),
             findings: checked.findings,
         };
         failpoint("publish.before_commit");
@@ -63,65 +62,38 @@ impl Hub {
         Ok(published)
     }
 
-    /// The workload, if its state allows a publish; the content of the draft is not checked.
-    pub(crate) async fn load_publishable(&self, name: &str, seen: Option<i64>) -> Result<Workload, Error> {
-        let mut tx = self.read().await?;
-        let workload = self.load_workload(&mut tx, name).await?;
-        drop(tx);
-        check_if_match(workload.revision, seen)?;
-        actions::check_publish(&workload)?;
-        if workload.draft.source.is_blank() {
-            // Publishing it would remove everything that runs; that is an unpublish.
-            return Err(ActionUnavailable(
-                "The manifests are still empty: write or upload one first.".to_owned(),
-            )
-            .into());
-        }
-        Ok(workload)
-    }
-
-    /// Runs the guard rails on the draft and on its changes since the published revision.
-    pub(crate) async fn check_draft(&self, workload: &Workload) -> Result<CheckResult, Error> {
-        let mut checked = self.check_workload(&workload.name, &workload.draft).await?;
-        checked.findings.extend(self.draft_change_findings(workload).await?);
-        domain::finding::sort_findings(&mut checked.findings);
-        Ok(checked)
-    }
-
+    /// Checks the draft as it is now, and the preconditions of the publish.
     async fn check_publish(
         &self,
         name: &str,
         terms: &PublishOptions,
-    ) -> Result<(Workload, CheckResult), Error> {
-        let workload = self.load_publishable(name, terms.draft_revision).await?;
-        let checked = self.check_draft(&workload).await?;
+    ) -> Result<(PublishSnapshot, DraftCheck), Error> {
+        let mut tx = self.read().await?;
+        let stored = self.load_publishable(&mut tx, name, terms.draft_revision).await?;
+        let reviewed = match &terms.plan_hash {
+            Some(hash) => Some((hash, self.load_reviewed_plan(&mut tx, stored.workload.id, hash).await?)),
+            None => None,
+        };
+        let snapshot = self.load_publish_snapshot(tx, stored).await?;
+        let (mut snapshot, checked) = self.check_publish_snapshot(snapshot).await?;
         if checked.findings.iter().any(domain::Finding::is_blocking) {
             return Err(Error::Invalid(checked.findings));
         }
-        if let Some(hash) = &terms.plan_hash {
-            let inputs = self.plan_inputs(&workload, checked.clone()).await?;
-            self.check_plan_hash(&workload, &inputs, hash).await?;
+        if let Some((hash, plan)) = reviewed {
+            let (rendered, current) = run_blocking(move || {
+                let current = PlanInputs::render(&snapshot).hash(&snapshot);
+                (snapshot, current)
+            })
+            .await?;
+            plan.check(hash, &current)?;
+            snapshot = rendered;
         }
-        let radius = self.compute_blast_radius(&workload, &checked).await?;
-        match radius.confirmation() {
-            Some(number) if terms.confirmed_removals != Some(number) => {
-                let finding = radius.finding(name).map(Box::new);
-                finding.map_or(Ok((workload, checked)), |finding| Err(Error::ConfirmationRequired(finding)))
-            }
-            _ => Ok((workload, checked)),
+        let radius = snapshot.blast_radius();
+        let unconfirmed = radius.confirmation().filter(|number| terms.confirmed_removals != Some(*number));
+        match unconfirmed.and_then(|_| radius.finding(name)) {
+            Some(finding) => Err(Error::ConfirmationRequired(Box::new(finding))),
+            None => Ok((snapshot, checked)),
         }
-    }
-
-    /// The clusters that would lose the workload with this draft.
-    async fn compute_blast_radius(
-        &self,
-        workload: &Workload,
-        checked: &CheckResult,
-    ) -> Result<BlastRadius, Error> {
-        let mut tx = self.read().await?;
-        let releases = store::release::list_all_by_workload(&mut tx, workload.id).await?;
-        let present = releases.iter().filter(|release| release.goal == ReleaseGoal::Present);
-        Ok(BlastRadius::from_decision(&checked.decision, &present.map(|release| release.cluster).collect()))
     }
 
     /// Stores the draft as the next revision and marks the workload published and dirty; the caller has to store the
@@ -145,6 +117,7 @@ impl Hub {
         };
         store::revision::insert(tx, &revision).await?;
         self.supersede_rollout(tx, workload.id).await?;
+        store::retained_cluster::delete_by_workload(tx, workload.id).await?;
         if !revision.spec.rollout.is_at_once() {
             let numbers = (workload.published, number);
             let rollout = Rollout::new(workload.id, numbers, revision.spec.rollout.clone(), now);
@@ -155,8 +128,4 @@ impl Hub {
         store::queue::PLACER.mark(tx, &[workload.id], now).await?;
         Ok(revision)
     }
-}
-
-fn message_suffix(message: &str) -> String {
-    if message.is_empty() { String::new() } else { format!(": {message}") }
 }

@@ -1,6 +1,6 @@
 //! Rolls the draft back to an earlier revision. Running releases change only with the next publish.
 
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::workload::Workload;
 use domain::{Finding, actions};
 
@@ -35,9 +35,9 @@ impl Hub {
         workload.draft = revision.spec;
         workload.draft_changed = self.differs_from_published(&mut tx, &workload).await?;
         self.store_workload(&mut tx, actor, &mut workload).await?;
-        let message = format!("The draft of {name} was rolled back to revision {number}.");
-        let event =
-            NewEvent::new(EventKind::WorkloadEdited, &actor.name, message).with_workload(workload.id, name);
+        let (detail, subject) =
+            (EventDetail::RolledBack { revision: number }, EventSubject::workload(workload.id, name));
+        let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &workload)).await?;
         Ok(workload)
     }

@@ -1,9 +1,12 @@
 //! Cancels pending removals of a workload from clusters that no longer match it (E-6).
 
 use domain::actions::ActionUnavailable;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
+
+use store::retained_cluster::{self, RetainedCluster};
 
 use crate::hub::CommitEffects;
+use crate::placement::load_pending_removals;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -20,15 +23,23 @@ impl Hub {
     ) -> Result<Vec<String>, Error> {
         let mut tx = self.write().await?;
         let workload = self.load_workload(&mut tx, name).await?;
-        let mut decision = store::decision::get_latest(&mut tx, workload.id).await?.unwrap_or_default();
-        let has_removal = |cluster: &String| decision.pending_removals.iter().any(|one| one.name == *cluster);
+        let removals = load_pending_removals(&mut tx, &workload).await?;
+        let has_removal = |cluster: &String| removals.iter().any(|one| one.name == *cluster);
         if let Some(other) = clusters.iter().find(|cluster| !has_removal(cluster)) {
             return Err(ActionUnavailable(format!("{name} is not about to be removed from {other}.")).into());
         }
         let mut retained = Vec::new();
-        for one in &mut decision.pending_removals {
-            if one.retained_by.is_none() && (clusters.is_empty() || clusters.contains(&one.name)) {
-                one.retained_by = Some(actor.name.clone());
+        let now = self.clock().now();
+        for one in removals.iter().filter(|one| clusters.is_empty() || clusters.contains(&one.name)) {
+            if let (None, Some(revision)) = (&one.retained_by, workload.published) {
+                let row = RetainedCluster {
+                    workload: workload.id,
+                    cluster: one.cluster,
+                    revision,
+                    retained_by: actor.name.clone(),
+                    retained_at: now,
+                };
+                retained_cluster::insert(&mut tx, &row).await?;
                 retained.push(one.name.clone());
             }
         }
@@ -37,20 +48,12 @@ impl Hub {
                 ActionUnavailable(format!("{name} is not about to be removed from any cluster.")).into()
             );
         }
-        let now = self.clock().now();
         let mut effects = CommitEffects { wake_placer: true, ..CommitEffects::default() };
         if !retained.is_empty() {
-            decision.decided_at = Some(now);
-            store::decision::insert(&mut tx, workload.id, &decision).await?;
             store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;
-            let message = format!(
-                "The removal of {name} from {} was cancelled until the next publish.",
-                retained.join(", ")
-            );
-            effects.events.push(
-                NewEvent::new(EventKind::PlacementDecided, &actor.name, message)
-                    .with_workload(workload.id, name),
-            );
+            let detail = EventDetail::RemovalsCancelled { clusters: retained.clone() };
+            let subject = EventSubject::workload(workload.id, name);
+            effects.events.push(NewEvent::from_detail(detail, &actor.name, subject, now));
         }
         self.commit(tx, effects).await?;
         Ok(retained)

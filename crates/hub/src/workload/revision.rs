@@ -1,8 +1,9 @@
 //! One revision and its changes.
 
+use domain::manifest;
 use domain::plan::RevisionView;
 
-use super::parse_source;
+use crate::blocking::run_blocking;
 use crate::{Error, Hub};
 
 impl Hub {
@@ -21,17 +22,11 @@ impl Hub {
             None => None,
         };
         drop(tx);
-        let parsed = parse_source(revision.spec.source.clone()).await?;
-        let old = match before {
-            Some(before) => Some((parse_source(before.spec.source.clone()).await?, before)),
-            None => None,
-        };
         let compare = move || {
-            RevisionView::compare(
-                (revision, &parsed),
-                old.as_ref().map(|(parsed, before)| (before, &**parsed)),
-            )
+            let parsed = manifest::parse(revision.spec.source.files());
+            let old = before.map(|before| (manifest::parse(before.spec.source.files()), before));
+            RevisionView::compare((revision, &parsed), old.as_ref().map(|(parsed, before)| (before, parsed)))
         };
-        tokio::task::spawn_blocking(compare).await.map_err(|error| Error::Internal(Box::new(error)))
+        run_blocking(compare).await
     }
 }

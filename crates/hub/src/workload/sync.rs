@@ -1,7 +1,7 @@
 //! Sync: requests an immediate comparison on clusters (S1-21). Never adds targets (S1-9b).
 
 use domain::actions;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
@@ -20,18 +20,19 @@ impl Hub {
         let mut synced = Vec::new();
         for mut release in store::release::list_all_by_workload(&mut tx, workload.id).await? {
             if release.desired_release(name).is_some()
-                && (selected.is_empty() || selected.contains(&release.cluster))
+                && (selected.is_empty() || selected.contains(&release.cluster()))
             {
                 release.request_sync();
                 store::release::update(&mut tx, &release).await?;
-                synced.push(release.cluster);
+                synced.push(release.cluster());
             }
         }
         let count = u32::try_from(synced.len()).unwrap_or(u32::MAX);
-        store::queue::PLACER.mark(&mut tx, &[workload.id], self.clock().now()).await?;
-        let message = format!("A sync of {name} was requested on {count} clusters.");
-        let event =
-            NewEvent::new(EventKind::WorkloadSynced, &actor.name, message).with_workload(workload.id, name);
+        let now = self.clock().now();
+        store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;
+        let (detail, subject) =
+            (EventDetail::SyncRequested { clusters: count }, EventSubject::workload(workload.id, name));
+        let event = NewEvent::from_detail(detail, &actor.name, subject, now);
         self.commit(
             tx,
             CommitEffects {

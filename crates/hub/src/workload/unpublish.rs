@@ -49,14 +49,14 @@ impl Hub {
         let mut effects = CommitEffects::with_event_for_placer(event);
         let why = format!("{} was unpublished from every cluster.", workload.name);
         for mut release in store::release::list_all_by_workload(&mut tx, workload.id).await? {
-            let deletion = removal.deletion.unwrap_or(release.policies.deletion);
+            let deletion = removal.deletion.unwrap_or(release.policies().deletion);
             let mut changed = release.remove(deletion, &why, now);
-            if removal.force && release.connectivity != domain::cluster::Connectivity::Online {
+            if removal.force && release.connectivity() != domain::cluster::Connectivity::Online {
                 changed |= release.abandon(now);
             }
             if changed {
                 store::release::update(&mut tx, &release).await?;
-                effects.changed_clusters.push(release.cluster);
+                effects.changed_clusters.push(release.cluster());
             }
         }
         store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;

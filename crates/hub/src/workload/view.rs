@@ -12,7 +12,7 @@ impl Hub {
         let counts = store::release::counts_by_workload(&mut tx, &[workload.id]).await?;
         let counts = counts.into_iter().next().map(|(_, counts)| counts).unwrap_or_default();
         let published_revision = match workload.published {
-            Some(number) => store::revision::get(&mut tx, workload.id, number).await?,
+            Some(number) => Some(store::revision::get_existing(&mut tx, workload.id, number).await?),
             None => None,
         };
         let rollout = match workload.published {

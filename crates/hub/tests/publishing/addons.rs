@@ -1,7 +1,5 @@
 //! Addons: placed on every matching cluster, with the cluster's values.
 
-use std::time::Duration;
-
 use domain::bundle::Bundle;
 use domain::cluster::ClusterFacts;
 use domain::condition::ConditionType;
@@ -12,7 +10,7 @@ use domain::workload::{NewWorkload, WorkloadSpec};
 use hub::{ClusterEdit, Error, PublishOptions};
 use serde_json::Value;
 
-use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, source};
+use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, source, wait_for, wait_until};
 
 const REGIONAL: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: edge}\ndata:\n  \
                         region: ${{ cluster.labels.region }}\n  peers: ${{ fleet.targets }}\n";
@@ -42,21 +40,18 @@ async fn bundle_data(test: &TestHub, agent: &TestAgent, desired: &DesiredRelease
 
 /// Waits until the release waits with this reason, and returns its message.
 async fn wait_for_reason(test: &TestHub, cluster: &str, reason: &str) -> String {
-    for _ in 0..400 {
-        if let Ok(view) = test.hub.get_release("edge", cluster).await {
-            let stage = view.release.stages.get(StageName::Rendered);
-            if stage.state.reason().is_some_and(|trouble| trouble.reason == reason) {
-                assert_eq!(stage.state.as_str(), "waiting", "waiting is not a failure (S4-9)");
-                assert!(!view.state.is_failing(), "{:?}", view.state);
-                let condition =
-                    view.conditions.iter().find(|one| one.kind == ConditionType::Rendered).unwrap();
-                assert_eq!(condition.reason, reason, "the condition has the reason (S4-10)");
-                return view.message;
-            }
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("edge on {cluster} never waited for {reason}");
+    let view = wait_for(&format!("edge on {cluster} waits for {reason}"), async || {
+        let view = test.hub.get_release("edge", cluster).await.ok()?;
+        let stage = view.release.stages().get(StageName::Rendered);
+        stage.state.reason().is_some_and(|trouble| trouble.reason.as_str() == reason).then_some(view)
+    })
+    .await;
+    let stage = view.release.stages().get(StageName::Rendered);
+    assert_eq!(stage.state.as_str(), "waiting", "waiting is not a failure (S4-9)");
+    assert!(!view.state.is_failing(), "{:?}", view.state);
+    let condition = view.conditions.iter().find(|one| one.kind == ConditionType::Rendered).unwrap();
+    assert_eq!(condition.reason, reason, "the condition has the reason (S4-10)");
+    view.message
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,14 +158,11 @@ async fn s4_8_a_bundle_whose_bytes_were_lost_is_rendered_again_on_request() {
     test.delete_artifacts().await;
     let missing = test.hub.get_bundle(east.id, desired.release, bundle).await;
     assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
-    for _ in 0..400 {
-        if test.hub.get_bundle(east.id, desired.release, bundle).await.is_ok() {
-            test.close().await;
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("the bundle was never rendered again");
+    wait_until("the bundle is rendered again", async || {
+        test.hub.get_bundle(east.id, desired.release, bundle).await.is_ok()
+    })
+    .await;
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

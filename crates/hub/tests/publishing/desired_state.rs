@@ -7,7 +7,7 @@ use domain::release::{FINALIZER, ReleaseState, ReleaseView};
 use domain::report::DesiredPhase;
 use hub::{Error, PublishOptions, RemovalOptions, WorkloadEdit};
 
-use crate::test_hub::{TestHub, applied_report, everywhere, source};
+use crate::test_hub::{TestHub, applied_report, everywhere, source, wait_until};
 
 async fn publish_change(test: &TestHub, colour: u32) -> u32 {
     let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
@@ -40,7 +40,7 @@ async fn s3_1_a_registered_cluster_has_its_own_desired_state_with_all_its_releas
         assert_eq!(test.hub.get_cluster(name).await.unwrap().cluster.name, name);
         let releases = test.hub.list_cluster_releases(name, &ListQuery::default()).await.unwrap().items;
         assert_eq!(releases.len(), 1);
-        assert_eq!((releases[0].cluster_name.as_str(), releases[0].release.id), (name, desired.release));
+        assert_eq!((releases[0].cluster_name.as_str(), releases[0].release.id()), (name, desired.release));
     }
     test.close().await;
 }
@@ -84,7 +84,7 @@ async fn s3_9_a_cluster_that_reconnects_receives_only_the_latest_desired_state()
     assert!(!has_condition(&view, ConditionType::Applied), "an older bundle is not the desired one");
     east.report_applied(&desired).await;
     let view = test.hub.get_release("web", "east").await.unwrap();
-    assert_eq!((view.state, view.release.revision), (ReleaseState::Healthy, Some(revision)));
+    assert_eq!((view.state, view.release.revision()), (ReleaseState::Healthy, Some(revision)));
     let applied = view.conditions.iter().find(|condition| condition.kind == ConditionType::Applied).unwrap();
     assert!(applied.is_true() && applied.observed_generation == Some(desired.generation));
     test.close().await;
@@ -114,13 +114,11 @@ async fn s3_10_a_release_and_its_workload_exist_until_the_record_on_the_cluster_
     assert_eq!(view.finalizers, [FINALIZER]);
     assert!(has_condition(&view, ConditionType::Deleting));
     east.report_applied(&desired).await;
-    for _ in 0..400 {
-        if matches!(test.hub.get_workload("web").await, Err(Error::NotFound { .. })) {
-            return test.close().await;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    panic!("the workload was never deleted");
+    wait_until("the workload is deleted", async || {
+        matches!(test.hub.get_workload("web").await, Err(Error::NotFound { .. }))
+    })
+    .await;
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,5 @@
 //! From publish to the last report, with the real store and the real loops.
 
-use std::time::Duration;
-
 use domain::bundle::Bundle;
 use domain::page::ListQuery;
 use domain::release::ReleaseState;
@@ -16,10 +14,12 @@ mod facts;
 mod plan;
 mod reports;
 mod rollouts;
+mod statistics;
 mod targets;
 mod test_hub;
+mod unreadable_rows;
 
-use test_hub::{CONFIG, TestHub, everywhere, source};
+use test_hub::{CONFIG, TestHub, everywhere, source, wait_for, wait_until};
 
 async fn release_state(test: &TestHub, workload: &str, cluster: &str) -> ReleaseState {
     test.hub.get_release(workload, cluster).await.unwrap().state
@@ -100,19 +100,13 @@ async fn p26_a_revision_that_renders_the_same_bundle_changes_nothing_on_the_clus
     let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
     test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
     assert_eq!(test.publish("web").await, 2);
-    for _ in 0..200 {
+    let release = wait_for("the release has revision 2", async || {
         let release = test.hub.get_release("web", "east").await.unwrap();
-        if release.release.revision == Some(2) {
-            assert_eq!(
-                (release.state, release.release.generation),
-                (ReleaseState::Healthy, desired.generation)
-            );
-            test.close().await;
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("revision 2 never reached the release");
+        (release.release.revision() == Some(2)).then_some(release)
+    })
+    .await;
+    assert_eq!((release.state, release.release.generation()), (ReleaseState::Healthy, desired.generation));
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,15 +145,12 @@ async fn s1_22_a_workload_is_deleted_once_every_cluster_has_removed_it() {
         let desired = agent.wait_for_desired_state(absent).await.releases.remove(0);
         agent.report_applied(&desired).await;
     }
-    for _ in 0..200 {
-        if matches!(test.hub.get_workload("web").await, Err(Error::NotFound { .. })) {
-            assert!(east.next_desired_state().await.releases.is_empty());
-            test.close().await;
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("the workload was never deleted");
+    wait_until("the workload is deleted", async || {
+        matches!(test.hub.get_workload("web").await, Err(Error::NotFound { .. }))
+    })
+    .await;
+    assert!(east.next_desired_state().await.releases.is_empty());
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,18 +162,15 @@ async fn e5_releases_of_an_offline_cluster_are_unknown_with_their_last_known_sta
     let desired = east.wait_for_release().await;
     east.report_applied(&desired).await;
     test.advance_clock(200);
-    for _ in 0..400 {
+    let view = wait_for("the release is unknown", async || {
         let view = test.hub.get_release("web", "east").await.unwrap();
-        if view.state == ReleaseState::Unknown {
-            assert_eq!(view.last_known_state, Some(ReleaseState::Healthy));
-            test.hub.record_heartbeat(east.id).await.unwrap();
-            assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Healthy);
-            test.close().await;
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("the cluster never became unknown");
+        (view.state == ReleaseState::Unknown).then_some(view)
+    })
+    .await;
+    assert_eq!(view.last_known_state, Some(ReleaseState::Healthy));
+    test.hub.record_heartbeat(east.id).await.unwrap();
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Healthy);
+    test.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

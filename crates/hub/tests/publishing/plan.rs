@@ -1,7 +1,5 @@
 //! Plans: dry runs of a publish, and a publish bound to the reviewed plan (E-2, E-6).
 
-use std::time::Duration;
-
 use domain::object::ObjectRef;
 use domain::placement::Placement;
 use domain::plan::{ClusterPlan, DryRunState, Plan, PlannedAction, PlannedChange, TargetChange};
@@ -10,9 +8,7 @@ use domain::workload::WorkloadSpec;
 use domain::{Digest, Finding};
 use hub::{Error, PublishOptions, WorkloadEdit};
 
-use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, source};
-
-const WAIT: Duration = Duration::from_secs(10);
+use crate::test_hub::{TestAgent, TestHub, WAIT_TIMEOUT, by_label, everywhere, source};
 
 fn object_ref() -> ObjectRef {
     ObjectRef {
@@ -48,7 +44,7 @@ async fn answer_dry_run(agent: &mut TestAgent, outcome: PlannedAction) -> Desire
 }
 
 async fn wait_for_plan(test: &TestHub, plan: &Plan) -> Plan {
-    let plan = test.hub.wait_for_plan(plan.id, WAIT).await.unwrap();
+    let plan = test.hub.wait_for_plan(plan.id, WAIT_TIMEOUT).await.unwrap();
     assert!(plan.is_complete(), "{plan:#?}");
     plan
 }

@@ -1,7 +1,5 @@
 //! Publishes in waves (docs/rollouts.md).
 
-use std::time::Duration;
-
 use domain::OverrideId;
 use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
@@ -13,7 +11,7 @@ use hub::PublishOptions;
 use serde_json::json;
 
 use crate::release_state;
-use crate::test_hub::{CONFIG, TestAgent, TestHub, applied_report, everywhere, source};
+use crate::test_hub::{CONFIG, TestAgent, TestHub, applied_report, everywhere, source, wait_for, wait_until};
 
 /// One cluster first with a soak time of two minutes, then the rest one at a time.
 fn canary_strategy() -> RolloutStrategy {
@@ -41,24 +39,12 @@ async fn view_rollout(test: &TestHub) -> Rollout {
 }
 
 async fn wait_for_rollout(test: &TestHub, what: &str, condition: impl Fn(&Rollout) -> bool) -> Rollout {
-    for _ in 0..250 {
-        let found = view_rollout(test).await;
-        if condition(&found) {
-            return found;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("{what}: {:#?} {:#?}", view_rollout(test).await, test.event_messages().await);
+    wait_for(what, async || Some(view_rollout(test).await).filter(&condition)).await
 }
 
 async fn wait_for_state(test: &TestHub, cluster: &str, expected: ReleaseState) {
-    for _ in 0..250 {
-        if release_state(test, "web", cluster).await == expected {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("{cluster} is {:?} and not {expected:?}", release_state(test, "web", cluster).await);
+    let what = format!("{cluster} is {expected:?}");
+    wait_until(&what, async || release_state(test, "web", cluster).await == expected).await;
 }
 
 /// Three clusters that run revision 1, and revision 2 published with this strategy.
@@ -107,7 +93,7 @@ async fn a_publish_in_waves_reaches_a_cluster_when_its_wave_opens_and_no_earlier
     assert_eq!(release_state(&test, "web", "b").await, ReleaseState::Pending);
     let view = test.hub.get_release("web", "b").await.unwrap();
     assert_eq!(view.message, "Waiting for wave 2 of 2 (rest).");
-    assert_eq!((view.release.revision, view.release.released_revision), (Some(2), Some(1)));
+    assert_eq!((view.release.revision(), view.release.released_revision()), (Some(2), Some(1)));
 
     a.report_applied(&desired).await;
     let soaking =
@@ -153,7 +139,7 @@ async fn p29_a_failing_canary_pauses_the_rollout_and_no_other_cluster_gets_the_r
         "Paused automatically at wave 1 of 2 (canary): 1 of 1 cluster fails in wave canary; the limit is 0."
     );
     test.advance_clock(3600);
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    test.run_rollout_loop().await;
     assert_eq!(release_state(&test, "web", "b").await, ReleaseState::Pending);
 
     // A newer revision supersedes it and starts with the canary again.
@@ -183,12 +169,10 @@ async fn e5_an_offline_cluster_does_not_block_its_wave_and_catches_up_when_it_re
     test.advance_clock(600);
     a.send_facts(Default::default()).await;
     c.send_facts(Default::default()).await;
-    for _ in 0..250 {
-        if test.hub.get_cluster("b").await.unwrap().cluster.connectivity == Connectivity::Offline {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    wait_until("b is offline", async || {
+        test.hub.get_cluster("b").await.unwrap().cluster.connectivity == Connectivity::Offline
+    })
+    .await;
     let desired = wait_for_revision(&mut c, 2).await;
     c.report_applied(&desired).await;
     let completed =

@@ -1,19 +1,17 @@
 //! Which clusters get a workload, and which lose it.
 
-use std::time::Duration;
-
 use domain::overrides::{ClusterSelector, Override, Patch, PatchOp};
-use domain::placement::{ClusterGroup, Placement, Predicate};
-use domain::release::{ReleaseGoal, ReleaseState};
+use domain::placement::{ClusterGroup, Placement, Predicate, Remedy};
+use domain::release::ReleaseState;
 use domain::report::DesiredPhase;
 use domain::{OverrideId, page::ListQuery};
 use hub::{ClusterEdit, PublishOptions};
 use serde_json::json;
 
 use crate::release_state;
-use crate::test_hub::{TestAgent, TestHub, by_label, everywhere};
+use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, wait_until};
 
-async fn relabel(test: &TestHub, cluster: &str, env: Option<&str>) {
+pub(crate) async fn relabel(test: &TestHub, cluster: &str, env: Option<&str>) {
     let labels = [("env".to_owned(), env.map(str::to_owned))].into();
     let edit = ClusterEdit { labels, ..ClusterEdit::default() };
     test.hub.edit_cluster(&test.actor, cluster, edit, None).await.unwrap();
@@ -23,26 +21,20 @@ async fn release_count(test: &TestHub) -> usize {
     test.hub.list_releases("web", &ListQuery::default()).await.unwrap().items.len()
 }
 
-async fn wait_for_event(test: &TestHub, expected: &str) {
-    for _ in 0..250 {
-        if test.event_messages().await.iter().any(|message| message.contains(expected)) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("no event with {expected:?}: {:#?}", test.event_messages().await);
+pub(crate) async fn wait_for_event(test: &TestHub, expected: &str) {
+    wait_until(expected, async || {
+        test.event_messages().await.iter().any(|message| message.contains(expected))
+    })
+    .await;
 }
 
 /// Waits until the latest decision has pending removals on exactly these clusters.
-async fn wait_for_pending_removals(test: &TestHub, names: &[&str]) {
-    for _ in 0..250 {
+pub(crate) async fn wait_for_pending_removals(test: &TestHub, names: &[&str]) {
+    wait_until(&format!("pending removals on {names:?}"), async || {
         let leaving = test.hub.get_placement_decision("web").await.unwrap().pending_removals;
-        if leaving.iter().map(|one| &*one.name).eq(names.iter().copied()) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("{:#?}", test.hub.get_placement_decision("web").await.unwrap());
+        leaving.iter().map(|one| &*one.name).eq(names.iter().copied())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,7 +50,7 @@ async fn s1_9_a_cluster_that_joins_later_gets_a_workload_with_the_next_publish_a
     assert_eq!(release_count(&test).await, 1);
     let decision = test.hub.get_placement_decision("web").await.unwrap();
     let rejected = decision.rejected().next().unwrap();
-    assert_eq!(rejected.failed_filter().unwrap().remedy, "publish again, or set newMembers to auto");
+    assert_eq!(rejected.failed_filter().unwrap().remedy, Some(Remedy::Publish));
     test.publish("web").await;
     west.wait_for_release().await;
     assert_eq!(release_count(&test).await, 2);
@@ -146,10 +138,41 @@ async fn e_6_a_cancelled_removal_keeps_the_workload_until_the_next_publish() {
         .await;
     west.report_applied(&leave.releases[0]).await;
     assert_eq!(release_state(&test, "web", "west").await, ReleaseState::Removed);
-    assert_eq!(test.hub.get_release("web", "east").await.unwrap().release.goal, ReleaseGoal::Present);
+    assert!(test.hub.get_release("web", "east").await.unwrap().release.is_present());
 
     // A publish overrides the cancelled removal.
     relabel(&test, "west", Some("prod")).await;
+    let terms = PublishOptions { confirmed_removals: Some(1), ..PublishOptions::default() };
+    test.hub.publish_workload(&test.actor, "web", "", terms).await.unwrap();
+    east.wait_for_desired_state(|desired_state| {
+        matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
+    })
+    .await;
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e_6_a_retained_workload_stays_after_its_decision_was_deleted_and_computed_again() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    let mut west = test.register_cluster("west", &[("env", "prod")]).await;
+    test.create_draft("web", by_label("env=prod")).await;
+    test.publish("web").await;
+    for agent in [&mut east, &mut west] {
+        let desired = agent.wait_for_release().await;
+        agent.report_applied(&desired).await;
+    }
+    relabel(&test, "east", Some("dev")).await;
+    wait_for_pending_removals(&test, &["east"]).await;
+    test.hub.retain_workload(&test.actor, "web", &[]).await.unwrap();
+    test.advance_clock(901);
+    test.execute_sql("DELETE FROM decision").await;
+    test.run_placer().await;
+    wait_for_pending_removals(&test, &["east"]).await;
+    let decision = test.hub.get_placement_decision("web").await.unwrap();
+    assert_eq!(decision.pending_removals[0].retained_by.as_ref(), Some(&test.actor.name));
+    assert!(test.hub.get_release("web", "east").await.unwrap().release.is_present());
+    // The next publish supersedes it, also after the decision was computed again.
     let terms = PublishOptions { confirmed_removals: Some(1), ..PublishOptions::default() };
     test.hub.publish_workload(&test.actor, "web", "", terms).await.unwrap();
     east.wait_for_desired_state(|desired_state| {
@@ -198,7 +221,7 @@ async fn an_override_published_on_save_changes_only_its_target_clusters() {
         let desired = agent.wait_for_release().await;
         agent.report_applied(&desired).await;
     }
-    let before = test.hub.get_release("web", "west").await.unwrap().release.generation;
+    let before = test.hub.get_release("web", "west").await.unwrap().release.generation();
     let change = Override {
         id: OverrideId::from_parts(1, 1),
         name: "east-colour".into(),
@@ -221,6 +244,6 @@ async fn an_override_published_on_save_changes_only_its_target_clusters() {
     assert!(String::from_utf8(bytes).unwrap().contains("green"));
     east.report_applied(&desired).await;
     let west_after = test.hub.get_release("web", "west").await.unwrap();
-    assert_eq!((west_after.release.generation, west_after.state), (before, ReleaseState::Healthy));
+    assert_eq!((west_after.release.generation(), west_after.state), (before, ReleaseState::Healthy));
     test.close().await;
 }

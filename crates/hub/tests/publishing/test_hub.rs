@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::cluster::{ClusterFacts, ClusterKind};
 use domain::health::Health;
 use domain::labels::Labels;
-use domain::placement::{Placement, Predicate};
+use domain::placement::{ClusterGroup, Placement, Predicate};
 use domain::release::{StageName, StageState, SyncStatus};
 use domain::report::{
     DesiredPhase, DesiredRelease, DesiredState, ReleaseReport, ReportAck, ReportBatch, StageReport,
@@ -16,6 +16,11 @@ use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use domain::{ClusterId, Timestamp};
 use hub::{Actor, Clock, Hub, HubConfig, Loops, NewCluster, PublishOptions};
 use sqlx::Connection as _;
+use sqlx::sqlite::SqliteConnection;
+use tokio::sync::Mutex;
+
+/// Time limit of every wait, long enough for a loaded machine.
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The manifest most tests publish.
 pub const CONFIG: &str =
@@ -45,15 +50,59 @@ impl TestHub {
         self.time.fetch_add(seconds * 1000, SeqCst);
     }
 
+    async fn connect_to_database(&self) -> SqliteConnection {
+        let url = format!("sqlite://{}", self.dir.path().join("flotilla.db").display());
+        SqliteConnection::connect(&url).await.unwrap()
+    }
+
     /// Deletes the bytes of every bundle, to simulate data loss.
     pub async fn delete_artifacts(&self) {
-        let url = format!("sqlite://{}", self.dir.path().join("flotilla.db").display());
-        let mut database = sqlx::sqlite::SqliteConnection::connect(&url).await.unwrap();
-        sqlx::query("DELETE FROM artifact").execute(&mut database).await.unwrap();
+        self.execute_sql("DELETE FROM artifact").await;
+    }
+
+    /// Executes a statement on a connection of its own, to simulate what the store never writes.
+    pub async fn execute_sql(&self, statement: &str) {
+        let mut database = self.connect_to_database().await;
+        sqlx::query(sqlx::AssertSqlSafe(statement.to_owned())).execute(&mut database).await.unwrap();
         database.close().await.unwrap();
     }
 
+    /// Lets the placer run now, also over a claim that it has not settled.
+    pub async fn run_placer(&self) {
+        self.advance_clock(31);
+        let group = ClusterGroup { name: "any".into(), ..ClusterGroup::default() };
+        self.hub.save_group(&self.actor, group, None).await.unwrap();
+    }
+
+    /// Marks every rollout as due and waits until the loop has claimed and settled each of them once more.
+    pub async fn run_rollout_loop(&self) {
+        let mut database = self.connect_to_database().await;
+        let query =
+            "SELECT COALESCE(SUM(claim_epoch), 0), COUNT(*), COALESCE(SUM(claimed), 0) FROM rollout_queue";
+        let (claims, rollouts, _): (i64, i64, i64) =
+            sqlx::query_as(query).fetch_one(&mut database).await.unwrap();
+        sqlx::query("UPDATE rollout_queue SET dirty_epoch = dirty_epoch + 1, due_at = $1")
+            .bind(self.time.load(SeqCst))
+            .execute(&mut database)
+            .await
+            .unwrap();
+        let database = Mutex::new(database);
+        wait_until("every rollout is settled", async || {
+            let mut database = database.lock().await;
+            let (after, _, leased): (i64, i64, i64) =
+                sqlx::query_as(query).fetch_one(&mut *database).await.unwrap();
+            after >= claims + rollouts && leased == 0
+        })
+        .await;
+        database.into_inner().close().await.unwrap();
+    }
+
     pub async fn close(mut self) {
+        self.stop_loops().await;
+    }
+
+    /// Stops the loops, so that only the test itself reads and writes.
+    pub async fn stop_loops(&mut self) {
         if let Some(loops) = self.loops.take() {
             loops.stop().await;
         }
@@ -89,6 +138,23 @@ impl TestHub {
     }
 }
 
+/// Waits until `find` returns a value.
+pub async fn wait_for<T>(what: &str, find: impl AsyncFn() -> Option<T>) -> T {
+    let started = tokio::time::Instant::now();
+    loop {
+        if let Some(found) = find().await {
+            return found;
+        }
+        assert!(started.elapsed() < WAIT_TIMEOUT, "not within {WAIT_TIMEOUT:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Waits until the condition holds.
+pub async fn wait_until(what: &str, is_met: impl AsyncFn() -> bool) {
+    wait_for(what, async || is_met().await.then_some(())).await;
+}
+
 pub fn source(text: &str) -> Source {
     Source::Yaml { files: vec![SourceFile { name: "app.yaml".into(), text: text.into() }] }
 }
@@ -118,8 +184,7 @@ impl TestAgent {
 
     /// Waits for the next version of the desired state.
     pub async fn next_desired_state(&mut self) -> DesiredState {
-        let desired_state =
-            self.hub.get_desired_state(self.id, self.version, Duration::from_secs(20)).await.unwrap();
+        let desired_state = self.hub.get_desired_state(self.id, self.version, WAIT_TIMEOUT).await.unwrap();
         assert!(desired_state.version > self.version, "no newer desired state");
         self.version = desired_state.version;
         desired_state

@@ -14,7 +14,7 @@ const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 
 /// The first pod that satisfies `done`.
 async fn wait_for_pod(cluster: &kubesim::SimCluster, done: impl Fn(&Value) -> bool) -> Value {
-    for _ in 0..2000 {
+    for _ in 0..12_000 {
         if let Some(found) = cluster.list(("v1", "Pod"), Some("default")).into_iter().find(&done) {
             return found;
         }
@@ -27,7 +27,7 @@ fn waiting_reason(pod: &Value) -> &str {
     pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"].as_str().unwrap_or("")
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_offline_cluster_fails_requests_and_breaks_its_watches() {
     let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
@@ -41,7 +41,7 @@ async fn an_offline_cluster_fails_requests_and_breaks_its_watches() {
     api.list(&ListParams::default()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn requests_fail_at_the_configured_rate() {
     let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::default_namespaced(client);
@@ -71,7 +71,7 @@ async fn a_response_delay_delays_every_response() {
     assert!(start.elapsed() >= Duration::from_secs(3));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_missing_image_backs_off_with_the_runtimes_message() {
     let (cluster, client) = start_cluster();
     let api = Api::default_namespaced(client);
@@ -87,7 +87,7 @@ async fn a_missing_image_backs_off_with_the_runtimes_message() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_crashing_container_backs_off_with_its_exit_code() {
     let (cluster, client) = start_cluster();
     let api = Api::default_namespaced(client);
@@ -100,7 +100,7 @@ async fn a_crashing_container_backs_off_with_its_exit_code() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_out_of_memory_container_reports_oomkilled() {
     let (cluster, client) = start_cluster();
     cluster.faults().set_out_of_memory_images(vec!["nginx".into()]);
@@ -129,7 +129,7 @@ async fn a_stalled_rollout_exceeds_its_progress_deadline() {
     assert_eq!(condition_status(&found, "Available"), "False");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_unschedulable_pod_reports_the_reason() {
     let (cluster, client) = start_cluster();
     let api = Api::default_namespaced(client);
@@ -142,6 +142,8 @@ async fn an_unschedulable_pod_reports_the_reason() {
     assert!(message.starts_with("0/3 nodes are available: 3 Insufficient cpu."), "{message}");
 }
 
+// Not on a paused clock, which would stand still: each rejected pod changes the status of its ReplicaSet, which is
+// reconciled again at once.
 #[tokio::test]
 async fn a_quota_rejects_pods_and_the_deployment_reports_it() {
     for real in [true, false] {
@@ -169,7 +171,7 @@ async fn a_quota_rejects_pods_and_the_deployment_reports_it() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_admission_rule_rejects_with_the_webhooks_message() {
     let (cluster, client) = start_cluster();
     cluster.faults().set_admission_rules(vec![AdmissionRule {

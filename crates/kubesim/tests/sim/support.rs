@@ -84,7 +84,7 @@ pub async fn wait_until(
     done: impl Fn(&Value) -> bool,
 ) -> Value {
     let mut last = Value::Null;
-    for _ in 0..2000 {
+    for _ in 0..12_000 {
         last = cluster.get(what, name).unwrap_or_default();
         if done(&last) {
             return last;

@@ -30,7 +30,7 @@ async fn next_event(
     describe_event(&event.expect("an event").expect("the stream continues").expect("an event"))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_watch_resumes_from_a_version_and_delivers_later_changes() {
     let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
@@ -45,7 +45,7 @@ async fn a_watch_resumes_from_a_version_and_delivers_later_changes() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_object_that_no_longer_matches_is_reported_as_deleted() {
     let (_cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
@@ -60,7 +60,7 @@ async fn an_object_that_no_longer_matches_is_reported_as_deleted() {
     assert_eq!(next_event(&mut stream).await.0, "ADDED");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_compacted_version_is_410() {
     let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
@@ -71,7 +71,7 @@ async fn a_compacted_version_is_410() {
     assert_eq!(next_event(&mut stream).await, ("ERROR".to_owned(), "410".to_owned()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn compaction_does_not_affect_a_running_watch() {
     let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
@@ -97,7 +97,7 @@ async fn an_idle_watch_gets_bookmarks() {
     assert_eq!(describe_event(&event).0, "BOOKMARK");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_watcher_works_with_both_list_strategies() {
     for strategy in [InitialListStrategy::ListWatch, InitialListStrategy::StreamingList] {
         let (_cluster, client) = start_cluster();
@@ -123,7 +123,7 @@ async fn the_watcher_works_with_both_list_strategies() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_watcher_lists_again_after_410() {
     let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
@@ -144,7 +144,7 @@ async fn the_watcher_lists_again_after_410() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn metadata_alone_can_be_watched() {
     let (_cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");
@@ -156,7 +156,7 @@ async fn metadata_alone_can_be_watched() {
     assert!(matches!(event, WatchEvent::Added(o) if o.metadata.name.as_deref() == Some("a")));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn watches_can_be_ended_without_an_error() {
     let (cluster, client) = start_cluster();
     let api: Api<ConfigMap> = Api::namespaced(client, "kube-public");

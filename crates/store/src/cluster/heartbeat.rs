@@ -21,18 +21,19 @@ pub async fn record_heartbeats(
     ids.sort_unstable();
     let mut reconnected = Vec::new();
     for ids in ids.chunks(500) {
-        let rows = sql("SELECT cluster_id, reach FROM cluster_pulse WHERE cluster_id IN ")
+        let rows = sql("SELECT cluster_id, connectivity FROM cluster_heartbeat WHERE cluster_id IN ")
             .push_list(ids)
             .push(" ORDER BY cluster_id")
             .push_locking_clause(tx)
             .fetch_all(tx)
             .await?;
-        let before = decode_rows(&rows, "cluster_pulse", |row| {
-            Ok((row.parse("cluster_id")?, row.enum_value("reach")?))
-        });
-        reconnected.extend(before.into_iter().filter(|(_, reach)| *reach != Connectivity::Online));
+        let before = decode_rows(&rows, "cluster_heartbeat", |row| {
+            Ok((row.parse("cluster_id")?, row.enum_value("connectivity")?))
+        })?;
+        reconnected
+            .extend(before.into_iter().filter(|(_, connectivity)| *connectivity != Connectivity::Online));
         // A delayed batch must not move `last_seen` back.
-        sql("UPDATE cluster_pulse SET reach = 'Online', last_seen = \
+        sql("UPDATE cluster_heartbeat SET connectivity = 'Online', last_seen = \
              CASE WHEN last_seen IS NULL OR last_seen < $1 THEN $1 ELSE last_seen END WHERE cluster_id IN ")
         .bind(at.millis())
         .push_list(ids)
@@ -43,30 +44,30 @@ pub async fn record_heartbeats(
 }
 
 /// Sets the connectivity of a cluster; returns whether it changed. For its releases see
-/// [`crate::release::reach_of_cluster`].
-pub async fn set_connectivity(tx: &mut Tx, id: ClusterId, reach: Connectivity) -> Result<bool, Error> {
-    let set = "UPDATE cluster_pulse SET reach = $1 WHERE cluster_id = $2 AND reach <> $1";
-    Ok(sql(set).bind_text(reach.as_str()).bind_text(id).execute(tx).await? == 1)
+/// [`crate::release::set_connectivity_by_cluster`].
+pub async fn set_connectivity(tx: &mut Tx, id: ClusterId, connectivity: Connectivity) -> Result<bool, Error> {
+    let set = "UPDATE cluster_heartbeat SET connectivity = $1 WHERE cluster_id = $2 AND connectivity <> $1";
+    Ok(sql(set).bind_text(connectivity.as_str()).bind_text(id).execute(tx).await? == 1)
 }
 
 /// Clusters whose connectivity has to be lowered at `now`: online without a heartbeat for more than one lease, or
 /// late without one for three leases. Oldest heartbeat first, at most 500.
 pub async fn list_overdue(tx: &mut Tx, now: Timestamp) -> Result<Vec<ClusterId>, Error> {
-    let rows = sql("SELECT p.cluster_id FROM cluster_pulse p JOIN cluster c ON c.id = p.cluster_id \
-                    WHERE (p.reach = 'Online' AND p.last_seen < $1 - c.lease_seconds * 1000) \
-                       OR (p.reach = 'Late' AND p.last_seen <= $1 - c.lease_seconds * 3000) \
-                    ORDER BY p.last_seen LIMIT $2")
+    let rows = sql("SELECT h.cluster_id FROM cluster_heartbeat h JOIN cluster c ON c.id = h.cluster_id \
+                    WHERE (h.connectivity = 'Online' AND h.last_seen < $1 - c.lease_seconds * 1000) \
+                       OR (h.connectivity = 'Late' AND h.last_seen <= $1 - c.lease_seconds * 3000) \
+                    ORDER BY h.last_seen LIMIT $2")
     .bind(now.millis())
     .bind(OVERDUE_MAX)
     .fetch_all(tx)
     .await?;
-    Ok(decode_rows(&rows, "cluster_pulse", |row| row.parse("cluster_id")))
+    decode_rows(&rows, "cluster_heartbeat", |row| row.parse("cluster_id"))
 }
 
 /// Increments the incarnation of a cluster for a new session of its agent: reports with an older incarnation are
 /// rejected from then on. `None` for an unknown cluster.
 pub async fn begin_incarnation(tx: &mut Tx, id: ClusterId) -> Result<Option<i64>, Error> {
-    let begin = "UPDATE cluster_pulse SET incarnation = incarnation + 1, seq = 0 WHERE cluster_id = $1";
+    let begin = "UPDATE cluster_heartbeat SET incarnation = incarnation + 1, seq = 0 WHERE cluster_id = $1";
     if sql(begin).bind_text(id).execute(tx).await? == 0 {
         return Ok(None);
     }
@@ -75,8 +76,8 @@ pub async fn begin_incarnation(tx: &mut Tx, id: ClusterId) -> Result<Option<i64>
 
 /// Incarnation and sequence of the last accepted batch of reports; `None` for an unknown cluster.
 pub async fn get_report_position(tx: &mut Tx, id: ClusterId) -> Result<Option<(i64, i64)>, Error> {
-    let row = sql("SELECT cluster_id, incarnation, seq FROM cluster_pulse WHERE cluster_id = $1");
-    decode_row(row.bind_text(id).fetch_optional(tx).await?, "cluster_pulse", |row| {
+    let row = sql("SELECT cluster_id, incarnation, seq FROM cluster_heartbeat WHERE cluster_id = $1");
+    decode_row(row.bind_text(id).fetch_optional(tx).await?, "cluster_heartbeat", |row| {
         Ok((row.int("incarnation")?, row.int("seq")?))
     })
 }
@@ -89,7 +90,7 @@ pub async fn advance_report_position(
     incarnation: i64,
     seq: i64,
 ) -> Result<bool, Error> {
-    let take = "UPDATE cluster_pulse SET incarnation = $1, seq = $2 \
+    let take = "UPDATE cluster_heartbeat SET incarnation = $1, seq = $2 \
                 WHERE cluster_id = $3 AND (incarnation < $1 OR (incarnation = $1 AND seq < $2))";
     Ok(sql(take).bind(incarnation).bind(seq).bind_text(id).execute(tx).await? == 1)
 }

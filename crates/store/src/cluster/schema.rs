@@ -22,9 +22,9 @@ pub async fn list_schema_digests(tx: &mut Tx, ids: &[ClusterId]) -> Result<Vec<(
     for ids in ids.chunks(500) {
         let select = "SELECT cluster_id, schema_digest FROM cluster_facts WHERE schema_digest <> '' AND cluster_id IN ";
         let rows = sql(select).push_list(ids).fetch_all(tx).await?;
-        found.extend(decode_rows(&rows, "schema", |row| {
+        found.extend(decode_rows(&rows, "cluster_facts", |row| {
             Ok((row.parse("cluster_id")?, row.parse("schema_digest")?))
-        }));
+        })?);
     }
     Ok(found)
 }

@@ -14,7 +14,7 @@ use crate::{Error, Tx};
 pub async fn set_connectivity_by_cluster(
     tx: &mut Tx,
     cluster: ClusterId,
-    reach: Connectivity,
+    connectivity: Connectivity,
     at: Timestamp,
 ) -> Result<u64, Error> {
     let mut moved = 0;
@@ -22,9 +22,9 @@ pub async fn set_connectivity_by_cluster(
     // second read that may be stale.
     for old in [Connectivity::Online, Connectivity::Late, Connectivity::Offline]
         .into_iter()
-        .filter(|old| *old != reach)
+        .filter(|old| *old != connectivity)
     {
-        moved += update_connectivity(tx, cluster, (old, reach), at).await?;
+        moved += update_connectivity(tx, cluster, (old, connectivity), at).await?;
     }
     Ok(moved)
 }
@@ -37,26 +37,32 @@ async fn update_connectivity(
 ) -> Result<u64, Error> {
     let gone = gone_state_names().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(", ");
     // A release that is gone keeps its state; the others are unknown while the cluster is offline.
-    let hidden =
-        if new == Connectivity::Offline { format!("known NOT IN ({gone})") } else { "1 = 0".to_owned() };
+    let hidden = if new == Connectivity::Offline {
+        format!("last_known_state NOT IN ({gone})")
+    } else {
+        "1 = 0".to_owned()
+    };
     let (word, rank) = (ReleaseState::Unknown.as_str(), state_rank(ReleaseState::Unknown));
-    let rows = sql("UPDATE release SET reach = $1, ")
+    let rows = sql("UPDATE release SET connectivity = $1, ")
         .bind_text(new.as_str())
         .push("state_since = CASE WHEN state <> CASE WHEN ")
         .push(&hidden)
-        .push(&format!(" THEN '{word}' ELSE known END THEN $2 ELSE state_since END, state = CASE WHEN "))
+        .push(&format!(
+            " THEN '{word}' ELSE last_known_state END THEN $2 ELSE state_since END, state = CASE WHEN "
+        ))
         .bind(at.millis())
         .push(&hidden)
-        .push(&format!(" THEN '{word}' ELSE known END, state_rank = CASE WHEN "))
+        .push(&format!(" THEN '{word}' ELSE last_known_state END, state_rank = CASE WHEN "))
         .push(&hidden)
-        .push(&format!(" THEN {rank} ELSE known_rank END WHERE cluster_id = $3 AND reach = $4"))
+        .push(&format!(" THEN {rank} ELSE last_known_rank END WHERE cluster_id = $3 AND connectivity = $4"))
         .bind_text(cluster)
         .bind_text(old.as_str())
-        .push(" RETURNING id, workload_id, known")
+        .push(" RETURNING id, workload_id, last_known_state")
         .fetch_all(tx)
         .await?;
-    let known: Vec<(WorkloadId, ReleaseState)> =
-        decode_rows(&rows, "release", |row| Ok((row.parse("workload_id")?, read_state(row, "known")?)));
+    let known: Vec<(WorkloadId, ReleaseState)> = decode_rows(&rows, "release", |row| {
+        Ok((row.parse("workload_id")?, read_state(row, "last_known_state")?))
+    })?;
     for (workload, known) in known {
         tx.add_count(workload, derive_state(known, old), -1);
         tx.add_count(workload, derive_state(known, new), 1);
@@ -65,6 +71,6 @@ async fn update_connectivity(
 }
 
 /// The state of a release whose last known state is `known`; the same rule as `Release::state`.
-fn derive_state(known: ReleaseState, reach: Connectivity) -> ReleaseState {
-    if reach == Connectivity::Offline && !known.is_gone() { ReleaseState::Unknown } else { known }
+fn derive_state(known: ReleaseState, connectivity: Connectivity) -> ReleaseState {
+    if connectivity == Connectivity::Offline && !known.is_gone() { ReleaseState::Unknown } else { known }
 }

@@ -7,19 +7,21 @@ use domain::rollup::ReleaseCounts;
 use domain::{ClusterId, WorkloadId};
 
 use super::row::{read_state, state_rank};
-use crate::decode::decode_rows as read_all;
+use crate::decode::{DecodeError, RowReader, decode_rows};
 use crate::sql::sql;
 use crate::{Error, Tx};
 
 /// All releases by state.
 pub async fn all(tx: &mut Tx) -> Result<ReleaseCounts, Error> {
-    let rows = sql("SELECT state, CAST(SUM(n) AS BIGINT) AS n FROM release_count GROUP BY state")
+    let rows = sql("SELECT state, CAST(SUM(total) AS BIGINT) AS n FROM release_count GROUP BY state")
         .fetch_all(tx)
         .await?;
-    let mut sums: BTreeMap<ReleaseState, i64> =
-        read_all(&rows, "release_count", |row| Ok((read_state(row, "state")?, row.int("n")?)))
-            .into_iter()
-            .collect();
+    let mut sums: BTreeMap<ReleaseState, i64> = BTreeMap::new();
+    for (state, n) in
+        decode_rows(&rows, "release_count", |row| Ok((read_counted_state(row)?, row.int("n")?)))?
+    {
+        *sums.entry(state).or_default() += n;
+    }
     for ((_, state), delta) in &tx.count_deltas {
         *sums.entry(*state).or_default() += delta;
     }
@@ -38,11 +40,12 @@ pub async fn by_workload(
     let mut counts: BTreeMap<WorkloadId, ReleaseCounts> =
         ids.iter().map(|id| (*id, ReleaseCounts::default())).collect();
     for ids in ids.chunks(500) {
-        let some = "SELECT workload_id, state, n FROM release_count WHERE n > 0 AND workload_id IN ";
+        let some =
+            "SELECT workload_id, state, total AS n FROM release_count WHERE total > 0 AND workload_id IN ";
         let rows = sql(some).push_list(ids).fetch_all(tx).await?;
-        for (id, state, n) in read_all(&rows, "release_count", |row| {
-            Ok((row.parse("workload_id")?, read_state(row, "state")?, row.count("n")?))
-        }) {
+        for (id, state, n) in decode_rows(&rows, "release_count", |row| {
+            Ok((row.parse("workload_id")?, read_counted_state(row)?, row.count("n")?))
+        })? {
             counts.entry(id).or_default().add(state, n);
         }
     }
@@ -62,29 +65,40 @@ pub async fn by_cluster(tx: &mut Tx, ids: &[ClusterId]) -> Result<BTreeMap<Clust
             .push(" GROUP BY cluster_id, state")
             .fetch_all(tx)
             .await?;
-        for (id, state, n) in read_all(&rows, "release", |row| {
-            Ok((row.parse("cluster_id")?, read_state(row, "state")?, row.count("n")?))
-        }) {
+        for (id, state, n) in decode_rows(&rows, "release", |row| {
+            Ok((row.parse("cluster_id")?, read_counted_state(row)?, row.count("n")?))
+        })? {
             counts.entry(id).or_default().add(state, n);
         }
     }
     Ok(counts)
 }
 
+/// The state of counted releases; one that this server does not know counts as [`ReleaseState::Unknown`], so that a page
+/// neither fails nor shows fewer releases than there are.
+fn read_counted_state(row: &RowReader<'_>) -> Result<ReleaseState, DecodeError> {
+    Ok(read_state(row, "state").unwrap_or_else(|why| {
+        tracing::error!(why, "counted releases in an unreadable state as unknown");
+        ReleaseState::Unknown
+    }))
+}
+
 /// Writes the pending deltas at the commit, in sorted order, see [`Tx`].
 pub(crate) async fn flush(tx: &mut Tx) -> Result<(), Error> {
     let deltas: Vec<_> = std::mem::take(&mut tx.count_deltas).into_iter().collect();
     for some in deltas.chunks(100) {
-        let mut add = sql("INSERT INTO release_count (workload_id, state, state_rank, n) VALUES ");
+        let mut add = sql("INSERT INTO release_count (workload_id, state, state_rank, total) VALUES ");
         for (n, ((workload, state), delta)) in some.iter().enumerate() {
             add = add.push(if n == 0 { "(" } else { ", (" }).push_bind(workload.to_string());
             add =
                 add.push(", ").push_bind(state.as_str().to_owned()).push(", ").push_bind(state_rank(*state));
             add = add.push(", ").push_bind(*delta).push(")");
         }
-        add.push(" ON CONFLICT (workload_id, state) DO UPDATE SET n = release_count.n + excluded.n")
-            .execute(tx)
-            .await?;
+        add.push(
+            " ON CONFLICT (workload_id, state) DO UPDATE SET total = release_count.total + excluded.total",
+        )
+        .execute(tx)
+        .await?;
     }
     Ok(())
 }

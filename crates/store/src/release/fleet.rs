@@ -5,7 +5,7 @@ use domain::release::ReleaseState;
 use domain::{ClusterId, WorkloadId};
 
 use super::row::{read_state, state_rank};
-use crate::decode::{DecodeError, RowReader, decode_rows};
+use crate::decode::{DecodeError, RowReader, decode_readable_rows};
 use crate::sql::sql;
 use crate::{Error, Tx};
 
@@ -35,21 +35,22 @@ pub async fn list_cells(
     let mut cells = Vec::new();
     for workloads in workloads.chunks(100) {
         for clusters in clusters.chunks(500) {
-            let rows = sql("SELECT id, workload_id, cluster_id, state, known, state_since, message \
+            let rows =
+                sql("SELECT id, workload_id, cluster_id, state, last_known_state, state_since, message \
                             FROM release WHERE workload_id IN ")
-            .push_list(workloads)
-            .push(" AND cluster_id IN ")
-            .push_list(clusters)
-            .fetch_all(tx)
-            .await?;
-            cells.extend(decode_rows(&rows, "release", read_cell));
+                .push_list(workloads)
+                .push(" AND cluster_id IN ")
+                .push_list(clusters)
+                .fetch_all(tx)
+                .await?;
+            cells.extend(decode_readable_rows(&rows, "release", read_cell));
         }
     }
     Ok(cells)
 }
 
 fn read_cell(row: &RowReader<'_>) -> Result<MatrixCell, DecodeError> {
-    let (state, last_known) = (read_state(row, "state")?, read_state(row, "known")?);
+    let (state, last_known) = (read_state(row, "state")?, read_state(row, "last_known_state")?);
     let message = match state {
         ReleaseState::Unknown => last_known.last_known_message(),
         _ => row.text("message")?,
@@ -91,7 +92,7 @@ pub async fn list_attention(tx: &mut Tx, limit: u32) -> Result<Vec<AttentionItem
     .bind(i64::from(limit))
     .fetch_all(tx)
     .await?;
-    Ok(decode_rows(&rows, "release", read_attention))
+    Ok(decode_readable_rows(&rows, "release", read_attention))
 }
 
 fn read_attention(row: &RowReader<'_>) -> Result<AttentionItem, DecodeError> {

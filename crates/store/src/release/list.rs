@@ -20,12 +20,12 @@ struct ReleaseListColumns {
 const BY_WORKLOAD: ReleaseListColumns = ReleaseListColumns {
     owner_column: "r.workload_id",
     name_column: "r.cluster_name",
-    cursor_kind: "of-workload",
+    cursor_kind: "workload-releases",
 };
 const BY_CLUSTER: ReleaseListColumns = ReleaseListColumns {
     owner_column: "r.cluster_id",
     name_column: "r.workload_name",
-    cursor_kind: "of-cluster",
+    cursor_kind: "cluster-releases",
 };
 
 /// A workload's releases with the name and region of their clusters: worst first, then by cluster. `q` is a part of the

@@ -1,13 +1,13 @@
 //! The columns of a release and their decoding.
 
 use domain::health::Health;
-use domain::release::{Release, ReleaseSpec, ReleaseState};
+use domain::release::{Release, ReleaseRow, ReleaseSpec, ReleaseState};
 
 use crate::decode::{DecodeError, RowReader};
 
 /// Columns of every query for releases; the alias of the table is `r`.
 pub(crate) const SELECT: &str = "SELECT r.id, r.workload_id, r.cluster_id, r.workload_name, r.cluster_name, \
-     r.revision, r.wave, r.generation, r.sync_nonce, r.desired, r.released, r.released_revision, r.applied, r.sync, r.reach, r.state, \
+     r.revision, r.wave, r.gate, r.generation, r.sync_nonce, r.desired, r.released, r.released_revision, r.applied, r.sync, r.connectivity, r.state, \
      r.state_rank, r.state_since, r.reported_at, r.goal, r.policies, r.health_detail, r.stages";
 
 /// The stored rank of a state: its position in the order of severity.
@@ -26,7 +26,7 @@ pub(crate) fn read_state(row: &RowReader<'_>, column: &str) -> Result<ReleaseSta
 }
 
 pub(crate) fn read_release(row: &RowReader<'_>) -> Result<Release, DecodeError> {
-    Ok(Release {
+    Ok(Release::from_row(ReleaseRow {
         id: row.parse("id")?,
         workload: row.parse("workload_id")?,
         cluster: row.parse("cluster_id")?,
@@ -35,6 +35,7 @@ pub(crate) fn read_release(row: &RowReader<'_>) -> Result<Release, DecodeError> 
         sync_nonce: row.int("sync_nonce")?,
         revision: row.opt_count("revision")?,
         wave: row.opt_count("wave")?,
+        gate: row.enum_value("gate")?,
         policies: row.json("policies")?,
         desired: row.opt_parse("desired")?,
         released: row.opt_parse("released")?,
@@ -43,10 +44,10 @@ pub(crate) fn read_release(row: &RowReader<'_>) -> Result<Release, DecodeError> 
         stages: row.json("stages")?,
         sync: row.enum_value("sync")?,
         health: row.json::<Health>("health_detail")?,
-        connectivity: row.enum_value("reach")?,
+        connectivity: row.enum_value("connectivity")?,
         reported_at: row.opt_timestamp("reported_at")?,
         state_since: row.timestamp("state_since")?,
-    })
+    }))
 }
 
 pub(super) fn read_desired_release(row: &RowReader<'_>) -> Result<ReleaseSpec, DecodeError> {

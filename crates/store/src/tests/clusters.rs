@@ -247,14 +247,14 @@ async fn the_desired_state_version_grows_once_per_transaction_that_changes_it() 
     for_each_engine(|store| async move {
         insert_fleet(&store, 2, 0).await;
         let mut tx = store.write().await.unwrap();
-        let before = cluster::wants_version(&mut tx, cluster_id(1)).await.unwrap();
-        cluster::bump_wants(&mut tx, &[cluster_id(1)]).await.unwrap();
-        cluster::bump_wants(&mut tx, &[cluster_id(1)]).await.unwrap();
-        assert_eq!(cluster::wants_version(&mut tx, cluster_id(1)).await.unwrap(), before + 1);
+        let before = cluster::desired_state_version(&mut tx, cluster_id(1)).await.unwrap();
+        cluster::bump_desired_state(&mut tx, &[cluster_id(1)]).await.unwrap();
+        cluster::bump_desired_state(&mut tx, &[cluster_id(1)]).await.unwrap();
+        assert_eq!(cluster::desired_state_version(&mut tx, cluster_id(1)).await.unwrap(), before + 1);
         tx.commit().await.unwrap();
         let mut tx = store.read().await.unwrap();
-        assert_eq!(cluster::wants_version(&mut tx, cluster_id(1)).await.unwrap(), before + 1);
-        assert_eq!(cluster::wants_version(&mut tx, cluster_id(2)).await.unwrap(), before);
+        assert_eq!(cluster::desired_state_version(&mut tx, cluster_id(1)).await.unwrap(), before + 1);
+        assert_eq!(cluster::desired_state_version(&mut tx, cluster_id(2)).await.unwrap(), before);
     })
     .await;
 }

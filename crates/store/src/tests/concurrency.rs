@@ -31,7 +31,7 @@ async fn writers_of_the_same_rows_in_opposite_orders_do_not_deadlock() {
                     release::update(&mut tx, &one).await?;
                 }
                 for id in &ids {
-                    cluster::bump_wants(&mut tx, &[*id]).await?;
+                    cluster::bump_desired_state(&mut tx, &[*id]).await?;
                 }
                 event::append(&mut tx, &[NewEvent::new(EventKind::ReleaseChanged, "x", "y")], at(0)).await?;
                 PLACER.mark(&mut tx, &workloads, at(n as i64)).await?;
@@ -44,7 +44,7 @@ async fn writers_of_the_same_rows_in_opposite_orders_do_not_deadlock() {
             task.await.unwrap().unwrap();
         }
         let mut tx = store.read().await.unwrap();
-        assert_eq!(cluster::wants_version(&mut tx, cluster_id(6)).await.unwrap(), 41);
+        assert_eq!(cluster::desired_state_version(&mut tx, cluster_id(6)).await.unwrap(), 41);
         assert_eq!(event::last_seq(&mut tx).await.unwrap(), 40);
     })
     .await;
@@ -68,7 +68,7 @@ async fn concurrent_changes_of_a_release_are_not_lost() {
             task.await.unwrap();
         }
         let one = release::get(&mut store.read().await.unwrap(), release_id(1001)).await.unwrap().unwrap();
-        assert_eq!(one.sync_nonce, 100);
+        assert_eq!(one.sync_nonce(), 100);
     })
     .await;
 }

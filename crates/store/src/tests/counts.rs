@@ -6,7 +6,8 @@ use domain::Digest;
 use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
 use domain::page::ListQuery;
-use domain::release::{Release, RenderOutcome};
+use domain::release::stage::StageReason;
+use domain::release::{Reason, Release, RenderOutcome};
 use domain::rollup::ReleaseCounts;
 use domain::workload::{DeletionPolicy, Policies};
 
@@ -29,7 +30,7 @@ fn apply_random_change(one: &mut Release, dice: &mut SeededRng, when: i64) {
         1 => {
             one.set_desired_revision(
                 2,
-                RenderOutcome::Failed(Default::default()),
+                RenderOutcome::Failed(StageReason::new(Reason::RenderFailed, "")),
                 Policies::default(),
                 at(when),
             );
@@ -107,7 +108,7 @@ async fn assert_derived_data(tx: &mut Tx) {
         let releases = release::list_all_by_workload(tx, workload_id(n)).await.unwrap();
         let counts: ReleaseCounts = releases.iter().map(Release::state).collect();
         for one in &releases {
-            per_cluster.entry(one.cluster).or_default().add(one.state(), 1);
+            per_cluster.entry(one.cluster()).or_default().add(one.state(), 1);
         }
         let stored = release::counts_by_workload(tx, &[workload_id(n)]).await.unwrap();
         assert_eq!(stored[&workload_id(n)], counts);

@@ -1,7 +1,7 @@
 //! The event log and its order.
 
 use domain::Severity;
-use domain::event::{EventKind, NewEvent};
+use domain::event::{EventDetail, EventKind, NewEvent};
 
 use super::databases::for_each_engine;
 use super::fixtures::{at, cluster_id, release_id, workload_id};
@@ -21,7 +21,8 @@ async fn append_events(store: &Store, events: &[NewEvent], millis: i64) -> i64 {
 #[tokio::test]
 async fn events_read_back_and_are_filtered_by_workload_and_cluster() {
     for_each_engine(|store| async move {
-        let about = new_event("one")
+        let detail = EventDetail::RolledBack { revision: 4 };
+        let about = NewEvent { detail: Some(detail), ..new_event("one") }
             .with_workload(workload_id(1), "web")
             .with_cluster(cluster_id(2), "edge")
             .with_release(release_id(3))
@@ -34,9 +35,10 @@ async fn events_read_back_and_are_filtered_by_workload_and_cluster() {
         assert_eq!((first.seq, first.at, first.kind, first.severity), (1, at(5), about.kind, about.severity));
         assert_eq!(
             (first.workload, &*first.cluster_name, first.release),
-            (Some(workload_id(1)), "edge", about.release)
+            (Some(workload_id(1)), "edge", about.subject.release)
         );
-        assert_eq!(all[1].workload, None);
+        assert_eq!(first.detail, about.detail);
+        assert_eq!((all[1].workload, &all[1].detail), (None, &None));
         assert_eq!(event::list_after(&mut tx, 1, 1).await.unwrap()[0].message, "two");
         let newest = EventFilter { limit: 2, ..EventFilter::default() };
         let seqs = |all: Vec<domain::event::Event>| all.into_iter().map(|one| one.seq).collect::<Vec<_>>();

@@ -1,10 +1,10 @@
 //! Exposures of workloads.
 
 use domain::Digest;
-use domain::release::ReleaseGoal;
+use domain::workload::DeletionPolicy;
 
 use super::databases::for_each_engine;
-use super::fixtures::{at, cluster_id, insert_full_fleet, workload_id};
+use super::fixtures::{at, cluster_id, complete_removal, insert_full_fleet, workload_id};
 use crate::exposure::{self, ExposureRow};
 use crate::{Store, Tx, cluster, release, workload};
 
@@ -104,7 +104,7 @@ async fn g305_exposures_are_deleted_with_the_release_the_cluster_and_the_workloa
         .await
         .unwrap();
         let mut all = release::list_all_by_workload(&mut tx, workload_id(1)).await.unwrap();
-        all[0].goal = ReleaseGoal::Removed { since: at(1) };
+        complete_removal(&mut all[0], DeletionPolicy::Foreground, at(1));
         release::update_many(&mut tx, &all).await.unwrap();
         assert_eq!(
             exposed_clusters(&mut tx, 1).await,

@@ -16,11 +16,11 @@ async fn p1_a_transaction_that_is_dropped_changes_nothing() {
         insert_fleet(&store, 1, 0).await;
         let mut tx = store.write().await.unwrap();
         cluster::insert(&mut tx, &some_cluster(2, "late")).await.unwrap();
-        cluster::bump_wants(&mut tx, &[some_cluster(1, "").id]).await.unwrap();
+        cluster::bump_desired_state(&mut tx, &[some_cluster(1, "").id]).await.unwrap();
         drop(tx);
         let mut tx = store.write().await.unwrap();
         assert_eq!(cluster::list_all(&mut tx).await.unwrap().len(), 1);
-        assert_eq!(cluster::wants_version(&mut tx, some_cluster(1, "").id).await.unwrap(), 1);
+        assert_eq!(cluster::desired_state_version(&mut tx, some_cluster(1, "").id).await.unwrap(), 1);
     })
     .await;
 }

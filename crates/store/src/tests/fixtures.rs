@@ -5,7 +5,7 @@ use domain::health::Health;
 use domain::labels::Labels;
 use domain::release::{Release, RenderOutcome, StageName, StageState, SyncStatus};
 use domain::report::{ReleaseReport, StageReport};
-use domain::workload::{Intent, Policies, Workload, WorkloadSpec};
+use domain::workload::{DeletionPolicy, Intent, Policies, Workload, WorkloadSpec};
 use domain::{ClusterId, Digest, ProjectId, ReleaseId, Timestamp, WorkloadId};
 
 use crate::{Store, cluster, project, release, workload};
@@ -78,9 +78,9 @@ pub(super) fn release_report(release: &Release, health: Health) -> ReleaseReport
     let done = |name: &StageName| name.is_reported_by_agent() && (healthy || *name < StageName::Operational);
     let stages = StageName::ALL.into_iter().filter(done);
     ReleaseReport {
-        release: release.id,
-        generation: release.generation,
-        applied: release.released.clone(),
+        release: release.id(),
+        generation: release.generation(),
+        applied: release.released().cloned(),
         stages: stages.map(|name| StageReport { name, state: StageState::Done }).collect(),
         sync: SyncStatus::Synced,
         health,
@@ -88,6 +88,13 @@ pub(super) fn release_report(release: &Release, health: Health) -> ReleaseReport
         drift: Vec::new(),
         removed: false,
     }
+}
+
+/// Removes a release from its cluster, which reports that nothing is left to do.
+pub(super) fn complete_removal(release: &mut Release, deletion: DeletionPolicy, at: Timestamp) {
+    release.remove(deletion, "", at);
+    let report = ReleaseReport { removed: true, ..release_report(release, Health::healthy()) };
+    release.apply_report(&report, at).unwrap();
 }
 
 /// The project, clusters `c-001` … and workloads `w-001` …, without releases.

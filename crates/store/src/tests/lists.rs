@@ -5,7 +5,7 @@ use domain::health::{Health, HealthStatus};
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseState;
 
-use super::databases::{execute_directly, for_each_address, for_each_engine};
+use super::databases::for_each_engine;
 use super::fixtures::{
     at, cluster_id, insert_fleet, insert_full_fleet, project_id, release_id, release_report, some_cluster,
     some_release, some_workload, workload_id,
@@ -202,27 +202,6 @@ async fn a_cursor_of_another_list_is_rejected() {
         assert!(cursor.is_some());
         let result = release::list_by_workload(&mut tx, workload_id(1), &page_of(1, cursor)).await;
         assert!(matches!(result, Err(Error::InvalidQuery(_))));
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn invalid_rows_do_not_break_a_list() {
-    for_each_address(|url| async move {
-        let store = Store::open(&url).await.unwrap();
-        insert_full_fleet(&store, 7, 1).await;
-        execute_directly(&url, "UPDATE cluster SET taints = 'x' WHERE name IN ('c-003', 'c-004')").await;
-        execute_directly(&url, "UPDATE release SET stages = '[]' WHERE cluster_name = 'c-001'").await;
-        execute_directly(&url, "UPDATE release SET sync = 'Sideways' WHERE cluster_name = 'c-002'").await;
-        let mut tx = store.read().await.unwrap();
-        assert_eq!(cluster::list_all(&mut tx).await.unwrap().len(), 5);
-        let page = cluster::list(&mut tx, &page_of(3, None)).await.unwrap();
-        assert_eq!((page.items.len(), page.next.is_some()), (2, true), "the list continues after the invalid rows");
-        assert_eq!(release::list_all_by_workload(&mut tx, workload_id(1)).await.unwrap().len(), 5);
-        let error = release::get(&mut tx, release_id(1001)).await.unwrap_err();
-        assert!(matches!(&error, Error::InvalidRow { table: "release", id, .. } if *id == release_id(1001).to_string()));
-        drop(tx);
-        store.close().await;
     })
     .await;
 }

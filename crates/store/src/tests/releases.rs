@@ -4,13 +4,15 @@ use domain::Digest;
 use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
 use domain::object::ObjectRef;
-use domain::release::{ReleaseState, RenderOutcome, StageName, StageState};
-use domain::report::{ResourceStatus, TransitionTimes};
+use domain::release::stage::StageReason;
+use domain::release::{Reason, Release, ReleaseState, RenderOutcome, StageName, StageState};
+use domain::report::{ReleaseReport, ResourceStatus, StageReport, TransitionTimes};
 use domain::workload::{DeletionPolicy, Policies};
 
 use super::databases::for_each_engine;
 use super::fixtures::{
-    at, cluster_id, insert_fleet, insert_full_fleet, release_id, release_report, some_release, workload_id,
+    at, cluster_id, complete_removal, insert_fleet, insert_full_fleet, release_id, release_report,
+    some_release, workload_id,
 };
 use crate::{Error, release};
 
@@ -21,7 +23,7 @@ async fn a_release_reads_back_as_it_was_written() {
         let mut tx = store.write().await.unwrap();
         let mut one = some_release(1, 1, 1);
         release::insert(&mut tx, &one).await.unwrap();
-        assert_eq!(release::get(&mut tx, one.id).await.unwrap().as_ref(), Some(&one));
+        assert_eq!(release::get(&mut tx, one.id()).await.unwrap().as_ref(), Some(&one));
         one.apply_report(&release_report(&one, Health::healthy()), at(7)).unwrap();
         assert!(release::update(&mut tx, &one).await.unwrap());
         one.remove(DeletionPolicy::Orphan, "It's \"over\"", at(8));
@@ -30,7 +32,7 @@ async fn a_release_reads_back_as_it_was_written() {
             release::get_by_workload_and_cluster(&mut tx, workload_id(1), cluster_id(1)).await.unwrap();
         assert_eq!(found.as_ref(), Some(&one));
         assert_eq!(release::list_all_by_workload(&mut tx, workload_id(1)).await.unwrap(), [one.clone()]);
-        assert_eq!(release::get_many(&mut tx, &[release_id(9), one.id]).await.unwrap(), [one]);
+        assert_eq!(release::get_many(&mut tx, &[release_id(9), one.id()]).await.unwrap(), [one]);
         assert!(!release::update(&mut tx, &some_release(2, 1, 2)).await.unwrap(), "it does not exist");
     })
     .await;
@@ -55,12 +57,12 @@ async fn the_desired_state_of_a_cluster_contains_only_its_desired_releases() {
         let mut tx = store.write().await.unwrap();
         let mut all =
             release::list_by_cluster(&mut tx, cluster_id(1), &Default::default()).await.unwrap().items;
-        all.sort_by_key(|(release, _)| release.id);
+        all.sort_by_key(|(release, _)| release.id());
         let mut releases: Vec<_> = all.into_iter().map(|(release, _)| release).collect();
         releases[0].remove(DeletionPolicy::Foreground, "", at(1)); // released before: its removal is desired
-        releases[0].generation = 2;
-        releases[1].goal = domain::release::ReleaseGoal::Removed { since: at(1) };
-        releases[2].released = None; // never rendered
+        complete_removal(&mut releases[1], DeletionPolicy::Foreground, at(1));
+        let third = &releases[2];
+        releases[2] = Release::new(third.id(), third.workload(), third.cluster(), at(0)); // never rendered
         release::update_many(&mut tx, &releases).await.unwrap();
         let wants = release::list_desired_by_cluster(&mut tx, cluster_id(1)).await.unwrap();
         let names: Vec<_> = wants.iter().map(|want| want.workload.as_str()).collect();
@@ -131,8 +133,7 @@ async fn a_change_of_connectivity_changes_releases_as_the_domain_does() {
             release::list_by_cluster(&mut tx, cluster_id(1), &Default::default()).await.unwrap().items;
         let (healthy, rest) = all.split_first_mut().unwrap();
         healthy.0.apply_report(&release_report(&healthy.0, Health::healthy()), at(10)).unwrap();
-        rest[0].0.goal = domain::release::ReleaseGoal::Orphaned { since: at(11) };
-        rest[0].0.state_since = at(11);
+        complete_removal(&mut rest[0].0, DeletionPolicy::Orphan, at(11));
         let mut releases: Vec<_> = all.into_iter().map(|(release, _)| release).collect();
         release::update_many(&mut tx, &releases).await.unwrap();
         for (reach, when) in [
@@ -151,12 +152,12 @@ async fn a_change_of_connectivity_changes_releases_as_the_domain_does() {
                 .count();
             assert_eq!(moved as usize, expected);
             for one in &releases {
-                assert_eq!(release::get(&mut tx, one.id).await.unwrap().as_ref(), Some(one), "{reach:?}");
+                assert_eq!(release::get(&mut tx, one.id()).await.unwrap().as_ref(), Some(one), "{reach:?}");
             }
         }
         let other = release::get(&mut tx, release_id(1002)).await.unwrap().unwrap();
         assert_eq!(
-            (other.connectivity, other.state()),
+            (other.connectivity(), other.state()),
             (Connectivity::Online, ReleaseState::Queued),
             "the other cluster is unchanged"
         );
@@ -193,7 +194,7 @@ async fn cells_contain_state_last_known_state_and_message() {
         );
         for cell in cells {
             let release = release::get(&mut tx, cell.cell.release).await.unwrap().unwrap();
-            assert_eq!((cell.cell.message, cell.cell.since), (release.message(), release.state_since));
+            assert_eq!((cell.cell.message, cell.cell.since), (release.message(), release.state_since()));
         }
     })
     .await;
@@ -210,14 +211,13 @@ async fn failing_releases_are_listed_once_per_cause() {
             one.apply_report(&release_report(one, crash), at(100 - n as i64)).unwrap();
         }
         let mut second = release::list_all_by_workload(&mut tx, workload_id(2)).await.unwrap();
-        let trouble = |message: &str| {
-            let trouble =
-                domain::release::stage::StageReason { message: message.to_owned(), ..Default::default() };
-            StageState::Failed(trouble)
+        let failed = StageState::Failed(StageReason::new(Reason::BundleFetchFailed, "no such bundle"));
+        let states = [(StageName::Notified, StageState::Done), (StageName::Pulled, failed)];
+        let report = ReleaseReport {
+            stages: states.map(|(name, state)| StageReport { name, state }).into(),
+            ..release_report(&second[2], Health::default())
         };
-        second[2].stages.set(StageName::Notified, StageState::Done, at(200));
-        second[2].stages.set(StageName::Pulled, trouble("no such bundle"), at(200));
-        second[2].state_since = at(200);
+        second[2].apply_report(&report, at(200)).unwrap();
         release::update_many(&mut tx, &first).await.unwrap();
         release::update_many(&mut tx, &second).await.unwrap();
         let attention = release::list_attention(&mut tx, 10).await.unwrap();
@@ -246,10 +246,15 @@ async fn a_failed_render_retains_the_released_bundle() {
         insert_full_fleet(&store, 1, 1).await;
         let mut tx = store.write().await.unwrap();
         let mut one = release::get(&mut tx, release_id(1001)).await.unwrap().unwrap();
-        one.set_desired_revision(2, RenderOutcome::Failed(Default::default()), Policies::default(), at(3));
+        one.set_desired_revision(
+            2,
+            RenderOutcome::Failed(StageReason::new(Reason::RenderFailed, "")),
+            Policies::default(),
+            at(3),
+        );
         release::update(&mut tx, &one).await.unwrap();
-        let now = release::get(&mut tx, one.id).await.unwrap().unwrap();
-        assert_eq!((now.desired, now.released), (None, Some(Digest::compute(b"bundle"))));
+        let now = release::get(&mut tx, one.id()).await.unwrap().unwrap();
+        assert_eq!((now.desired(), now.released()), (None, Some(&Digest::compute(b"bundle"))));
     })
     .await;
 }

@@ -2,7 +2,6 @@
 
 use domain::Digest;
 use domain::health::{Health, HealthStatus};
-use domain::release::stage::StageReason;
 use domain::release::{DesiredRevision, Release, RenderOutcome};
 use domain::rollout::{Admission, Rollout, RolloutAction, RolloutState, RolloutStrategy, Wave, WaveCounts};
 use domain::workload::Policies;
@@ -18,14 +17,14 @@ fn some_rollout(revision: u32) -> Rollout {
     Rollout::new(workload_id(1), (None, revision), strategy, at(0))
 }
 
-/// A gated release of this wave.
-fn gated_release(n: u128, wave: u32) -> Release {
+/// A release that is gated for this revision and wave.
+fn gated_release(n: u128, revision: u32, wave: u32) -> Release {
     let mut release = some_release(n, 1, n);
-    release.wave = Some(wave);
+    release.set_wave(Some(wave));
     let rendered = RenderOutcome::Bundle(Digest::compute(b"next"));
-    release.gate(
-        DesiredRevision { revision: 2, outcome: rendered, policies: Policies::default() },
-        StageReason::default(),
+    release.gate_revision(
+        DesiredRevision { revision, outcome: rendered, policies: Policies::default() },
+        "Waits for its wave.",
         at(1),
     );
     release
@@ -73,17 +72,18 @@ async fn releases_are_counted_by_wave_and_state() {
         insert_fleet(&store, 7, 1).await;
         let mut tx = store.write().await.unwrap();
         let mut broken = some_release(1, 1, 1);
-        broken.wave = Some(0);
+        broken.set_wave(Some(0));
         let bad = Health::new(HealthStatus::Degraded, "Bad", "It is bad.");
         broken.apply_report(&release_report(&broken, bad), at(500)).unwrap();
         let mut good = some_release(2, 1, 2);
-        good.wave = Some(0);
+        good.set_wave(Some(0));
         good.apply_report(&release_report(&good, Health::healthy()), at(600)).unwrap();
-        let sent = Release { wave: Some(1), ..some_release(3, 1, 3) };
+        let mut sent = some_release(3, 1, 3);
+        sent.set_wave(Some(1));
         let elsewhere = some_release(7, 1, 7);
-        let other = |n| Release { revision: Some(1), ..gated_release(n, 1) };
-        let of_another = Release { revision: Some(2), wave: Some(0), ..some_release(6, 1, 6) };
-        let all = [broken, good, sent, other(4), other(5), of_another, elsewhere];
+        let mut of_another = gated_release(6, 2, 0);
+        assert!(of_another.admit(Policies::default(), at(1)));
+        let all = [broken, good, sent, gated_release(4, 1, 1), gated_release(5, 1, 1), of_another, elsewhere];
         release::insert_many(&mut tx, &all).await.unwrap();
         let early = rollout::count_waves(&mut tx, &some_rollout(1), at(499)).await.unwrap();
         let first = WaveCounts {
@@ -105,27 +105,27 @@ async fn gated_releases_are_listed_by_wave_and_cluster_name_up_to_the_limit() {
         insert_fleet(&store, 5, 1).await;
         let mut tx = store.write().await.unwrap();
         let all = [
-            gated_release(1, 2),
-            gated_release(2, 1),
-            gated_release(3, 1),
-            gated_release(4, 0),
+            gated_release(1, 2, 2),
+            gated_release(2, 2, 1),
+            gated_release(3, 2, 1),
+            gated_release(4, 2, 0),
             some_release(5, 1, 5),
         ];
         release::insert_many(&mut tx, &all).await.unwrap();
-        let ids = |found: Vec<Release>| found.into_iter().map(|one| one.id).collect::<Vec<_>>();
+        let ids = |found: Vec<Release>| found.into_iter().map(|one| one.id()).collect::<Vec<_>>();
         let of_rollout = some_rollout(2);
         let list_gated = async |tx: &mut Tx, wave, most, limit| {
             rollout::list_gated(tx, &of_rollout, Admission { wave, limit: most }, limit).await.unwrap()
         };
         let some = ids(list_gated(&mut tx, 1, 1, 100).await);
-        assert_eq!(some, [all[1].id, all[3].id], "every earlier one, and one of this wave");
-        assert_eq!(ids(list_gated(&mut tx, 1, 9, 2).await), [all[1].id, all[3].id]);
+        assert_eq!(some, [all[1].id(), all[3].id()], "every earlier one, and one of this wave");
+        assert_eq!(ids(list_gated(&mut tx, 1, 9, 2).await), [all[1].id(), all[3].id()]);
         assert_eq!(list_gated(&mut tx, u32::MAX, 0, 100).await.len(), 4);
         let other =
             rollout::list_gated(&mut tx, &some_rollout(1), Admission { wave: 9, limit: 9 }, 9).await.unwrap();
         assert_eq!(other, [], "of another revision");
-        let read = release::get(&mut tx, all[0].id).await.unwrap().unwrap();
-        assert_eq!((read.wave, read.released_revision, read.revision), (Some(2), Some(1), Some(2)));
+        let read = release::get(&mut tx, all[0].id()).await.unwrap().unwrap();
+        assert_eq!((read.wave(), read.released_revision(), read.revision()), (Some(2), Some(1), Some(2)));
         assert_eq!(read, all[0]);
     })
     .await;

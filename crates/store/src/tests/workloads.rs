@@ -6,10 +6,12 @@ use domain::workload::{Intent, Revision, Source, SourceFile};
 
 use super::databases::for_each_engine;
 use super::fixtures::{
-    at, insert_fleet, insert_full_fleet, labels, project_id, release_id, some_workload, workload_id,
+    at, cluster_id, insert_fleet, insert_full_fleet, labels, project_id, release_id, some_workload,
+    workload_id,
 };
+use crate::retained_cluster::{self, RetainedCluster};
 use crate::sql::sql;
-use crate::{Error, decision, event, release, revision, workload};
+use crate::{Error, cluster, decision, event, release, revision, workload};
 
 #[tokio::test]
 async fn a_workload_reads_back_as_it_was_written() {
@@ -26,6 +28,8 @@ async fn a_workload_reads_back_as_it_was_written() {
         (web.intent, web.published, web.revision) = (Intent::Draft, None, 2);
         assert!(workload::update(&mut tx, &web, 1, "ben").await.unwrap());
         assert!(!workload::update(&mut tx, &web, 1, "cy").await.unwrap(), "the revision has changed");
+        assert_eq!(workload::lock_revision(&mut tx, web.id).await.unwrap(), Some(2));
+        assert_eq!(workload::lock_revision(&mut tx, workload_id(9)).await.unwrap(), None);
         assert_eq!(workload::get_by_name(&mut tx, project_id(), "web").await.unwrap().as_ref(), Some(&web));
         let query = ListQuery { label_selector: "team=a".to_owned(), ..ListQuery::default() };
         let page =
@@ -114,6 +118,33 @@ async fn the_last_fifty_decisions_are_retained() {
         let latest = decision::get_latest(&mut tx, workload_id(1)).await.unwrap().unwrap();
         assert_eq!(latest.revision, Some(53));
         assert_eq!(sql("SELECT COUNT(*) FROM decision").fetch_number(&mut tx).await.unwrap(), 50);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_retained_cluster_counts_for_its_revision_until_it_is_deleted() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 2, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let mut one = RetainedCluster {
+            workload: workload_id(1),
+            cluster: cluster_id(1),
+            revision: 1,
+            retained_by: "ana".to_owned(),
+            retained_at: at(0),
+        };
+        retained_cluster::insert(&mut tx, &one).await.unwrap();
+        (one.revision, one.retained_by) = (2, "ben".to_owned());
+        retained_cluster::insert(&mut tx, &one).await.unwrap();
+        one.cluster = cluster_id(2);
+        retained_cluster::insert(&mut tx, &one).await.unwrap();
+        assert!(retained_cluster::list(&mut tx, workload_id(1), 1).await.unwrap().is_empty());
+        cluster::delete(&mut tx, cluster_id(2)).await.unwrap();
+        let retained = retained_cluster::list(&mut tx, workload_id(1), 2).await.unwrap();
+        assert_eq!(retained, [(cluster_id(1), "ben".to_owned())].into());
+        retained_cluster::delete_by_workload(&mut tx, workload_id(1)).await.unwrap();
+        assert!(retained_cluster::list(&mut tx, workload_id(1), 2).await.unwrap().is_empty());
     })
     .await;
 }

@@ -20,11 +20,11 @@ pub enum WorkloadOrder {
     WorstFirst,
 }
 
-const SELECT: &str = "SELECT w.id, w.name, w.namespace, w.intent, w.published, w.draft_changed, w.updated_by, \
+const SELECT: &str = "SELECT w.id, w.name, w.namespace, w.intent, w.published_revision, w.draft_changed, w.updated_by, \
      w.updated_at, w.worst";
 /// -1 ranks below every state: no release at all.
 const FROM: &str = " FROM (SELECT workload.*, COALESCE((SELECT MAX(c.state_rank) FROM release_count c \
-     WHERE c.workload_id = workload.id AND c.n > 0), -1) AS worst FROM workload) w WHERE w.project_id = $1";
+     WHERE c.workload_id = workload.id AND c.total > 0), -1) AS worst FROM workload) w WHERE w.project_id = $1";
 
 /// One page of a project's workloads, filtered by part `q` of the name, label selector and release state.
 pub async fn list(
@@ -92,7 +92,8 @@ fn push_filters(head: Sql, project: ProjectId, query: &ListQuery) -> Result<Sql,
         statement = label::push_selector(statement, LabelOwner::Workload, "w.id", &selector);
     }
     if !query.state.is_empty() {
-        let some = " AND EXISTS (SELECT 1 FROM release_count r WHERE r.workload_id = w.id AND r.n > 0 AND ";
+        let some =
+            " AND EXISTS (SELECT 1 FROM release_count r WHERE r.workload_id = w.id AND r.total > 0 AND ";
         statement = release::push_state_filter(statement.push(some), query).push(")");
     }
     Ok(statement)
@@ -106,7 +107,7 @@ fn read(row: &RowReader<'_>) -> Result<(WorkloadSummary, Intent), DecodeError> {
         name: row.text("name")?,
         namespace: row.text("namespace")?,
         phase: WorkloadPhase::from_releases(intent, &ReleaseCounts::default()),
-        published: row.opt_count("published")?,
+        published: row.opt_count("published_revision")?,
         draft_changed: row.flag("draft_changed")?,
         counts: ReleaseCounts::default(),
         updated_by: row.text("updated_by")?,

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use domain::ReleaseId;
-use domain::event::{Event, EventKind};
+use domain::event::{Event, EventDetail};
+use domain::release::ReleaseState;
 use futures::StreamExt;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -73,10 +74,9 @@ async fn measure_publish(fleet: &BenchFleet, name: &str, clusters: usize) -> any
 
 /// The first state after Applied is Progressing; a fast cluster may skip it.
 fn is_applied_event(event: &Event, name: &str) -> bool {
-    let after = ["→ Progressing", "→ Healthy", "→ Degraded"];
-    event.kind == EventKind::ReleaseChanged
-        && event.workload_name == name
-        && after.iter().any(|word| event.message.contains(word))
+    let applied = [ReleaseState::Progressing, ReleaseState::Healthy, ReleaseState::Degraded];
+    event.workload_name == name
+        && matches!(&event.detail, Some(EventDetail::ReleaseState { to, .. }) if applied.contains(to))
 }
 
 /// The baseline: the same two objects by a plain client, in parallel on every cluster.

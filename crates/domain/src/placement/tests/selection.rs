@@ -107,8 +107,8 @@ fn scores_rank_the_candidates_and_their_parts_are_recorded() {
     assert_eq!(selected_names(&decision), ["c"]);
     let step =
         decision.evaluations[0].filters.iter().find(|step| step.filter == PlacementFilter::Score).unwrap();
-    assert_eq!(step.expected, "allocatableCpu × 3, label tier=edge × 2");
-    assert_eq!(step.actual, "70 of 100: allocatableCpu 50, label tier=edge 100");
+    assert_eq!(step.expected.to_string(), "allocatableCpu × 3, label tier=edge × 2");
+    assert_eq!(step.actual.to_string(), "70 of 100: allocatableCpu 50, label tier=edge 100");
     let against = Score { name: ScoreName::AllocatableCpu, weight: -1, ..Score::default() };
     let policy = Placement { score: vec![against], ..policy };
     assert_eq!(selected_names(&decide(&policy, &clusters, &[], &[])), ["a"]);
@@ -137,8 +137,9 @@ fn a_strict_spread_rejects_clusters_without_a_value() {
     let mut clusters = clusters_in_regions(&[("eu", 1), ("us", 1)]);
     clusters.push(cluster("nowhere", &[]));
     let decision = decide(&spread_over("region", None), &clusters, &[], &[]);
-    assert_eq!(failed_filter(&decision, "nowhere").actual, "no region");
-    assert!(failed_filter(&decision, "nowhere").remedy.starts_with("add the label region"));
+    let rejection = failed_filter(&decision, "nowhere");
+    assert_eq!(rejection.actual.to_string(), "no region");
+    assert_eq!(rejection.remedy, Some(Remedy::AddSpreadLabel { key: "region".into() }));
 }
 
 #[test]

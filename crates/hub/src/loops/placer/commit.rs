@@ -1,14 +1,13 @@
 //! Writes placer outcomes in chunks, so that 10 000 clusters do not hold the write lock for long. A crash between two
 //! chunks leaves the workload dirty; the next pass finds the first chunks already written.
 
-use domain::event::{EventKind, NewEvent};
-use domain::placement::{PendingRemoval, REMOVAL_NOTICE_MINUTES};
-use domain::release::stage::StageReason;
+use domain::ReleaseId;
+use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
 use domain::release::{DesiredRevision, Release, ReleaseGoal};
 use domain::rollout::format_wave;
 use domain::workload::Intent;
-use domain::{ClusterId, ReleaseId, Severity};
 use store::Tx;
+use store::retained_cluster::RetainedClusters;
 
 use super::PlacerClaim;
 use super::decide::{PlacementOutcome, Removal};
@@ -55,7 +54,7 @@ pub(super) async fn commit_batch(hub: &Hub, all: &[(PlacerClaim, PlacementOutcom
         let retained = load_retained(&mut tx, outcome).await?;
         write_removals(hub, &mut tx, outcome, &retained, &mut effects).await?;
         write_waves(&mut tx, outcome, &mut effects).await?;
-        write_decision(&mut tx, outcome, &retained, &mut effects).await?;
+        write_decision(hub, &mut tx, outcome, &retained, &mut effects).await?;
         effects.wake_placer |= !store::queue::PLACER.settle(&mut tx, claim.workload, claim.epoch).await?;
         delete_if_removed(&mut tx, outcome, &mut effects).await?;
     }
@@ -113,13 +112,13 @@ async fn write_target(
     });
     let before = release.clone();
     release.set_connectivity(target.reach, now);
-    let is_admitted = release.released_revision == Some(target.revision);
-    release.wave = target.wave;
+    let is_admitted = release.released_revision() == Some(target.revision);
+    release.set_wave(target.wave);
     let (revision, rendered, policies) = (target.revision, target.rendered.clone(), target.policies.clone());
     let is_changed = match target.wave {
-        Some(wave) if !is_admitted => release.gate(
+        Some(wave) if !is_admitted => release.gate_revision(
             DesiredRevision { revision, outcome: rendered, policies },
-            waiting_for_wave(outcome, wave),
+            wave_message(outcome, wave),
             now,
         ),
         _ => release.set_desired_revision(revision, rendered, policies, now),
@@ -144,7 +143,7 @@ async fn write_waves(
     let (Some(revision), false) = (outcome.revision, outcome.waves.is_empty()) else { return Ok(()) };
     // No longer selected but not removed yet: no wave delivers the revision to them.
     for mut release in store::release::get_many(tx, &outcome.deselected).await? {
-        release.wave = None;
+        release.set_wave(None);
         store::release::update(tx, &release).await?;
     }
     store::rollout::set_placed_revision(tx, outcome.workload.id, revision).await?;
@@ -152,40 +151,33 @@ async fn write_waves(
     Ok(())
 }
 
-/// The reason of a gated release of this wave.
-fn waiting_for_wave(outcome: &PlacementOutcome, wave: u32) -> StageReason {
+/// The message of a gated release of this wave.
+fn wave_message(outcome: &PlacementOutcome, wave: u32) -> String {
     let name = outcome.waves.get(wave as usize).map_or("", String::as_str);
-    StageReason {
-        reason: "WaitingForWave".to_owned(),
-        message: format!("Waiting for {}.", format_wave(wave, outcome.waves.len(), name)),
-        ..StageReason::default()
-    }
+    format!("Waiting for {}.", format_wave(wave, outcome.waves.len(), name))
 }
 
-/// Removals that a person cancelled for this revision. Read again here: they may be newer than this pass's snapshot.
-async fn load_retained(tx: &mut Tx, outcome: &PlacementOutcome) -> Result<Vec<PendingRemoval>, Error> {
+/// The clusters that retain this revision. Read again here: they may be newer than this pass's snapshot.
+async fn load_retained(tx: &mut Tx, outcome: &PlacementOutcome) -> Result<RetainedClusters, Error> {
     let has_removals =
         outcome.decision.as_ref().is_some_and(|decision| !decision.pending_removals.is_empty());
-    if outcome.revision.is_none() || (outcome.removals.is_empty() && !has_removals) {
-        return Ok(Vec::new());
+    match outcome.revision {
+        Some(revision) if has_removals || !outcome.removals.is_empty() => {
+            Ok(store::retained_cluster::list(tx, outcome.workload.id, revision).await?)
+        }
+        _ => Ok(RetainedClusters::new()),
     }
-    let latest = store::decision::get_latest(tx, outcome.workload.id).await?;
-    let same = latest.filter(|latest| latest.revision == outcome.revision);
-    let retained =
-        same.into_iter().flat_map(|latest| latest.pending_removals).filter(|one| one.retained_by.is_some());
-    Ok(retained.collect())
 }
 
 async fn write_removals(
     hub: &Hub,
     tx: &mut Tx,
     outcome: &PlacementOutcome,
-    retained: &[PendingRemoval],
+    retained: &RetainedClusters,
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
-    let is_retained = |cluster: &ClusterId| retained.iter().any(|one| one.cluster == *cluster);
     for Removal { cluster, deletion, reason: why } in
-        outcome.removals.iter().filter(|one| !is_retained(&one.cluster))
+        outcome.removals.iter().filter(|one| !retained.contains_key(&one.cluster))
     {
         let found = store::release::get_by_workload_and_cluster(tx, outcome.workload.id, *cluster).await?;
         let Some(mut release) = found else { continue };
@@ -201,50 +193,37 @@ async fn write_removals(
 }
 
 async fn write_decision(
+    hub: &Hub,
     tx: &mut Tx,
     outcome: &PlacementOutcome,
-    retained: &[PendingRemoval],
+    retained: &RetainedClusters,
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
     let workload = &outcome.workload;
     if let Some(decision) = &outcome.decision {
         let mut decision = decision.clone();
         for one in &mut decision.pending_removals {
-            if let Some(stored) = retained.iter().find(|stored| stored.cluster == one.cluster) {
-                one.retained_by.clone_from(&stored.retained_by);
-            }
+            one.retained_by = retained.get(&one.cluster).cloned();
         }
         store::decision::insert(tx, workload.id, &decision).await?;
-        let selected = decision.selected().count();
-        let total = decision.evaluations.len();
-        let message = format!("{} is placed on {selected} of {total} clusters.", workload.name);
-        effects.events.push(
-            NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
-                .with_workload(workload.id, &workload.name),
-        );
-        if outcome.withheld_removals == 0 && !outcome.new_pending_removals.is_empty() {
-            let message = format!(
-                "{} no longer matches {} and will be removed in {REMOVAL_NOTICE_MINUTES} minutes. Undo the change or cancel the removal, or publish to remove it now.",
-                workload.name,
-                outcome.new_pending_removals.join(", ")
-            );
-            let event = NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
-                .with_workload(workload.id, &workload.name)
-                .with_severity(Severity::Warning);
-            effects.events.push(event);
-        }
+        let mut details = vec![EventDetail::Placement {
+            selected: to_u32(decision.selected().count()),
+            total: to_u32(decision.evaluations.len()),
+        }];
         if outcome.withheld_removals > 0 {
-            let message = format!(
-                "{} no longer matches {} clusters at once. Nothing was removed; publish it again to remove it there.",
-                workload.name, outcome.withheld_removals
-            );
-            let event = NewEvent::new(EventKind::PlacementDecided, "flotilla", message)
-                .with_workload(workload.id, &workload.name)
-                .with_severity(Severity::Warning);
-            effects.events.push(event);
+            details.push(EventDetail::RemovalsWithheld { clusters: to_u32(outcome.withheld_removals) });
+        } else if !outcome.new_pending_removals.is_empty() {
+            details.push(EventDetail::RemovalsPending { clusters: outcome.new_pending_removals.clone() });
         }
+        let (subject, now) = (EventSubject::workload(workload.id, &workload.name), hub.clock().now());
+        let event = |detail| NewEvent::from_detail(detail, "flotilla", subject.clone(), now);
+        effects.events.extend(details.into_iter().map(event));
     }
     Ok(())
+}
+
+fn to_u32(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Deletes a workload in deletion once no cluster has anything of it (S1-22).
@@ -259,7 +238,7 @@ async fn delete_if_removed(
     }
     let releases = store::release::list_all_by_workload(tx, workload.id).await?;
     let is_gone =
-        |release: &Release| !matches!(release.goal, ReleaseGoal::Present | ReleaseGoal::Removing { .. });
+        |release: &Release| !matches!(release.goal(), ReleaseGoal::Present | ReleaseGoal::Removing { .. });
     if releases.iter().all(is_gone) {
         store::workload::delete(tx, workload.id).await?;
         let message = format!("{} was deleted; nothing of it is left on any cluster.", workload.name);

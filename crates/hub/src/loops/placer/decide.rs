@@ -1,14 +1,16 @@
 //! Reads the intent and computes the desired releases of a workload, without writing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use domain::cluster::Cluster;
-use domain::placement::{self, ClusterEvaluation, ClusterGroup, Decision, DecisionTrigger};
+use domain::placement::{self, ClusterEvaluation, ClusterGroup, Decision, DecisionTrigger, PendingRemoval};
 use domain::plan::removal_limit;
-use domain::release::{Release, ReleaseGoal};
+use domain::release::Release;
 use domain::workload::{DeletionPolicy, Intent, Revision, Workload};
-use domain::{ClusterId, ReleaseId, WorkloadId};
+use domain::{ClusterId, ReleaseId, Timestamp, WorkloadId};
+use store::Tx;
 use store::exposure::ExposuresByCluster;
+use store::retained_cluster::RetainedClusters;
 
 use crate::render::{CurrentReleases, ReleaseTarget, render_targets};
 use crate::{Error, Hub};
@@ -55,35 +57,36 @@ pub(super) struct Removal {
 struct FleetSnapshot {
     clusters: Vec<Cluster>,
     groups: Vec<ClusterGroup>,
+    /// Clusters with a release that exist, but are not among `clusters`: they are not evaluated, so they keep it.
+    unevaluated: BTreeSet<ClusterId>,
+    /// Who retains the workload where.
+    retained: RetainedClusters,
 }
 
-/// Computes the placement of this workload; `None` if there is no such workload.
+/// Computes the placement of this workload; `None` if there is no such workload. A row that can't be read is an error,
+/// so that nothing is removed because of it.
 pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<PlacementOutcome>, Error> {
     let mut tx = hub.read().await?;
     let Some(workload) = store::workload::get_by_id(&mut tx, id).await? else {
         return Ok(None);
     };
     let releases = store::release::list_all_by_workload(&mut tx, id).await?;
-    let published = match (workload.intent, workload.published) {
-        (Intent::Published, Some(number)) => store::revision::get(&mut tx, id, number).await?,
-        _ => None,
-    };
+    let published = load_published(&mut tx, &workload).await?;
     let exposures = store::exposure::list_by_workload(&mut tx, id).await?;
     let Some(revision) = published else {
         let exposures = known_exposures(exposures, &releases, &[]);
         return Ok(Some(PlacementOutcome { exposures, ..unpublished_outcome(workload, &releases) }));
     };
     let latest = store::decision::get_latest(&mut tx, id).await?;
-    let clusters = store::cluster::list_all(&mut tx).await?;
-    let groups = store::group::list(&mut tx).await?;
+    let current: Vec<ClusterId> = present_releases(&releases).map(|release| release.cluster()).collect();
+    let fleet = load_fleet(&mut tx, &revision, &current).await?;
     drop(tx);
-    let current: Vec<ClusterId> = present_releases(&releases).map(|release| release.cluster).collect();
-    let fleet = FleetSnapshot { clusters, groups };
     let mut decision = decide_placement(hub, &revision, &fleet, &current, latest.as_ref());
-    let (removals, withheld_removals) = select_removals(hub, &revision, &releases, &decision);
+    let (removals, withheld_removals) =
+        select_removals(&revision, &releases, &decision, &fleet.unevaluated, hub.clock().now());
     let number = Some(revision.number);
-    let waves = releases.iter().filter(|release| release.revision == number);
-    let waves = waves.filter_map(|release| Some((release.cluster, release.wave?))).collect();
+    let waves = releases.iter().filter(|release| release.revision() == number);
+    let waves = waves.filter_map(|release| Some((release.cluster(), release.wave()?))).collect();
     let names = revision.spec.rollout.waves.iter().map(|wave| wave.name.clone()).collect();
     let targets = render_targets(
         hub,
@@ -95,8 +98,8 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     .await?;
     let selected: HashSet<ClusterId> = targets.iter().map(|target| target.cluster).collect();
     let deselected =
-        releases.iter().filter(|release| release.wave.is_some() && !selected.contains(&release.cluster));
-    let deselected = deselected.map(|release| release.id).collect();
+        releases.iter().filter(|release| release.wave().is_some() && !selected.contains(&release.cluster()));
+    let deselected = deselected.map(|release| release.id()).collect();
     if withheld_removals > 0 {
         // No removal now: once fewer clusters are concerned, their notice starts then. Cancelled removals stay cancelled.
         decision.pending_removals.retain(|one| one.retained_by.is_some());
@@ -119,6 +122,29 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     }))
 }
 
+/// The published revision; `None` if nothing should run.
+async fn load_published(tx: &mut Tx, workload: &Workload) -> Result<Option<Revision>, Error> {
+    if workload.intent != Intent::Published {
+        return Ok(None);
+    }
+    let number = workload.published.ok_or_else(|| store::Error::InvalidRow {
+        table: "workload",
+        id: workload.id.to_string(),
+        why: "published: it is published without a revision".to_owned(),
+    })?;
+    Ok(Some(store::revision::get_existing(tx, workload.id, number).await?))
+}
+
+async fn load_fleet(tx: &mut Tx, revision: &Revision, current: &[ClusterId]) -> Result<FleetSnapshot, Error> {
+    let clusters = store::cluster::list_all(tx).await?;
+    let groups = store::group::list(tx).await?;
+    let evaluated: HashSet<ClusterId> = clusters.iter().map(|cluster| cluster.id).collect();
+    let missing: Vec<ClusterId> = current.iter().copied().filter(|id| !evaluated.contains(id)).collect();
+    let unevaluated = store::cluster::filter_existing_ids(tx, &missing).await?;
+    let retained = store::retained_cluster::list(tx, revision.workload, revision.number).await?;
+    Ok(FleetSnapshot { clusters, groups, unevaluated, retained })
+}
+
 fn known_exposures(
     by_cluster: ExposuresByCluster,
     releases: &[Release],
@@ -128,22 +154,25 @@ fn known_exposures(
         return KnownExposures::default();
     }
     let existing = releases.iter().filter(|release| !release.last_known_state().is_gone());
-    let in_use: HashSet<ClusterId> =
-        targets.iter().map(|target| target.cluster).chain(existing.map(|release| release.cluster)).collect();
+    let in_use: HashSet<ClusterId> = targets
+        .iter()
+        .map(|target| target.cluster)
+        .chain(existing.map(|release| release.cluster()))
+        .collect();
     let stale = by_cluster.keys().copied().filter(|cluster| !in_use.contains(cluster)).collect();
     KnownExposures { by_cluster, stale }
 }
 
 fn present_releases(releases: &[Release]) -> impl Iterator<Item = &Release> {
-    releases.iter().filter(|release| release.goal == ReleaseGoal::Present)
+    releases.iter().filter(|release| release.is_present())
 }
 
 /// The outcome without a published revision: every release is removed.
 fn unpublished_outcome(workload: Workload, releases: &[Release]) -> PlacementOutcome {
     let why = format!("{} was unpublished from every cluster.", workload.name);
     let removal = |release: &Release| Removal {
-        cluster: release.cluster,
-        deletion: release.policies.deletion,
+        cluster: release.cluster(),
+        deletion: release.policies().deletion,
         reason: why.clone(),
     };
     let removals = present_releases(releases).map(removal).collect();
@@ -175,8 +204,11 @@ fn decide_placement(
     if !is_first && !revision.spec.addon {
         placement::apply_new_members_policy(&mut decision, policy.new_members, current);
     }
-    if !is_first {
-        placement::update_pending_removals(&mut decision, latest, current, hub.clock().now());
+    let latest = latest.filter(|_| !is_first);
+    placement::update_pending_removals(&mut decision, latest, current, &fleet.retained, hub.clock().now());
+    if is_first {
+        // A publish removes without notice.
+        decision.pending_removals.retain(|one| one.retained_by.is_some());
     }
     decision.revision = Some(revision.number);
     decision.decided_at = Some(hub.clock().now());
@@ -184,12 +216,13 @@ fn decide_placement(
     decision
 }
 
-/// Names of the clusters whose pending removal is not in the previous decision.
+/// Names of the clusters whose pending removal is not in the previous decision and was not cancelled.
 fn new_pending_removals(latest: Option<&Decision>, decision: &Decision) -> Vec<String> {
     let before = latest.map_or(&[][..], |latest| &latest.pending_removals);
-    let new =
-        decision.pending_removals.iter().filter(|one| before.iter().all(|old| old.cluster != one.cluster));
-    new.map(|one| one.name.clone()).collect()
+    let is_new = |one: &&PendingRemoval| {
+        one.retained_by.is_none() && before.iter().all(|old| old.cluster != one.cluster)
+    };
+    decision.pending_removals.iter().filter(is_new).map(|one| one.name.clone()).collect()
 }
 
 fn is_same_decision(latest: &Decision, new: &Decision) -> bool {
@@ -201,10 +234,11 @@ fn is_same_decision(latest: &Decision, new: &Decision) -> bool {
 /// The removals to carry out, or the number of them withheld because of the limit. After a publish removals are immediate;
 /// after a fleet change only when their notice has ended (E-6). The full pass evaluates this again, so no timer is needed.
 fn select_removals(
-    hub: &Hub,
     revision: &Revision,
     releases: &[Release],
     decision: &Decision,
+    unevaluated: &BTreeSet<ClusterId>,
+    now: Timestamp,
 ) -> (Vec<Removal>, usize) {
     let selected: HashSet<ClusterId> = decision.selected().map(|verdict| verdict.cluster).collect();
     let rejected: HashMap<ClusterId, &ClusterEvaluation> =
@@ -216,18 +250,19 @@ fn select_removals(
         .map(|one| one.cluster)
         .collect();
     let current: Vec<&Release> = present_releases(releases).collect();
-    let stays = |cluster: &ClusterId| selected.contains(cluster) || retained.contains(cluster);
-    let leaving: Vec<&&Release> = current.iter().filter(|release| !stays(&release.cluster)).collect();
+    let stays = |cluster: &ClusterId| {
+        selected.contains(cluster) || retained.contains(cluster) || unevaluated.contains(cluster)
+    };
+    let leaving: Vec<&&Release> = current.iter().filter(|release| !stays(&release.cluster())).collect();
     if decision.trigger == DecisionTrigger::FleetChanged && leaving.len() > removal_limit(current.len()) {
         return (Vec::new(), leaving.len());
     }
-    let now = hub.clock().now();
     let in_notice: HashSet<ClusterId> =
         decision.pending_removals.iter().filter(|one| one.is_deferred(now)).map(|one| one.cluster).collect();
     let leaving =
-        leaving.into_iter().filter(|release| !in_notice.contains(&release.cluster)).collect::<Vec<_>>();
+        leaving.into_iter().filter(|release| !in_notice.contains(&release.cluster())).collect::<Vec<_>>();
     let removal = |release: &&&Release| {
-        let filter = rejected.get(&release.cluster).and_then(|verdict| verdict.failed_filter());
+        let filter = rejected.get(&release.cluster()).and_then(|verdict| verdict.failed_filter());
         let why = filter.map_or_else(
             || "The cluster is no longer registered.".to_owned(),
             |filter| {
@@ -237,7 +272,36 @@ fn select_removals(
                 )
             },
         );
-        Removal { cluster: release.cluster, deletion: revision.spec.policies.deletion, reason: why }
+        Removal { cluster: release.cluster(), deletion: revision.spec.policies.deletion, reason: why }
     };
     (leaving.iter().map(removal).collect(), 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::workload::WorkloadSpec;
+
+    use super::*;
+
+    #[test]
+    fn a_cluster_that_exists_without_an_evaluation_keeps_the_workload() {
+        let (workload, at) = (WorkloadId::from_parts(1, 1), Timestamp::from_millis(0));
+        let cluster = |n| ClusterId::from_parts(2, n);
+        let release = |n| Release::new(ReleaseId::from_parts(3, n), workload, cluster(n), at);
+        let revision = Revision {
+            workload,
+            number: 1,
+            spec: WorkloadSpec::default(),
+            author: String::new(),
+            message: String::new(),
+            created_at: at,
+        };
+        let decision = Decision { trigger: DecisionTrigger::Published, ..Decision::default() };
+        let unevaluated = [cluster(1)].into();
+        let (removals, withheld) =
+            select_removals(&revision, &[release(1), release(2)], &decision, &unevaluated, at);
+        let removed: Vec<(ClusterId, &str)> =
+            removals.iter().map(|one| (one.cluster, one.reason.as_str())).collect();
+        assert_eq!((removed, withheld), (vec![(cluster(2), "The cluster is no longer registered.")], 0));
+    }
 }

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use domain::event::{Event, EventKind};
+use domain::event::{Event, EventDetail, EventKind};
 use domain::placement::{Placement, Predicate};
+use domain::release::ReleaseState;
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use futures::StreamExt as _;
 use wire::{Client, EventQuery, PublishRequest, SyncRequest, WatchEvent};
@@ -187,6 +188,6 @@ fn workload_spec(yaml: String, clusters: &[String]) -> WorkloadSpec {
 
 /// Whether the event reports the first state after Applied. No pods are created here, so the state does not change.
 fn is_applied_event(event: &Event) -> bool {
-    let after = ["→ Progressing", "→ Healthy", "→ Degraded"];
-    event.kind == EventKind::ReleaseChanged && after.iter().any(|word| event.message.contains(word))
+    let applied = [ReleaseState::Progressing, ReleaseState::Healthy, ReleaseState::Degraded];
+    matches!(&event.detail, Some(EventDetail::ReleaseState { to, .. }) if applied.contains(to))
 }

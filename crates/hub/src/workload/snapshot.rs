@@ -1,0 +1,208 @@
+//! Snapshots: everything that a check, a plan or a publish of a draft depends on, from one read transaction.
+//!
+//! A snapshot does not change, so findings, decision, blast radius and plan hash are functions of it and always agree.
+//! Only the exposures of other workloads are read later: which of them matter is known after rendering.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use domain::actions::{self, ActionUnavailable};
+use domain::cluster::Cluster;
+use domain::manifest::{self, ParsedManifests};
+use domain::placement::{ClusterGroup, Decision, decide};
+use domain::plan::BlastRadius;
+use domain::release::Release;
+use domain::render::BundleRenderer;
+use domain::rollout::{self, WavePreview};
+use domain::schema::Schema;
+use domain::workload::{Intent, Revision, Workload, WorkloadSpec};
+use domain::{ClusterId, WorkloadId};
+use store::Tx;
+
+use super::check_if_match;
+use crate::blocking::run_blocking;
+use crate::{Error, Hub};
+
+/// A draft, the fleet, and where the draft would be placed.
+pub(crate) struct DraftSnapshot {
+    /// The name of the workload; may be empty or invalid.
+    pub name: String,
+    /// The draft.
+    pub spec: WorkloadSpec,
+    /// Its manifests.
+    pub parsed: ParsedManifests,
+    /// Every cluster, without its lists of kinds and namespaces.
+    pub clusters: Vec<Cluster>,
+    /// Every cluster group.
+    pub groups: Vec<ClusterGroup>,
+    /// The placement decision for the draft.
+    pub decision: Decision,
+    /// The selected clusters with all their facts, by name.
+    pub targets: Vec<Cluster>,
+    /// The schemas of those of the selected clusters that have reported one.
+    pub schemas: HashMap<ClusterId, Arc<Schema>>,
+}
+
+impl DraftSnapshot {
+    /// The selected clusters, in the order of the decision.
+    pub fn selected(&self) -> Vec<ClusterId> {
+        self.decision.selected().map(|verdict| verdict.cluster).collect()
+    }
+
+    /// The selected clusters with their facts in the order of the decision, which waves are assigned in.
+    pub fn targets_in_decision_order(&self) -> Vec<&Cluster> {
+        in_decision_order(&self.selected(), &self.targets)
+    }
+
+    /// The names of the selected clusters, sorted.
+    pub fn target_names(&self) -> Vec<String> {
+        self.targets.iter().map(|cluster| cluster.name.clone()).collect()
+    }
+
+    /// The renderer of the draft as this revision; `targets` are [`Self::target_names`].
+    pub fn renderer<'a>(&'a self, revision: u32, targets: &'a [String]) -> BundleRenderer<'a> {
+        BundleRenderer {
+            workload: &self.name,
+            revision,
+            spec: &self.spec,
+            parsed: &self.parsed,
+            groups: &self.groups,
+            targets,
+        }
+    }
+
+    /// The waves of its rollout; empty without waves.
+    pub fn preview_waves(&self) -> Vec<WavePreview> {
+        rollout::preview_waves(&self.spec.rollout, &self.targets_in_decision_order(), &self.groups)
+    }
+}
+
+/// These clusters in the order of the decision.
+pub(crate) fn in_decision_order<'a>(selected: &[ClusterId], clusters: &'a [Cluster]) -> Vec<&'a Cluster> {
+    let by_id: HashMap<ClusterId, &Cluster> = clusters.iter().map(|cluster| (cluster.id, cluster)).collect();
+    selected.iter().filter_map(|id| by_id.get(id).copied()).collect()
+}
+
+/// A workload as stored, in a state that allows a publish.
+pub(crate) struct PublishableWorkload {
+    /// The workload with its draft.
+    pub workload: Workload,
+    /// The published revision; `None` while nothing is published.
+    pub published: Option<Revision>,
+    /// The number of its newest revision; 0 if it has none.
+    pub latest_revision: u32,
+    /// The releases on the clusters that have the workload now.
+    pub releases: HashMap<ClusterId, Release>,
+}
+
+/// What a plan or a publish depends on.
+pub(crate) struct PublishSnapshot {
+    /// The stored workload.
+    pub stored: PublishableWorkload,
+    /// Its draft and the fleet.
+    pub draft: DraftSnapshot,
+}
+
+impl PublishSnapshot {
+    /// The clusters that would lose the workload with this draft.
+    pub fn blast_radius(&self) -> BlastRadius {
+        let current: HashSet<ClusterId> = self.stored.releases.keys().copied().collect();
+        BlastRadius::from_decision(&self.draft.decision, &current)
+    }
+}
+
+/// The draft that a snapshot is loaded for.
+pub(crate) struct DraftSource<'a> {
+    /// The name of the workload; may be empty or unknown.
+    pub name: &'a str,
+    /// The draft.
+    pub spec: &'a WorkloadSpec,
+    /// The clusters that have the workload now.
+    pub current: &'a [ClusterId],
+}
+
+impl Hub {
+    /// Loads a workload that may be published; the content of its draft is not checked.
+    ///
+    /// # Errors
+    /// There is no such workload, its draft is not the `reviewed` revision or is empty, or its state does not allow a
+    /// publish.
+    pub(crate) async fn load_publishable(
+        &self,
+        tx: &mut Tx,
+        name: &str,
+        reviewed: Option<i64>,
+    ) -> Result<PublishableWorkload, Error> {
+        let workload = self.load_workload(tx, name).await?;
+        check_if_match(workload.revision, reviewed)?;
+        actions::check_publish(&workload)?;
+        if workload.draft.source.is_blank() {
+            // Publishing it would remove everything that runs; that is an unpublish.
+            return Err(ActionUnavailable(
+                "The manifests are still empty: write or upload one first.".to_owned(),
+            )
+            .into());
+        }
+        let published = match workload.published.filter(|_| workload.intent == Intent::Published) {
+            Some(number) => Some(store::revision::get_existing(tx, workload.id, number).await?),
+            None => None,
+        };
+        Ok(PublishableWorkload {
+            published,
+            latest_revision: store::revision::latest_number(tx, workload.id).await?,
+            releases: load_present_releases(tx, workload.id).await?,
+            workload,
+        })
+    }
+
+    /// Loads the rest of a snapshot for a plan or a publish, and ends the transaction.
+    pub(crate) async fn load_publish_snapshot(
+        &self,
+        tx: Tx,
+        stored: PublishableWorkload,
+    ) -> Result<PublishSnapshot, Error> {
+        let current: Vec<ClusterId> = stored.releases.keys().copied().collect();
+        let source =
+            DraftSource { name: &stored.workload.name, spec: &stored.workload.draft, current: &current };
+        let draft = self.load_draft_snapshot(tx, source).await?;
+        Ok(PublishSnapshot { stored, draft })
+    }
+
+    /// Loads the snapshot of a draft, and ends the transaction. The decision is computed within the transaction: the
+    /// long lists of facts are read only of the clusters that it selects. Texts are parsed after it.
+    pub(crate) async fn load_draft_snapshot(
+        &self,
+        mut tx: Tx,
+        source: DraftSource<'_>,
+    ) -> Result<DraftSnapshot, Error> {
+        let clusters = store::cluster::list_all(&mut tx).await?;
+        let groups = store::group::list(&mut tx).await?;
+        let decision = decide(&source.spec.placement, &clusters, &groups, source.current);
+        let selected: Vec<ClusterId> = decision.selected().map(|verdict| verdict.cluster).collect();
+        let targets = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
+        let schemas = self.load_schemas(&mut tx, &selected).await?;
+        drop(tx);
+        let (hub, name, spec) = (self.clone(), source.name.to_owned(), source.spec.clone());
+        let parse = move || DraftSnapshot {
+            parsed: manifest::parse(spec.source.files()),
+            schemas: hub.parse_schemas(schemas),
+            name,
+            spec,
+            clusters,
+            groups,
+            decision,
+            targets,
+        };
+        run_blocking(parse).await
+    }
+}
+
+/// The releases of a workload on the clusters that have it now.
+pub(crate) async fn load_present_releases(
+    tx: &mut Tx,
+    workload: WorkloadId,
+) -> Result<HashMap<ClusterId, Release>, Error> {
+    let releases = store::release::list_all_by_workload(tx, workload).await?;
+    let present = releases.into_iter().filter(|release| release.is_present());
+    Ok(present.map(|release| (release.cluster(), release)).collect())
+}

@@ -1,0 +1,145 @@
+//! Rows that can't be read: an error in everything that decides, left out only of lists that are displayed.
+
+use domain::cluster::Connectivity;
+use domain::page::ListQuery;
+use domain::placement::ClusterGroup;
+use domain::release::ReleaseState;
+
+use super::databases::{execute_directly, for_each_address};
+use super::fixtures::{at, cluster_id, insert_full_fleet, release_id, some_release, workload_id};
+use crate::{Error, Store, cluster, group, release, revision, workload};
+
+/// Asserts that the operation failed because of this row.
+#[track_caller]
+fn assert_invalid<T: std::fmt::Debug>(result: Result<T, Error>, expected_table: &str, expected_id: &str) {
+    let error = result.expect_err("a list without the unreadable row");
+    let found = matches!(&error, Error::InvalidRow { table, id, .. } if *table == expected_table && id == expected_id);
+    assert!(found, "{error:?}");
+}
+
+fn page_of(limit: u32) -> ListQuery {
+    ListQuery { limit: Some(limit), ..ListQuery::default() }
+}
+
+#[tokio::test]
+async fn an_unreadable_cluster_is_an_error_for_decisions_and_left_out_of_pages() {
+    for_each_address(|url| async move {
+        for breaking in [
+            "UPDATE cluster SET labels = 'x' WHERE name = 'c-003'",
+            "UPDATE cluster_heartbeat SET connectivity = 'Hibernating' WHERE cluster_id = (SELECT id FROM cluster WHERE name = 'c-003')",
+        ] {
+            let store = Store::open(&url).await.unwrap();
+            if cluster::list(&mut store.read().await.unwrap(), &ListQuery::default()).await.unwrap().total == 0 {
+                insert_full_fleet(&store, 5, 1).await;
+            }
+            execute_directly(&url, breaking).await;
+            let (bad, id) = (cluster_id(3), cluster_id(3).to_string());
+            let mut tx = store.read().await.unwrap();
+            assert_invalid(cluster::list_all(&mut tx).await, "cluster", &id);
+            assert_invalid(cluster::get_many_with_facts(&mut tx, &[cluster_id(1), bad]).await, "cluster", &id);
+            assert_invalid(cluster::get_by_id(&mut tx, bad).await, "cluster", &id);
+            let exist = cluster::filter_existing_ids(&mut tx, &[bad, cluster_id(99)]).await.unwrap();
+            assert_eq!(exist, [bad].into());
+            let page = cluster::list(&mut tx, &page_of(3)).await.unwrap();
+            assert_eq!((page.items.len(), page.total, page.next.is_some()), (2, 5, true));
+            drop(tx);
+            execute_directly(&url, "UPDATE cluster SET labels = '{}'").await;
+            store.close().await;
+        }
+        let store = Store::open(&url).await.unwrap();
+        let mut tx = store.write().await.unwrap();
+        let heartbeat = cluster::record_heartbeats(&mut tx, &[cluster_id(3)], at(1)).await;
+        assert_invalid(heartbeat, "cluster_heartbeat", &cluster_id(3).to_string());
+        drop(tx);
+        store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_unreadable_release_is_an_error_for_decisions_and_left_out_of_pages() {
+    for_each_address(|url| async move {
+        let store = Store::open(&url).await.unwrap();
+        insert_full_fleet(&store, 7, 1).await;
+        execute_directly(&url, "UPDATE release SET goal = 'x' WHERE cluster_name = 'c-001'").await;
+        let id = release_id(1001).to_string();
+        let mut tx = store.read().await.unwrap();
+        assert_invalid(release::list_all_by_workload(&mut tx, workload_id(1)).await, "release", &id);
+        let many = [release_id(1001), release_id(1002)];
+        assert_invalid(release::get_many(&mut tx, &many).await, "release", &id);
+        assert_invalid(release::get(&mut tx, release_id(1001)).await, "release", &id);
+        assert_invalid(release::list_desired_by_cluster(&mut tx, cluster_id(1)).await, "release", &id);
+        let page = release::list_by_workload(&mut tx, workload_id(1), &page_of(3)).await.unwrap();
+        assert_eq!((page.items.len(), page.total, page.next.is_some()), (2, 7, true));
+        drop(tx);
+        store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_release_in_a_state_of_a_later_version_is_counted_as_unknown_and_not_written() {
+    for_each_address(|url| async move {
+        let store = Store::open(&url).await.unwrap();
+        insert_full_fleet(&store, 2, 1).await;
+        execute_directly(
+            &url,
+            "UPDATE release SET state = 'Paused', last_known_state = 'Paused' WHERE cluster_name = 'c-001'",
+        )
+        .await;
+        let id = release_id(1001).to_string();
+        let mut tx = store.write().await.unwrap();
+        let counts = release::counts_by_cluster(&mut tx, &[cluster_id(1)]).await.unwrap();
+        assert_eq!(counts[&cluster_id(1)].count(ReleaseState::Unknown), 1);
+        assert_invalid(release::update(&mut tx, &some_release(1001, 1, 1)).await, "release", &id);
+        assert_invalid(release::delete_by_cluster(&mut tx, cluster_id(1)).await, "release", &id);
+        drop(tx);
+        let mut tx = store.write().await.unwrap();
+        let offline =
+            release::set_connectivity_by_cluster(&mut tx, cluster_id(1), Connectivity::Offline, at(1)).await;
+        assert_invalid(offline, "release", &id);
+        drop(tx);
+        store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_release_that_is_marked_as_desired_and_desires_nothing_is_an_error() {
+    for_each_address(|url| async move {
+        let store = Store::open(&url).await.unwrap();
+        insert_full_fleet(&store, 1, 1).await;
+        execute_directly(&url, "UPDATE release SET released = NULL").await;
+        let mut tx = store.read().await.unwrap();
+        let desired = release::list_desired_by_cluster(&mut tx, cluster_id(1)).await;
+        assert_invalid(desired, "release", &release_id(1001).to_string());
+        drop(tx);
+        store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_unreadable_group_or_draft_and_a_missing_revision_are_errors() {
+    for_each_address(|url| async move {
+        let store = Store::open(&url).await.unwrap();
+        insert_full_fleet(&store, 1, 1).await;
+        let mut tx = store.write().await.unwrap();
+        for name in ["edge", "shops"] {
+            group::insert(&mut tx, &ClusterGroup { name: name.to_owned(), ..ClusterGroup::default() })
+                .await
+                .unwrap();
+        }
+        tx.commit().await.unwrap();
+        execute_directly(&url, "UPDATE cluster_group SET members = 'x' WHERE name = 'shops'").await;
+        execute_directly(&url, "UPDATE workload SET draft = '\"shops\"'").await;
+        let mut tx = store.read().await.unwrap();
+        assert_invalid(group::list(&mut tx).await, "cluster_group", "shops");
+        assert_invalid(workload::list_names_by_group(&mut tx, "shops").await, "workload", "w-001");
+        let missing = revision::get_existing(&mut tx, workload_id(1), 1).await.unwrap_err();
+        assert_eq!(missing.to_string(), format!("row {}/1 of revision is missing", workload_id(1)));
+        drop(tx);
+        store.close().await;
+    })
+    .await;
+}
