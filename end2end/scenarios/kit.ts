@@ -9,7 +9,7 @@ import { Demo } from "./demo.js";
 export { expect };
 
 /** The demo's user. */
-export const PERSON = "demo";
+export const DEMO_USER = "demo";
 
 /** The clusters of the demo, in the order of their names. */
 export const CLUSTERS = ["eu-west-1", "eu-west-2", "eu-west-3", "us-east-1", "us-east-2"] as const;
@@ -105,7 +105,7 @@ export const test = base.extend<TestFixtures, WorkerFixtures>({
 /** Signs the demo's user in with the form. */
 export async function signIn(page: Page, password: string): Promise<void> {
   await page.goto("/sign-in");
-  await page.getByLabel("Name").fill(PERSON);
+  await page.getByLabel("Name").fill(DEMO_USER);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await expect(page).not.toHaveURL(/sign-in/);

@@ -1,6 +1,6 @@
 // Sign-in, sign-out, unknown addresses, API tokens.
 
-import { CLUSTERS, PERSON, alive, cell, expect, open, row, signIn, test } from "./kit.js";
+import { CLUSTERS, DEMO_USER, alive, cell, expect, open, row, signIn, test } from "./kit.js";
 
 test.describe("without a session", () => {
   test.use({ storageState: { cookies: [], origins: [] } });
@@ -9,7 +9,7 @@ test.describe("without a session", () => {
     await page.goto("/workloads?state=healthy");
     await expect(page).toHaveURL(/\/sign-in\?next=/);
     await expect(page).toHaveTitle(/Flotilla/);
-    await page.getByLabel("Name").fill(PERSON);
+    await page.getByLabel("Name").fill(DEMO_USER);
     await page.getByLabel("Password").fill(demo.password());
     await page.getByRole("button", { name: "Sign in" }).click();
 
@@ -27,7 +27,7 @@ test.describe("without a session", () => {
   test("a wrong password is rejected with a message", async ({ page, faults }) => {
     faults.expect(/401/);
     await page.goto("/sign-in");
-    await page.getByLabel("Name").fill(PERSON);
+    await page.getByLabel("Name").fill(DEMO_USER);
     await page.getByLabel("Password").fill("not-the-password");
     await page.getByRole("button", { name: "Sign in" }).click();
     await expect(page.getByRole("alert")).toContainText(/name|password/i);
@@ -41,7 +41,7 @@ test("signing out ends the session", async ({ browser, baseURL, demo }) => {
   const page = await context.newPage();
   await signIn(page, demo.password());
   await alive(page);
-  await page.getByRole("button", { name: new RegExp(`signed in as ${USER_KEY}$`) }).click();
+  await page.getByRole("button", { name: new RegExp(`signed in as ${DEMO_USER}$`) }).click();
   await page.getByRole("button", { name: "Sign out" }).click();
   await expect(page).toHaveURL(/\/sign-in/);
   await page.goto("/workloads");

@@ -1,13 +1,13 @@
 // Everything essential with JavaScript off: forms are posted, pages are rendered completely.
 
-import { CLUSTERS, expect, fixture, PERSON, row, test } from "./kit.js";
+import { CLUSTERS, expect, fixture, DEMO_USER, row, test } from "./kit.js";
 
 test.use({ javaScriptEnabled: false, storageState: { cookies: [], origins: [] } });
 
 test("a workload is created, published and becomes Healthy with plain form posts", async ({ page, demo }) => {
   await page.goto("/");
   await expect(page).toHaveURL(/\/sign-in/);
-  await page.getByLabel("Name").fill(PERSON);
+  await page.getByLabel("Name").fill(DEMO_USER);
   await page.getByLabel("Password").fill(demo.password());
   await page.getByRole("button", { name: "Sign in" }).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("releases are healthy");

@@ -43,7 +43,7 @@ impl TestServer {
         let mut child = Command::new(binary)
             .args([
                 "demo",
-                "--steady",
+                "--no-outages",
                 "--log",
                 "error",
                 "--listen",
