@@ -87,9 +87,9 @@ fn g502_every_invalid_field_has_a_finding() {
         [
             "/placement/minimum",
             "/placement/number",
-            "/placement/score/0/weight",
             "/placement/predicates/0/selector",
             "/placement/predicates/1/facts",
+            "/placement/score/0/weight",
             "/placement/spread/0/skew",
             "/placement/tolerations",
         ]
