@@ -81,7 +81,7 @@ async fn p23_reports_of_an_older_and_a_newer_agent_are_accepted() {
             add_unknown_fields(&mut request);
             add_unknown_fields(&mut batch);
         }
-        batch["incarnation"] = raw.post("begin", &request).await["incarnation"].clone();
+        batch["incarnation"] = raw.post("sessions", &request).await["incarnation"].clone();
         let ack = raw.post("reports", &batch).await;
         assert_eq!(ack["accepted"], true, "{cluster}: {ack}");
         server.wait_for_state(&workload, cluster, ReleaseState::Healthy).await;
