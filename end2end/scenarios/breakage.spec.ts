@@ -51,7 +51,7 @@ test("a deleted object is created again", async ({ page }) => {
 test("an offline cluster shows its last known state and blocks no other; after it reconnects it is Healthy", async ({ page }) => {
   await open(page, "/clusters/us-east-2");
   await injectFault(page, "Take it offline");
-  await expect(page.getByText("us-east-2 is cut off.")).toBeVisible();
+  await expect(page.getByText("us-east-2 is offline until you bring it back online.")).toBeVisible();
 
   try {
     await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Fleet" }).click();

@@ -20,7 +20,7 @@ test("a group is created, changed only from its current revision, and deleted wh
   await expect(page).toHaveURL(/\/groups\/edge$/);
   await expect(page.getByText("No cluster has this name yet: not-here. Check the spelling.")).toBeVisible();
   await expect(page.getByText("2 clusters match region=us-east now.")).toBeVisible();
-  await expect(page.getByText("No workload uses this group.")).toBeVisible();
+  await expect(page.getByText("No workload uses this group.", { exact: true })).toBeVisible();
   await accessible(page, "a group");
 
   // Another tab changes it in the meantime.
