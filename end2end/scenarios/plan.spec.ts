@@ -36,7 +36,7 @@ test("the review shows what every cluster would change, from a dry run on the cl
   await toStep(page, "Review");
   await planned(page);
   await expect(group(page, 5)).toContainText("identical change");
-  await expect(group(page, 5)).toContainText("Accepted");
+  await expect(group(page, 5)).toContainText("Partly validated");
   await expect(group(page, 5)).toContainText("ConfigMap tones/settings");
   await expect(page.getByText("5 accepted")).toBeVisible();
   await publish(page, "tones");
