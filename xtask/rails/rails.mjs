@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 
 const [task, glue, schema, ...rest] = process.argv.slice(2);
-const { Rails } = createRequire(import.meta.url)(glue);
+const { GuardRails } = createRequire(import.meta.url)(glue);
 const schemaText = readFileSync(schema, "utf8");
 
 /** One case for each manifest, and one for each folder with several manifests. */
@@ -27,7 +27,7 @@ function cases(folder) {
 }
 
 function check([out, ...folders]) {
-  const rails = new Rails(schemaText);
+  const rails = new GuardRails(schemaText);
   const results = folders.flatMap(cases).map((item) => ({ ...item, findings: rails.check(JSON.stringify(item.files)) }));
   writeFileSync(out, JSON.stringify(results));
   console.log(`${results.length} cases`);
@@ -69,10 +69,10 @@ function measure([objects, runs]) {
     });
     return times.sort((a, b) => a - b)[times.length >> 1].toFixed(1);
   };
-  const rails = new Rails(schemaText);
-  const withoutSchema = new Rails('{"minor":0,"kinds":{},"shared":[]}');
+  const rails = new GuardRails(schemaText);
+  const withoutSchema = new GuardRails('{"minor":0,"kinds":{},"shared":[]}');
   console.log(`guard rails in WASM, ${objects} objects`);
-  console.log(`  parse the schema, once          ${median(() => new Rails(schemaText).free())} ms`);
+  console.log(`  parse the schema, once          ${median(() => new GuardRails(schemaText).free())} ms`);
   console.log(`  manifests and rules             ${median(() => withoutSchema.check(files))} ms`);
   console.log(`  manifests, rules and schema     ${median(() => rails.check(files))} ms`);
 }
