@@ -63,7 +63,7 @@ test("an offline cluster shows its last known state and blocks no other; after i
 
     // The review says that a publish does not wait for it.
     await open(page, "/workloads/lighthouse/publish");
-    await expect(page.getByText(/^1 cluster offline; they get it when they return/)).toBeVisible();
+    await expect(page.getByText(/^1 cluster offline; they get it when they reconnect and block no other cluster\./)).toBeVisible();
   } finally {
     await open(page, "/clusters/us-east-2");
     await injectFault(page, "Bring it back");
