@@ -286,7 +286,7 @@ CREATE INDEX placer_queue_due ON placer_queue (due_at, workload_id) WHERE due_at
 -- reports and users; deleted with the cluster by the hub; cascades with the workload. `desired`, `released` and
 -- `applied` are digests of bundles. `last_known_state` is `state` without `connectivity`, so that a cluster that
 -- goes offline is one statement. `wave` is NULL if the revision has no waves, `gate` is the
--- name of a domain::release::Gate: Closed until the rollout admits the release, Aborted if the rollout was aborted before. `in_desired_state` is 1 while the release is part of the desired state of its cluster. Names are
+-- name of a domain::release::Gate: Closed until the rollout admits the release, Aborted if the rollout was aborted before. `admitted_offline` is 1 while the cluster has been offline since before the revision was released to it. `in_desired_state` is 1 while the release is part of the desired state of its cluster. Names are
 -- immutable, and copied here so that every order of a page has an index.
 CREATE TABLE release (
     id TEXT PRIMARY KEY,
@@ -303,6 +303,7 @@ CREATE TABLE release (
     released TEXT,
     released_revision BIGINT,
     applied TEXT,
+    admitted_offline BIGINT NOT NULL,
     sync TEXT NOT NULL,
     health TEXT NOT NULL,
     connectivity TEXT NOT NULL,
@@ -328,7 +329,7 @@ CREATE INDEX release_failing ON release (state_rank DESC, state_since) WHERE sta
 CREATE INDEX release_desired ON release (desired) WHERE desired IS NOT NULL;
 CREATE INDEX release_released ON release (released) WHERE released IS NOT NULL;
 CREATE INDEX release_applied ON release (applied) WHERE applied IS NOT NULL;
-CREATE INDEX release_by_wave ON release (workload_id, revision, wave, gate, state, state_since) WHERE wave IS NOT NULL;
+CREATE INDEX release_by_wave ON release (workload_id, revision, wave, gate, state, connectivity, admitted_offline, state_since) WHERE wave IS NOT NULL;
 CREATE INDEX release_gated ON release (workload_id, revision, wave, cluster_name) WHERE gate = 'Closed';
 
 -- The objects of a release as its cluster last reported them. Written by reports; cascades.
@@ -372,7 +373,7 @@ CREATE INDEX exposure_by_cluster ON exposure (cluster_id);
 -- ------------------------------------------------------------------------------------------------------------ rollouts
 
 -- The rollout of one revision in waves. Written by the publish, the rollout loop and users; cascades. `active` is 1
--- until it has ended, `needs_attention` is 1 while it continues only after an action of a user.
+-- until it has ended, `needs_attention` is 1 while it waits for an action of a user or for offline clusters.
 CREATE TABLE rollout (
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
     revision BIGINT NOT NULL,

@@ -16,6 +16,7 @@ pub fn WaveList(#[prop(into)] waves: Signal<Vec<WavePreview>>) -> impl IntoView 
         let mut rules = Vec::new();
         rules.extend(wave.max_concurrency.map(|most| format!("max {most} concurrent")));
         rules.extend(wave.max_failures.map(|most| format!("max {most} failures")));
+        rules.extend(wave.max_deferred.map(|most| format!("max {most} deferred")));
         rules.extend(wave.soak.map(|soak| format!("soak {soak}")));
         let names = join_names(&outlook.cluster_names, outlook.clusters as usize, 4);
         view! {
@@ -109,9 +110,10 @@ fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
 
 fn wave_item(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl IntoView + use<> {
     let parts = [
-        (progress.failing, "failing", "hue-degraded"),
+        (progress.failing - progress.silent.min(progress.failing), "failing", "hue-degraded"),
+        (progress.silent, "offline since the update", "hue-degraded"),
         (progress.in_transition, "in progress", "hue-progressing"),
-        (progress.deferred, "offline", "hue-unknown"),
+        (progress.deferred, "deferred", "hue-unknown"),
         (progress.operational, "operational", "hue-healthy"),
         (progress.gated, "waiting", "strip-waiting"),
     ];
@@ -149,6 +151,7 @@ const fn state_style(state: &RolloutState) -> StatusStyle {
         RolloutState::Running => ("progressing", "hue-progressing", "state-attention"),
         RolloutState::Soaking { .. } => ("healthy", "hue-healthy", "state-quiet"),
         RolloutState::AwaitingApproval => ("blocked", "hue-drifted", "state-attention"),
+        RolloutState::AwaitingClusters { .. } => ("unknown", "hue-unknown", "state-attention"),
         RolloutState::Paused { .. } | RolloutState::Aborted { .. } => {
             ("suspended", "hue-paused", "state-attention")
         }

@@ -31,6 +31,8 @@ pub struct WaveForm {
     pub concurrency: String,
     /// Most failing clusters; empty for none.
     pub failures: String,
+    /// Most deferred clusters; empty for the default.
+    pub deferred: String,
     /// The soak time.
     pub soak: String,
     /// `yes` if it needs approval.
@@ -50,6 +52,7 @@ impl WaveForm {
             max_clusters: amount(&wave.max_clusters),
             concurrency: amount(&wave.max_concurrency),
             failures: amount(&wave.max_failures),
+            deferred: amount(&wave.max_deferred),
             soak: wave.soak.as_ref().map(ToString::to_string).unwrap_or_default(),
             approval: if wave.approval { "yes".to_owned() } else { String::new() },
         }
@@ -72,6 +75,7 @@ impl WaveForm {
             max_clusters: parse_optional(&self.max_clusters),
             max_concurrency: parse_optional(&self.concurrency),
             max_failures: parse_optional(&self.failures),
+            max_deferred: parse_optional(&self.deferred),
             soak: parse_optional(&self.soak),
             approval: self.approval == "yes",
         })
@@ -193,6 +197,7 @@ fn field_path(path: &str, rows: &[usize]) -> String {
         let part = match part {
             "maxConcurrency" => "concurrency",
             "maxFailures" => "failures",
+            "maxDeferred" => "deferred",
             "target" => "clusters",
             other => other,
         };
@@ -226,7 +231,7 @@ mod tests {
             "waves": [
                 { "name": "canary", "target": { "clusters": ["a", "b"], "selector": "ring=canary" }, "soak": "10m" },
                 { "name": "eu", "target": { "groups": ["eu"] }, "maxClusters": "25%", "maxConcurrency": 2, "approval": true },
-                { "name": "rest", "maxFailures": "ten" },
+                { "name": "rest", "maxFailures": "ten", "maxDeferred": "10%" },
             ],
             "failAfter": "90s",
             "window": { "days": ["mon", "fri"], "from": "22:00", "to": "04:00", "utcOffset": "+01:00" },

@@ -168,6 +168,9 @@ pub struct Release {
     /// Digest of the bundle that the cluster reported as completely applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     applied: Option<Digest>,
+    /// Whether its cluster was offline when it might apply `revision` for the first time, and has been since: a rollout does
+    /// not take that for an effect of the revision (P29).
+    admitted_offline: bool,
     /// The thirteen stages.
     stages: Stages,
     /// First axis: sync.

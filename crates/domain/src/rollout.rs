@@ -2,8 +2,9 @@
 //!
 //! Three pure functions. [`assign_waves`] computes the wave of every selected cluster; the placer stores it on the releases and
 //! gates them. [`Rollout::reconcile`] reads the states of the admitted clusters and returns how many more may be admitted.
-//! [`Rollout::apply_action`] applies an action of a person. A wave is complete when every cluster of it has been operational or
-//! deferred for the wave's soak time; an offline cluster does not block a rollout (E-5).
+//! [`Rollout::apply_action`] applies an action of a person. A wave is complete when every cluster of it has been operational
+//! for the wave's soak time. A cluster that was offline before its admission is deferred, and a wave may have a limited number
+//! of them (E-5). A cluster that goes offline after its admission is no success: it counts as failing (P29).
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,10 @@ pub struct RolloutStrategy {
 /// Default of [`RolloutStrategy::fail_after`], in milliseconds: longer than a restart takes.
 const DEFAULT_FAIL_AFTER_MILLIS: i64 = 60_000;
 
+/// Default of [`Wave::max_deferred`], except in the first of several waves: without that one, nothing is known yet about
+/// the revision.
+const DEFAULT_MAX_DEFERRED: CountOrPercent = CountOrPercent::Percent(20);
+
 impl RolloutStrategy {
     /// Whether all clusters are updated at once.
     pub fn is_at_once(&self) -> bool {
@@ -87,6 +92,10 @@ pub struct Wave {
     /// default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_failures: Option<CountOrPercent>,
+    /// With more deferred clusters than this the rollout waits; a percentage is of the wave, rounded down. By default 0 for
+    /// the first of several waves, else 20%.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_deferred: Option<CountOrPercent>,
     /// How long every cluster of it has to stay operational before the next wave starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soak: Option<TimeSpan>,
@@ -109,6 +118,12 @@ impl Wave {
         self.max_failures.as_ref().and_then(|most| most.round_down(clusters)).unwrap_or(0)
     }
 
+    /// How many of `clusters` may be deferred.
+    pub(crate) fn deferral_limit(&self, clusters: u32, is_canary: bool) -> u32 {
+        let default = if is_canary { CountOrPercent::Count(0) } else { DEFAULT_MAX_DEFERRED };
+        self.max_deferred.as_ref().unwrap_or(&default).round_down(clusters).unwrap_or(0)
+    }
+
     pub(crate) fn soak_millis(&self) -> i64 {
         self.soak.as_ref().and_then(TimeSpan::millis).unwrap_or(0)
     }
@@ -128,6 +143,15 @@ pub enum RolloutState {
     },
     /// The current wave waits for an approval.
     AwaitingApproval,
+    /// More clusters of the current wave are deferred than it allows. It continues when enough of them report, or when a
+    /// person promotes it.
+    #[serde(rename_all = "camelCase")]
+    AwaitingClusters {
+        /// Number of deferred clusters.
+        deferred: u32,
+        /// How many the wave allows.
+        limit: u32,
+    },
     /// A person paused it.
     Paused {
         /// Name of the person.
@@ -156,6 +180,7 @@ impl RolloutState {
             Self::Running => "Running",
             Self::Soaking { .. } => "Soaking",
             Self::AwaitingApproval => "Awaiting approval",
+            Self::AwaitingClusters { .. } => "Awaiting clusters",
             Self::Paused { .. } => "Paused",
             Self::AutoPaused { .. } => "Paused automatically",
             Self::Completed => "Completed",
@@ -172,6 +197,11 @@ impl RolloutState {
     /// Whether it continues only after an action of a person.
     pub const fn is_awaiting_action(&self) -> bool {
         matches!(self, Self::AwaitingApproval | Self::Paused { .. } | Self::AutoPaused { .. })
+    }
+
+    /// Whether a person should look at it: it waits for an action, or for clusters that may never return.
+    pub const fn needs_attention(&self) -> bool {
+        self.is_awaiting_action() || matches!(self, Self::AwaitingClusters { .. })
     }
 }
 
@@ -190,16 +220,18 @@ pub struct WaveProgress {
     pub in_transition: u32,
     /// Operational.
     pub operational: u32,
-    /// Admitted, and offline or waiting for a value: they are updated once they report again.
+    /// Admitted, and offline since before that or waiting for a value: they are updated once they report.
     pub deferred: u32,
-    /// Failing.
+    /// Failing, or offline since their admission.
     pub failing: u32,
+    /// Of the failing ones: offline since their admission.
+    pub silent: u32,
     /// Failures that do not count: those before the publish, and those that a person accepted by resuming.
     pub accepted_failures: u32,
     /// When its first cluster was admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opened_at: Option<Timestamp>,
-    /// Since when every cluster of it is operational or deferred.
+    /// Since when every cluster of it is operational, or deferred within its limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operational_at: Option<Timestamp>,
     /// When it was complete.
@@ -295,6 +327,11 @@ impl Rollout {
             ),
             RolloutState::Soaking { .. } => format!("The soak time of {wave} has passed."),
             RolloutState::AwaitingApproval => format!("{} waits for approval.", capitalize(&wave)),
+            RolloutState::AwaitingClusters { deferred, limit } => format!(
+                "{} waits: {} Promote it to continue without them.",
+                capitalize(&wave),
+                format_deferral(*deferred, *limit)
+            ),
             RolloutState::Paused { by } => format!("Paused by {by} at {wave}."),
             RolloutState::AutoPaused { message: why } => format!("Paused automatically at {wave}: {why}"),
             RolloutState::Completed => "Every wave is complete.".to_owned(),
@@ -335,6 +372,12 @@ pub fn format_wave(wave: u32, of: usize, name: &str) -> String {
 fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// `2 clusters are offline or wait for a value; the limit is 1.`
+fn format_deferral(deferred: u32, limit: u32) -> String {
+    let (are, wait) = if deferred == 1 { ("is", "waits") } else { ("are", "wait") };
+    format!("{} {are} offline or {wait} for a value; the limit is {limit}.", format_clusters(deferred))
 }
 
 fn format_clusters(n: u32) -> String {

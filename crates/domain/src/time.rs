@@ -5,6 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+mod pauses;
+
+pub use pauses::Pauses;
+
 /// An instant, in milliseconds since 1970-01-01T00:00:00Z. The server's clock unless a field says otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String, format = DateTime))]

@@ -14,6 +14,7 @@ pub struct Clock {
     source: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// Offset added to the source, in milliseconds.
     offset_millis: Arc<AtomicI64>,
+    counts_leaps: bool,
 }
 
 impl Clock {
@@ -29,7 +30,18 @@ impl Clock {
 
     /// A clock with this source.
     pub fn from_fn(tell: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self { source: Arc::new(tell), offset_millis: Arc::default() }
+        Self { source: Arc::new(tell), offset_millis: Arc::default(), counts_leaps: false }
+    }
+
+    /// The same for a test that advances the time at once: it counts as observed. A leap of another clock is a pause of the
+    /// hub, in which no cluster could report.
+    #[must_use]
+    pub fn with_counted_leaps(self) -> Self {
+        Self { counts_leaps: true, ..self }
+    }
+
+    pub(crate) const fn counts_leaps(&self) -> bool {
+        self.counts_leaps
     }
 
     /// The current time.

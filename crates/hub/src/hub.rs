@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::live::LiveNotices;
 use crate::loops::LoopSignals;
+use crate::pauses::PauseDetector;
 use crate::report::SchemaCache;
 use crate::sign_in::HashLimiter;
 
@@ -56,6 +57,7 @@ struct Inner {
     signals: LoopSignals,
     hash_limiter: HashLimiter,
     schema_cache: SchemaCache,
+    pause_detector: PauseDetector,
 }
 
 impl Hub {
@@ -73,7 +75,10 @@ impl Hub {
             store::queue::PLACER.release_all_claims(&mut tx).await?;
             store::queue::ROLLOUTS.release_all_claims(&mut tx).await?;
         }
+        let last_heartbeat = store::cluster::last_heartbeat(&mut tx).await?;
         tx.commit().await?;
+        let last_heartbeat = last_heartbeat.filter(|_| !config.clock.counts_leaps());
+        let pause_detector = PauseDetector::new(last_heartbeat, config.clock.now());
         Ok(Self(Arc::new(Inner {
             store,
             ids,
@@ -82,6 +87,7 @@ impl Hub {
             signals: LoopSignals::default(),
             hash_limiter: HashLimiter::new(),
             schema_cache: SchemaCache::default(),
+            pause_detector,
             clock: config.clock,
         })))
     }
@@ -134,6 +140,10 @@ impl Hub {
 
     pub(crate) fn schema_cache(&self) -> &SchemaCache {
         &self.0.schema_cache
+    }
+
+    pub(crate) fn pause_detector(&self) -> &PauseDetector {
+        &self.0.pause_detector
     }
 
     pub(crate) async fn read(&self) -> Result<Tx, Error> {
@@ -193,7 +203,7 @@ pub(crate) struct CommitEffects {
     pub wake_placer: bool,
     /// Workloads whose rollouts have to be re-evaluated.
     pub dirty_rollouts: BTreeSet<WorkloadId>,
-    /// Whether all rollouts have to be: a cluster went offline or reconnected.
+    /// Whether all rollouts have to be: the connectivity of a cluster changed.
     pub all_rollouts_dirty: bool,
     /// The response to store: actor name, idempotency key, response.
     pub response: Option<(String, String, IdempotencyRecord)>,

@@ -20,6 +20,7 @@ mod join;
 mod live;
 mod loops;
 mod overrides;
+mod pauses;
 mod placement;
 mod plan;
 mod release;

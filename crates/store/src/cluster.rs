@@ -21,8 +21,8 @@ mod schema;
 pub(crate) use desired_state::flush as flush_desired_state;
 pub use desired_state::{bump as bump_desired_state, version as desired_state_version};
 pub use heartbeat::{
-    advance_report_position, begin_incarnation, get_report_position, list_overdue, record_heartbeats,
-    set_connectivity,
+    OverdueCluster, advance_report_position, begin_incarnation, get_report_position, last_heartbeat,
+    list_overdue, record_heartbeats, set_connectivity,
 };
 pub use schema::{list_schema_digests, set_schema_digest};
 

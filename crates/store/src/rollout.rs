@@ -1,5 +1,6 @@
 //! Rollouts, and the progress of the releases in their waves.
 
+use domain::cluster::Connectivity;
 use domain::release::{Gate, Release};
 use domain::rollout::{Admission, Rollout, StateCount, WaveCounts};
 use domain::{ReleaseId, Timestamp, WorkloadId};
@@ -18,7 +19,7 @@ pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
     .bind_text(rollout.workload)
     .bind(i64::from(rollout.revision))
     .bind(i64::from(rollout.state.is_active()))
-    .bind(i64::from(rollout.state.is_awaiting_action()))
+    .bind(i64::from(rollout.state.needs_attention()))
     .bind(to_json(rollout)?)
     .execute(tx)
     .await?;
@@ -30,7 +31,7 @@ pub async fn update(tx: &mut Tx, rollout: &Rollout) -> Result<bool, Error> {
     let changed = sql("UPDATE rollout SET active = $1, needs_attention = $2, body = $3 \
                        WHERE workload_id = $4 AND revision = $5")
     .bind(i64::from(rollout.state.is_active()))
-    .bind(i64::from(rollout.state.is_awaiting_action()))
+    .bind(i64::from(rollout.state.needs_attention()))
     .bind(to_json(rollout)?)
     .bind_text(rollout.workload)
     .bind(i64::from(rollout.revision))
@@ -59,13 +60,13 @@ pub async fn has_active(tx: &mut Tx, workload: WorkloadId) -> Result<bool, Error
     Ok(found.fetch_number(tx).await? > 0)
 }
 
-/// Number of rollouts that continue only after an action of a user.
+/// Number of rollouts that need attention.
 pub async fn count_needing_attention(tx: &mut Tx) -> Result<u32, Error> {
     let n = sql("SELECT COUNT(*) FROM rollout WHERE needs_attention = 1").fetch_number(tx).await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
-/// The rollouts that continue only after an action of a user, with the names of their workloads; at most `limit`.
+/// The rollouts that need attention, with the names of their workloads; at most `limit`.
 pub async fn list_needing_attention(tx: &mut Tx, limit: u32) -> Result<Vec<(String, Rollout)>, Error> {
     let rows =
         sql("SELECT r.workload_id, w.name, r.body FROM rollout r JOIN workload w ON w.id = r.workload_id \
@@ -102,22 +103,25 @@ pub async fn count_waves(
     rollout: &Rollout,
     cutoff: Timestamp,
 ) -> Result<Vec<WaveCounts>, Error> {
-    let rows = sql("SELECT MIN(id) AS id, wave, gate, state, COUNT(*) AS n, \
+    let rows =
+        sql("SELECT MIN(id) AS id, wave, gate, state, connectivity, admitted_offline, COUNT(*) AS n, \
                     CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS settled, \
                     MIN(CASE WHEN state_since > $1 THEN state_since END) AS since \
                     FROM release WHERE workload_id = $2 AND revision = $3 AND wave IS NOT NULL \
-                    GROUP BY wave, gate, state")
-    .bind(cutoff.millis())
-    .bind_text(rollout.workload)
-    .bind(i64::from(rollout.revision))
-    .fetch_all(tx)
-    .await?;
+                    GROUP BY wave, gate, state, connectivity, admitted_offline")
+        .bind(cutoff.millis())
+        .bind_text(rollout.workload)
+        .bind(i64::from(rollout.revision))
+        .fetch_all(tx)
+        .await?;
     let mut tallies = vec![WaveCounts::default(); rollout.waves.len()];
     let read = decode_rows(&rows, "release", |row| {
         let alike = StateCount {
             count: row.count("n")?,
             past_fail_after: row.count("settled")?,
             since: row.opt_timestamp("since")?,
+            is_late: row.enum_value::<Connectivity>("connectivity")? == Connectivity::Late,
+            is_admitted_offline: row.int("admitted_offline")? != 0,
         };
         let wave = usize::try_from(row.int("wave")?).ok().filter(|wave| *wave < rollout.waves.len());
         let wave = wave.ok_or("wave: the rollout has no such wave")?;

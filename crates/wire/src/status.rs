@@ -40,14 +40,14 @@ impl WorkloadStatus {
             None => moving == 0,
             // Gated clusters are pending and still run their applied revision.
             Some(rollout) => {
-                rollout.state.is_awaiting_action() && moving == self.counts.count(ReleaseState::Pending)
+                rollout.state.needs_attention() && moving == self.counts.count(ReleaseState::Pending)
             }
         }
     }
 
-    /// Whether the rollout waits for a person.
+    /// Whether the rollout waits for a person, or for clusters that may never return.
     pub fn is_rollout_waiting(&self) -> bool {
-        self.rollout.as_ref().is_some_and(|rollout| rollout.state.is_awaiting_action())
+        self.rollout.as_ref().is_some_and(|rollout| rollout.state.needs_attention())
     }
 }
 

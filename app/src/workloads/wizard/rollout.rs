@@ -211,7 +211,7 @@ const TARGET_FIELDS: [WaveFieldProps; 4] = [
     },
 ];
 
-const LIMIT_FIELDS: [WaveFieldProps; 4] = [
+const LIMIT_FIELDS: [WaveFieldProps; 5] = [
     WaveFieldProps {
         key: "max_clusters",
         label: "Max clusters",
@@ -232,6 +232,13 @@ const LIMIT_FIELDS: [WaveFieldProps; 4] = [
         placeholder: "0",
         help: "With more, the rollout pauses.",
         value_mut: |row| &mut row.failures,
+    },
+    WaveFieldProps {
+        key: "deferred",
+        label: "Max deferred",
+        placeholder: "20%",
+        help: "Offline before the update; canary: 0.",
+        value_mut: |row| &mut row.deferred,
     },
     WaveFieldProps {
         key: "soak",

@@ -101,7 +101,7 @@ fn waves_table(rollout: &Rollout, format: Format) -> Table {
     let mut head =
         vec!["WAVE", "STATE", "CLUSTERS", "WAITING", "IN PROGRESS", "OPERATIONAL", "OFFLINE", "FAILING"];
     if format == Format::Wide {
-        head.extend(["SOAK", "OPENED", "DONE", "APPROVED BY"]);
+        head.extend(["SILENT", "MAX DEFERRED", "SOAK", "OPENED", "DONE", "APPROVED BY"]);
     }
     let mut table = Table::new(&head);
     for (at, (wave, progress)) in rollout.strategy.waves.iter().zip(&rollout.waves).enumerate() {
@@ -117,7 +117,9 @@ fn waves_table(rollout: &Rollout, format: Format) -> Table {
         let row = counts.into_iter().fold(row, |row, count| row.text(count.to_string()));
         if format == Format::Wide {
             let age = |at: Option<domain::Timestamp>| at.map(|at| at.format_age(now)).unwrap_or_default();
-            row.text(wave.soak.as_ref().map(ToString::to_string).unwrap_or_default())
+            row.text(progress.silent.to_string())
+                .text(wave.max_deferred.as_ref().map(ToString::to_string).unwrap_or_default())
+                .text(wave.soak.as_ref().map(ToString::to_string).unwrap_or_default())
                 .text(age(progress.opened_at))
                 .text(age(progress.done_at))
                 .text(progress.approved_by.clone().unwrap_or_default());

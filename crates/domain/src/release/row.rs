@@ -39,6 +39,8 @@ pub struct ReleaseRow {
     pub released_revision: Option<u32>,
     /// Digest of the bundle that the cluster reported as completely applied.
     pub applied: Option<Digest>,
+    /// Whether its cluster was offline at its admission, and has been since.
+    pub admitted_offline: bool,
     /// The thirteen stages.
     pub stages: Stages,
     /// First axis: sync.
@@ -71,6 +73,7 @@ impl Release {
             released: row.released,
             released_revision: row.released_revision,
             applied: row.applied,
+            admitted_offline: row.admitted_offline,
             stages: row.stages,
             sync: row.sync,
             health: row.health,
@@ -153,6 +156,11 @@ impl Release {
     /// Digest of the bundle that the cluster reported as completely applied.
     pub const fn applied(&self) -> Option<&Digest> {
         self.applied.as_ref()
+    }
+
+    /// Whether its cluster was offline at its admission, and has been since.
+    pub const fn is_admitted_offline(&self) -> bool {
+        self.admitted_offline
     }
 
     /// The thirteen stages.

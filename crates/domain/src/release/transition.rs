@@ -106,6 +106,7 @@ impl Release {
             released: None,
             released_revision: None,
             applied: None,
+            admitted_offline: false,
             stages: Stages::default(),
             sync: SyncStatus::Pending,
             health: Health::default(),
@@ -129,7 +130,7 @@ impl Release {
             match rendered {
                 RenderOutcome::Bundle(digest) if release.is_released(&digest, &policies) => {
                     release.desired = Some(digest);
-                    release.released_revision = Some(revision);
+                    release.record_admission();
                     release.gate = Gate::Open;
                     release.finish_hub_stages(StageName::Notified, at);
                     false
@@ -224,10 +225,25 @@ impl Release {
         self.policies = policies;
         self.desired = Some(digest.clone());
         self.released = Some(digest);
-        self.released_revision = self.revision;
+        self.record_admission();
         self.sync = self.initial_sync();
         self.stages.reset_from(StageName::Accepted);
         self.finish_hub_stages(StageName::Notified, at);
+    }
+
+    /// From now on the cluster may apply `revision`. A later delivery of the same revision is no other admission: a cluster
+    /// that it cut off must not be taken for one that was offline before.
+    fn record_admission(&mut self) {
+        if self.released_revision != self.revision {
+            self.released_revision = self.revision;
+            self.admitted_offline = self.connectivity == Connectivity::Offline;
+        }
+    }
+
+    /// Sets the connectivity. A cluster that was reached has been so since its admission.
+    fn update_connectivity(&mut self, reach: Connectivity) -> bool {
+        self.admitted_offline &= reach == Connectivity::Offline;
+        std::mem::replace(&mut self.connectivity, reach) != reach
     }
 
     /// There is no bundle.
@@ -327,7 +343,7 @@ impl Release {
 
     /// Sets the connectivity of the cluster. Returns whether it changed.
     pub fn set_connectivity(&mut self, reach: Connectivity, at: Timestamp) -> bool {
-        self.update_tracking_state(at, |release| std::mem::replace(&mut release.connectivity, reach) != reach)
+        self.update_tracking_state(at, |release| release.update_connectivity(reach))
     }
 
     /// Applies a report of the cluster.
@@ -344,7 +360,7 @@ impl Release {
             return Err(ReportRejected::NotExpected);
         }
         self.update_tracking_state(at, |release| {
-            release.connectivity = Connectivity::Online;
+            release.update_connectivity(Connectivity::Online);
             release.reported_at = Some(at);
             release.update_health(&report.health, at);
             release.update_stages(report, at);

@@ -17,7 +17,7 @@ pub enum RolloutAction {
     Resume,
     /// Approve the wave that waits for approval.
     Approve,
-    /// Skip the rest of the soak time.
+    /// Skip the rest of the soak time, and continue without the deferred clusters.
     Promote,
     /// Abort it: gated clusters keep their released revision.
     Abort,
@@ -59,13 +59,18 @@ impl Rollout {
         let fits = match verb {
             RolloutAction::Pause => matches!(
                 self.state,
-                RolloutState::Running | RolloutState::Soaking { .. } | RolloutState::AwaitingApproval
+                RolloutState::Running
+                    | RolloutState::Soaking { .. }
+                    | RolloutState::AwaitingApproval
+                    | RolloutState::AwaitingClusters { .. }
             ),
             RolloutAction::Resume => {
                 matches!(self.state, RolloutState::Paused { .. } | RolloutState::AutoPaused { .. })
             }
             RolloutAction::Approve => self.state == RolloutState::AwaitingApproval,
-            RolloutAction::Promote => matches!(self.state, RolloutState::Soaking { .. }),
+            RolloutAction::Promote => {
+                matches!(self.state, RolloutState::Soaking { .. } | RolloutState::AwaitingClusters { .. })
+            }
             RolloutAction::Abort => self.state.is_active(),
         };
         if fits {
@@ -77,7 +82,7 @@ impl Rollout {
             }
             (RolloutAction::Resume, _) => "it is not paused".to_owned(),
             (RolloutAction::Approve, _) => "no wave of it waits for an approval".to_owned(),
-            (RolloutAction::Promote, _) => "no wave of it is soaking".to_owned(),
+            (RolloutAction::Promote, _) => "no wave of it is soaking or waits for clusters".to_owned(),
             _ => format!("it is {}", lower(self.state.label())),
         };
         Err(ActionUnavailable(format!("This rollout can't be {}: {why}.", verb.past_participle())))

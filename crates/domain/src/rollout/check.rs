@@ -67,6 +67,7 @@ fn check_wave(wave: &Wave) -> Vec<(&'static str, Finding)> {
         ("maxClusters", &wave.max_clusters, 1),
         ("maxConcurrency", &wave.max_concurrency, 1),
         ("maxFailures", &wave.max_failures, 0),
+        ("maxDeferred", &wave.max_deferred, 0),
     ];
     let mut findings: Vec<(&'static str, Finding)> = amounts
         .into_iter()

@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Rollout, RolloutAction, RolloutState, capitalize, format_clusters, format_wave};
+use super::{
+    Rollout, RolloutAction, RolloutState, capitalize, format_clusters, format_deferral, format_wave,
+};
 use crate::finding::Severity;
 use crate::time::{Timestamp, format_duration};
 
@@ -67,7 +69,10 @@ impl RolloutEvent {
     pub const fn severity(&self) -> Severity {
         match self {
             Self::StateChanged { to: RolloutState::AutoPaused { .. }, .. } => Severity::Error,
-            Self::StateChanged { to: RolloutState::AwaitingApproval, .. }
+            Self::StateChanged {
+                to: RolloutState::AwaitingApproval | RolloutState::AwaitingClusters { .. },
+                ..
+            }
             | Self::ActionTaken { action: RolloutAction::Abort, .. } => Severity::Warning,
             _ => Severity::Note,
         }
@@ -85,6 +90,12 @@ impl RolloutEvent {
                         format!("{rollout}: {wave} is operational and soaks for {time}.")
                     }
                     RolloutState::AwaitingApproval => format!("{rollout}: {wave} waits for approval."),
+                    RolloutState::AwaitingClusters { deferred, limit } => {
+                        format!(
+                            "{rollout}: {wave} waits. {}",
+                            capitalize(&format_deferral(*deferred, *limit))
+                        )
+                    }
                     RolloutState::AutoPaused { message } => {
                         format!("{rollout}: the rollout was paused automatically. {message}")
                     }
@@ -124,9 +135,10 @@ impl Rollout {
     }
 
     /// Whether its state or its current wave differs from `before` in a way that is logged: clusters that leave the
-    /// operational state during a soak time only restart it.
+    /// operational state during a soak time only restart it, and other numbers are not another state.
     pub(super) fn has_loggable_change(&self, before: &(RolloutState, u32)) -> bool {
-        let has_changed = (&self.state, self.wave) != (&before.0, before.1);
+        let is_same_kind = std::mem::discriminant(&self.state) == std::mem::discriminant(&before.0);
+        let has_changed = !is_same_kind || self.wave != before.1;
         has_changed && (self.state != RolloutState::Running || self.wave > before.1)
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{Rollout, RolloutEvent, RolloutState, Wave, WaveProgress, format_clusters};
 use crate::release::ReleaseState;
-use crate::time::Timestamp;
+use crate::time::{Pauses, Timestamp};
 
 /// The clusters of one wave, counted by state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,12 +16,16 @@ pub struct WaveCounts {
     pub in_transition: u32,
     /// Operational.
     pub operational: u32,
-    /// Offline, or waiting for a value that the cluster has not reported.
+    /// Of the operational ones: those whose cluster is late, so that their state may be out of date.
+    pub late: u32,
+    /// Offline since before their admission, or waiting for a value that the cluster has not reported.
     pub deferred: u32,
-    /// Failing for at least the strategy's `fail_after`.
+    /// Failing, or offline since their admission, for at least the strategy's `fail_after`.
     pub failing: u32,
-    /// Failing for a shorter time.
+    /// Failing, or offline since their admission, for a shorter time.
     pub recently_failing: u32,
+    /// Of the failing and recently failing ones: offline since their admission.
+    pub silent: u32,
     /// When the first of these started to fail.
     pub recently_failing_since: Option<Timestamp>,
 }
@@ -35,23 +39,33 @@ pub struct StateCount {
     pub past_fail_after: u32,
     /// When the first of the others entered the state.
     pub since: Option<Timestamp>,
+    /// Whether their clusters are late.
+    pub is_late: bool,
+    /// Whether their clusters were offline when they were admitted, and have been since.
+    pub is_admitted_offline: bool,
 }
 
 impl WaveCounts {
     /// Adds clusters in `state`; `held` if they are not admitted.
     pub fn add(&mut self, held: bool, state: ReleaseState, alike: &StateCount) {
-        let StateCount { count: n, past_fail_after: settled, since } = *alike;
+        let StateCount { count: n, past_fail_after: settled, since, is_late, is_admitted_offline } = *alike;
+        let is_silent = state == ReleaseState::Unknown && !is_admitted_offline;
         match state {
             _ if held => self.gated += n,
-            ReleaseState::Unknown | ReleaseState::Pending => self.deferred += n,
-            _ if state.is_failing() => {
+            ReleaseState::Pending => self.deferred += n,
+            ReleaseState::Unknown if !is_silent => self.deferred += n,
+            _ if is_silent || state.is_failing() => {
+                self.silent += if is_silent { n } else { 0 };
                 self.failing += settled;
                 self.recently_failing += n.saturating_sub(settled);
                 self.recently_failing_since =
                     [self.recently_failing_since, since].into_iter().flatten().min();
             }
             _ if state.is_in_transition() || state == ReleaseState::Stale => self.in_transition += n,
-            _ => self.operational += n,
+            _ => {
+                self.operational += n;
+                self.late += if is_late { n } else { 0 };
+            }
         }
     }
 
@@ -96,7 +110,8 @@ impl Rollout {
     }
 
     /// Updates the progress of its waves and advances as far as they allow.
-    pub fn reconcile(&mut self, tallies: &[WaveCounts], now: Timestamp) -> RolloutStep {
+    /// Times in `pauses` are not counted: the clusters could not report in them.
+    pub fn reconcile(&mut self, tallies: &[WaveCounts], now: Timestamp, pauses: &Pauses) -> RolloutStep {
         let mut step = RolloutStep::default();
         if matches!(self.state, RolloutState::Aborted { .. } | RolloutState::Superseded) {
             // The progress stays as it was; the gates of an aborted rollout are ended.
@@ -111,20 +126,23 @@ impl Rollout {
                 step.admission = any_gated.then_some(Admission { wave: self.wave, limit: u32::MAX });
                 return step;
             }
-            RolloutState::AwaitingApproval | RolloutState::Running | RolloutState::Soaking { .. } => {}
+            RolloutState::AwaitingApproval
+            | RolloutState::AwaitingClusters { .. }
+            | RolloutState::Running
+            | RolloutState::Soaking { .. } => {}
             _ => return step,
         }
         let before = (self.state.clone(), self.wave);
         if !self.initialized {
             self.initialize(&mut step);
         }
-        self.advance_waves(tallies, now);
+        self.advance_waves(tallies, now, pauses);
         self.push_events(&before, &mut step);
         self.admit_clusters(tallies, now, &mut step);
         let grace = self.strategy.fail_after_millis();
         let wavering =
             tallies.iter().take(self.wave as usize + 1).filter_map(|tally| tally.recently_failing_since);
-        let breaks = wavering.map(|since| since.plus_millis(grace)).min();
+        let breaks = wavering.map(|since| pauses.deadline(since, grace)).min();
         let soaked = match self.state {
             RolloutState::Soaking { until } => Some(until),
             _ => None,
@@ -146,7 +164,7 @@ impl Rollout {
     }
 
     /// Advances wave by wave up to the first that is not complete.
-    fn advance_waves(&mut self, tallies: &[WaveCounts], now: Timestamp) {
+    fn advance_waves(&mut self, tallies: &[WaveCounts], now: Timestamp, pauses: &Pauses) {
         loop {
             let at = self.wave as usize;
             if let Some(why) = self.check_failure_limits(tallies) {
@@ -157,14 +175,18 @@ impl Rollout {
                 return;
             }
             let (Some(wave), Some(tally)) = (self.strategy.waves.get(at), tallies.get(at)) else { return };
-            let is_complete = tally.gated == 0 && tally.in_transition == 0 && tally.recently_failing == 0;
-            if !is_complete {
+            if let Some(blocked) = self.find_blocking_state(at, tally) {
                 self.waves[at].operational_at = None;
-                self.set_state(RolloutState::Running, now);
+                self.set_state(blocked, now);
                 return;
             }
-            if let Some(until) = soak_end(wave, &mut self.waves[at], now) {
+            if let Some(until) = soak_end(wave, &mut self.waves[at], now, pauses) {
                 self.set_state(RolloutState::Soaking { until }, now);
+                return;
+            }
+            if tally.late > 0 {
+                // They may have stopped reporting: wait for a heartbeat, or until they are offline. The soak time has passed.
+                self.set_state(RolloutState::Running, now);
                 return;
             }
             self.waves[at].done_at = Some(now);
@@ -181,6 +203,17 @@ impl Rollout {
         }
     }
 
+    /// The state of the current wave while it is not operational.
+    fn find_blocking_state(&self, at: usize, tally: &WaveCounts) -> Option<RolloutState> {
+        let is_canary = at == 0 && self.strategy.waves.len() > 1;
+        let limit = self.strategy.waves[at].deferral_limit(tally.total(), is_canary);
+        if tally.deferred > limit && self.waves[at].promoted_by.is_none() {
+            return Some(RolloutState::AwaitingClusters { deferred: tally.deferred, limit });
+        }
+        let is_operational = tally.gated == 0 && tally.in_transition == 0 && tally.recently_failing == 0;
+        (!is_operational).then_some(RolloutState::Running)
+    }
+
     /// Why the rollout has to pause, if more clusters fail than a started wave allows. Later failures in earlier waves
     /// count too.
     fn check_failure_limits(&self, tallies: &[WaveCounts]) -> Option<String> {
@@ -190,7 +223,11 @@ impl Rollout {
             (tally.failing > limit).then(|| {
                 let (failing, verb) = (tally.failing, if tally.failing == 1 { "fails" } else { "fail" });
                 let total = format_clusters(progress.clusters);
-                format!("{failing} of {total} {verb} in wave {}; the limit is {limit}.", wave.name)
+                let silent = match tally.silent.min(failing) {
+                    0 => String::new(),
+                    silent => format!(" ({silent} went offline after the admission)"),
+                };
+                format!("{failing} of {total} {verb} in wave {}{silent}; the limit is {limit}.", wave.name)
             })
         });
         exceeded.next()
@@ -204,7 +241,7 @@ impl Rollout {
                 let limit = wave.concurrency_limit(tally.total());
                 limit.saturating_sub(tally.in_transition + tally.recently_failing).min(tally.gated)
             }
-            (RolloutState::AwaitingApproval, ..) => 0,
+            (RolloutState::AwaitingApproval | RolloutState::AwaitingClusters { .. }, ..) => 0,
             _ => return,
         };
         let earlier = tallies.iter().take(at).any(|tally| tally.gated > 0);
@@ -238,9 +275,9 @@ impl Rollout {
 
 /// The end of the soak time of a wave whose clusters are done; `None` if it has passed. An empty or promoted wave does not
 /// soak.
-fn soak_end(wave: &Wave, progress: &mut WaveProgress, now: Timestamp) -> Option<Timestamp> {
+fn soak_end(wave: &Wave, progress: &mut WaveProgress, now: Timestamp, pauses: &Pauses) -> Option<Timestamp> {
     let since = *progress.operational_at.get_or_insert(now);
-    let until = since.plus_millis(wave.soak_millis());
+    let until = pauses.deadline(since, wave.soak_millis());
     (progress.clusters > 0 && progress.promoted_by.is_none() && until > now).then_some(until)
 }
 
@@ -252,5 +289,6 @@ impl WaveProgress {
         self.operational = tally.operational;
         self.deferred = tally.deferred;
         self.failing = tally.failing + tally.recently_failing;
+        self.silent = tally.silent;
     }
 }

@@ -9,6 +9,9 @@ use crate::cluster::{Cluster, ClusterKind};
 use crate::finding::Finding;
 use crate::placement::ClusterGroup;
 use crate::release::ReleaseState;
+use crate::time::Pauses;
+
+mod silence;
 
 const NOW: Timestamp = Timestamp::from_millis(1_000_000_000_000);
 
@@ -110,7 +113,7 @@ fn g511_a_valid_rollout_and_an_empty_one_pass() {
 fn g511_names_the_fields_of_a_wave_that_are_not_valid() {
     let bad = strategy(json!([
         { "name": "Canary!", "maxClusters": 0, "soak": "ten minutes" },
-        { "name": "eu", "target": { "groups": ["eu"] }, "maxConcurrency": "150%", "maxFailures": "few" },
+        { "name": "eu", "target": { "groups": ["eu"] }, "maxConcurrency": "150%", "maxFailures": "few", "maxDeferred": "101%" },
         { "name": "eu", "soak": "1m1h" },
     ]));
     let findings = check(&bad);
@@ -124,6 +127,7 @@ fn g511_names_the_fields_of_a_wave_that_are_not_valid() {
             "/rollout/waves/0/name",
             "/rollout/waves/1/maxConcurrency",
             "/rollout/waves/1/maxFailures",
+            "/rollout/waves/1/maxDeferred",
             "/rollout/waves/2/soak",
             "/rollout/waves/2/name",
         ]
@@ -223,13 +227,15 @@ fn amounts_and_spans_are_parsed_and_invalid_ones_are_stored_as_written() {
 #[test]
 fn a_wave_starts_when_the_previous_one_was_operational_for_its_soak_time() {
     let mut rollout = rollout(canary());
-    let step = rollout.reconcile(&[wave_counts(1, 0, 0), wave_counts(4, 0, 0)], NOW);
+    let step = rollout.reconcile(&[wave_counts(1, 0, 0), wave_counts(4, 0, 0)], NOW, &Pauses::default());
     assert_eq!(step.admission, Some(Admission { wave: 0, limit: 1 }));
 
-    let step = rollout.reconcile(&[wave_counts(0, 1, 0), wave_counts(4, 0, 0)], minutes(1));
+    let step =
+        rollout.reconcile(&[wave_counts(0, 1, 0), wave_counts(4, 0, 0)], minutes(1), &Pauses::default());
     assert_eq!((step.admission, &rollout.state), (None, &RolloutState::Running));
 
-    let step = rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(2));
+    let step =
+        rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(2), &Pauses::default());
     assert_eq!(rollout.state, RolloutState::Soaking { until: minutes(12) });
     assert_eq!((step.admission, step.next_step_at), (None, Some(minutes(12))));
     assert_eq!(
@@ -238,12 +244,13 @@ fn a_wave_starts_when_the_previous_one_was_operational_for_its_soak_time() {
     );
 
     // The cluster restarts during the soak time: the soak time starts again.
-    rollout.reconcile(&[wave_counts(0, 1, 0), wave_counts(4, 0, 0)], minutes(5));
+    rollout.reconcile(&[wave_counts(0, 1, 0), wave_counts(4, 0, 0)], minutes(5), &Pauses::default());
     assert_eq!(rollout.state, RolloutState::Running);
-    rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(6));
+    rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(6), &Pauses::default());
     assert_eq!(rollout.state, RolloutState::Soaking { until: minutes(16) });
 
-    let step = rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(16));
+    let step =
+        rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(16), &Pauses::default());
     assert_eq!(step.admission, Some(Admission { wave: 1, limit: 2 }), "two at a time");
     assert_eq!(rollout.message(minutes(16)), "Wave 2 of 2 (rest) is in progress.");
 }
@@ -252,25 +259,27 @@ fn a_wave_starts_when_the_previous_one_was_operational_for_its_soak_time() {
 fn no_more_clusters_are_updated_at_a_time_than_the_wave_allows() {
     let mut rollout = rollout(strategy(json!([{ "name": "all", "maxConcurrency": "50%" }])));
     assert_eq!(
-        rollout.reconcile(&[wave_counts(5, 0, 0)], NOW).admission,
+        rollout.reconcile(&[wave_counts(5, 0, 0)], NOW, &Pauses::default()).admission,
         Some(Admission { wave: 0, limit: 3 })
     );
-    assert_eq!(rollout.reconcile(&[wave_counts(2, 3, 0)], NOW).admission, None);
+    assert_eq!(rollout.reconcile(&[wave_counts(2, 3, 0)], NOW, &Pauses::default()).admission, None);
     assert_eq!(
-        rollout.reconcile(&[wave_counts(2, 2, 1)], NOW).admission,
+        rollout.reconcile(&[wave_counts(2, 2, 1)], NOW, &Pauses::default()).admission,
         Some(Admission { wave: 0, limit: 1 })
     );
-    let step = rollout.reconcile(&[wave_counts(0, 0, 5)], NOW);
+    let step = rollout.reconcile(&[wave_counts(0, 0, 5)], NOW, &Pauses::default());
     assert_eq!((step.admission, &rollout.state), (None, &RolloutState::Completed));
     assert_eq!(event_messages(&step, NOW), ["web revision 4: the rollout is completed."]);
 }
 
 #[test]
-fn e5_deferred_clusters_do_not_block_a_wave() {
-    let mut rollout = rollout(canary());
+fn e5_deferred_clusters_within_the_limit_do_not_block_a_wave() {
+    let mut strategy = canary();
+    strategy.waves[0].max_deferred = Some(CountOrPercent::Count(1));
+    let mut rollout = rollout(strategy);
     let deferred = WaveCounts { deferred: 1, ..WaveCounts::default() };
-    rollout.reconcile(&[deferred.clone(), wave_counts(4, 0, 0)], NOW);
-    rollout.reconcile(&[deferred, wave_counts(4, 0, 0)], minutes(10));
+    rollout.reconcile(&[deferred.clone(), wave_counts(4, 0, 0)], NOW, &Pauses::default());
+    rollout.reconcile(&[deferred, wave_counts(4, 0, 0)], minutes(10), &Pauses::default());
     assert_eq!((rollout.wave, &rollout.state), (1, &RolloutState::Running));
 }
 
@@ -279,35 +288,40 @@ fn p29_too_many_failures_pause_a_rollout_before_the_next_wave_but_only_after_fai
     let mut rollout = rollout(canary());
     let wavering =
         WaveCounts { recently_failing: 1, recently_failing_since: Some(minutes(1)), ..WaveCounts::default() };
-    let step = rollout.reconcile(&[wavering, wave_counts(4, 0, 0)], minutes(1));
+    let step = rollout.reconcile(&[wavering, wave_counts(4, 0, 0)], minutes(1), &Pauses::default());
     assert_eq!((&rollout.state, step.next_step_at), (&RolloutState::Running, Some(minutes(2))));
 
     let failing = WaveCounts { failing: 1, ..WaveCounts::default() };
-    let step = rollout.reconcile(&[failing.clone(), wave_counts(4, 0, 0)], minutes(2));
+    let step = rollout.reconcile(&[failing.clone(), wave_counts(4, 0, 0)], minutes(2), &Pauses::default());
     assert_eq!(
         rollout.state,
         RolloutState::AutoPaused { message: "1 of 1 cluster fails in wave canary; the limit is 0.".into() }
     );
     assert_eq!((step.admission, step.events[0].severity()), (None, crate::finding::Severity::Error));
     // It does not continue without an action, even if the cluster recovers.
-    assert_eq!(rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(3)).admission, None);
+    assert_eq!(
+        rollout
+            .reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(3), &Pauses::default())
+            .admission,
+        None
+    );
 
-    rollout.reconcile(&[failing.clone(), wave_counts(4, 0, 0)], minutes(4));
+    rollout.reconcile(&[failing.clone(), wave_counts(4, 0, 0)], minutes(4), &Pauses::default());
     rollout.apply_action(RolloutAction::Resume, "ann", minutes(5)).unwrap();
-    rollout.reconcile(&[failing.clone(), wave_counts(4, 0, 0)], minutes(5));
+    rollout.reconcile(&[failing.clone(), wave_counts(4, 0, 0)], minutes(5), &Pauses::default());
     assert_eq!(rollout.state, RolloutState::Soaking { until: minutes(15) }, "ann accepted this failure");
-    let step = rollout.reconcile(&[failing, wave_counts(4, 0, 0)], minutes(15));
+    let step = rollout.reconcile(&[failing, wave_counts(4, 0, 0)], minutes(15), &Pauses::default());
     assert_eq!(step.admission, Some(Admission { wave: 1, limit: 2 }));
 }
 
 #[test]
 fn p29_a_failure_in_an_earlier_wave_pauses_a_later_one() {
     let mut rollout = rollout(canary());
-    rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], NOW);
-    rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(10));
+    rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], NOW, &Pauses::default());
+    rollout.reconcile(&[wave_counts(0, 0, 1), wave_counts(4, 0, 0)], minutes(10), &Pauses::default());
     assert_eq!(rollout.wave, 1);
     let failing = WaveCounts { failing: 1, ..WaveCounts::default() };
-    let step = rollout.reconcile(&[failing, wave_counts(2, 2, 0)], minutes(11));
+    let step = rollout.reconcile(&[failing, wave_counts(2, 2, 0)], minutes(11), &Pauses::default());
     assert!(matches!(rollout.state, RolloutState::AutoPaused { .. }) && step.admission.is_none());
 }
 
@@ -315,7 +329,7 @@ fn p29_a_failure_in_an_earlier_wave_pauses_a_later_one() {
 fn failures_within_the_limit_do_not_block_the_wave() {
     let mut rollout = rollout(strategy(json!([{ "name": "all", "maxFailures": 1 }])));
     let one = WaveCounts { failing: 1, operational: 3, ..WaveCounts::default() };
-    rollout.reconcile(&[one], NOW);
+    rollout.reconcile(&[one], NOW, &Pauses::default());
     assert_eq!(rollout.state, RolloutState::Completed);
 }
 
@@ -323,7 +337,7 @@ fn failures_within_the_limit_do_not_block_the_wave() {
 fn s2_5_a_wave_with_approval_waits_for_it_and_no_other_action_starts_it() {
     let mut rollout = rollout(strategy(json!([{ "name": "dev" }, { "name": "prod", "approval": true }])));
     let done = [wave_counts(0, 0, 2), wave_counts(3, 0, 0)];
-    let step = rollout.reconcile(&done, NOW);
+    let step = rollout.reconcile(&done, NOW, &Pauses::default());
     assert_eq!((&rollout.state, step.admission), (&RolloutState::AwaitingApproval, None));
     assert_eq!(event_messages(&step, NOW)[1], "web revision 4: Wave 2 of 2 (prod) waits for approval.");
     rollout.apply_action(RolloutAction::Pause, "ann", NOW).unwrap();
@@ -331,23 +345,31 @@ fn s2_5_a_wave_with_approval_waits_for_it_and_no_other_action_starts_it() {
     assert_eq!(rollout.state, RolloutState::AwaitingApproval, "resuming is no approval");
     rollout.apply_action(RolloutAction::Approve, "ben", NOW).unwrap();
     assert_eq!(rollout.waves[1].approved_by.as_deref(), Some("ben"));
-    assert_eq!(rollout.reconcile(&done, NOW).admission, Some(Admission { wave: 1, limit: 3 }));
+    assert_eq!(
+        rollout.reconcile(&done, NOW, &Pauses::default()).admission,
+        Some(Admission { wave: 1, limit: 3 })
+    );
 }
 
 #[test]
 fn promote_skips_the_rest_of_the_soak_time() {
     let mut rollout = rollout(canary());
     let done = [wave_counts(0, 0, 1), wave_counts(4, 0, 0)];
-    rollout.reconcile(&done, NOW);
+    rollout.reconcile(&done, NOW, &Pauses::default());
     rollout.apply_action(RolloutAction::Promote, "ann", minutes(1)).unwrap();
-    assert_eq!(rollout.reconcile(&done, minutes(1)).admission, Some(Admission { wave: 1, limit: 2 }));
+    assert_eq!(
+        rollout.reconcile(&done, minutes(1), &Pauses::default()).admission,
+        Some(Admission { wave: 1, limit: 2 })
+    );
 }
 
 #[test]
 fn an_aborted_rollout_ends_its_gates_and_rejects_further_actions() {
     let mut rollout = rollout(canary());
     rollout.apply_action(RolloutAction::Abort, "ann", NOW).unwrap();
-    assert!(rollout.reconcile(&[wave_counts(1, 0, 0), wave_counts(4, 0, 0)], NOW).end_gates);
+    assert!(
+        rollout.reconcile(&[wave_counts(1, 0, 0), wave_counts(4, 0, 0)], NOW, &Pauses::default()).end_gates
+    );
     let why = rollout.apply_action(RolloutAction::Resume, "ann", NOW).unwrap_err();
     assert_eq!(why.0, "This rollout can't be resumed: the rollout of revision 4 is aborted.");
     rollout.supersede(NOW);
@@ -363,13 +385,16 @@ fn outside_its_window_no_cluster_is_admitted() {
     let noon: Timestamp = "2026-11-22T12:00:00Z".parse().unwrap();
     let night = "2026-11-22T22:00:00Z".parse().unwrap();
     let gated = [wave_counts(1, 0, 0), wave_counts(4, 0, 0)];
-    let step = rollout.reconcile(&gated, noon);
+    let step = rollout.reconcile(&gated, noon, &Pauses::default());
     assert_eq!((step.admission, step.next_step_at), (None, Some(night)));
     assert_eq!(
         rollout.message(noon),
         "Wave 1 of 2 (canary) waits for the rollout window, which opens in 10 h."
     );
-    assert_eq!(rollout.reconcile(&gated, night).admission, Some(Admission { wave: 0, limit: 1 }));
+    assert_eq!(
+        rollout.reconcile(&gated, night, &Pauses::default()).admission,
+        Some(Admission { wave: 0, limit: 1 })
+    );
 }
 
 #[test]
@@ -378,27 +403,27 @@ fn clusters_are_counted_by_gate_and_state() {
     let one = StateCount { count: 1, ..StateCount::default() };
     tally.add(true, ReleaseState::Healthy, &one);
     tally.add(true, ReleaseState::Unknown, &one);
-    tally.add(false, ReleaseState::Unknown, &one);
+    tally.add(false, ReleaseState::Unknown, &StateCount { is_admitted_offline: true, ..one });
+    tally.add(false, ReleaseState::Unknown, &StateCount { past_fail_after: 1, ..one });
+    tally.add(false, ReleaseState::Healthy, &StateCount { is_late: true, ..one });
     tally.add(false, ReleaseState::Pending, &one);
     tally.add(false, ReleaseState::Drifted, &one);
     tally.add(false, ReleaseState::Progressing, &one);
     tally.add(
         false,
         ReleaseState::Failed,
-        &StateCount { count: 3, past_fail_after: 1, since: Some(minutes(2)) },
+        &StateCount { count: 3, past_fail_after: 1, since: Some(minutes(2)), ..StateCount::default() },
     );
-    tally.add(
-        false,
-        ReleaseState::Degraded,
-        &StateCount { count: 1, past_fail_after: 0, since: Some(minutes(1)) },
-    );
+    tally.add(false, ReleaseState::Degraded, &StateCount { since: Some(minutes(1)), ..one });
     let all = WaveCounts {
         gated: 2,
         in_transition: 1,
-        operational: 1,
+        operational: 2,
+        late: 1,
         deferred: 2,
-        failing: 1,
+        failing: 2,
         recently_failing: 3,
+        silent: 1,
         recently_failing_since: Some(minutes(1)),
     };
     assert_eq!(tally, all);
@@ -408,17 +433,17 @@ fn clusters_are_counted_by_gate_and_state() {
 fn failures_before_the_first_step_do_not_count() {
     let mut rollout = new_rollout(canary());
     let broken = WaveCounts { failing: 1, gated: 1, ..WaveCounts::default() };
-    let step = rollout.reconcile(&[broken, wave_counts(4, 0, 0)], NOW);
+    let step = rollout.reconcile(&[broken, wave_counts(4, 0, 0)], NOW, &Pauses::default());
     assert_eq!(step.admission, Some(Admission { wave: 0, limit: 1 }));
     let both = WaveCounts { failing: 2, ..WaveCounts::default() };
-    rollout.reconcile(&[both, wave_counts(4, 0, 0)], minutes(2));
+    rollout.reconcile(&[both, wave_counts(4, 0, 0)], minutes(2), &Pauses::default());
     assert!(matches!(rollout.state, RolloutState::AutoPaused { .. }), "a new failure counts");
 }
 
 #[test]
 fn a_first_wave_that_waits_for_approval_is_reported_once() {
     let mut rollout = new_rollout(strategy(json!([{ "name": "prod", "approval": true }])));
-    let step = rollout.reconcile(&[wave_counts(2, 0, 0)], NOW);
+    let step = rollout.reconcile(&[wave_counts(2, 0, 0)], NOW, &Pauses::default());
     assert_eq!(event_messages(&step, NOW), ["web revision 4: Wave 1 of 1 (prod) waits for approval."]);
-    assert_eq!(rollout.reconcile(&[wave_counts(2, 0, 0)], NOW).events, []);
+    assert_eq!(rollout.reconcile(&[wave_counts(2, 0, 0)], NOW, &Pauses::default()).events, []);
 }

@@ -27,7 +27,7 @@ impl Hub {
         let now = self.clock().now();
         for (id, before) in store::cluster::record_heartbeats(tx, &[cluster], now).await? {
             store::release::set_connectivity_by_cluster(tx, id, Connectivity::Online, now).await?;
-            effects.all_rollouts_dirty |= before == Connectivity::Offline;
+            effects.all_rollouts_dirty = true;
             let Some(found) = store::cluster::get_by_id(tx, id).await? else { continue };
             let detail =
                 EventDetail::Connectivity { from: before, to: Connectivity::Online, last_seen: None };

@@ -82,9 +82,10 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
     let mut next_at = None;
     if let Some((workload, mut rollout)) = load_rollout(&mut tx, id).await? {
         let before = rollout.clone();
-        let cutoff = now.plus_millis(-rollout.strategy.fail_after_millis());
+        let pauses = hub.observe_pauses();
+        let cutoff = pauses.cutoff(now, rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
-        let step = rollout.reconcile(&tallies, now);
+        let step = rollout.reconcile(&tallies, now, &pauses);
         let has_changed = apply_step(&mut tx, &rollout, &step, now, &mut effects).await?;
         if rollout != before {
             store::rollout::update(&mut tx, &rollout).await?;

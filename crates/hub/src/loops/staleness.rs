@@ -1,11 +1,13 @@
 //! Staleness: clusters without a heartbeat for longer than their lease are late, then offline (E-5).
 //!
-//! Only connectivity changes; health and stages stay as last known.
+//! Only connectivity changes; health and stages stay as last known. Time in which the hub itself could record no heartbeat
+//! counts for no cluster (`crate::pauses`).
 
 use std::time::Duration;
 
 use domain::cluster::Connectivity;
 use domain::event::{EventDetail, EventSubject, NewEvent};
+use domain::time::Pauses;
 use domain::{ClusterId, Timestamp};
 use tokio_util::sync::CancellationToken;
 
@@ -26,44 +28,63 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
     }
 }
 
+/// Confirms to the pause detector that heartbeats could be recorded, unless the database did not answer.
 async fn run_pass(hub: &Hub, started: Timestamp) -> Result<(), Error> {
+    let now = hub.clock().now();
+    let age = Age { started, now, pauses: hub.observe_pauses() };
     let mut tx = hub.read().await?;
-    let overdue = store::cluster::list_overdue(&mut tx, hub.clock().now()).await?;
+    let overdue = store::cluster::list_overdue(&mut tx, now).await?;
     drop(tx);
-    for id in overdue {
-        // One cluster whose row can't be read must not keep the others online.
-        if let Err(error) = update_reach(hub, id, started).await {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(cluster = %id, error, "the connectivity of a cluster could not be updated; it is retried");
+    let mut has_failed = false;
+    for cluster in overdue {
+        if age.connectivity(cluster.last_seen, cluster.lease_seconds) <= cluster.connectivity {
+            continue;
         }
+        // One cluster whose row can't be read must not keep the others online.
+        if let Err(error) = update_reach(hub, cluster.id, &age).await {
+            has_failed |= error.unreadable_row().is_none();
+            let (cluster, error) = (cluster.id, &error as &dyn std::error::Error);
+            tracing::warn!(%cluster, error, "the connectivity of a cluster could not be updated; it is retried");
+        }
+    }
+    if !has_failed {
+        hub.pause_detector().confirm(hub.clock());
     }
     Ok(())
 }
 
+/// How the age of a heartbeat is measured in one pass.
+struct Age {
+    /// When this hub started.
+    started: Timestamp,
+    /// When the pass started. A wait for the write lock delays heartbeats too, so it makes none older.
+    now: Timestamp,
+    pauses: Pauses,
+}
+
+impl Age {
+    fn connectivity(&self, last_seen: Option<Timestamp>, lease_seconds: u32) -> Connectivity {
+        let seen = last_seen.map(|seen| self.pauses.shift(seen.max(self.started), self.now));
+        Connectivity::from_last_seen(seen, lease_seconds, self.now)
+    }
+}
+
 /// Checks again under the write lock: the cluster may have sent a heartbeat in the meantime.
-async fn update_reach(hub: &Hub, id: ClusterId, started: Timestamp) -> Result<(), Error> {
-    let now = hub.clock().now();
+async fn update_reach(hub: &Hub, id: ClusterId, age: &Age) -> Result<(), Error> {
     let mut tx = hub.write().await?;
     let Some(cluster) = store::cluster::get_by_id(&mut tx, id).await? else {
         return Ok(());
     };
-    let last_seen = cluster.last_seen.map(|seen| seen.max(started));
-    let reach = Connectivity::from_last_seen(last_seen, cluster.lease_seconds, now);
+    let reach = age.connectivity(cluster.last_seen, cluster.lease_seconds);
     if reach <= cluster.connectivity {
         return Ok(());
     }
+    let now = hub.clock().now();
     store::cluster::set_connectivity(&mut tx, id, reach).await?;
     store::release::set_connectivity_by_cluster(&mut tx, id, reach, now).await?;
     let (from, last_seen) = (cluster.connectivity, cluster.last_seen);
     let detail = EventDetail::Connectivity { from, to: reach, last_seen };
     let event = NewEvent::from_detail(detail, "flotilla", EventSubject::cluster(id, &cluster.name), now);
-    // An offline cluster does not block a rollout (E-5).
-    hub.commit(
-        tx,
-        CommitEffects {
-            all_rollouts_dirty: reach == Connectivity::Offline,
-            ..CommitEffects::with_event(event)
-        },
-    )
-    .await
+    // A cluster that does not report is no success for the rollout that admitted it (P29).
+    hub.commit(tx, CommitEffects { all_rollouts_dirty: true, ..CommitEffects::with_event(event) }).await
 }

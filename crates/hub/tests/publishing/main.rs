@@ -14,6 +14,7 @@ mod facts;
 mod plan;
 mod reports;
 mod rollouts;
+mod silence;
 mod statistics;
 mod targets;
 mod test_hub;

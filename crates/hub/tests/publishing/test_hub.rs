@@ -35,11 +35,21 @@ pub struct TestHub {
 }
 
 impl TestHub {
+    /// A hub for which the time that the test advances was observed.
     pub async fn open() -> Self {
+        Self::open_with(Clock::with_counted_leaps).await
+    }
+
+    /// A hub for which every leap of the clock is a pause, as after a suspend of its host.
+    pub async fn open_with_pauses() -> Self {
+        Self::open_with(|clock| clock).await
+    }
+
+    async fn open_with(adapt: impl Fn(Clock) -> Clock) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let time = Arc::new(AtomicI64::new(1_763_665_200_000));
         let source = time.clone();
-        let clock = Clock::from_fn(move || Timestamp::from_millis(source.load(SeqCst)));
+        let clock = adapt(Clock::from_fn(move || Timestamp::from_millis(source.load(SeqCst))));
         let database = format!("sqlite://{}", dir.path().join("flotilla.db").display());
         let hub = Hub::open(HubConfig { database, clock }).await.unwrap();
         let loops = Some(hub.spawn_loops());
@@ -114,6 +124,21 @@ impl TestHub {
         let id = self.hub.register_cluster(&self.actor, new).await.unwrap().id;
         let incarnation = self.hub.begin_agent_incarnation(id).await.unwrap();
         self.hub.record_heartbeat(id).await.unwrap();
+        TestAgent { hub: self.hub.clone(), id, incarnation, seq: 0, version: -1 }
+    }
+
+    /// A registered cluster whose lease is this long.
+    pub async fn register_cluster_with_lease(&self, name: &str, lease_seconds: u32) -> TestAgent {
+        let new = NewCluster { lease_seconds, ..NewCluster::new(name, ClusterKind::Simulated) };
+        let id = self.hub.register_cluster(&self.actor, new).await.unwrap().id;
+        self.hub.record_heartbeat(id).await.unwrap();
+        self.reconnect_agent(name).await
+    }
+
+    /// An agent of a registered cluster, which has sent nothing yet.
+    pub async fn reconnect_agent(&self, name: &str) -> TestAgent {
+        let id = self.hub.get_cluster(name).await.unwrap().cluster.id;
+        let incarnation = self.hub.begin_agent_incarnation(id).await.unwrap();
         TestAgent { hub: self.hub.clone(), id, incarnation, seq: 0, version: -1 }
     }
 

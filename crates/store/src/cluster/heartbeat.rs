@@ -3,7 +3,7 @@
 use domain::cluster::Connectivity;
 use domain::{ClusterId, Timestamp};
 
-use crate::decode::{decode_row, decode_rows};
+use crate::decode::{decode_readable_rows, decode_row, decode_rows};
 use crate::sql::sql;
 use crate::{Error, Tx};
 
@@ -50,10 +50,32 @@ pub async fn set_connectivity(tx: &mut Tx, id: ClusterId, connectivity: Connecti
     Ok(sql(set).bind_text(connectivity.as_str()).bind_text(id).execute(tx).await? == 1)
 }
 
-/// Clusters whose connectivity has to be lowered at `now`: online without a heartbeat for more than one lease, or
-/// late without one for three leases. Oldest heartbeat first, at most 500.
-pub async fn list_overdue(tx: &mut Tx, now: Timestamp) -> Result<Vec<ClusterId>, Error> {
-    let rows = sql("SELECT h.cluster_id FROM cluster_heartbeat h JOIN cluster c ON c.id = h.cluster_id \
+/// The last heartbeat of any cluster.
+pub async fn last_heartbeat(tx: &mut Tx) -> Result<Option<Timestamp>, Error> {
+    let row = sql("SELECT 'latest' AS cluster_id, MAX(last_seen) AS last_seen FROM cluster_heartbeat");
+    let last =
+        decode_row(row.fetch_optional(tx).await?, "cluster_heartbeat", |row| row.opt_timestamp("last_seen"))?;
+    Ok(last.flatten())
+}
+
+/// A cluster whose connectivity may have to be lowered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverdueCluster {
+    /// The cluster.
+    pub id: ClusterId,
+    /// Its stored connectivity.
+    pub connectivity: Connectivity,
+    /// Its last heartbeat.
+    pub last_seen: Option<Timestamp>,
+    /// Its lease.
+    pub lease_seconds: u32,
+}
+
+/// Clusters whose connectivity has to be lowered at `now`, unless the hub could not record their heartbeats: online without a heartbeat for more than one lease, or
+/// late without one for three leases. Oldest heartbeat first, at most 500. One that can't be read is left out, and logged,
+/// so that it does not keep the others online.
+pub async fn list_overdue(tx: &mut Tx, now: Timestamp) -> Result<Vec<OverdueCluster>, Error> {
+    let rows = sql("SELECT h.cluster_id, h.connectivity, h.last_seen, c.lease_seconds FROM cluster_heartbeat h JOIN cluster c ON c.id = h.cluster_id \
                     WHERE (h.connectivity = 'Online' AND h.last_seen < $1 - c.lease_seconds * 1000) \
                        OR (h.connectivity = 'Late' AND h.last_seen <= $1 - c.lease_seconds * 3000) \
                     ORDER BY h.last_seen LIMIT $2")
@@ -61,7 +83,14 @@ pub async fn list_overdue(tx: &mut Tx, now: Timestamp) -> Result<Vec<ClusterId>,
     .bind(OVERDUE_MAX)
     .fetch_all(tx)
     .await?;
-    decode_rows(&rows, "cluster_heartbeat", |row| row.parse("cluster_id"))
+    Ok(decode_readable_rows(&rows, "cluster_heartbeat", |row| {
+        Ok(OverdueCluster {
+            id: row.parse("cluster_id")?,
+            connectivity: row.enum_value("connectivity")?,
+            last_seen: row.opt_timestamp("last_seen")?,
+            lease_seconds: row.count("lease_seconds")?,
+        })
+    }))
 }
 
 /// Increments the incarnation of a cluster for a new session of its agent: reports with an older incarnation are

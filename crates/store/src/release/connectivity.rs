@@ -43,7 +43,11 @@ async fn update_connectivity(
         "1 = 0".to_owned()
     };
     let (word, rank) = (ReleaseState::Unknown.as_str(), state_rank(ReleaseState::Unknown));
-    let rows = sql("UPDATE release SET connectivity = $1, ")
+    // A cluster that was reached has been so since its admission.
+    let admitted_offline = if new == Connectivity::Offline { "admitted_offline" } else { "0" };
+    let rows = sql("UPDATE release SET connectivity = $1, admitted_offline = ")
+        .push(admitted_offline)
+        .push(", ")
         .bind_text(new.as_str())
         .push("state_since = CASE WHEN state <> CASE WHEN ")
         .push(&hidden)

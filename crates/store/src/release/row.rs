@@ -7,7 +7,7 @@ use crate::decode::{DecodeError, RowReader};
 
 /// Columns of every query for releases; the alias of the table is `r`.
 pub(crate) const SELECT: &str = "SELECT r.id, r.workload_id, r.cluster_id, r.workload_name, r.cluster_name, \
-     r.revision, r.wave, r.gate, r.generation, r.sync_nonce, r.desired, r.released, r.released_revision, r.applied, r.sync, r.connectivity, r.state, \
+     r.revision, r.wave, r.gate, r.generation, r.sync_nonce, r.desired, r.released, r.released_revision, r.applied, r.admitted_offline, r.sync, r.connectivity, r.state, \
      r.state_rank, r.state_since, r.reported_at, r.goal, r.policies, r.health_detail, r.stages";
 
 /// The stored rank of a state: its position in the order of severity.
@@ -41,6 +41,7 @@ pub(crate) fn read_release(row: &RowReader<'_>) -> Result<Release, DecodeError> 
         released: row.opt_parse("released")?,
         released_revision: row.opt_count("released_revision")?,
         applied: row.opt_parse("applied")?,
+        admitted_offline: row.int("admitted_offline")? != 0,
         stages: row.json("stages")?,
         sync: row.enum_value("sync")?,
         health: row.json::<Health>("health_detail")?,

@@ -10,18 +10,18 @@ use crate::decode::decode_rows;
 use crate::sql::{Sql, sql, to_json};
 use crate::{Error, Tx, exposure};
 
-/// Releases per statement; with 29 parameters each, below the parameter limit of both engines.
+/// Releases per statement; with 30 parameters each, below the parameter limit of both engines.
 const RELEASES_PER_STATEMENT: usize = 32;
 
 const INSERT: &str = "INSERT INTO release (id, workload_id, cluster_id, workload_name, cluster_name, revision, wave, \
-     gate, generation, sync_nonce, desired, released, released_revision, applied, sync, health, connectivity, state, state_rank, last_known_state, last_known_rank, \
+     gate, generation, sync_nonce, desired, released, released_revision, applied, admitted_offline, sync, health, connectivity, state, state_rank, last_known_state, last_known_rank, \
      state_since, reported_at, in_desired_state, message, goal, policies, health_detail, stages) VALUES ";
 
 /// On update: everything but ids and names, which never change.
 const ON_CONFLICT_UPDATE: &str = " ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, \
      wave = excluded.wave, gate = excluded.gate, released_revision = excluded.released_revision, \
      generation = excluded.generation, sync_nonce = excluded.sync_nonce, desired = excluded.desired, \
-     released = excluded.released, applied = excluded.applied, sync = excluded.sync, health = excluded.health, \
+     released = excluded.released, applied = excluded.applied, admitted_offline = excluded.admitted_offline, sync = excluded.sync, health = excluded.health, \
      connectivity = excluded.connectivity, state = excluded.state, state_rank = excluded.state_rank, \
      last_known_state = excluded.last_known_state, last_known_rank = excluded.last_known_rank, state_since = excluded.state_since, reported_at = excluded.reported_at, \
      in_desired_state = excluded.in_desired_state, message = excluded.message, goal = excluded.goal, policies = excluded.policies, \
@@ -133,6 +133,8 @@ fn push_pointers(statement: Sql, release: &Release) -> Sql {
         .push_bind(release.released_revision().map(i64::from))
         .push(", ")
         .push_bind(digest(release.applied()))
+        .push(", ")
+        .push_bind(i64::from(release.is_admitted_offline()))
         .push(", ")
 }
 

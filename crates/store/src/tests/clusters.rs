@@ -173,7 +173,8 @@ async fn a_cluster_is_overdue_when_its_last_heartbeat_is_too_old_for_its_connect
             (60_001, &[1, 2, 4]),
             (180_000, &[1, 2, 3, 4]),
         ] {
-            let mut found = cluster::list_overdue(&mut tx, at(now)).await.unwrap();
+            let overdue = cluster::list_overdue(&mut tx, at(now)).await.unwrap();
+            let mut found: Vec<_> = overdue.into_iter().map(|cluster| cluster.id).collect();
             found.sort();
             let expected: Vec<_> = expected.iter().copied().map(cluster_id).collect();
             assert_eq!(found, expected, "{now}");
