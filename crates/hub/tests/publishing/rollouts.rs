@@ -164,10 +164,7 @@ async fn e5_an_offline_cluster_within_the_limit_does_not_block_its_wave_and_catc
     let [mut a, mut b, mut c] = publish_in_waves(&test, strategy).await;
     let desired = wait_for_revision(&mut a, 2).await;
     wait_for_rollout(&test, "b and c wait", |rollout| rollout.waves[1].gated == 2).await;
-    a.report_applied(&desired).await;
-    wait_for_rollout(&test, "it soaks", |rollout| matches!(rollout.state, RolloutState::Soaking { .. }))
-        .await;
-    // b sends nothing until it is offline; the others report.
+    // b sends nothing until it is offline, before its admission; the others report.
     test.advance_clock(600);
     a.send_facts(Default::default()).await;
     c.send_facts(Default::default()).await;
@@ -175,6 +172,12 @@ async fn e5_an_offline_cluster_within_the_limit_does_not_block_its_wave_and_catc
         test.hub.get_cluster("b").await.unwrap().cluster.connectivity == Connectivity::Offline
     })
     .await;
+    a.report_applied(&desired).await;
+    wait_for_rollout(&test, "it soaks", |rollout| matches!(rollout.state, RolloutState::Soaking { .. }))
+        .await;
+    test.advance_clock(121);
+    a.send_facts(Default::default()).await;
+    c.send_facts(Default::default()).await;
     let desired = wait_for_revision(&mut c, 2).await;
     c.report_applied(&desired).await;
     let completed =
