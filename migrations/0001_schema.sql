@@ -348,6 +348,26 @@ CREATE TABLE release_count (
     PRIMARY KEY (workload_id, state)
 );
 
+-- A release that was given up without the confirmation of its cluster: by a forced deletion, or with its cluster. Written
+-- by these verbs; `cluster_id` is updated when a cluster that joined again reports the record of the release. It
+-- references nothing, because it outlives release, workload and cluster. While it exists, the desired state of the
+-- cluster contains the removal. Deleted when the cluster has confirmed it or the release is desired again, and by the
+-- retention loop after a year.
+CREATE TABLE release_tombstone (
+    release_id TEXT PRIMARY KEY,
+    workload_id TEXT NOT NULL,
+    workload_name TEXT NOT NULL,
+    cluster_id TEXT NOT NULL,
+    cluster_name TEXT NOT NULL,
+    generation BIGINT NOT NULL,
+    deletion TEXT NOT NULL,
+    policies TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at BIGINT NOT NULL
+);
+CREATE INDEX release_tombstone_by_cluster ON release_tombstone (cluster_id);
+CREATE INDEX release_tombstone_age ON release_tombstone (created_at);
+
 -- Bytes by their digest: bundles and API schemas. Written by the placer and by plans (bundles) and by reports
 -- (schemas); deleted by the retention loop when nothing references them and `last_put_at` is two days ago.
 CREATE TABLE artifact (

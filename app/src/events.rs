@@ -172,7 +172,7 @@ fn event_style(event: &Event) -> StatusStyle {
             EventKind::WorkloadUnpublished | EventKind::WorkloadDeleting => {
                 quiet("removing", "hue-progressing")
             }
-            EventKind::WorkloadDeleted => quiet("removed", "hue-unknown"),
+            EventKind::WorkloadDeleted | EventKind::ReleaseCleanedUp => quiet("removed", "hue-unknown"),
             EventKind::DriftFound => quiet("drifted", "hue-drifted"),
             EventKind::DriftHealed => quiet("synced", "hue-healthy"),
             EventKind::ClusterConnectivity => quiet("online", "hue-healthy"),

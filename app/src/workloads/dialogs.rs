@@ -124,7 +124,7 @@ fn force_option(unreachable: u32) -> impl IntoView {
         view! {
             <label class="choice">
                 <input type="checkbox" name="force" class="checkbox" value="true" />
-                {format!("Abandon {} that can't be reached; objects that run there are no longer tracked", pluralize(unreachable, "cluster"))}
+                {format!("Abandon {} that can't be reached; their objects are removed when they return", pluralize(unreachable, "cluster"))}
             </label>
         }
     })

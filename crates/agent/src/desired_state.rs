@@ -103,6 +103,7 @@ async fn update_engine<L: Link>(
                 }
                 list = newest.borrow_and_update().clone().unwrap_or_default();
                 bundles.update_fetches(agent, &list);
+                update_leftovers(agent, &list);
             }
             Some((digest, state)) = results.recv() => {
                 bundles.set_state(digest, state);
@@ -119,6 +120,21 @@ async fn update_engine<L: Link>(
             cache_updates.send_replace(Some(Arc::new(cached.clone())));
         }
     }
+}
+
+/// Most leftovers that are reported; the next ones follow when these are removed.
+const MAX_LEFTOVERS: usize = 10_000;
+
+/// Reports the records of releases that the hub no longer names, if they changed: it may have given them up.
+fn update_leftovers<L: Link>(agent: &AgentContext<L>, list: &DesiredState) {
+    let listed = list.releases.iter().map(|desired| desired.release).collect();
+    let mut leftovers = agent.engine.list_leftovers(&listed);
+    leftovers.truncate(MAX_LEFTOVERS);
+    agent.leftovers.send_if_modified(|before| {
+        let is_changed = *before != leftovers;
+        *before = leftovers;
+        is_changed
+    });
 }
 
 struct BundleFetcher {

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use domain::Digest;
 use domain::cluster::ClusterFacts;
 use domain::report::{ReleaseReport, ReportAck, ReportBatch};
+use domain::{Digest, ReleaseId};
 use tokio::sync::{Notify, watch};
 
 use crate::connect::{self, Backoff};
@@ -19,6 +19,7 @@ const MAX_BATCH_OBJECTS: usize = 4_000;
 struct BatchContent {
     facts: Option<ClusterFacts>,
     schema: Option<Digest>,
+    leftovers: Option<Vec<ReleaseId>>,
     releases: Vec<ReleaseReport>,
 }
 
@@ -36,6 +37,10 @@ async fn send_reports<L: Link>(agent: &AgentContext<L>, schema_requested: &Notif
     let mut facts_changed = agent.engine.subscribe_facts_changed();
     facts_changed.mark_changed();
     let mut schemas = agent.engine.subscribe_schema();
+    let mut leftovers = agent.leftovers.subscribe();
+    if !leftovers.borrow().is_empty() {
+        leftovers.mark_changed();
+    }
     let reports = agent.engine.reports();
     let mut seq = 0;
     loop {
@@ -49,10 +54,15 @@ async fn send_reports<L: Link>(agent: &AgentContext<L>, schema_requested: &Notif
                 let schema = schemas.borrow_and_update().as_ref().map(|written| written.digest.clone());
                 BatchContent { schema, ..BatchContent::default() }
             }
+            Ok(()) = leftovers.changed() => {
+                let leftovers = Some(leftovers.borrow_and_update().clone());
+                BatchContent { leftovers, ..BatchContent::default() }
+            }
         };
-        for BatchContent { facts, schema, releases } in split_batch(part) {
+        for BatchContent { facts, schema, leftovers, releases } in split_batch(part) {
             seq += 1;
-            let ack = send_batch(agent, ReportBatch { incarnation, seq, facts, schema, releases }).await;
+            let batch = ReportBatch { incarnation, seq, facts, schema, leftovers, releases };
+            let ack = send_batch(agent, batch).await;
             if ack.schema_requested {
                 schema_requested.notify_one();
             }
@@ -90,8 +100,8 @@ async fn upload_schemas<L: Link>(agent: &AgentContext<L>, requested: &Notify) {
 
 /// Splits content into batches within [`MAX_BATCH_OBJECTS`].
 fn split_batch(part: BatchContent) -> Vec<BatchContent> {
-    let BatchContent { facts, schema, releases } = part;
-    let mut parts = vec![BatchContent { facts, schema, releases: Vec::new() }];
+    let BatchContent { facts, schema, leftovers, releases } = part;
+    let mut parts = vec![BatchContent { facts, schema, leftovers, releases: Vec::new() }];
     let mut objects = 0;
     for report in releases {
         objects += report.resources.len() + 1;

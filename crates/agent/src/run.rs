@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
+use domain::ReleaseId;
 use engine::Engine;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -56,6 +57,8 @@ pub(crate) struct AgentContext<L> {
     pub desired_state_version: AtomicI64,
     /// Signals that the hub has a newer version: a waiting request is repeated.
     pub newer_desired_state: Notify,
+    /// Releases with a record on the cluster that the newest desired state does not contain.
+    pub leftovers: watch::Sender<Vec<ReleaseId>>,
 }
 
 /// Serves one cluster until `cancel`. Retries an unreachable cluster or hub without limit.
@@ -73,6 +76,7 @@ pub async fn run<L: Link>(link: L, client: kube::Client, options: AgentOptions, 
         options,
         desired_state_version: AtomicI64::new(-1),
         newer_desired_state: Notify::new(),
+        leftovers: watch::Sender::default(),
     });
     let (cache_updates, newest) = watch::channel(None);
     let (desired_states, requests) = watch::channel(None);

@@ -38,6 +38,8 @@ pub enum EventKind {
     OverrideSaved,
     /// A release changed its state.
     ReleaseChanged,
+    /// A cluster removed what had been given up without its confirmation.
+    ReleaseCleanedUp,
     /// An applied object was changed on its cluster.
     DriftFound,
     /// An applied object was reverted.

@@ -24,12 +24,14 @@ pub mod stage;
 mod state;
 #[cfg(test)]
 mod tests;
+mod tombstone;
 pub mod transition;
 
 pub use reason::Reason;
 pub use row::ReleaseRow;
 pub use stage::{Stage, StageName, StageState, Stages};
 pub use state::ReleaseState;
+pub use tombstone::Tombstone;
 pub use transition::{DesiredRevision, ReleaseSpec, RenderOutcome, ReportRejected};
 
 /// Whether the objects on the cluster match the desired ones: the first axis.

@@ -85,6 +85,10 @@ pub struct ReportBatch {
     /// Digest of the schema of its API server's kinds, when it changed since the last batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Digest>,
+    /// Releases with a record on the cluster that the desired state does not contain, when they changed since the last
+    /// batch. The hub orders the removal of those that it knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leftovers: Option<Vec<ReleaseId>>,
     /// The reports of releases.
     pub releases: Vec<ReleaseReport>,
 }

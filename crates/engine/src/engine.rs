@@ -111,6 +111,12 @@ impl Engine {
         let _ = self.task_sender.send(Box::pin(task));
     }
 
+    /// Releases with a record on the cluster that are not in `listed`, by id.
+    pub fn list_leftovers(&self, listed: &HashSet<ReleaseId>) -> Vec<ReleaseId> {
+        let recorded = self.cx.applied_releases.summaries().into_iter().map(|recorded| recorded.release);
+        recorded.filter(|release| !listed.contains(release)).collect()
+    }
+
     /// Whether the engine already has the bundle with this digest for this release, so that it can be omitted.
     pub fn has_bundle(&self, release: ReleaseId, digest: &Digest) -> bool {
         self.cx.workers.has_bundle(release, digest)

@@ -8,5 +8,6 @@ mod desired_state;
 mod incarnation;
 mod record;
 mod schema;
+mod tombstone;
 
 pub(crate) use schema::SchemaCache;

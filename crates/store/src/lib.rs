@@ -40,6 +40,7 @@ pub mod setup;
 mod sql;
 mod statistics;
 pub mod token;
+pub mod tombstone;
 mod tx;
 pub mod user;
 pub mod workload;

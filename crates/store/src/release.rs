@@ -74,6 +74,13 @@ pub async fn list_all_by_workload(tx: &mut Tx, workload: WorkloadId) -> Result<V
     decode_rows(&some.push_locking_clause(tx).fetch_all(tx).await?, "release", read_release)
 }
 
+/// Every release of a cluster with the name of its workload, by id.
+pub async fn list_all_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<(Release, String)>, Error> {
+    let some = sql(SELECT).push(" FROM release r WHERE r.cluster_id = $1 ORDER BY r.id").bind_text(cluster);
+    let rows = some.push_locking_clause(tx).fetch_all(tx).await?;
+    decode_rows(&rows, "release", |row| Ok((read_release(row)?, row.text("workload_name")?)))
+}
+
 /// The desired state of this cluster, by release. Read at every publish, so it selects only the columns it needs.
 pub async fn list_desired_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<DesiredRelease>, Error> {
     let rows =

@@ -16,6 +16,7 @@ mod placer_queue;
 mod releases;
 mod repeated_requests;
 mod rollouts;
+mod tombstones;
 mod unreadable_rows;
 mod users;
 mod workloads;

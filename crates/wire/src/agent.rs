@@ -230,7 +230,14 @@ mod tests {
             drift: Vec::new(),
             removed: false,
         };
-        let batch = ReportBatch { incarnation: 7, seq: 1, facts: None, schema: None, releases: vec![parsed] };
+        let batch = ReportBatch {
+            incarnation: 7,
+            seq: 1,
+            facts: None,
+            schema: None,
+            leftovers: None,
+            releases: vec![parsed],
+        };
         assert_versions_agree(json!({"incarnation": 7, "seq": 1, "releases": [report]}), &batch);
     }
 

@@ -54,7 +54,8 @@ async fn g403_only_a_schema_that_a_report_has_named_is_accepted() {
     let mut name = async |digest: &Digest| {
         seq += 1;
         let schema = Some(digest.clone());
-        let batch = ReportBatch { incarnation, seq, facts: None, schema, releases: Vec::new() };
+        let batch =
+            ReportBatch { incarnation, seq, facts: None, schema, leftovers: None, releases: Vec::new() };
         client.send_reports(&batch).await.unwrap().schema_requested
     };
     let good = EncodedSchema::new("{\"minor\":30,\"kinds\":{},\"shared\":[]}".to_owned());

@@ -20,7 +20,7 @@ async fn join_two_clusters(server: &TestServer) -> [(AgentIdentity, AgentClient)
 }
 
 fn report_batch(incarnation: i64, seq: i64, releases: Vec<ReleaseReport>) -> ReportBatch {
-    ReportBatch { incarnation, seq, facts: None, schema: None, releases }
+    ReportBatch { incarnation, seq, facts: None, schema: None, leftovers: None, releases }
 }
 
 fn healthy_report(release: ReleaseId, generation: i64, bundle: &Digest) -> ReleaseReport {

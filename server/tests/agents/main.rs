@@ -13,4 +13,5 @@ mod outages;
 mod restored;
 mod soak;
 mod test_server;
+mod tombstones;
 mod versions;

@@ -378,7 +378,7 @@ fn fast_backoff() -> ReconnectBackoff {
 /// The system clock with an offset in milliseconds.
 fn clock_with_offset(millis: Arc<AtomicI64>) -> Clock {
     let system = Clock::system();
-    Clock::from_fn(move || system.now().plus_millis(millis.load(Ordering::SeqCst)))
+    Clock::from_fn(move || system.now().plus_millis(millis.load(Ordering::SeqCst))).with_counted_leaps()
 }
 
 fn agent_options(keeper: &SharedCache, clock: Clock) -> agent::AgentOptions {

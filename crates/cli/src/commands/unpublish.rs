@@ -31,7 +31,7 @@ pub struct RemovalArgs {
     /// Orphan the objects: leave them on the clusters, delete only the record
     #[arg(long)]
     pub orphan: bool,
-    /// Abandon unreachable clusters; their objects stay there
+    /// Abandon unreachable clusters; they remove their objects when they return
     #[arg(long)]
     pub force: bool,
 }

@@ -10,6 +10,7 @@ use crate::finding::Severity;
 use crate::id::JoinTokenId;
 use crate::labels::Labels;
 use crate::object::ObjectRef;
+use crate::policy::DeletionPolicy;
 use crate::release::ReleaseState;
 use crate::report::DriftOutcome;
 use crate::rollout::RolloutEvent;
@@ -121,6 +122,13 @@ pub enum EventDetail {
         /// The change.
         change: RolloutEvent,
     },
+    /// A cluster removed a workload that had been given up without its confirmation.
+    CleanedUp {
+        /// Whether the objects were deleted or stay.
+        deletion: DeletionPolicy,
+        /// Since when the removal was owed.
+        since: Timestamp,
+    },
     /// A release changed its state.
     ReleaseState {
         /// The state before.
@@ -225,6 +233,7 @@ impl EventDetail {
             | Self::RemovalsCancelled { .. } => EventKind::PlacementDecided,
             Self::Rollout { .. } => EventKind::RolloutChanged,
             Self::ReleaseState { .. } => EventKind::ReleaseChanged,
+            Self::CleanedUp { .. } => EventKind::ReleaseCleanedUp,
             Self::Drift(DriftDetail { outcome: DriftOutcome::Healed, .. }) => EventKind::DriftHealed,
             Self::Drift(_) => EventKind::DriftFound,
             Self::Connectivity { .. } => EventKind::ClusterConnectivity,

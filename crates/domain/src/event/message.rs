@@ -4,6 +4,7 @@ use super::EventSubject;
 use super::detail::{ClusterChanges, DriftDetail, EditAction, EventDetail};
 use crate::cluster::Connectivity;
 use crate::placement::REMOVAL_NOTICE_MINUTES;
+use crate::policy::DeletionPolicy;
 use crate::report::DriftOutcome;
 use crate::time::Timestamp;
 
@@ -35,6 +36,14 @@ impl EventDetail {
                 format!("The removal of {name} from {clusters} was cancelled until the next publish.")
             }
             Self::Rollout { revision, change } => change.message(name, *revision, at),
+            Self::CleanedUp { deletion, since } => {
+                let what = match deletion {
+                    DeletionPolicy::Orphan => "was orphaned",
+                    DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => "was cleaned up",
+                };
+                let age = since.format_age(at);
+                format!("{name} {what} on {cluster}, {age} after it was given up there.")
+            }
             Self::ReleaseState { from, to, message: reason } => {
                 let reason = if reason.is_empty() { String::new() } else { format!(" {reason}") };
                 format!("{name} on {cluster}: {} → {}.{reason}", from.as_str(), to.as_str())
@@ -66,7 +75,9 @@ impl EventDetail {
             }
             Self::ClusterDeleted { orphaned: 0 } => format!("Cluster {cluster} was deleted."),
             Self::ClusterDeleted { orphaned } => {
-                format!("Cluster {cluster} was deleted; {orphaned} of its workloads are left running.")
+                format!(
+                    "Cluster {cluster} was deleted; {orphaned} of its workloads are left running until it joins again."
+                )
             }
             Self::JoinTokenCreated { id, cluster_name, max_uses, auto_accept } => {
                 let mode = if *auto_accept { " and be accepted automatically" } else { "" };

@@ -336,6 +336,19 @@ impl Release {
         })
     }
 
+    /// The cluster of an abandoned release has removed it after all. Returns whether it was abandoned.
+    pub fn confirm_cleanup(&mut self, deletion: DeletionPolicy, at: Timestamp) -> bool {
+        self.update_tracking_state(at, |release| {
+            let is_abandoned = matches!(release.goal, ReleaseGoal::Abandoned { .. });
+            if is_abandoned {
+                release.applied = None;
+                release.sync = SyncStatus::Removed;
+                release.goal = final_goal(deletion, at);
+            }
+            is_abandoned
+        })
+    }
+
     /// Requests an immediate sync that resets the agent's back-offs (S1-21: it never adds targets).
     pub fn request_sync(&mut self) {
         self.sync_nonce += 1;
@@ -402,12 +415,7 @@ impl Release {
         if report.removed {
             self.applied = None;
             self.sync = SyncStatus::Removed;
-            self.goal = match deletion {
-                DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => {
-                    ReleaseGoal::Removed { since: at }
-                }
-                DeletionPolicy::Orphan => ReleaseGoal::Orphaned { since: at },
-            };
+            self.goal = final_goal(deletion, at);
         }
     }
 
@@ -444,5 +452,13 @@ impl Release {
             self.state_since = at;
         }
         result
+    }
+}
+
+/// The final phase of a removal.
+fn final_goal(deletion: DeletionPolicy, since: Timestamp) -> ReleaseGoal {
+    match deletion {
+        DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => ReleaseGoal::Removed { since },
+        DeletionPolicy::Orphan => ReleaseGoal::Orphaned { since },
     }
 }

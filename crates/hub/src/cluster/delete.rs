@@ -8,7 +8,7 @@ use crate::{Actor, Error, Hub};
 
 impl Hub {
     /// Deletes a cluster that has no workload. With `force`, also one that still has workloads or is unreachable: what runs
-    /// there is left running, and its agent is disconnected.
+    /// there is left running, and its agent is disconnected. If the cluster joins again, it removes what was there before.
     pub async fn delete_cluster(&self, actor: &Actor, name: &str, force: bool) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let found = store::cluster::get_by_name(&mut tx, name).await?;
@@ -18,11 +18,16 @@ impl Hub {
             let s = if remaining == 1 { "" } else { "s" };
             let why = format!(
                 "Cluster {name} still has {remaining} workload{s}: remove them first, or delete the cluster with force; what \
-                 runs there is then left running."
+                 runs there is then left running until it joins again."
             );
             return Err(Error::FailedPrecondition(ActionUnavailable(why)));
         }
         let now = self.clock().now();
+        for (release, workload) in store::release::list_all_by_cluster(&mut tx, cluster.id).await? {
+            if let Some(tombstone) = release.to_tombstone((&workload, name), &actor.name, now) {
+                store::tombstone::insert(&mut tx, &tombstone).await?;
+            }
+        }
         let workloads = store::release::delete_by_cluster(&mut tx, cluster.id).await?;
         store::cluster::delete(&mut tx, cluster.id).await?;
         store::queue::PLACER.mark_all(&mut tx, now).await?;

@@ -12,6 +12,8 @@ const RUN_EVERY: Duration = Duration::from_secs(3600);
 const EVENTS_MILLIS: i64 = 90 * 86_400_000;
 /// Retention of responses under an idempotency key, in milliseconds: one day.
 const RESPONSES_MILLIS: i64 = 86_400_000;
+/// Retention of tombstones, in milliseconds: a year. What a cluster still has to remove after that, it keeps.
+const TOMBSTONES_MILLIS: i64 = 365 * 86_400_000;
 /// Retention of join tokens, rejected registrations and certificates after their end, in milliseconds: 30 days.
 const JOINING_MILLIS: i64 = 30 * 86_400_000;
 
@@ -35,6 +37,7 @@ async fn run_pass(hub: &Hub) -> Result<(), Error> {
     store::join_token::delete_before(&mut tx, joining).await?;
     store::registration::delete_before(&mut tx, joining).await?;
     store::certificate::delete_before(&mut tx, joining).await?;
+    store::tombstone::delete_before(&mut tx, now.plus_millis(-TOMBSTONES_MILLIS)).await?;
     store::plan::delete_expired(&mut tx, now).await?;
     store::session::delete_expired(&mut tx, now).await?;
     store::artifact::delete_unreferenced(&mut tx, now).await?;

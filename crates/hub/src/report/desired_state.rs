@@ -19,7 +19,8 @@ impl Hub {
         self.get_desired_state_version(cluster, since, wait).await?;
         let mut tx = self.read().await?;
         let version = store::cluster::desired_state_version(&mut tx, cluster).await?;
-        let releases = store::release::list_desired_by_cluster(&mut tx, cluster).await?;
+        let mut releases = store::release::list_desired_by_cluster(&mut tx, cluster).await?;
+        releases.extend(store::tombstone::list_desired_by_cluster(&mut tx, cluster).await?);
         let dry_run_requests = self.dry_run_requests(&mut tx, cluster).await?;
         failpoint("desired_state.served");
         Ok(DesiredState { version, releases, dry_run_requests })

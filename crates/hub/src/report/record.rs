@@ -1,7 +1,7 @@
 //! Records agents' reports (S0-9, S0-10). After the placer, only reports change the state of a release.
 
 use domain::event::{DriftDetail, EventDetail, EventSubject, NewEvent};
-use domain::release::{Release, ReleaseState};
+use domain::release::{Release, ReleaseGoal, ReleaseState};
 use domain::report::{DriftReport, ReleaseReport, ReportAck, ReportBatch};
 use domain::{ClusterId, Timestamp};
 use store::Tx;
@@ -24,6 +24,9 @@ impl Hub {
             }
             if let Some(digest) = &batch.schema {
                 store::cluster::set_schema_digest(&mut tx, cluster, digest).await?;
+            }
+            if let Some(leftovers) = &batch.leftovers {
+                self.record_leftovers(&mut tx, cluster, leftovers, &mut effects).await?;
             }
             for report in &batch.releases {
                 self.record_release_report(&mut tx, cluster, report, &mut effects).await?;
@@ -81,6 +84,12 @@ impl Hub {
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
         let found = store::release::get(tx, report.release).await?;
+        let is_given_up = |release: &Release| matches!(release.goal(), ReleaseGoal::Abandoned { .. });
+        if found.as_ref().is_none_or(is_given_up)
+            && self.record_cleanup(tx, cluster, (report, found.clone()), effects).await?
+        {
+            return Ok(());
+        }
         let Some(mut release) = found.filter(|release| release.cluster() == cluster) else {
             tracing::warn!(%cluster, release = %report.release, "rejected a report about a release that is not this cluster's");
             return Ok(());

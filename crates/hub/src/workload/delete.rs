@@ -10,7 +10,7 @@ use crate::{Actor, Error, Hub};
 
 impl Hub {
     /// Removes it from every cluster; the placer deletes it once nothing of it is left. With `force`, releases on clusters
-    /// that are not online are abandoned.
+    /// that are not online are abandoned: their clusters remove them when they return.
     pub async fn delete_workload(
         &self,
         actor: &Actor,

@@ -1,6 +1,7 @@
 //! Unpublishes a workload: removes it from every cluster; the draft and its history stay.
 
 use domain::actions;
+use domain::cluster::Connectivity;
 use domain::event::{EventKind, NewEvent};
 use domain::workload::{Intent, Workload};
 
@@ -51,8 +52,17 @@ impl Hub {
         for mut release in store::release::list_all_by_workload(&mut tx, workload.id).await? {
             let deletion = removal.deletion.unwrap_or(release.policies().deletion);
             let mut changed = release.remove(deletion, &why, now);
-            if removal.force && release.connectivity() != domain::cluster::Connectivity::Online {
-                changed |= release.abandon(now);
+            if removal.force && release.connectivity() != Connectivity::Online {
+                let names = store::cluster::get_by_id(&mut tx, release.cluster()).await?;
+                let cluster = names.map(|cluster| cluster.name).unwrap_or_default();
+                let tombstone = release.to_tombstone((&workload.name, &cluster), &actor.name, now);
+                if release.abandon(now) {
+                    changed = true;
+                    // The cluster removes it when it returns.
+                    if let Some(tombstone) = tombstone {
+                        store::tombstone::insert(&mut tx, &tombstone).await?;
+                    }
+                }
             }
             if changed {
                 store::release::update(&mut tx, &release).await?;

@@ -247,8 +247,14 @@ impl TestAgent {
 
     async fn send_batch(&mut self, facts: Option<ClusterFacts>, releases: Vec<ReleaseReport>) -> ReportAck {
         self.seq += 1;
-        let batch =
-            ReportBatch { incarnation: self.incarnation, seq: self.seq, facts, schema: None, releases };
+        let batch = ReportBatch {
+            incarnation: self.incarnation,
+            seq: self.seq,
+            facts,
+            schema: None,
+            leftovers: None,
+            releases,
+        };
         self.hub.record_reports(self.id, batch).await.unwrap()
     }
 

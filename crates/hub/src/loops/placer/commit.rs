@@ -126,6 +126,10 @@ async fn write_target(
     if is_changed {
         effects.changed_clusters.push(target.cluster);
     }
+    if matches!(before.goal(), ReleaseGoal::Abandoned { .. }) && release.is_present() {
+        // It is desired again.
+        store::tombstone::delete(tx, release.id()).await?;
+    }
     if is_new {
         store::release::insert(tx, &release).await?;
     } else if release != before {
