@@ -268,7 +268,8 @@ CREATE TABLE decision (
 -- The placer's work queue, one row per workload. Inserted with the workload; marked by every transaction that
 -- requires a new placement, claimed and settled by the placer; cascades. `due_at` is when the row may be claimed
 -- and, while `claimed` is 1, the end of the claim's lease; NULL when nothing is to do. `dirty_epoch` counts marks,
--- `claimed_dirty_epoch` is its value at the claim, `claim_epoch` counts claims and fences them.
+-- `claimed_dirty_epoch` is its value at the claim, `claim_epoch` counts claims and fences them. `attempts` counts failures
+-- in a row and delays `due_at`, `failure` is the message of the last one.
 CREATE TABLE placer_queue (
     workload_id TEXT PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
     dirty_epoch BIGINT NOT NULL,
@@ -276,7 +277,9 @@ CREATE TABLE placer_queue (
     due_at BIGINT,
     claimed BIGINT NOT NULL,
     claim_epoch BIGINT NOT NULL,
-    claimed_dirty_epoch BIGINT NOT NULL
+    claimed_dirty_epoch BIGINT NOT NULL,
+    attempts BIGINT NOT NULL,
+    failure TEXT
 );
 CREATE INDEX placer_queue_due ON placer_queue (due_at, workload_id) WHERE due_at IS NOT NULL;
 
@@ -417,6 +420,8 @@ CREATE TABLE rollout_queue (
     claimed BIGINT NOT NULL,
     claim_epoch BIGINT NOT NULL,
     claimed_dirty_epoch BIGINT NOT NULL,
+    attempts BIGINT NOT NULL,
+    failure TEXT,
     placed_revision BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX rollout_queue_due ON rollout_queue (due_at, workload_id) WHERE due_at IS NOT NULL;

@@ -13,15 +13,17 @@ pub async fn live() -> &'static str {
 }
 
 /// The database responds and the loops run.
-pub async fn ready(State(site): State<Site>) -> (StatusCode, &'static str) {
-    if !site.loops_alive() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "the control loops are not running\n");
+pub async fn ready(State(site): State<Site>) -> (StatusCode, String) {
+    let stopped = site.hub().list_stopped_loops();
+    if !stopped.is_empty() {
+        let names = stopped.join(", ");
+        return (StatusCode::SERVICE_UNAVAILABLE, format!("these loops are not running: {names}\n"));
     }
     match site.hub().check_database().await {
-        Ok(()) => (StatusCode::OK, "ok\n"),
+        Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
         Err(error) => {
             tracing::warn!(error = %crate::problem::error_chain(&error), "the server is not ready: the database does not respond");
-            (StatusCode::SERVICE_UNAVAILABLE, "the database does not respond\n")
+            (StatusCode::SERVICE_UNAVAILABLE, "the database does not respond\n".to_owned())
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::error::Error as _;
 use std::net::SocketAddr;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -44,7 +44,7 @@ pub struct RunningServer {
     listener: TcpListener,
     agent_listener: Option<AgentListener>,
     address: SocketAddr,
-    loops: Arc<Loops>,
+    loops: Loops,
     agents: TaskTracker,
     agents_stop: CancellationToken,
     shutdown: ShutdownSignal,
@@ -75,14 +75,12 @@ impl RunningServer {
         let listener = listener.with_context(|| format!("can't listen on {listen_address}"))?;
         let address = listener.local_addr()?;
         let shelf = load_static_assets(web)?;
-        let loops = Arc::new(hub.spawn_loops());
-        let weak_loops = Arc::downgrade(&loops);
+        let loops = hub.spawn_loops();
         let options = SiteOptions {
             static_assets: shelf,
             fault_controls: demo,
             agent_endpoint: access,
             secure_cookies: has_secure_cookies(web),
-            loops_alive: Arc::new(move || Weak::upgrade(&weak_loops).is_some_and(|loops| loops.is_running())),
             stop: CancellationToken::new(),
             hub,
         };
@@ -105,10 +103,14 @@ impl RunningServer {
         web.public_url.as_deref().map_or_else(own, |url| url.trim_end_matches('/').to_owned())
     }
 
-    /// Starts an in-process agent for a cluster.
+    /// Starts an in-process agent for a cluster; it is restarted when it panics.
     pub fn serve_cluster(&self, cluster: ClusterId, client: kube::Client, options: agent::AgentOptions) {
-        let link = InProcessLink::new(self.site.clone(), cluster);
-        self.agents.spawn(agent::run(link, client, options, self.agents_stop.clone()));
+        let (hub, site, stop) = (self.site.hub(), self.site.clone(), self.agents_stop.clone());
+        hub.expect_task("agents");
+        self.agents.spawn(hub.clone().supervise("agents", stop.clone(), move || {
+            let link = InProcessLink::new(site.clone(), cluster);
+            agent::run(link, client.clone(), options.clone(), stop.clone())
+        }));
     }
 
     /// Runs a task until the agents are stopped.
@@ -157,9 +159,7 @@ impl RunningServer {
         if tokio::time::timeout(AGENT_STOP_TIMEOUT, self.agents.wait()).await.is_err() {
             tracing::warn!("some agents did not stop within 5 s");
         }
-        if let Some(loops) = Arc::into_inner(self.loops) {
-            loops.stop().await;
-        }
+        self.loops.stop().await;
         tracing::info!("shutdown complete");
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Metrics in the OpenMetrics text format. Labels are few and fixed: names of workloads or clusters are never labels.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -38,6 +38,11 @@ struct ReportLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TaskLabels {
+    task: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabels {
     state: &'static str,
 }
@@ -53,6 +58,8 @@ pub struct Metrics {
     releases: Family<StateLabels, Gauge>,
     clusters_offline: Gauge,
     streams: Gauge,
+    task_restarts: Family<TaskLabels, Counter<u64, AtomicU64>>,
+    tasks_stopped: Family<TaskLabels, Gauge>,
     scrapes: Counter<u64, AtomicU64>,
 }
 
@@ -68,6 +75,8 @@ impl Default for Metrics {
             releases: Family::default(),
             clusters_offline: Gauge::default(),
             streams: Gauge::default(),
+            task_restarts: Family::default(),
+            tasks_stopped: Family::default(),
             scrapes: Counter::default(),
             registry: Registry::default(),
         };
@@ -82,6 +91,8 @@ impl Default for Metrics {
             metrics.clusters_offline.clone(),
         );
         registry.register("sse_clients", "Open event streams", metrics.streams.clone());
+        registry.register("task_restarts", "Restarts of background tasks", metrics.task_restarts.clone());
+        registry.register("tasks_stopped", "Background tasks that do not run", metrics.tasks_stopped.clone());
         registry.register("scrapes", "Scrapes of these metrics", metrics.scrapes.clone());
         Self { registry, ..metrics }
     }
@@ -148,6 +159,12 @@ pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiErr
         gauge.set(i64::from(fleet.counts.count(state)));
     }
     metrics.clusters_offline.set(i64::from(fleet.clusters_not_online));
+    for (task, status) in site.hub().task_statuses() {
+        let labels = TaskLabels { task };
+        metrics.task_restarts.get_or_create(&labels).inner().store(status.restarts, Ordering::Relaxed);
+        let stopped = i64::from(status.expected) - i64::from(status.running);
+        metrics.tasks_stopped.get_or_create(&labels).set(stopped);
+    }
     let mut text = String::new();
     encode(&mut text, &metrics.registry)
         .map_err(|error| ApiError::from(hub::Error::Internal(Box::new(error))))?;

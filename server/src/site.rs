@@ -26,8 +26,6 @@ pub struct SiteOptions {
     pub agent_endpoint: Option<AgentEndpoint>,
     /// Whether cookies are sent over https only; off for plain http on loopback.
     pub secure_cookies: bool,
-    /// Whether the loops run, for `/readyz`.
-    pub loops_alive: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Cancelled at shutdown; ends open streams.
     pub stop: CancellationToken,
 }
@@ -41,7 +39,6 @@ impl SiteOptions {
             fault_controls: None,
             agent_endpoint: None,
             secure_cookies: false,
-            loops_alive: Arc::new(|| true),
             stop: CancellationToken::new(),
         }
     }
@@ -98,11 +95,6 @@ impl Site {
     /// Whether cookies are sent over https only.
     pub fn secure_cookies(&self) -> bool {
         self.0.options.secure_cookies
-    }
-
-    /// Whether the loops run.
-    pub fn loops_alive(&self) -> bool {
-        (self.0.options.loops_alive)()
     }
 
     /// Cancelled at shutdown.

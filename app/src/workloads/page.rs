@@ -1,6 +1,6 @@
 //! The page of a workload: name, revision, phase, counts and actions; tabs below. Tab and filters are query parameters.
 
-use domain::workload::{Intent, WorkloadView};
+use domain::workload::{Intent, WorkloadFailure, WorkloadView};
 use domain::{Timestamp, actions};
 use leptos::prelude::*;
 use leptos_meta::Title;
@@ -65,6 +65,7 @@ fn show_workload(head: WorkloadHead, tab: Memo<WorkloadTab>, group: Memo<String>
         <div class="stack-md">
             <WorkloadHeader view=view.clone() at=at />
             <WorkloadFacts view=view.clone() />
+            {failure_list(&view.failures)}
             <PendingRemovals name=name.clone() removals=leaving at=at />
             <RolloutPanel name=name.clone() rollout=view.rollout.clone() at=at />
             {(targeted > 0).then(|| view! { <StateStrip counts=counts.clone() /> })}
@@ -74,6 +75,15 @@ fn show_workload(head: WorkloadHead, tab: Memo<WorkloadTab>, group: Memo<String>
         </div>
     }
     .into_any()
+}
+
+/// What the hub failed to do for the workload.
+fn failure_list(failures: &[WorkloadFailure]) -> impl IntoView + use<> {
+    let items = failures.iter().map(|failure| {
+        let attempts = pluralize(failure.attempts, "attempt");
+        view! { <p class="banner hue-degraded" role="alert">{format!("{} ({attempts})", failure.message)}</p> }
+    });
+    items.collect_view()
 }
 
 /// Name, revision, author and time, then the actions. An unavailable action shows its reason.

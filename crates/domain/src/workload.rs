@@ -300,4 +300,21 @@ pub struct WorkloadView {
     /// Its rollout, if it has waves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
+    /// What the hub failed to do for it; retried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<WorkloadFailure>,
+}
+
+/// A step of the hub that failed for one workload. Other workloads are not affected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadFailure {
+    /// What failed and why, as sentences for people.
+    pub message: String,
+    /// Failures in a row.
+    pub attempts: u32,
+    /// When it is retried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
 }

@@ -3,6 +3,8 @@
 use domain::Finding;
 use domain::actions::ActionUnavailable;
 
+use crate::supervise::Panicked;
+
 /// Why a verb or query failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -84,6 +86,21 @@ impl Error {
         source.downcast_ref::<store::Error>().filter(is_row)
     }
 
+    /// The failure of a loop with one workload, as sentences for people; `None` if the database does not answer, which is no
+    /// failure of the workload. It contains no stored content.
+    pub(crate) fn workload_failure(&self) -> Option<String> {
+        match (self, self.unreadable_row()) {
+            (Self::DatabaseUnavailable(_), _) => None,
+            (_, Some(row)) => Some(format!("{row}.")),
+            (Self::Internal(source), None) => {
+                let panicked = source.downcast_ref::<Panicked>();
+                let reason = panicked.map_or_else(|| "an internal error".to_owned(), ToString::to_string);
+                Some(format!("{reason}. This is a defect of Flotilla; please report it."))
+            }
+            (other, None) => Some(other.to_string()),
+        }
+    }
+
     /// The findings, if the error has any.
     pub fn findings(&self) -> &[Finding] {
         match self {
@@ -114,5 +131,11 @@ impl From<store::Error> for Error {
             }
             other => Self::Internal(Box::new(other)),
         }
+    }
+}
+
+impl From<Panicked> for Error {
+    fn from(panicked: Panicked) -> Self {
+        Self::Internal(Box::new(panicked))
     }
 }

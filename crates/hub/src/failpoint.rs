@@ -1,4 +1,5 @@
-//! Points where a test aborts the process, to prove that nothing is lost (P1).
+//! Points where a test aborts the process, to prove that nothing is lost (P1), or panics, to prove that a panic ends nothing
+//! else.
 //!
 //! Debug builds only: `FLOTILLA_FAILPOINT=publish.after_commit` aborts the process at that point, as `kill -9` would. In a
 //! release build the function is empty.
@@ -33,3 +34,35 @@ pub const FAILPOINTS: [&str; 13] = [
     "report.before_commit",
     "report.after_commit",
 ];
+
+/// The armed panics: point, subject, and how often.
+#[cfg(debug_assertions)]
+static ARMED_PANICS: std::sync::Mutex<Vec<(String, String, u32)>> = std::sync::Mutex::new(Vec::new());
+
+/// Lets [`panicpoint`] panic `times` times at this point for this subject; 0 disarms it. Debug builds only.
+pub fn arm_panicpoint(point: &str, subject: &str, times: u32) {
+    #[cfg(debug_assertions)]
+    {
+        let mut armed = ARMED_PANICS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        armed.retain(|(at, of, _)| (at.as_str(), of.as_str()) != (point, subject));
+        armed.push((point.to_owned(), subject.to_owned(), times));
+    }
+    #[cfg(not(debug_assertions))]
+    let _ = (point, subject, times);
+}
+
+/// Panics if a test armed this point for this subject.
+pub(crate) fn panicpoint(point: &str, subject: &str) {
+    #[cfg(debug_assertions)]
+    {
+        let mut armed = ARMED_PANICS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let found = armed.iter_mut().find(|(at, of, left)| at == point && of == subject && *left > 0);
+        if let Some((_, _, left)) = found {
+            *left -= 1;
+            drop(armed);
+            std::panic::panic_any(format!("armed at {point} for {subject}"));
+        }
+    }
+    #[cfg(not(debug_assertions))]
+    let _ = (point, subject);
+}

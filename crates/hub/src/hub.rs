@@ -18,6 +18,7 @@ use crate::loops::LoopSignals;
 use crate::pauses::PauseDetector;
 use crate::report::SchemaCache;
 use crate::sign_in::HashLimiter;
+use crate::supervise::TaskRegistry;
 
 /// Options of [`Hub::open`].
 #[derive(Debug, Clone)]
@@ -58,6 +59,7 @@ struct Inner {
     hash_limiter: HashLimiter,
     schema_cache: SchemaCache,
     pause_detector: PauseDetector,
+    tasks: TaskRegistry,
 }
 
 impl Hub {
@@ -88,6 +90,7 @@ impl Hub {
             hash_limiter: HashLimiter::new(),
             schema_cache: SchemaCache::default(),
             pause_detector,
+            tasks: TaskRegistry::default(),
             clock: config.clock,
         })))
     }
@@ -140,6 +143,10 @@ impl Hub {
 
     pub(crate) fn schema_cache(&self) -> &SchemaCache {
         &self.0.schema_cache
+    }
+
+    pub(crate) fn tasks(&self) -> &TaskRegistry {
+        &self.0.tasks
     }
 
     pub(crate) fn pause_detector(&self) -> &PauseDetector {

@@ -28,6 +28,7 @@ mod render;
 mod report;
 mod rollout;
 mod sign_in;
+mod supervise;
 mod workload;
 
 pub use actor::{Actor, ActorKind, RequestKey};
@@ -36,7 +37,7 @@ pub use clock::Clock;
 pub use cluster::{ClusterEdit, NewCluster};
 pub use error::Error;
 pub use event::EventQuery;
-pub use failpoint::{FAILPOINTS, failpoint};
+pub use failpoint::{FAILPOINTS, arm_panicpoint, failpoint};
 pub use hub::{Hub, HubConfig, IdGenerator};
 pub use idempotency::StoredResponse;
 pub use join::{
@@ -47,4 +48,5 @@ pub use loops::Loops;
 pub use overrides::OverrideContent;
 pub use placement::PlacementInputs;
 pub use sign_in::{ApiTokenSecret, Session, TokenInfo};
+pub use supervise::TaskStatus;
 pub use workload::{CheckResult, PublishOptions, RemovalOptions, WorkloadEdit};

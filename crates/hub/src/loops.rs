@@ -31,18 +31,44 @@ pub struct Loops {
 }
 
 impl Hub {
-    /// Starts placer, rollouts, staleness, retention and, on PostgreSQL, the tail of other servers' writes.
+    /// Starts placer, rollouts, staleness, retention and, on PostgreSQL, the tail of other servers' writes. Each is restarted
+    /// when it panics.
     pub fn spawn_loops(&self) -> Loops {
         let loops = Loops { cancel: CancellationToken::new(), tasks: TaskTracker::new() };
-        loops.tasks.spawn(placer::run(self.clone(), loops.cancel.clone()));
-        loops.tasks.spawn(rollouts::run(self.clone(), loops.cancel.clone()));
-        loops.tasks.spawn(staleness::run(self.clone(), loops.cancel.clone()));
-        loops.tasks.spawn(retention::run(self.clone(), loops.cancel.clone()));
-        loops.tasks.spawn(tail::run(self.clone(), loops.cancel.clone()));
+        self.spawn_loop(&loops, "placer", placer::run);
+        self.spawn_loop(&loops, "rollouts", rollouts::run);
+        self.spawn_loop(&loops, "staleness", staleness::run);
+        self.spawn_loop(&loops, "retention", retention::run);
+        self.spawn_loop(&loops, "tail", tail::run);
         loops.tasks.close();
         loops
     }
+
+    fn spawn_loop<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        loops: &Loops,
+        name: &'static str,
+        run: impl Fn(Hub, CancellationToken) -> F + Send + Sync + 'static,
+    ) {
+        self.expect_task(name);
+        let (hub, cancel) = (self.clone(), loops.cancel.clone());
+        let supervised =
+            self.clone().supervise(name, cancel.clone(), move || run(hub.clone(), cancel.clone()));
+        loops.tasks.spawn(supervised);
+    }
+
+    /// Names of the loops that do not run now (`/readyz`).
+    pub fn list_stopped_loops(&self) -> Vec<&'static str> {
+        let statuses = self.task_statuses();
+        LOOPS
+            .into_iter()
+            .filter(|name| statuses.get(name).is_some_and(|status| status.running == 0))
+            .collect()
+    }
 }
+
+/// Names of the loops.
+const LOOPS: [&str; 5] = ["placer", "rollouts", "staleness", "retention", "tail"];
 
 impl Loops {
     /// Waits until each loop has finished its current pass, then stops it.
@@ -50,15 +76,7 @@ impl Loops {
         self.cancel.cancel();
         self.tasks.wait().await;
     }
-
-    /// Whether all loops still run (`/readyz`).
-    pub fn is_running(&self) -> bool {
-        self.tasks.len() == LOOP_COUNT && !self.cancel.is_cancelled()
-    }
 }
-
-/// How many loops there are.
-const LOOP_COUNT: usize = 5;
 
 /// `base` plus or minus a fifth, so that several servers do not run in lockstep.
 fn jitter(base: Duration) -> Duration {

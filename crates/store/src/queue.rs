@@ -36,8 +36,8 @@ impl WorkloadQueue {
         sql("INSERT INTO ")
             .push(self.table)
             .push(
-                " (workload_id, dirty_epoch, marked_at, due_at, claimed, claim_epoch, claimed_dirty_epoch) \
-                 VALUES ($1, 0, $2, NULL, 0, 0, 0) ON CONFLICT (workload_id) DO NOTHING",
+                " (workload_id, dirty_epoch, marked_at, due_at, claimed, claim_epoch, claimed_dirty_epoch, attempts) \
+                 VALUES ($1, 0, $2, NULL, 0, 0, 0, 0) ON CONFLICT (workload_id) DO NOTHING",
             )
             .bind_text(id)
             .bind(at.millis())
@@ -146,7 +146,8 @@ impl WorkloadQueue {
         let row = sql("UPDATE ")
             .push(self.table)
             .push(
-                " SET claimed = 0, due_at = CASE WHEN dirty_epoch = claimed_dirty_epoch THEN NULL ELSE marked_at END \
+                " SET claimed = 0, attempts = 0, failure = NULL, \
+                 due_at = CASE WHEN dirty_epoch = claimed_dirty_epoch THEN NULL ELSE marked_at END \
                  WHERE workload_id = $1 AND claim_epoch = $2 AND claimed = 1 \
                  RETURNING workload_id, due_at",
             )
@@ -157,4 +158,67 @@ impl WorkloadQueue {
         let due = decode_row(row, self.table, |row| row.opt_timestamp("due_at"))?;
         due.map(|due| due.is_none()).ok_or_else(|| Error::ClaimLost { what: format!("workload {id}") })
     }
+
+    /// Ends a claim whose work failed: the workload is due again after a pause that doubles with every failure in a row. The
+    /// message is shown until the next success. Returns whether it differs from the last one; [`Error::ClaimLost`] if the
+    /// claim is lost.
+    pub async fn fail(
+        self,
+        tx: &mut Tx,
+        (id, epoch): (WorkloadId, i64),
+        message: &str,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        let select = sql("SELECT workload_id, attempts, failure FROM ").push(self.table);
+        let row = select.push(" WHERE workload_id = $1 AND claim_epoch = $2 AND claimed = 1");
+        let row = row.bind_text(id).bind(epoch).push_locking_clause(tx).fetch_optional(tx).await?;
+        let found = decode_row(row, self.table, |row| {
+            Ok((row.count("attempts")?, row.get::<Option<String>>("failure")?))
+        })?;
+        let (attempts, before) = found.ok_or_else(|| Error::ClaimLost { what: format!("workload {id}") })?;
+        sql("UPDATE ")
+            .push(self.table)
+            .push(" SET claimed = 0, attempts = $1, failure = $2, due_at = $3 WHERE workload_id = $4")
+            .bind(i64::from(attempts) + 1)
+            .bind_text(message)
+            .bind(now.plus_millis(retry_pause_millis(attempts)).millis())
+            .bind_text(id)
+            .execute(tx)
+            .await?;
+        Ok(before.as_deref() != Some(message))
+    }
+
+    /// Why the last work on a workload failed, if it did.
+    pub async fn get_failure(self, tx: &mut Tx, id: WorkloadId) -> Result<Option<QueueFailure>, Error> {
+        let select = sql("SELECT workload_id, attempts, failure, due_at FROM ").push(self.table);
+        let row = select.push(" WHERE workload_id = $1 AND failure IS NOT NULL").bind_text(id);
+        decode_row(row.fetch_optional(tx).await?, self.table, |row| {
+            Ok(QueueFailure {
+                message: row.text("failure")?,
+                attempts: row.count("attempts")?,
+                retry_at: row.opt_timestamp("due_at")?,
+            })
+        })
+    }
+}
+
+/// A failure of a loop with one workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueFailure {
+    /// Why.
+    pub message: String,
+    /// Failures in a row.
+    pub attempts: u32,
+    /// When it is retried.
+    pub retry_at: Option<Timestamp>,
+}
+
+/// Pause after the first failure, in milliseconds.
+const MIN_RETRY_MILLIS: i64 = 5_000;
+/// Longest pause, in milliseconds.
+const MAX_RETRY_MILLIS: i64 = 300_000;
+
+/// The pause after this many earlier failures in a row.
+fn retry_pause_millis(earlier: u32) -> i64 {
+    (MIN_RETRY_MILLIS << earlier.min(10)).min(MAX_RETRY_MILLIS)
 }

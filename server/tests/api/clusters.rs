@@ -107,11 +107,20 @@ async fn health_is_public_and_metrics_need_a_token() {
 
 #[tokio::test]
 async fn a_server_without_running_loops_is_alive_but_not_ready() {
-    let server = TestServer::start_with(|hub| server::SiteOptions {
-        loops_alive: std::sync::Arc::new(|| false),
-        ..server::SiteOptions::bare(hub)
-    })
-    .await;
+    let server = TestServer::start_with(server::SiteOptions::bare).await;
+    let loops = server.hub.spawn_loops();
+    while server.get("/readyz").await.status != StatusCode::OK {
+        tokio::task::yield_now().await;
+    }
+    loops.stop().await;
     assert_eq!(server.get("/livez").await.status, StatusCode::OK);
-    assert_eq!(server.get("/readyz").await.status, StatusCode::SERVICE_UNAVAILABLE);
+    let answer = server.get("/readyz").await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.text, "these loops are not running: placer, rollouts, staleness, retention, tail\n");
+    let metrics = server.get("/metrics").await.text;
+    for line in
+        ["flotilla_tasks_stopped{task=\"placer\"} 1", "flotilla_task_restarts_total{task=\"placer\"} 0"]
+    {
+        assert!(metrics.contains(line), "{metrics}");
+    }
 }

@@ -11,12 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::jitter;
 use crate::failpoint::failpoint;
+use crate::supervise::{Panicked, catch_panic};
 use crate::{Error, Hub};
 
 mod commit;
 mod decide;
 mod failures;
 
+use decide::PlacementOutcome;
 use failures::PlacerFailures;
 
 /// Workloads claimed in one pass.
@@ -83,40 +85,54 @@ async fn run_pass(hub: &Hub, failures: &mut PlacerFailures) -> Result<usize, Err
     Ok(due.len())
 }
 
-/// Places workloads. A failure does not block the others: the claim expires and the workload is due again.
+/// Places workloads. A failure or a panic does not block the others: the workload is due again after a pause.
 async fn place_workloads(hub: &Hub, claims: Vec<PlacerClaim>, failures: &mut PlacerFailures) {
     let mut batch = Vec::new();
     for claim in claims {
-        match decide::decide_workload(hub, claim.workload).await {
+        match decide_claim(hub, claim.workload).await {
             Ok(Some(outcome)) if can_share_transaction(hub) && commit::is_small(&outcome) => {
                 batch.push((claim, outcome));
             }
             Ok(Some(outcome)) => {
-                let result = commit::commit_workload(hub, claim, outcome).await;
-                failures.record(hub, claim.workload, result).await;
+                let result = commit_claim(hub, claim, outcome).await;
+                failures.record(hub, claim, result).await;
             }
             // The workload was deleted in the meantime, and its mark with it.
             Ok(None) => failures.forget(claim.workload),
-            Err(error) => failures.record(hub, claim.workload, Err(error)).await,
+            Err(error) => failures.record(hub, claim, Err(error)).await,
         }
     }
     if batch.is_empty() {
         return;
     }
-    match commit::commit_batch(hub, &batch).await {
+    match flatten(catch_panic(commit::commit_batch(hub, &batch)).await) {
         Ok(()) => {
             for (claim, _) in batch {
-                failures.record(hub, claim.workload, Ok(())).await;
+                failures.record(hub, claim, Ok(())).await;
             }
         }
         Err(error) => {
             tracing::debug!(%error, "workloads could not be committed in one transaction; each is committed separately");
             for (claim, outcome) in batch {
-                let result = commit::commit_workload(hub, claim, outcome).await;
-                failures.record(hub, claim.workload, result).await;
+                let result = commit_claim(hub, claim, outcome).await;
+                failures.record(hub, claim, result).await;
             }
         }
     }
+}
+
+/// Decides one workload; a panic is an error of this workload.
+async fn decide_claim(hub: &Hub, id: WorkloadId) -> Result<Option<PlacementOutcome>, Error> {
+    flatten(catch_panic(decide::decide_workload(hub, id)).await)
+}
+
+/// Commits one workload; a panic is an error of this workload, and its transaction is rolled back.
+async fn commit_claim(hub: &Hub, claim: PlacerClaim, outcome: PlacementOutcome) -> Result<(), Error> {
+    flatten(catch_panic(commit::commit_workload(hub, claim, outcome)).await)
+}
+
+fn flatten<T>(result: Result<Result<T, Error>, Panicked>) -> Result<T, Error> {
+    result.map_err(Error::from).flatten()
 }
 
 /// Whether several workloads may be committed in one transaction. SQLite has one writer; PostgreSQL locks rows, and

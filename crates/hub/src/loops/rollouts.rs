@@ -16,8 +16,9 @@ use store::queue::ROLLOUTS;
 use tokio_util::sync::CancellationToken;
 
 use super::{jitter, sleep_unless_cancelled};
-use crate::failpoint::failpoint;
+use crate::failpoint::{failpoint, panicpoint};
 use crate::hub::CommitEffects;
+use crate::supervise::catch_panic;
 use crate::{Error, Hub};
 
 /// Rollouts claimed in one pass.
@@ -67,12 +68,31 @@ async fn run_pass(hub: &Hub) -> Result<usize, Error> {
     tx.commit().await?;
     failpoint("rollouts.claimed");
     for (workload, epoch) in &due {
-        if let Err(error) = advance_rollout(hub, *workload, *epoch).await {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(%workload, error, "a rollout could not be advanced; it will be retried");
+        let result = catch_panic(advance_rollout(hub, *workload, *epoch)).await;
+        if let Err(error) = result.map_err(Error::from).flatten() {
+            record_failure(hub, (*workload, *epoch), &error).await;
         }
     }
     Ok(due.len())
+}
+
+/// Shows a failure on its workload; the rollout is due again after a pause. Others are not affected.
+async fn record_failure(hub: &Hub, claim: (WorkloadId, i64), error: &Error) {
+    let workload = claim.0;
+    tracing::warn!(%workload, error = error as &dyn std::error::Error, "a rollout could not be advanced; it will be retried");
+    // Without an answer of the database nothing can be recorded: the claim expires.
+    let Some(reason) = error.workload_failure() else { return };
+    let message =
+        format!("Its rollout can't be advanced: {reason} No cluster is admitted until a retry succeeds.");
+    let stored = async {
+        let mut tx = hub.write().await?;
+        ROLLOUTS.fail(&mut tx, claim, &message, hub.clock().now()).await?;
+        hub.commit(tx, CommitEffects::default()).await
+    };
+    if let Err(error) = stored.await {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(%workload, error, "the failure could not be stored");
+    }
 }
 
 async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Error> {
@@ -81,6 +101,7 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
     let mut effects = CommitEffects::default();
     let mut next_at = None;
     if let Some((workload, mut rollout)) = load_rollout(&mut tx, id).await? {
+        panicpoint("rollouts.advance", &workload.name);
         let before = rollout.clone();
         let pauses = hub.observe_pauses();
         let cutoff = pauses.cutoff(now, rollout.strategy.fail_after_millis());

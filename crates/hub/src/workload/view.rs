@@ -1,6 +1,9 @@
 //! One workload for its page.
 
-use domain::workload::{WorkloadPhase, WorkloadView};
+use domain::WorkloadId;
+use domain::workload::{WorkloadFailure, WorkloadPhase, WorkloadView};
+use store::Tx;
+use store::queue::{PLACER, ROLLOUTS};
 
 use crate::{Error, Hub};
 
@@ -20,6 +23,21 @@ impl Hub {
             None => None,
         };
         let phase = WorkloadPhase::from_releases(workload.intent, &counts);
-        Ok(WorkloadView { workload, phase, counts, published_revision, rollout })
+        let failures = load_failures(&mut tx, workload.id).await?;
+        Ok(WorkloadView { workload, phase, counts, published_revision, rollout, failures })
     }
+}
+
+/// What the loops failed to do for a workload.
+async fn load_failures(tx: &mut Tx, id: WorkloadId) -> Result<Vec<WorkloadFailure>, Error> {
+    let mut failures = Vec::new();
+    for queue in [PLACER, ROLLOUTS] {
+        let found = queue.get_failure(tx, id).await?;
+        failures.extend(found.map(|found| WorkloadFailure {
+            message: found.message,
+            attempts: found.attempts,
+            retry_at: found.retry_at,
+        }));
+    }
+    Ok(failures)
 }

@@ -12,6 +12,7 @@ mod desired_state;
 mod exposures;
 mod facts;
 mod plan;
+mod poison;
 mod reports;
 mod rollouts;
 mod silence;

@@ -37,7 +37,7 @@ async fn assert_deployed_everywhere(test: &TestHub, agents: &[TestAgent]) {
 async fn break_and_repair(test: &TestHub, agents: &[TestAgent], row: &str, breaking: &str, repair: &str) {
     test.execute_sql(breaking).await;
     test.run_placer().await;
-    wait_for_event(test, &format!("web could not be placed: row {row}")).await;
+    wait_for_event(test, &format!("web can't be placed: row {row}")).await;
     assert_deployed_everywhere(test, agents).await;
     assert!(test.hub.get_placement_decision("web").await.unwrap().pending_removals.is_empty());
     test.execute_sql(repair).await;
@@ -110,7 +110,7 @@ async fn an_unreadable_workload_does_not_stop_the_placement_of_others() {
     // Not marked by the group, which only published workloads are.
     test.execute_sql("UPDATE placer_queue SET due_at = 0").await;
     test.run_placer().await;
-    let row = format!("{workload} could not be placed: row {workload} of workload can't be read: intent");
+    let row = format!("{workload} can't be placed: row {workload} of workload can't be read: intent");
     wait_for_event(&test, &row).await;
     test.close().await;
 }
@@ -129,7 +129,7 @@ async fn a_workload_with_an_unreadable_release_is_not_deleted_and_stays_in_the_d
     agents[0].report_applied(&on_east).await;
     test.run_placer().await;
     let row = format!("row {} of release can't be read: goal: unexpected JSON", on_west.release);
-    wait_for_event(&test, &format!("web could not be placed: {row}")).await;
+    wait_for_event(&test, &format!("web can't be placed: {row}")).await;
     assert_eq!(test.hub.get_workload("web").await.unwrap().phase, WorkloadPhase::Deleting);
     let error = test.hub.get_desired_state(agents[1].id, -1, Duration::ZERO).await.unwrap_err();
     assert!(error.source().unwrap().to_string().contains(&row), "an error, not a shorter list: {error:?}");

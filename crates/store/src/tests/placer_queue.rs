@@ -155,3 +155,35 @@ async fn a_claim_skips_workloads_that_another_transaction_is_claiming() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_failure_is_shown_and_delays_the_next_claim_until_it_is_settled() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 1).await;
+        let id = workload_id(1);
+        mark(&store, &[id], 0).await;
+        let first = claim(&store, 1, 0).await[0];
+        let mut tx = store.write().await.unwrap();
+        assert!(PLACER.fail(&mut tx, first, "It is broken.", at(10)).await.unwrap(), "a new message");
+        let shown = PLACER.get_failure(&mut tx, id).await.unwrap().unwrap();
+        assert_eq!(
+            (shown.message.as_str(), shown.attempts, shown.retry_at),
+            ("It is broken.", 1, Some(at(5_010)))
+        );
+        tx.commit().await.unwrap();
+        assert_eq!(claim(&store, 1, 5_009).await, [], "not before the pause has passed");
+        let second = claim(&store, 1, 5_010).await[0];
+        let mut tx = store.write().await.unwrap();
+        assert!(!PLACER.fail(&mut tx, second, "It is broken.", at(6_000)).await.unwrap(), "the same message");
+        tx.commit().await.unwrap();
+        // A mark ends the pause: something has changed.
+        mark(&store, &[id], 7_000).await;
+        let third = claim(&store, 1, 7_000).await[0];
+        assert!(settle(&store, third).await.unwrap());
+        let mut tx = store.write().await.unwrap();
+        assert_eq!(PLACER.get_failure(&mut tx, id).await.unwrap(), None);
+        let lost = PLACER.fail(&mut tx, third, "late", at(8_000)).await;
+        assert!(matches!(lost, Err(Error::ClaimLost { .. })), "{lost:?}");
+    })
+    .await;
+}

@@ -12,6 +12,7 @@ use store::Tx;
 use store::exposure::ExposuresByCluster;
 use store::retained_cluster::RetainedClusters;
 
+use crate::failpoint::panicpoint;
 use crate::render::{CurrentReleases, ReleaseTarget, render_targets};
 use crate::{Error, Hub};
 
@@ -70,6 +71,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     let Some(workload) = store::workload::get_by_id(&mut tx, id).await? else {
         return Ok(None);
     };
+    panicpoint("placer.decide", &workload.name);
     let releases = store::release::list_all_by_workload(&mut tx, id).await?;
     let published = load_published(&mut tx, &workload).await?;
     let exposures = store::exposure::list_by_workload(&mut tx, id).await?;

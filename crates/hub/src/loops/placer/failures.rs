@@ -1,34 +1,41 @@
-//! Failures of the placer: logged each time, and recorded as an event when a stored row is the cause.
+//! Failures of the placer: logged each time, shown on the workload, and recorded as an event when they change.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use domain::event::{EventKind, NewEvent};
 use domain::{Severity, WorkloadId};
+use store::queue::PLACER;
 
+use super::PlacerClaim;
 use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
-/// The workloads that could not be placed because of a stored row, with the last message: a retry that fails in the
-/// same way adds no event. Lost at a restart; the next failure is then recorded again.
+/// The workloads that could not be placed, so that their next success is an event. Lost at a restart, which costs that event.
 #[derive(Default)]
-pub(super) struct PlacerFailures(HashMap<WorkloadId, String>);
+pub(super) struct PlacerFailures(HashSet<WorkloadId>);
 
 impl PlacerFailures {
-    /// Records the result of placing a workload. After a failure its claim expires and it is due again.
-    pub async fn record(&mut self, hub: &Hub, id: WorkloadId, result: Result<(), Error>) {
+    /// Records the result of placing a workload. After a failure it is due again after a pause.
+    pub async fn record(&mut self, hub: &Hub, claim: PlacerClaim, result: Result<(), Error>) {
+        let id = claim.workload;
         let Err(error) = result else {
-            if self.0.remove(&id).is_some() {
-                append_event(hub, id, Severity::Note, "is placed again.").await;
+            if self.0.remove(&id)
+                && let Err(error) = append_event(hub, id, Severity::Note, "is placed again.").await
+            {
+                log_error(id, &error, "the event could not be stored");
             }
             return;
         };
-        tracing::warn!(workload = %id, error = &error as &dyn std::error::Error, "a workload could not be placed; it will be retried");
-        let Some(row) = error.unreadable_row() else { return };
+        log_error(id, &error, "a workload could not be placed; it will be retried");
+        // Without an answer of the database nothing can be recorded: the claim expires.
+        let Some(reason) = error.workload_failure() else { return };
         let text =
-            format!("could not be placed: {row}. The placer removes it from no cluster, and will retry.");
-        if self.0.get(&id) != Some(&text) {
-            append_event(hub, id, Severity::Error, &text).await;
-            self.0.insert(id, text);
+            format!("can't be placed: {reason} The placer removes it from no cluster, and will retry.");
+        match store_failure(hub, claim, &text).await {
+            Ok(()) => {
+                self.0.insert(id);
+            }
+            Err(error) => log_error(id, &error, "the failure could not be stored"),
         }
     }
 
@@ -38,13 +45,23 @@ impl PlacerFailures {
     }
 }
 
-async fn append_event(hub: &Hub, id: WorkloadId, severity: Severity, text: &str) {
-    if let Err(error) = try_append_event(hub, id, severity, text).await {
-        tracing::warn!(workload = %id, error = &error as &dyn std::error::Error, "the event could not be stored");
-    }
+fn log_error(workload: WorkloadId, error: &Error, message: &str) {
+    tracing::warn!(%workload, error = error as &dyn std::error::Error, "{message}");
 }
 
-async fn try_append_event(hub: &Hub, id: WorkloadId, severity: Severity, text: &str) -> Result<(), Error> {
+/// Ends the claim with the failure. A retry that fails in the same way adds no event.
+async fn store_failure(hub: &Hub, claim: PlacerClaim, text: &str) -> Result<(), Error> {
+    let now = hub.clock().now();
+    let mut tx = hub.write().await?;
+    let is_new = PLACER.fail(&mut tx, (claim.workload, claim.epoch), &format!("It {text}"), now).await?;
+    tx.commit().await?;
+    if is_new {
+        append_event(hub, claim.workload, Severity::Error, text).await?;
+    }
+    Ok(())
+}
+
+async fn append_event(hub: &Hub, id: WorkloadId, severity: Severity, text: &str) -> Result<(), Error> {
     let mut tx = hub.write().await?;
     let name = match store::workload::get_by_id(&mut tx, id).await {
         Ok(Some(workload)) => workload.name,
