@@ -41,8 +41,8 @@ pub fn PendingRemovals(
     let many = pending.len();
     let lines = pending.iter().take(LINES).map(|one| removal_row(&name, one, at, action)).collect_view();
     let text = format!(
-        "Labels or taints changed and these clusters no longer match. Revert the change, cancel the removal of {name}, or \
-         publish to remove it now."
+        "The placement no longer selects these clusters. Cancel the removal of {name}, or revert the change of labels, taints or \
+         placement."
     );
     let all = (many > 1).then(|| {
         let words = format!("Cancel all {many} removals");
@@ -77,7 +77,11 @@ fn removal_row(
 ) -> impl IntoView + use<> {
     let (name, cluster, due_at) = (name.to_owned(), one.name.clone(), one.remove_after);
     let now = live::server_now(at);
+    let waiting = one.waiting_for;
     let when = move || {
+        if let Some(waiting) = waiting {
+            return waiting.description().to_owned();
+        }
         let left = due_at.millis_since(now.get());
         if left > 0 {
             format!("removal in {}", now.get().format_age(due_at))

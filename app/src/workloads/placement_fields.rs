@@ -210,6 +210,12 @@ fn constraint_fields(form: RwSignal<PlacementForm>, wrong: FieldFindings) -> Any
                 TextFieldProps { path: "minimum".into(), label: "Minimum", placeholder: "any number", help: "With fewer clusters, a publish is rejected.", numeric: true, ..TextFieldProps::default() },
                 |form| Some(&mut form.minimum),
             )}
+            {placement_field(
+                form,
+                wrong,
+                TextFieldProps { path: "available".into(), label: "Min available", placeholder: "80%", help: "With fewer running it, no other cluster loses it.", numeric: true, ..TextFieldProps::default() },
+                |form| Some(&mut form.available),
+            )}
         </div>
         <fieldset class="field">
             <legend class="field-label mb-1">"Spread over"</legend>

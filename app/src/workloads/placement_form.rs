@@ -197,6 +197,8 @@ pub struct PlacementForm {
     pub number: String,
     /// Minimum number of clusters; empty for any number.
     pub minimum: String,
+    /// As many must run it before other clusters lose it; empty for the default.
+    pub available: String,
     /// The spreads.
     pub spread: Vec<SpreadForm>,
     /// The scores.
@@ -256,6 +258,7 @@ impl PlacementForm {
                 .join(", "),
             number: number(placement.number_of_clusters),
             minimum: number(placement.min_clusters),
+            available: number(placement.min_available_clusters),
             spread: placement.spread.iter().map(spread).collect(),
             score: placement.score.iter().map(score).collect(),
             reselect: if placement.sticky { String::new() } else { "reselect".to_owned() },
@@ -305,6 +308,7 @@ impl PlacementForm {
             tolerations: get("[tolerations]"),
             number: get("[number]"),
             minimum: get("[minimum]"),
+            available: get("[available]"),
             spread: (0..rows("spread", "key")).map(spread).collect(),
             score: (0..rows("score", "name")).map(score).collect(),
             reselect: get("[reselect]"),
@@ -324,6 +328,7 @@ impl PlacementForm {
         let predicates = sets.filter_map(|(at, set)| set.parse(at, &mut wrong)).collect();
         let number_of_clusters = parse_number("number", &self.number, &mut wrong);
         let min_clusters = parse_number("minimum", &self.minimum, &mut wrong);
+        let min_available_clusters = parse_number("available", &self.available, &mut wrong);
         let tolerations = split_words(&self.tolerations)
             .filter_map(|word| text::parse_toleration(word).map_err(|finding| wrong.push(finding)).ok())
             .collect();
@@ -333,6 +338,7 @@ impl PlacementForm {
             tolerations,
             number_of_clusters,
             min_clusters,
+            min_available_clusters,
             score: self.parse_scores(&mut wrong),
             spread: self.parse_spreads(&mut wrong),
             sticky: self.reselect != "reselect",

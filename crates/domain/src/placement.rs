@@ -23,6 +23,7 @@ mod number;
 mod predicate;
 mod remedy;
 mod removal_notice;
+mod removal_order;
 mod score;
 mod spread;
 mod taint;
@@ -39,7 +40,8 @@ pub use filter_result::{
 };
 pub use members_policy::apply_new_members_policy;
 pub use remedy::{Remedy, RequiredChange};
-pub use removal_notice::{PendingRemoval, REMOVAL_NOTICE_MINUTES, update_pending_removals};
+pub use removal_notice::{PendingRemoval, REMOVAL_NOTICE_MINUTES, request_removals, update_pending_removals};
+pub use removal_order::{LeavingCluster, RemovalLimits, RemovalWait};
 pub use score::{MAX_WEIGHT, Score, ScoreName};
 pub use spread::{Spread, WhenUnsatisfiable};
 
@@ -64,6 +66,10 @@ pub struct Placement {
     /// others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_clusters: Option<u32>,
+    /// While fewer of the selected clusters run the workload, no other loses it (P28). By default all of them, without
+    /// `maxConcurrency` of the last wave or a fifth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_available_clusters: Option<u32>,
     /// Scores that rank the candidates where not all are selected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub score: Vec<Score>,
@@ -85,6 +91,7 @@ impl Default for Placement {
             tolerations: Vec::new(),
             number_of_clusters: None,
             min_clusters: None,
+            min_available_clusters: None,
             score: Vec::new(),
             spread: Vec::new(),
             sticky: true,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::Connectivity;
 use crate::condition::{self, Condition};
 use crate::digest::Digest;
-use crate::health::Health;
+use crate::health::{Health, HealthStatus};
 use crate::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::report::ResourceStatus;
 use crate::time::Timestamp;
@@ -192,6 +192,14 @@ impl Release {
     /// Whether it is gated by a rollout that can still admit it.
     pub fn is_gated(&self) -> bool {
         self.gate == Gate::Closed
+    }
+
+    /// Whether its cluster runs it, as far as the hub knows: the last report of a cluster that is online says so.
+    pub fn is_available(&self) -> bool {
+        self.goal == ReleaseGoal::Present
+            && self.connectivity == Connectivity::Online
+            && self.applied.is_some()
+            && self.health.status == HealthStatus::Healthy
     }
 
     /// Its finalizers: a release whose record may exist on the cluster is not deleted before the cluster has reported

@@ -31,6 +31,7 @@ fn a_form_round_trips_through_its_placement() {
         tolerations: "spot=true:PreferNoSelect, maintenance, *:NoSelect".into(),
         number: "3".into(),
         minimum: "2".into(),
+        available: "1".into(),
         spread: vec![spread],
         score: vec![score],
         reselect: "reselect".into(),

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use domain::nearest::find_nearest;
 use domain::placement::{
-    ClusterEvaluation, Decision, DecisionTrigger, FilterResult, PlacementFilter, Remedy,
+    ClusterEvaluation, Decision, DecisionTrigger, FilterResult, PlacementFilter, Remedy, RemovalWait,
 };
 
 use crate::connection::ServerConnection;
@@ -52,6 +52,10 @@ impl ExplainCommand {
                     (Some(actor), _) => {
                         format!("  still deployed; retained by {} until the next publish", sanitize(actor))
                     }
+                    (None, _) if removal.waiting_for.is_some() => format!(
+                        "  still deployed; the removal {}",
+                        removal.waiting_for.map_or("", RemovalWait::description)
+                    ),
                     (None, at) => format!(
                         "  still deployed, will be removed at {at} unless it matches again by then; \"flotilla retain {}\" cancels the removal",
                         command.workload

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Decision;
+use super::{Decision, RemovalWait};
 use crate::id::ClusterId;
 use crate::time::Timestamp;
 
@@ -28,6 +28,12 @@ pub struct PendingRemoval {
     pub name: String,
     /// The earliest time of the removal.
     pub remove_after: Timestamp,
+    /// Whether a publish requested it: then it needs no notice, and no limit withholds it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_requested: bool,
+    /// What it waits for, when its time has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<RemovalWait>,
     /// The user who retains the workload there until the next publish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retained_by: Option<String>,
@@ -37,6 +43,13 @@ impl PendingRemoval {
     /// Whether the removal must still wait at this time.
     pub fn is_deferred(&self, now: Timestamp) -> bool {
         self.retained_by.is_some() || self.remove_after > now
+    }
+}
+
+/// Makes the removals of a decision immediate, because a publish requested them.
+pub fn request_removals(decision: &mut Decision, now: Timestamp) {
+    for removal in &mut decision.pending_removals {
+        (removal.remove_after, removal.is_requested) = (now, true);
     }
 }
 
@@ -57,6 +70,8 @@ pub fn update_pending_removals(
             name: verdict.name.clone(),
             remove_after: earlier
                 .map_or_else(|| now.plus_millis(REMOVAL_NOTICE_MILLIS), |entry| entry.remove_after),
+            is_requested: earlier.is_some_and(|entry| entry.is_requested),
+            waiting_for: None,
             retained_by: retained.get(&verdict.cluster).cloned(),
         }
     };

@@ -28,6 +28,8 @@ pub struct BlastRadius {
     pub losing: Vec<String>,
     /// Number of clusters that run it now.
     pub current: u32,
+    /// As many of the selected clusters have to run it before another loses it (P28).
+    pub min_available: u32,
 }
 
 impl BlastRadius {
@@ -36,7 +38,21 @@ impl BlastRadius {
         let lost = decision.rejected().filter(|verdict| current.contains(&verdict.cluster));
         let mut losing: Vec<String> = lost.map(|verdict| verdict.name.clone()).collect();
         losing.sort();
-        Self { losing, current: u32::try_from(current.len()).unwrap_or(u32::MAX) }
+        Self { losing, current: u32::try_from(current.len()).unwrap_or(u32::MAX), min_available: 0 }
+    }
+
+    /// How the removals are carried out, as a sentence.
+    fn order(&self) -> String {
+        let at_a_time = removal_limit(self.current as usize);
+        let clusters = |n: usize| format!("{n} cluster{}", if n == 1 { "" } else { "s" });
+        match self.min_available as usize {
+            0 => format!("They lose it {} at a time.", clusters(at_a_time)),
+            least => format!(
+                "They lose it {} at a time, and only while {} run it.",
+                clusters(at_a_time),
+                clusters(least)
+            ),
+        }
     }
 
     /// The number that has to be confirmed before the publish; `None` if it is within the limit.
@@ -62,8 +78,9 @@ impl BlastRadius {
             String::new()
         };
         let message = format!(
-            "Publishing removes {workload} from {losing} of the {} clusters that run it: {named}{more}.",
-            self.current
+            "Publishing removes {workload} from {losing} of the {} clusters that run it: {named}{more}. {}",
+            self.current,
+            self.order()
         );
         let hint = match self.confirmation() {
             Some(number) => format!("Type {number} to confirm, or select these clusters again."),
@@ -78,7 +95,7 @@ mod tests {
     use super::*;
 
     fn radius(losing: usize, current: u32) -> BlastRadius {
-        BlastRadius { losing: (0..losing).map(|n| format!("edge-{n}")).collect(), current }
+        BlastRadius { losing: (0..losing).map(|n| format!("edge-{n}")).collect(), current, min_available: 3 }
     }
 
     #[test]
@@ -105,6 +122,8 @@ mod tests {
             "{}",
             finding.message
         );
+        let order = "They lose it 1 cluster at a time, and only while 3 clusters run it.";
+        assert!(finding.message.ends_with(order), "{}", finding.message);
         assert!(finding.hint.contains("Type 9"), "{}", finding.hint);
         assert_eq!(radius(0, 12).finding("web"), None);
     }

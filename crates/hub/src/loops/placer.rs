@@ -17,6 +17,7 @@ use crate::{Error, Hub};
 mod commit;
 mod decide;
 mod failures;
+mod removals;
 
 use decide::PlacementOutcome;
 use failures::PlacerFailures;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::release::Release;
-use domain::rollout::{Admission, Rollout, RolloutStep};
+use domain::rollout::{Admission, Rollout, RolloutState, RolloutStep};
 use domain::workload::{Intent, Workload};
 use domain::{Timestamp, WorkloadId};
 use store::Tx;
@@ -108,6 +108,11 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
         let step = rollout.reconcile(&tallies, now, &pauses);
         let has_changed = apply_step(&mut tx, &rollout, &step, now, &mut effects).await?;
+        if rollout.state != before.state && rollout.state == RolloutState::Completed {
+            // Removals waited for it.
+            store::queue::PLACER.mark(&mut tx, &[id], now).await?;
+            effects.wake_placer = true;
+        }
         if rollout != before {
             store::rollout::update(&mut tx, &rollout).await?;
         }

@@ -3,7 +3,7 @@
 use domain::event::{DriftDetail, EventDetail, EventSubject, NewEvent};
 use domain::release::{Release, ReleaseGoal, ReleaseState};
 use domain::report::{DriftReport, ReleaseReport, ReportAck, ReportBatch};
-use domain::{ClusterId, Timestamp};
+use domain::{ClusterId, Timestamp, WorkloadId};
 use store::Tx;
 
 use crate::failpoint::failpoint;
@@ -94,7 +94,7 @@ impl Hub {
             tracing::warn!(%cluster, release = %report.release, "rejected a report about a release that is not this cluster's");
             return Ok(());
         };
-        let before = release.state();
+        let (before, was_available) = (release.state(), release.is_available());
         if let Err(why) = release.apply_report(report, self.clock().now()) {
             tracing::debug!(%cluster, release = %report.release, ?why, "rejected a report");
             return Ok(());
@@ -108,10 +108,30 @@ impl Hub {
         if has_changed && store::rollout::has_active(tx, release.workload()).await? {
             effects.dirty_rollouts.insert(release.workload());
         }
+        if !was_available && release.is_available() {
+            self.mark_waiting_removals(tx, release.workload(), effects).await?;
+        }
         if release.state().is_gone() {
             // Removes it from the desired state; the placer deletes a workload in deletion once nothing of it is left.
             effects.changed_clusters.push(cluster);
             store::queue::PLACER.mark(tx, &[release.workload()], self.clock().now()).await?;
+            effects.wake_placer = true;
+        }
+        Ok(())
+    }
+}
+
+impl Hub {
+    /// Places a workload again if removals wait until more clusters run it (P28).
+    async fn mark_waiting_removals(
+        &self,
+        tx: &mut Tx,
+        workload: WorkloadId,
+        effects: &mut CommitEffects,
+    ) -> Result<(), Error> {
+        let removals = store::decision::list_pending_removals(tx, workload).await?;
+        if removals.iter().any(|one| one.waiting_for.is_some()) {
+            store::queue::PLACER.mark(tx, &[workload], self.clock().now()).await?;
             effects.wake_placer = true;
         }
         Ok(())

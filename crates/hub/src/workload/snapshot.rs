@@ -107,7 +107,12 @@ impl PublishSnapshot {
     /// The clusters that would lose the workload with this draft.
     pub fn blast_radius(&self) -> BlastRadius {
         let current: HashSet<ClusterId> = self.stored.releases.keys().copied().collect();
-        BlastRadius::from_decision(&self.draft.decision, &current)
+        let spec = &self.stored.workload.draft;
+        let selected = u32::try_from(self.draft.decision.selected().count()).unwrap_or(u32::MAX);
+        BlastRadius {
+            min_available: spec.placement.min_available(selected, &spec.rollout),
+            ..BlastRadius::from_decision(&self.draft.decision, &current)
+        }
     }
 }
 

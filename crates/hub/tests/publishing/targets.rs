@@ -1,7 +1,7 @@
 //! Which clusters get a workload, and which lose it.
 
 use domain::overrides::{ClusterSelector, Override, Patch, PatchOp};
-use domain::placement::{ClusterGroup, Placement, Predicate, Remedy};
+use domain::placement::{ClusterGroup, Placement, Predicate, Remedy, RemovalWait};
 use domain::release::ReleaseState;
 use domain::report::DesiredPhase;
 use domain::{OverrideId, page::ListQuery};
@@ -144,6 +144,8 @@ async fn e_6_a_cancelled_removal_keeps_the_workload_until_the_next_publish() {
     relabel(&test, "west", Some("prod")).await;
     let terms = PublishOptions { confirmed_removals: Some(1), ..PublishOptions::default() };
     test.hub.publish_workload(&test.actor, "web", "", terms).await.unwrap();
+    let desired = west.wait_for_release().await;
+    west.report_applied(&desired).await;
     east.wait_for_desired_state(|desired_state| {
         matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
     })
@@ -245,5 +247,40 @@ async fn an_override_published_on_save_changes_only_its_target_clusters() {
     east.report_applied(&desired).await;
     let west_after = test.hub.get_release("web", "west").await.unwrap();
     assert_eq!((west_after.release.generation(), west_after.state), (before, ReleaseState::Healthy));
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p28_a_publish_that_moves_a_workload_adds_it_before_it_removes_it() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "blue")]).await;
+    let mut west = test.register_cluster("west", &[("env", "green")]).await;
+    test.create_draft("web", by_label("env=blue")).await;
+    test.publish("web").await;
+    let desired = east.wait_for_release().await;
+    east.report_applied(&desired).await;
+
+    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
+    spec.placement = by_label("env=green");
+    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
+    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+    let options = PublishOptions { confirmed_removals: Some(1), ..PublishOptions::default() };
+    test.hub.publish_workload(&test.actor, "web", "", options).await.unwrap();
+    let desired = west.wait_for_release().await;
+    wait_for_pending_removals(&test, &["east"]).await;
+    let waiting = test.hub.list_pending_removals("web").await.unwrap().remove(0);
+    assert_eq!((waiting.is_requested, waiting.waiting_for), (true, Some(RemovalWait::Replacement)));
+    // Further passes change nothing while the replacement is not operational.
+    test.run_placer().await;
+    wait_for_pending_removals(&test, &["east"]).await;
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Healthy);
+
+    west.report_applied(&desired).await;
+    let leave = east
+        .wait_for_desired_state(|desired| matches!(desired.releases[0].phase, DesiredPhase::Absent { .. }))
+        .await;
+    east.report_applied(&leave.releases[0]).await;
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Removed);
+    wait_for_pending_removals(&test, &[]).await;
     test.close().await;
 }

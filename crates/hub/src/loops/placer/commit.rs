@@ -10,7 +10,8 @@ use store::Tx;
 use store::retained_cluster::RetainedClusters;
 
 use super::PlacerClaim;
-use super::decide::{PlacementOutcome, Removal};
+use super::decide::PlacementOutcome;
+use super::removals::Removal;
 use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
 use crate::render::ReleaseTarget;

@@ -1,17 +1,18 @@
 //! Reads the intent and computes the desired releases of a workload, without writing.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use domain::cluster::Cluster;
-use domain::placement::{self, ClusterEvaluation, ClusterGroup, Decision, DecisionTrigger, PendingRemoval};
-use domain::plan::removal_limit;
+use domain::placement::{self, ClusterGroup, Decision, DecisionTrigger, PendingRemoval};
 use domain::release::Release;
-use domain::workload::{DeletionPolicy, Intent, Revision, Workload};
-use domain::{ClusterId, ReleaseId, Timestamp, WorkloadId};
+use domain::rollout::RolloutState;
+use domain::workload::{Intent, Revision, Workload};
+use domain::{ClusterId, ReleaseId, WorkloadId};
 use store::Tx;
 use store::exposure::ExposuresByCluster;
 use store::retained_cluster::RetainedClusters;
 
+use super::removals::{Removal, RemovalInputs, SelectedRemovals, select_removals};
 use crate::failpoint::panicpoint;
 use crate::render::{CurrentReleases, ReleaseTarget, render_targets};
 use crate::{Error, Hub};
@@ -48,13 +49,6 @@ pub(super) struct KnownExposures {
     pub stale: Vec<ClusterId>,
 }
 
-/// One cluster to remove it from.
-pub(super) struct Removal {
-    pub cluster: ClusterId,
-    pub deletion: DeletionPolicy,
-    pub reason: String,
-}
-
 struct FleetSnapshot {
     clusters: Vec<Cluster>,
     groups: Vec<ClusterGroup>,
@@ -82,10 +76,20 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     let latest = store::decision::get_latest(&mut tx, id).await?;
     let current: Vec<ClusterId> = present_releases(&releases).map(|release| release.cluster()).collect();
     let fleet = load_fleet(&mut tx, &revision, &current).await?;
+    let is_rolling_out = is_rolling_out(&mut tx, &revision).await?;
     drop(tx);
     let mut decision = decide_placement(hub, &revision, &fleet, &current, latest.as_ref());
-    let (removals, withheld_removals) =
-        select_removals(&revision, &releases, &decision, &fleet.unevaluated, hub.clock().now());
+    let now = hub.clock().now();
+    let SelectedRemovals { removals, withheld: withheld_removals } = select_removals(
+        RemovalInputs {
+            revision: &revision,
+            releases: &releases,
+            unevaluated: &fleet.unevaluated,
+            is_rolling_out,
+        },
+        &mut decision,
+        now,
+    );
     let number = Some(revision.number);
     let waves = releases.iter().filter(|release| release.revision() == number);
     let waves = waves.filter_map(|release| Some((release.cluster(), release.wave()?))).collect();
@@ -102,10 +106,6 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     let deselected =
         releases.iter().filter(|release| release.wave().is_some() && !selected.contains(&release.cluster()));
     let deselected = deselected.map(|release| release.id()).collect();
-    if withheld_removals > 0 {
-        // No removal now: once fewer clusters are concerned, their notice starts then. Cancelled removals stay cancelled.
-        decision.pending_removals.retain(|one| one.retained_by.is_some());
-    }
     let new_pending_removals = new_pending_removals(latest.as_ref(), &decision);
     let exposures = known_exposures(exposures, &releases, &targets);
     let is_new = latest.is_none_or(|latest| !is_same_decision(&latest, &decision));
@@ -137,6 +137,15 @@ async fn load_published(tx: &mut Tx, workload: &Workload) -> Result<Option<Revis
     Ok(Some(store::revision::get_existing(tx, workload.id, number).await?))
 }
 
+/// Whether the revision has a rollout that is not completed: until then nothing is removed.
+async fn is_rolling_out(tx: &mut Tx, revision: &Revision) -> Result<bool, Error> {
+    if revision.spec.rollout.is_at_once() {
+        return Ok(false);
+    }
+    let rollout = store::rollout::get(tx, revision.workload, revision.number).await?;
+    Ok(rollout.is_some_and(|rollout| rollout.state != RolloutState::Completed))
+}
+
 async fn load_fleet(tx: &mut Tx, revision: &Revision, current: &[ClusterId]) -> Result<FleetSnapshot, Error> {
     let clusters = store::cluster::list_all(tx).await?;
     let groups = store::group::list(tx).await?;
@@ -165,7 +174,7 @@ fn known_exposures(
     KnownExposures { by_cluster, stale }
 }
 
-fn present_releases(releases: &[Release]) -> impl Iterator<Item = &Release> {
+pub(super) fn present_releases(releases: &[Release]) -> impl Iterator<Item = &Release> {
     releases.iter().filter(|release| release.is_present())
 }
 
@@ -210,7 +219,7 @@ fn decide_placement(
     placement::update_pending_removals(&mut decision, latest, current, &fleet.retained, hub.clock().now());
     if is_first {
         // A publish removes without notice.
-        decision.pending_removals.retain(|one| one.retained_by.is_some());
+        placement::request_removals(&mut decision, hub.clock().now());
     }
     decision.revision = Some(revision.number);
     decision.decided_at = Some(hub.clock().now());
@@ -222,7 +231,7 @@ fn decide_placement(
 fn new_pending_removals(latest: Option<&Decision>, decision: &Decision) -> Vec<String> {
     let before = latest.map_or(&[][..], |latest| &latest.pending_removals);
     let is_new = |one: &&PendingRemoval| {
-        one.retained_by.is_none() && before.iter().all(|old| old.cluster != one.cluster)
+        one.retained_by.is_none() && !one.is_requested && before.iter().all(|old| old.cluster != one.cluster)
     };
     decision.pending_removals.iter().filter(is_new).map(|one| one.name.clone()).collect()
 }
@@ -231,79 +240,4 @@ fn is_same_decision(latest: &Decision, new: &Decision) -> bool {
     latest.revision == new.revision
         && latest.evaluations == new.evaluations
         && latest.pending_removals == new.pending_removals
-}
-
-/// The removals to carry out, or the number of them withheld because of the limit. After a publish removals are immediate;
-/// after a fleet change only when their notice has ended (E-6). The full pass evaluates this again, so no timer is needed.
-fn select_removals(
-    revision: &Revision,
-    releases: &[Release],
-    decision: &Decision,
-    unevaluated: &BTreeSet<ClusterId>,
-    now: Timestamp,
-) -> (Vec<Removal>, usize) {
-    let selected: HashSet<ClusterId> = decision.selected().map(|verdict| verdict.cluster).collect();
-    let rejected: HashMap<ClusterId, &ClusterEvaluation> =
-        decision.rejected().map(|verdict| (verdict.cluster, verdict)).collect();
-    let retained: HashSet<ClusterId> = decision
-        .pending_removals
-        .iter()
-        .filter(|one| one.retained_by.is_some())
-        .map(|one| one.cluster)
-        .collect();
-    let current: Vec<&Release> = present_releases(releases).collect();
-    let stays = |cluster: &ClusterId| {
-        selected.contains(cluster) || retained.contains(cluster) || unevaluated.contains(cluster)
-    };
-    let leaving: Vec<&&Release> = current.iter().filter(|release| !stays(&release.cluster())).collect();
-    if decision.trigger == DecisionTrigger::FleetChanged && leaving.len() > removal_limit(current.len()) {
-        return (Vec::new(), leaving.len());
-    }
-    let in_notice: HashSet<ClusterId> =
-        decision.pending_removals.iter().filter(|one| one.is_deferred(now)).map(|one| one.cluster).collect();
-    let leaving =
-        leaving.into_iter().filter(|release| !in_notice.contains(&release.cluster())).collect::<Vec<_>>();
-    let removal = |release: &&&Release| {
-        let filter = rejected.get(&release.cluster()).and_then(|verdict| verdict.failed_filter());
-        let why = filter.map_or_else(
-            || "The cluster is no longer registered.".to_owned(),
-            |filter| {
-                format!(
-                    "The cluster is no longer selected: required {}, found {}.",
-                    filter.expected, filter.actual
-                )
-            },
-        );
-        Removal { cluster: release.cluster(), deletion: revision.spec.policies.deletion, reason: why }
-    };
-    (leaving.iter().map(removal).collect(), 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use domain::workload::WorkloadSpec;
-
-    use super::*;
-
-    #[test]
-    fn a_cluster_that_exists_without_an_evaluation_keeps_the_workload() {
-        let (workload, at) = (WorkloadId::from_parts(1, 1), Timestamp::from_millis(0));
-        let cluster = |n| ClusterId::from_parts(2, n);
-        let release = |n| Release::new(ReleaseId::from_parts(3, n), workload, cluster(n), at);
-        let revision = Revision {
-            workload,
-            number: 1,
-            spec: WorkloadSpec::default(),
-            author: String::new(),
-            message: String::new(),
-            created_at: at,
-        };
-        let decision = Decision { trigger: DecisionTrigger::Published, ..Decision::default() };
-        let unevaluated = [cluster(1)].into();
-        let (removals, withheld) =
-            select_removals(&revision, &[release(1), release(2)], &decision, &unevaluated, at);
-        let removed: Vec<(ClusterId, &str)> =
-            removals.iter().map(|one| (one.cluster, one.reason.as_str())).collect();
-        assert_eq!((removed, withheld), (vec![(cluster(2), "The cluster is no longer registered.")], 0));
-    }
 }
