@@ -7,7 +7,7 @@ use domain::placement::Placement;
 use domain::release::{ReleaseState, StageName};
 use domain::report::{DesiredPhase, DesiredRelease};
 use domain::workload::{NewWorkload, WorkloadSpec};
-use hub::{ClusterEdit, Error, PublishOptions};
+use hub::{Error, PublishOptions};
 use serde_json::Value;
 
 use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, source, wait_for, wait_until};
@@ -82,8 +82,7 @@ async fn s4_3_an_addon_waits_until_the_cluster_has_reported_its_facts() {
     assert!(message.contains("east has not reported its facts yet"), "{message}");
     assert!(east.next_desired_state().await.releases.is_empty(), "nothing is sent before");
     east.send_facts(facts()).await;
-    let desired = east.wait_for_release().await;
-    east.report_applied(&desired).await;
+    east.apply_release().await;
     assert_eq!(test.hub.get_release("edge", "east").await.unwrap().state, ReleaseState::Healthy);
     test.close().await;
 }
@@ -171,10 +170,7 @@ async fn g115_a_workload_is_rejected_for_a_value_that_a_selected_cluster_lacks()
     let mut east = test.register_cluster("east", &[]).await;
     east.send_facts(facts()).await;
     test.create_draft("web", everywhere()).await;
-    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-    spec.source = source(REGIONAL);
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+    test.edit_draft("web", |spec| spec.source = source(REGIONAL)).await;
     let rejected =
         test.hub.publish_workload(&test.actor, "web", "", PublishOptions::default()).await.unwrap_err();
     let finding = rejected.findings().iter().find(|finding| finding.code == "G115").unwrap();

@@ -4,9 +4,8 @@ use domain::object::ObjectRef;
 use domain::placement::Placement;
 use domain::plan::{ClusterPlan, DryRunState, Plan, PlannedAction, PlannedChange, TargetChange};
 use domain::report::DesiredPhase;
-use domain::workload::WorkloadSpec;
 use domain::{Digest, Finding};
-use hub::{Error, PublishOptions, WorkloadEdit};
+use hub::{Error, PublishOptions};
 
 use crate::test_hub::{TestAgent, TestHub, WAIT_TIMEOUT, by_label, everywhere, source};
 
@@ -47,13 +46,6 @@ async fn wait_for_plan(test: &TestHub, plan: &Plan) -> Plan {
     let plan = test.hub.wait_for_plan(plan.id, WAIT_TIMEOUT).await.unwrap();
     assert!(plan.is_complete(), "{plan:#?}");
     plan
-}
-
-async fn edit_draft(test: &TestHub, change: impl FnOnce(&mut WorkloadSpec)) {
-    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-    change(&mut spec);
-    let edit = WorkloadEdit { spec: Some(spec), labels: None };
-    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
 }
 
 async fn publish(test: &TestHub, terms: PublishOptions) -> Result<u32, Error> {
@@ -154,7 +146,7 @@ async fn e_2_a_plan_is_stale_once_the_draft_the_targets_or_what_runs_there_chang
     let first = create_plan(&test).await;
     answer_dry_run(&mut east, PlannedAction::Create).await;
     wait_for_plan(&test, &first).await;
-    edit_draft(&test, |spec| {
+    test.edit_draft("web", |spec| {
         spec.source = source("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n")
     })
     .await;
@@ -223,13 +215,11 @@ async fn g505_a_removal_from_more_than_a_fifth_of_the_clusters_needs_the_confirm
     for name in ["a", "b", "c"] {
         agents.push(test.register_cluster(name, &[("keep", if name == "a" { "yes" } else { "no" })]).await);
     }
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
+    test.publish_new("web", everywhere()).await;
     for agent in &mut agents {
-        let desired = agent.wait_for_release().await;
-        agent.report_applied(&desired).await;
+        agent.apply_release().await;
     }
-    edit_draft(&test, |spec| spec.placement = by_label("keep=yes")).await;
+    test.edit_draft("web", |spec| spec.placement = by_label("keep=yes")).await;
     let created = create_plan(&test).await;
     assert_eq!(created.blast_radius.losing, ["b", "c"]);
     for agent in &mut agents[1..] {
