@@ -36,7 +36,7 @@ pub mod workload;
         title = "Flotilla",
         description = "Publishes Kubernetes workloads to many clusters and keeps them in their desired state.\n\nEvery error is \
             `application/problem+json` (RFC 9457) with a `code` and, for invalid input, `findings`. The revision of an \
-            object is its `ETag`; send it back as `If-Match`. A POST with an `Idempotency-Key` is executed once, \
+            object is its `ETag`; send it back as `If-Match`. A write with an `Idempotency-Key` is executed once, \
             however often it is sent."
     ),
     security(("token" = [])),

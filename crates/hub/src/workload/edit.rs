@@ -40,7 +40,7 @@ impl Hub {
         self.store_workload(&mut tx, actor, &mut workload).await?;
         let event = NewEvent::new(EventKind::WorkloadEdited, &actor.name, format!("{name} was edited."))
             .with_workload(workload.id, name);
-        self.commit(tx, CommitEffects::with_event(event)).await?;
+        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &workload)).await?;
         Ok(workload)
     }
 
