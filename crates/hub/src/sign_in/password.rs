@@ -41,29 +41,28 @@ impl Hub {
         let mut tx = self.read().await?;
         let found = store::user::get_by_name(&mut tx, name).await?;
         drop(tx);
-        match found {
-            Some(user) => Ok(user.id),
-            None => self.create_user(name, password).await,
+        if let Some(user) = found {
+            return Ok(user.id);
         }
+        let user = self.build_user(name, password).await?;
+        let mut tx = self.write().await?;
+        store::user::insert(&mut tx, &user).await?;
+        tx.commit().await?;
+        Ok(user.id)
     }
 
-    pub(super) async fn create_user(&self, name: &str, password: &str) -> Result<UserId, Error> {
+    /// A new user with a checked name and a hashed password, not stored yet.
+    pub(super) async fn build_user(&self, name: &str, password: &str) -> Result<store::user::User, Error> {
         let findings = check_credentials(name, password);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
-        let hash = self.hash_password(password).await?;
-        let id = self.ids().generate(UserId::from_parts);
-        let mut tx = self.write().await?;
-        let user = store::user::User {
-            id,
+        Ok(store::user::User {
+            id: self.ids().generate(UserId::from_parts),
             name: name.to_owned(),
-            password_hash: hash,
+            password_hash: self.hash_password(password).await?,
             created_at: self.clock().now(),
-        };
-        store::user::insert(&mut tx, &user).await?;
-        tx.commit().await?;
-        Ok(id)
+        })
     }
 
     /// Signs a user in. An unknown name and a wrong password give the same error in the same time.

@@ -15,6 +15,7 @@ mod plan;
 mod reports;
 mod rollouts;
 mod statistics;
+mod sign_up;
 mod targets;
 mod test_hub;
 mod unreadable_rows;

@@ -104,8 +104,9 @@ async fn the_setup_token_can_be_used_once() {
         setup::put(&mut tx, "old").await.unwrap();
         setup::put(&mut tx, "new").await.unwrap();
         assert_eq!(setup::get(&mut tx).await.unwrap().as_deref(), Some("new"));
-        assert!(setup::clear(&mut tx).await.unwrap());
-        assert!(!setup::clear(&mut tx).await.unwrap());
+        assert!(!setup::consume(&mut tx, "old").await.unwrap());
+        assert!(setup::consume(&mut tx, "new").await.unwrap());
+        assert!(!setup::consume(&mut tx, "new").await.unwrap());
     })
     .await;
 }
