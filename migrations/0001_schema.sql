@@ -254,21 +254,31 @@ CREATE TABLE retained_cluster (
 );
 CREATE INDEX retained_cluster_by_cluster ON retained_cluster (cluster_id);
 
--- A recorded placement decision of a workload. Written by the placer; those before the last 50 of the workload are
--- deleted by the next insert; cascades. `pending_removals` repeats a part of `body`: pages read it with every
--- notice, and a decision on ten thousand clusters has megabytes.
+-- A recorded placement decision of a workload, without its pending removals. Written by the placer; those before the
+-- last 50 of the workload are deleted by the next insert; cascades.
 CREATE TABLE decision (
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
     number BIGINT NOT NULL,
     body TEXT NOT NULL,
-    pending_removals TEXT NOT NULL,
     PRIMARY KEY (workload_id, number)
 );
+
+-- A cluster that runs a workload and no longer matches: the workload is removed from it after `remove_after`. Written
+-- and deleted by the placer with its decisions; cascades.
+CREATE TABLE pending_removal (
+    workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
+    cluster_id TEXT NOT NULL REFERENCES cluster (id) ON DELETE CASCADE,
+    remove_after BIGINT NOT NULL,
+    PRIMARY KEY (workload_id, cluster_id)
+);
+CREATE INDEX pending_removal_by_cluster ON pending_removal (cluster_id);
 
 -- The placer's work queue, one row per workload. Inserted with the workload; marked by every transaction that
 -- requires a new placement, claimed and settled by the placer; cascades. `due_at` is when the row may be claimed
 -- and, while `claimed` is 1, the end of the claim's lease; NULL when nothing is to do. `dirty_epoch` counts marks,
--- `claimed_dirty_epoch` is its value at the claim, `claim_epoch` counts claims and fences them.
+-- `claimed_dirty_epoch` is its value at the claim, `claim_epoch` counts claims and fences them. `placed_revision` is the
+-- revision that the placer has written to every selected cluster, 0 before the first: until then its waves can't be
+-- counted, and its removals are those of a publish.
 CREATE TABLE placer_queue (
     workload_id TEXT PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
     dirty_epoch BIGINT NOT NULL,
@@ -276,7 +286,8 @@ CREATE TABLE placer_queue (
     due_at BIGINT,
     claimed BIGINT NOT NULL,
     claim_epoch BIGINT NOT NULL,
-    claimed_dirty_epoch BIGINT NOT NULL
+    claimed_dirty_epoch BIGINT NOT NULL,
+    placed_revision BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX placer_queue_due ON placer_queue (due_at, workload_id) WHERE due_at IS NOT NULL;
 
@@ -384,10 +395,9 @@ CREATE TABLE rollout (
 CREATE INDEX rollout_active ON rollout (workload_id) WHERE active = 1;
 CREATE INDEX rollout_needs_attention ON rollout (workload_id) WHERE needs_attention = 1;
 
--- The rollout loop's work queue, one row per workload that had a rollout, with the columns of `placer_queue`.
--- Inserted by the first publish in waves; marked by the placer, reports and users, claimed and settled by the
--- rollout loop; cascades. `placed_revision` is the revision that the placer has written to every selected cluster:
--- before that, waves cannot be counted.
+-- The rollout loop's work queue, one row per workload that had a rollout, with the columns of `placer_queue` except
+-- `placed_revision`. Inserted by the first publish in waves; marked by the placer, reports and users, claimed and settled
+-- by the rollout loop; cascades.
 CREATE TABLE rollout_queue (
     workload_id TEXT PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
     dirty_epoch BIGINT NOT NULL,
@@ -395,8 +405,7 @@ CREATE TABLE rollout_queue (
     due_at BIGINT,
     claimed BIGINT NOT NULL,
     claim_epoch BIGINT NOT NULL,
-    claimed_dirty_epoch BIGINT NOT NULL,
-    placed_revision BIGINT NOT NULL DEFAULT 0
+    claimed_dirty_epoch BIGINT NOT NULL
 );
 CREATE INDEX rollout_queue_due ON rollout_queue (due_at, workload_id) WHERE due_at IS NOT NULL;
 

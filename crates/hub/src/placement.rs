@@ -3,8 +3,6 @@
 use domain::ClusterId;
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Decision, PendingRemoval, Placement, decide};
-use domain::workload::Workload;
-use store::Tx;
 
 use crate::workload::load_present_releases;
 use crate::{Error, Hub};
@@ -43,7 +41,7 @@ impl Hub {
     pub async fn list_pending_removals(&self, workload: &str) -> Result<Vec<PendingRemoval>, Error> {
         let mut tx = self.read().await?;
         let found = self.load_workload(&mut tx, workload).await?;
-        load_pending_removals(&mut tx, &found).await
+        Ok(store::pending_removal::list(&mut tx, found.id).await?)
     }
 
     /// The latest decision for this workload; a preview of the draft if there is none.
@@ -51,26 +49,11 @@ impl Hub {
         let mut tx = self.read().await?;
         let found = self.load_workload(&mut tx, workload).await?;
         let latest = store::decision::get_latest(&mut tx, found.id).await?;
-        let pending_removals = load_pending_removals(&mut tx, &found).await?;
+        let pending_removals = store::pending_removal::list(&mut tx, found.id).await?;
         drop(tx);
         match latest {
             Some(decision) => Ok(Decision { pending_removals, ..decision }),
             None => self.preview_placement(workload, &found.draft.placement).await,
         }
     }
-}
-
-/// The pending removals of the latest decision, with those who retain the workload now: the placer may not have recorded
-/// that in a decision yet.
-pub(crate) async fn load_pending_removals(
-    tx: &mut Tx,
-    workload: &Workload,
-) -> Result<Vec<PendingRemoval>, Error> {
-    let mut removals = store::decision::list_pending_removals(tx, workload.id).await?;
-    let Some(revision) = workload.published.filter(|_| !removals.is_empty()) else { return Ok(removals) };
-    let retained = store::retained_cluster::list(tx, workload.id, revision).await?;
-    for one in &mut removals {
-        one.retained_by = retained.get(&one.cluster).cloned();
-    }
-    Ok(removals)
 }

@@ -27,6 +27,7 @@ mod label;
 mod listen;
 mod migrate;
 mod open;
+pub mod pending_removal;
 pub mod plan;
 pub mod project;
 pub mod queue;

@@ -80,21 +80,6 @@ fn read(row: &RowReader<'_>) -> Result<Rollout, DecodeError> {
     row.json("body")
 }
 
-/// Records that the placer has written this revision to every cluster that it selected.
-pub async fn set_placed_revision(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<(), Error> {
-    let update = sql("UPDATE rollout_queue SET placed_revision = $1 WHERE workload_id = $2");
-    update.bind(i64::from(revision)).bind_text(workload).execute(tx).await.map(drop)
-}
-
-/// Whether the placer has written this revision to every cluster that it selected.
-pub async fn is_placed(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<bool, Error> {
-    let placed = sql("SELECT placed_revision FROM rollout_queue WHERE workload_id = $1")
-        .bind_text(workload)
-        .fetch_number(tx)
-        .await?;
-    Ok(placed == i64::from(revision))
-}
-
 /// Counts the releases of a revision by wave and state; those that began to fail after `cutoff` do not count as
 /// failures yet.
 pub async fn count_waves(

@@ -150,8 +150,27 @@ async fn e_6_a_retained_workload_stays_after_its_decision_was_deleted_and_comput
     // The next publish supersedes it, also after the decision was computed again.
     let terms = PublishOptions { confirmed_removals: Some(1), ..PublishOptions::default() };
     test.hub.publish_workload(&test.actor, "web", "", terms).await.unwrap();
-    east.wait_for_desired_state(|desired_state| {
-        matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
+    east.wait_for_removal().await;
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e_6_a_removal_notice_continues_after_its_decision_was_deleted_and_computed_again() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    let mut west = test.register_cluster("west", &[("env", "prod")]).await;
+    test.publish_new("web", by_label("env=prod")).await;
+    for agent in [&mut east, &mut west] {
+        agent.apply_release().await;
+    }
+    relabel(&test, "east", Some("dev")).await;
+    wait_for_pending_removals(&test, &["east"]).await;
+    let before = test.hub.list_pending_removals("web").await.unwrap();
+    test.advance_clock(600);
+    test.execute_sql("DELETE FROM decision").await;
+    test.run_placer().await;
+    wait_until("the decision is recorded again", async || {
+        test.hub.get_placement_decision("web").await.unwrap().decided_at.is_some()
     })
     .await;
     test.close().await;
