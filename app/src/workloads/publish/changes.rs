@@ -54,7 +54,7 @@ fn change_group(changed: ChangeGroup, open: bool, needs_confirmation: bool) -> i
     let head = pluralize(u32::try_from(count).unwrap_or(u32::MAX), "cluster");
     let what = match (&group.dry_run, group.change) {
         (_, TargetChange::Remove) => "lose the workload",
-        (DryRunState::NotRendered { .. }, _) => "can't be rendered",
+        (DryRunState::NotRendered { .. }, _) => "can't be planned",
         _ if group.counts.rejected > 0 => "rejected",
         _ if is_unchanged(group.counts) => "unchanged",
         _ if count > 1 => "identical change",
@@ -125,7 +125,7 @@ fn dry_run_label(state: &DryRunState, tally: ChangeCounts) -> AnyView {
             (StatusStyle { icon: "offline", hue: "hue-unknown", emphasis: "state-quiet" }, "Not tested")
         }
         DryRunState::NotRendered { .. } => {
-            (StatusStyle { icon: "blocked", hue: "hue-drifted", emphasis: "state-loud" }, "Not rendered")
+            (StatusStyle { icon: "blocked", hue: "hue-drifted", emphasis: "state-loud" }, "Not planned")
         }
     };
     look.with_label(word).into_any()

@@ -58,7 +58,8 @@ pub enum DryRunState {
         /// The reason.
         message: String,
     },
-    /// No dry run, because nothing could be rendered for the cluster.
+    /// No dry run, because nothing could be rendered for the cluster or a stored bundle can't be read: the changes are
+    /// unknown.
     NotRendered {
         /// The reason.
         message: String,

@@ -100,6 +100,37 @@ async fn g404_a_rejection_by_one_cluster_is_a_finding_that_blocks_the_publish_of
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_whose_released_bundle_can_not_be_read_has_an_error_in_the_plan_instead_of_changes() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    let mut west = test.register_cluster("west", &[("env", "prod")]).await;
+    test.publish_new("web", by_label("env=prod")).await;
+    for agent in [&mut east, &mut west] {
+        agent.apply_release().await;
+    }
+    test.edit_draft("web", |spec| spec.placement = by_label("env=prod,zone!=b")).await;
+    test.register_cluster("north", &[("env", "prod")]).await;
+    crate::targets::relabel(&test, "west", Some("dev")).await;
+    for (statement, expected) in [
+        ("UPDATE artifact SET body = CAST('[1' AS BLOB)", "that it received last can't be read"),
+        ("DELETE FROM artifact", "its bytes are not stored"),
+    ] {
+        test.execute_sql(statement).await;
+        let plan = create_plan(&test).await;
+        assert!(plan.has_changes(), "unknown is not unchanged");
+        for name in ["east", "west"] {
+            let target = plan.targets.iter().find(|target| target.name == name).unwrap();
+            let DryRunState::NotRendered { message } = &target.dry_run else { panic!("{target:?}") };
+            assert!(message.starts_with("Can't be planned: ") && message.contains(expected), "{message}");
+            assert_eq!(target.cluster_plan, None, "{name}");
+        }
+        let north = plan.targets.iter().find(|target| target.name == "north").unwrap();
+        assert_eq!(plan.cluster_plans[north.cluster_plan.as_ref().unwrap()].counts().create, 1);
+    }
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn e_2_an_offline_cluster_is_reported_and_does_not_block_the_plan() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
