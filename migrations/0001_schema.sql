@@ -70,7 +70,7 @@ CREATE INDEX idempotency_record_age ON idempotency_record (created_at);
 -- they are written by four parties at four rates.
 
 -- A cluster, with the fields that users edit; `region` is copied from its labels. Written at its registration and by
--- users; deleted by users, after its releases. `revision` counts edits.
+-- users; deleted by users, after its releases. `resource_version` counts edits.
 CREATE TABLE cluster (
     id TEXT PRIMARY KEY,
     name TEXT{{bytewise}} NOT NULL UNIQUE,
@@ -81,7 +81,7 @@ CREATE TABLE cluster (
     schedulable BIGINT NOT NULL,
     lease_seconds BIGINT NOT NULL,
     created_at BIGINT NOT NULL,
-    revision BIGINT NOT NULL
+    resource_version BIGINT NOT NULL
 );
 
 -- One label of a cluster, in addition to `cluster.labels`, for selectors. Replaced with the labels of the cluster;
@@ -126,12 +126,12 @@ CREATE TABLE cluster_desired_state (
 );
 
 -- A cluster group: a named set of clusters, by name or by label selector. Written by users; deleted by users while
--- no workload references it. `revision` counts edits.
+-- no workload references it. `resource_version` counts edits.
 CREATE TABLE cluster_group (
     name TEXT{{bytewise}} PRIMARY KEY,
     members TEXT NOT NULL,
     selector TEXT,
-    revision BIGINT NOT NULL
+    resource_version BIGINT NOT NULL
 );
 
 -- --------------------------------------------------------------------------------------------------- joining of agents
@@ -200,8 +200,8 @@ CREATE TABLE cluster_join (
 -- ----------------------------------------------------------------------------------------------------------- workloads
 
 -- A workload with its draft. Written by users; deleted by the placer once `intent` is deleting and no release is
--- left on any cluster. `published_revision` is the number of the published revision, `revision` counts
--- edits.
+-- left on any cluster. `published_revision` is the number of the published revision, `resource_version`
+-- counts edits.
 CREATE TABLE workload (
     id TEXT PRIMARY KEY,
     project_id TEXT NOT NULL REFERENCES project (id),
@@ -215,7 +215,7 @@ CREATE TABLE workload (
     updated_by TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL,
-    revision BIGINT NOT NULL,
+    resource_version BIGINT NOT NULL,
     draft TEXT NOT NULL,
     UNIQUE (project_id, name)
 );

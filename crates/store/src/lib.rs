@@ -40,6 +40,7 @@ pub mod session;
 pub mod setup;
 mod sql;
 mod statistics;
+mod table;
 pub mod token;
 mod tx;
 pub mod user;
