@@ -1,9 +1,9 @@
-//! `POST /clusters/{cluster}/demo:injectFault`, in the demo only
+//! REST operation: inject fault (demo only).
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use wire::{FaultRequest, Problem};
+use wire::FaultRequest;
 
 use crate::input::{Body, Caller, ClusterPath, Path};
 use crate::problem::ApiError;
@@ -14,15 +14,10 @@ use crate::site::Site;
     post,
     path = "/api/v1/clusters/{cluster}/demo:injectFault",
     tag = "demo",
-    operation_id = "injectFault",
-    params(("cluster" = String, Path)),
     request_body = FaultRequest,
-    responses(
-        (status = 200, body = String),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = String))
 )]
-pub async fn handler(
+pub async fn inject_fault(
     State(site): State<Site>,
     Caller(_actor): Caller,
     Path(path): Path<ClusterPath>,

@@ -1,4 +1,4 @@
-//! `PATCH /clusters/{cluster}`
+//! REST operation: patch cluster.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,18 +16,11 @@ use crate::problem::ApiError;
     patch,
     path = "/api/v1/clusters/{cluster}",
     tag = "clusters",
-    operation_id = "patchCluster",
-    params(
-        ("cluster" = String, Path),
-        ("If-Match" = Option<String>, Header, description = "The ETag that was read")
-    ),
+    params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = ClusterPatch,
-    responses(
-        (status = 200, body = Cluster),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Cluster))
 )]
-pub async fn handler(
+pub async fn patch_cluster(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<ClusterPath>,

@@ -1,10 +1,10 @@
-//! `GET /event_stream`
+//! REST operation: list events.
 
 use axum::Json;
 use axum::extract::State;
 use domain::page::{DEFAULT_LIMIT, MAX_LIMIT};
 use hub::Hub;
-use wire::{EventPage, EventQuery, Problem};
+use wire::{EventPage, EventQuery};
 
 use crate::input::Query;
 use crate::problem::ApiError;
@@ -14,14 +14,10 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/events",
     tag = "events",
-    operation_id = "listEvents",
     params(EventQuery),
-    responses(
-        (status = 200, body = EventPage),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = EventPage))
 )]
-pub async fn handler(
+pub async fn list_events(
     State(hub): State<Hub>,
     Query(query): Query<EventQuery>,
 ) -> Result<Json<EventPage>, ApiError> {

@@ -1,4 +1,4 @@
-//! `PUT …/workloads/{workload}/overrides/{name}`
+//! REST operation: put override.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,20 +17,11 @@ use crate::problem::ApiError;
     put,
     path = "/api/v1/projects/{project}/workloads/{workload}/overrides/{name}",
     tag = "overrides",
-    operation_id = "putOverride",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("name" = String, Path),
-        OverrideQuery
-    ),
+    params(OverrideQuery),
     request_body = OverridePut,
-    responses(
-        (status = 200, body = Workload),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Workload))
 )]
-pub async fn handler(
+pub async fn put_override(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<OverridePath>,

@@ -1,4 +1,4 @@
-//! `GET /tokens`
+//! REST operation: list tokens.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,11 +13,7 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/tokens",
     tag = "tokens",
-    operation_id = "listTokens",
-    responses(
-        (status = 200, body = Vec<ApiToken>),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Vec<ApiToken>))
 )]
 pub async fn handler(State(hub): State<Hub>, Caller(actor): Caller) -> Result<Json<Vec<ApiToken>>, ApiError> {
     Ok(Json(hub.list_tokens(&actor).await?.into_iter().map(to_api_token).collect()))
