@@ -32,8 +32,8 @@ pub async fn events_read(workload: String, cluster: String, before: Option<i64>)
     use crate::host;
     let hub = host::hub_for_reader()?;
     let name = |text: String| (!text.is_empty()).then(|| text.chars().take(63).collect::<String>());
-    let query =
-        hub::EventQuery { before, workload: name(workload), cluster: name(cluster), limit: PAGE_SIZE };
+    let (workload, cluster) = (name(workload), name(cluster));
+    let query = domain::request::EventQuery { before, workload, cluster, limit: Some(PAGE_SIZE) };
     let events = host::into_app_result(hub.list_events(&query).await)?;
     Ok(EventList { events, at: hub.clock().now() })
 }

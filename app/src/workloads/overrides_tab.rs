@@ -63,9 +63,13 @@ pub async fn override_save(
     let mut saved = String::new();
     if !form.is_blank() {
         let read = form.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
-        let content =
-            hub::OverrideContent { target: read.target, priority: read.priority, patches: read.patches };
-        host::into_app_result(hub.put_override(&actor, &name, &read.name, (content, now)).await)?;
+        let content = domain::request::OverridePut {
+            target: read.target,
+            priority: read.priority,
+            patches: read.patches,
+        };
+        let edit = hub::OverrideEdit { name: read.name.clone(), content, publish_now: now };
+        host::into_app_result(hub.put_override(&actor, &name, edit).await)?;
         saved = read.name;
     }
     super::wizard::redirect_after(&name, super::wizard::WizardStep::Overrides, &then);

@@ -5,22 +5,23 @@
 //! whose bundle changed.
 
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
-use domain::overrides::{self, ClusterSelector, Override, Patch};
+use domain::overrides::{self, Override};
+use domain::request::OverridePut;
 use domain::workload::{Intent, Workload, WorkloadSpec};
 use domain::{Finding, OverrideId, actions};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
-/// The content of an override, without its name.
+/// An override to save under its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OverrideContent {
-    /// The clusters it applies to.
-    pub target: ClusterSelector,
-    /// Its priority among overrides of equal specificity.
-    pub priority: u32,
-    /// Patches, in order.
-    pub patches: Vec<Patch>,
+pub struct OverrideEdit {
+    /// Its name.
+    pub name: String,
+    /// Its content.
+    pub content: OverridePut,
+    /// Whether to change the published revision too.
+    pub publish_now: bool,
 }
 
 impl Hub {
@@ -29,8 +30,7 @@ impl Hub {
         &self,
         actor: &Actor,
         workload: &str,
-        name: &str,
-        (content, now): (OverrideContent, bool),
+        OverrideEdit { name, content, publish_now }: OverrideEdit,
     ) -> Result<Workload, Error> {
         let mut tx = self.read().await?;
         let before = self.load_workload(&mut tx, workload).await?.draft.overrides;
@@ -38,12 +38,12 @@ impl Hub {
         let existing = before.into_iter().find(|existing| existing.name == name).map(|existing| existing.id);
         let change = Override {
             id: existing.unwrap_or_else(|| self.ids().generate(OverrideId::from_parts)),
-            name: name.to_owned(),
+            name,
             target: content.target,
             priority: content.priority,
             patches: content.patches,
         };
-        self.save_override(actor, workload, change, now).await
+        self.save_override(actor, workload, change, publish_now).await
     }
 
     /// Saves an override by name.
@@ -106,7 +106,13 @@ impl Hub {
         let mut effects = CommitEffects::with_event(event);
         match (change.publish_now, workload.intent, workload.published) {
             (true, Intent::Published, Some(number)) => {
-                self.publish_override(&mut tx, actor, &mut workload, (number, &message, &edit)).await?;
+                self.publish_override(
+                    &mut tx,
+                    actor,
+                    &mut workload,
+                    PublishedEdit { number, message: &message, edit: &edit },
+                )
+                .await?;
                 effects.wake_placer = true;
             }
             _ => {
@@ -124,8 +130,9 @@ impl Hub {
         tx: &mut store::Tx,
         actor: &Actor,
         workload: &mut Workload,
-        (number, what, edit): (u32, &str, &impl Fn(&mut WorkloadSpec)),
+        change: PublishedEdit<'_, impl Fn(&mut WorkloadSpec)>,
     ) -> Result<(), Error> {
+        let PublishedEdit { number, message, edit } = change;
         let published = store::revision::get(tx, workload.id, number).await?;
         let Some(published) = published else {
             return Err(Error::not_found("revision", number.to_string()));
@@ -134,7 +141,7 @@ impl Hub {
         let mut spec = published.spec;
         edit(&mut spec);
         let draft = std::mem::replace(&mut workload.draft, spec);
-        let revision = self.create_revision(tx, actor, workload, what).await?;
+        let revision = self.create_revision(tx, actor, workload, message).await?;
         workload.draft = draft;
         workload.draft_changed = workload.draft != revision.spec;
         self.store_workload(tx, actor, workload).await
@@ -144,4 +151,11 @@ impl Hub {
 struct OverrideChange {
     detail: EventDetail,
     publish_now: bool,
+}
+
+/// An edit of the published revision with this number, and the message of the revision that it creates.
+struct PublishedEdit<'e, F> {
+    number: u32,
+    message: &'e str,
+    edit: &'e F,
 }

@@ -1,25 +1,8 @@
 //! Requests about clusters.
 
-use std::collections::BTreeMap;
-
-use domain::cluster::Taint;
 use serde::{Deserialize, Serialize};
 
-/// Changes to a cluster; omitted fields stay as they are.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct ClusterPatch {
-    /// Labels to set; `null` as a value removes the label.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, Option<String>>,
-    /// The complete list of taints.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub taints: Option<Vec<Taint>>,
-    /// Whether new workloads may be placed on it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedulable: Option<bool>,
-}
+pub use domain::request::ClusterPatch;
 
 /// A fault to inject into a simulated cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use domain::condition::ConditionType;
 use domain::placement::Placement;
 use domain::release::{ReleaseState, StageName};
 use domain::report::{DesiredPhase, DesiredRelease};
+use domain::request::ClusterPatch;
 use domain::workload::{NewWorkload, WorkloadSpec};
 use hub::{Error, PublishOptions};
 use serde_json::Value;
@@ -103,7 +104,7 @@ async fn s4_5_s4_7_an_addon_is_applied_again_only_when_its_values_change() {
     test.publish("edge").await;
     let relabel = async |region: &str| {
         let labels = [("region".to_owned(), Some(region.to_owned()))].into();
-        let edit = ClusterEdit { labels, ..ClusterEdit::default() };
+        let edit = ClusterPatch { labels, ..ClusterPatch::default() };
         test.hub.edit_cluster(&test.actor, "east", edit, None).await.unwrap();
     };
     relabel("us").await;
@@ -139,7 +140,7 @@ async fn s4_9_s4_10_an_addon_waits_for_a_missing_value_without_blocking_other_cl
     let message = wait_for_reason(&test, "east", "WaitingForValue").await;
     assert!(message.contains("cluster.labels.region") && message.contains("Label the cluster"), "{message}");
     let labels = [("region".to_owned(), Some("eu".to_owned()))].into();
-    let edit = ClusterEdit { labels, ..ClusterEdit::default() };
+    let edit = ClusterPatch { labels, ..ClusterPatch::default() };
     test.hub.edit_cluster(&test.actor, "east", edit, None).await.unwrap();
     let desired = east.wait_for_release().await;
     assert_eq!(bundle_data(&test, &east, &desired).await["region"], "eu");

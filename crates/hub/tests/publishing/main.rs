@@ -4,6 +4,7 @@ use domain::bundle::Bundle;
 use domain::page::ListQuery;
 use domain::release::ReleaseState;
 use domain::report::{DesiredPhase, DesiredState};
+use domain::request::ClusterPatch;
 use domain::workload::{Intent, WorkloadPhase};
 use hub::{Error, PublishOptions, RemovalOptions, RequestKey};
 
@@ -14,8 +15,8 @@ mod facts;
 mod plan;
 mod reports;
 mod rollouts;
-mod statistics;
 mod sign_up;
+mod statistics;
 mod targets;
 mod test_hub;
 mod unreadable_rows;
@@ -167,7 +168,7 @@ async fn a_cluster_edit_that_changes_nothing_stores_nothing() {
     let test = TestHub::open().await;
     test.register_cluster("east", &[("env", "prod")]).await;
     let edit =
-        ClusterEdit { labels: [("env".to_owned(), Some("prod".to_owned()))].into(), ..Default::default() };
+        ClusterPatch { labels: [("env".to_owned(), Some("prod".to_owned()))].into(), ..Default::default() };
     let cluster = test.hub.edit_cluster(&test.actor, "east", edit, None).await.unwrap();
     assert_eq!(cluster.revision, 1);
     test.close().await;

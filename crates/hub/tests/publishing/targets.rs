@@ -4,8 +4,9 @@ use domain::overrides::{ClusterSelector, Override, Patch, PatchOp};
 use domain::placement::{ClusterGroup, Placement, Predicate, Remedy};
 use domain::release::ReleaseState;
 use domain::report::DesiredPhase;
+use domain::request::ClusterPatch;
 use domain::{OverrideId, page::ListQuery};
-use hub::{ClusterEdit, PublishOptions};
+use hub::PublishOptions;
 use serde_json::json;
 
 use crate::release_state;
@@ -13,7 +14,7 @@ use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, wait_until};
 
 pub(crate) async fn relabel(test: &TestHub, cluster: &str, env: Option<&str>) {
     let labels = [("env".to_owned(), env.map(str::to_owned))].into();
-    let edit = ClusterEdit { labels, ..ClusterEdit::default() };
+    let edit = ClusterPatch { labels, ..ClusterPatch::default() };
     test.hub.edit_cluster(&test.actor, cluster, edit, None).await.unwrap();
 }
 
@@ -173,6 +174,16 @@ async fn e_6_a_removal_notice_continues_after_its_decision_was_deleted_and_compu
         test.hub.get_placement_decision("web").await.unwrap().decided_at.is_some()
     })
     .await;
+    assert_eq!(
+        test.hub.list_pending_removals("web").await.unwrap(),
+        before,
+        "the notice is neither lost nor extended"
+    );
+    assert!(test.hub.get_release("web", "east").await.unwrap().release.is_present());
+    test.advance_clock(300);
+    test.hub.record_heartbeat(east.id).await.unwrap();
+    test.run_placer().await;
+    east.wait_for_removal().await;
     test.close().await;
 }
 
@@ -192,16 +203,6 @@ async fn e6_a_fleet_change_that_excludes_many_clusters_at_once_removes_nothing_w
     let of_group = Predicate { groups: vec!["shops".into()], ..Predicate::default() };
     test.publish_new("web", Placement { predicates: vec![of_group], ..Placement::default() }).await;
     for agent in &mut agents {
-    assert_eq!(
-        test.hub.list_pending_removals("web").await.unwrap(),
-        before,
-        "the notice is neither lost nor extended"
-    );
-    assert!(test.hub.get_release("web", "east").await.unwrap().release.is_present());
-    test.advance_clock(300);
-    test.hub.record_heartbeat(east.id).await.unwrap();
-    test.run_placer().await;
-    east.wait_for_removal().await;
         agent.apply_release().await;
     }
     test.hub.save_group(&test.actor, group(&[]), None).await.unwrap();

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::cluster::Cluster;
-use hub::{ClusterEdit, Hub};
-use wire::{ClusterPatch, Problem};
+use hub::Hub;
+use wire::ClusterPatch;
 
 use crate::etag::{IfMatch, etag_header};
 use crate::input::{Body, Caller, ClusterPath, Path};
@@ -27,7 +27,6 @@ pub async fn patch_cluster(
     IfMatch(revision): IfMatch,
     Body(patch): Body<ClusterPatch>,
 ) -> Result<(HeaderMap, Json<Cluster>), ApiError> {
-    let edit = ClusterEdit { labels: patch.labels, taints: patch.taints, schedulable: patch.schedulable };
-    let cluster = hub.edit_cluster(&actor, &path.cluster, edit, revision).await?;
+    let cluster = hub.edit_cluster(&actor, &path.cluster, patch, revision).await?;
     Ok((etag_header(cluster.revision), Json(cluster)))
 }

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::workload::Workload;
-use hub::{Hub, OverrideContent};
-use wire::{OverridePut, Problem};
+use hub::{Hub, OverrideEdit};
+use wire::OverridePut;
 
 use super::{OverridePath, OverrideQuery};
 use crate::etag::etag_header;
@@ -28,7 +28,7 @@ pub async fn put_override(
     Query(query): Query<OverrideQuery>,
     Body(put): Body<OverridePut>,
 ) -> Result<(HeaderMap, Json<Workload>), ApiError> {
-    let content = OverrideContent { target: put.target, priority: put.priority, patches: put.patches };
-    let workload = hub.put_override(&actor, &path.workload, &path.name, (content, query.now)).await?;
+    let edit = OverrideEdit { name: path.name, content: put, publish_now: query.now };
+    let workload = hub.put_override(&actor, &path.workload, edit).await?;
     Ok((etag_header(workload.revision), Json(workload)))
 }

@@ -23,6 +23,5 @@ pub async fn create_token(
     Caller(actor): Caller,
     Body(new): Body<NewApiToken>,
 ) -> Result<(StatusCode, Json<ApiTokenCreated>), ApiError> {
-    let token = hub.create_token(&actor, &new.name, new.days).await?;
-    Ok((StatusCode::CREATED, Json(ApiTokenCreated { id: token.id, secret: token.secret })))
+    Ok((StatusCode::CREATED, Json(hub.create_token(&actor, &new.name, new.days).await?)))
 }
