@@ -92,9 +92,7 @@ impl Hub {
         }
         store::release::update(tx, &release).await?;
         store::release::set_resources(tx, release.id(), &report.resources).await?;
-        effects
-            .events
-            .extend(report_events(tx, &release, (before, &report.drift), self.clock().now()).await?);
+        effects.events.extend(report_events(tx, &release, before, &report.drift, self.clock().now()).await?);
         let has_changed = release.state() != before && release.wave().is_some();
         if has_changed && store::rollout::has_active(tx, release.workload()).await? {
             effects.dirty_rollouts.insert(release.workload());
@@ -113,7 +111,8 @@ impl Hub {
 async fn report_events(
     tx: &mut Tx,
     release: &Release,
-    (before, drift): (ReleaseState, &[DriftReport]),
+    before: ReleaseState,
+    drift: &[DriftReport],
     now: Timestamp,
 ) -> Result<Vec<NewEvent>, Error> {
     let after = release.state();
