@@ -29,7 +29,7 @@ impl Hub {
         let group = self.get_group(name).await?;
         let mut tx = self.read().await?;
         let existing = store::cluster::filter_existing_names(&mut tx, &group.members).await?;
-        let asked_by = store::workload::list_names_by_group(&mut tx, name).await?;
+        let used_by = store::workload::list_names_by_group(&mut tx, name).await?;
         drop(tx);
         let matching = match &group.selector {
             Some(selector) => {
@@ -41,7 +41,7 @@ impl Hub {
             None => 0,
         };
         let missing = group.members.iter().filter(|name| !existing.contains(*name)).cloned().collect();
-        Ok(GroupView { group, missing, matching, used_by: asked_by })
+        Ok(GroupView { group, missing, matching, used_by })
     }
 
     /// Creates a group; [`Error::AlreadyExists`] if there is one with its name.

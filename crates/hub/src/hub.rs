@@ -147,9 +147,9 @@ impl Hub {
     /// Commits a write with its events, then notifies agents, pages and loops; never before the commit (P31).
     pub(crate) async fn commit(&self, mut tx: Tx, effects: CommitEffects) -> Result<(), Error> {
         let now = self.clock().now();
-        if let Some((actor, key, answer)) = &effects.response {
+        if let Some((actor, key, record)) = &effects.response {
             // In the same transaction: a client that lost the response repeats the request and gets this one (P2).
-            store::idempotency::put(&mut tx, key, actor, answer, now).await?;
+            store::idempotency::put(&mut tx, key, actor, record, now).await?;
         }
         let rollouts = effects.all_rollouts_dirty || !effects.dirty_rollouts.is_empty();
         if effects.all_rollouts_dirty {
@@ -209,8 +209,8 @@ impl CommitEffects {
     pub fn with_response(mut self, actor: &Actor, status: u16, body: &impl Serialize) -> Self {
         self.response = actor.request_key.as_ref().map(|request| {
             let body = serde_json::to_string(body).unwrap_or_default();
-            let answer = IdempotencyRecord { request_hash: request.request_hash.clone(), status, body };
-            (actor.name.clone(), request.key.clone(), answer)
+            let record = IdempotencyRecord { request_hash: request.request_hash.clone(), status, body };
+            (actor.name.clone(), request.key.clone(), record)
         });
         self
     }

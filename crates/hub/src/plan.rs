@@ -58,7 +58,8 @@ impl Hub {
             store::artifact::put(&mut tx, digest, bytes, plan.created_at).await?;
         }
         store::plan::insert(&mut tx, workload, &plan, &targets, &expected).await?;
-        let requested = targets.iter().filter(|(_, ask)| ask.is_some()).map(|(target, _)| target.cluster);
+        let requested =
+            targets.iter().filter(|(_, request)| request.is_some()).map(|(target, _)| target.cluster);
         let changed_clusters: Vec<ClusterId> = requested.collect();
         self.commit(tx, CommitEffects { changed_clusters, ..CommitEffects::default() }).await?;
         plan.targets = targets.into_iter().map(|(target, _)| target).collect();

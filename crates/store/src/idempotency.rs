@@ -40,16 +40,16 @@ pub async fn put(
     tx: &mut Tx,
     key: &str,
     actor: &str,
-    answer: &IdempotencyRecord,
+    record: &IdempotencyRecord,
     at: Timestamp,
 ) -> Result<(), Error> {
     sql("INSERT INTO idempotency_record (idempotency_key, actor, request_hash, status, body, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6)")
     .bind_text(key)
     .bind_text(actor)
-    .bind_text(&answer.request_hash)
-    .bind(i64::from(answer.status))
-    .bind_text(&answer.body)
+    .bind_text(&record.request_hash)
+    .bind(i64::from(record.status))
+    .bind_text(&record.body)
     .bind(at.millis())
     .execute(tx)
     .await

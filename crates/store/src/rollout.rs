@@ -88,7 +88,7 @@ pub async fn count_waves(
     cutoff: Timestamp,
 ) -> Result<Vec<WaveCounts>, Error> {
     let rows = sql("SELECT MIN(id) AS id, wave, gate, state, COUNT(*) AS n, \
-                    CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS settled, \
+                    CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS past_fail_after, \
                     MIN(CASE WHEN state_since > $1 THEN state_since END) AS since \
                     FROM release WHERE workload_id = $2 AND revision = $3 AND wave IS NOT NULL \
                     GROUP BY wave, gate, state")
@@ -97,21 +97,21 @@ pub async fn count_waves(
     .bind(i64::from(rollout.revision))
     .fetch_all(tx)
     .await?;
-    let mut tallies = vec![WaveCounts::default(); rollout.waves.len()];
+    let mut waves = vec![WaveCounts::default(); rollout.waves.len()];
     let read = decode_rows(&rows, "release", |row| {
-        let alike = StateCount {
+        let count = StateCount {
             count: row.count("n")?,
-            past_fail_after: row.count("settled")?,
+            past_fail_after: row.count("past_fail_after")?,
             since: row.opt_timestamp("since")?,
         };
         let wave = usize::try_from(row.int("wave")?).ok().filter(|wave| *wave < rollout.waves.len());
         let wave = wave.ok_or("wave: the rollout has no such wave")?;
-        Ok((wave, row.enum_value::<Gate>("gate")?, row::read_state(row, "state")?, alike))
+        Ok((wave, row.enum_value::<Gate>("gate")?, row::read_state(row, "state")?, count))
     })?;
-    for (wave, gate, state, alike) in read {
-        tallies[wave].add(gate == Gate::Closed, state, &alike);
+    for (wave, gate, state, count) in read {
+        waves[wave].add(gate == Gate::Closed, state, &count);
     }
-    Ok(tallies)
+    Ok(waves)
 }
 
 /// Gated releases of a revision: all of the waves before that of `admission`, then at most `admission.most` of that

@@ -146,8 +146,8 @@ impl DraftSnapshot {
 /// Removes passed filters after the first 500 clusters: a preview of 10 000 clusters would be too large.
 pub(crate) fn trim_passed_filters(mut decision: Decision) -> Decision {
     const FULL_DETAIL: usize = 500;
-    for verdict in decision.evaluations.iter_mut().skip(FULL_DETAIL) {
-        verdict.filters.retain(|step| !step.passed);
+    for evaluation in decision.evaluations.iter_mut().skip(FULL_DETAIL) {
+        evaluation.filters.retain(|filter| !filter.passed);
     }
     decision
 }

@@ -46,7 +46,7 @@ pub(crate) struct DraftSnapshot {
 impl DraftSnapshot {
     /// The selected clusters, in the order of the decision.
     pub fn selected(&self) -> Vec<ClusterId> {
-        self.decision.selected().map(|verdict| verdict.cluster).collect()
+        self.decision.selected().map(|evaluation| evaluation.cluster).collect()
     }
 
     /// The selected clusters with their facts in the order of the decision, which waves are assigned in.
@@ -178,7 +178,7 @@ impl Hub {
         let clusters = store::cluster::list_all(&mut tx).await?;
         let groups = store::group::list(&mut tx).await?;
         let decision = decide(&source.spec.placement, &clusters, &groups, source.current);
-        let selected: Vec<ClusterId> = decision.selected().map(|verdict| verdict.cluster).collect();
+        let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
         let targets = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
         let schemas = self.load_schemas(&mut tx, &selected).await?;
         drop(tx);

@@ -23,10 +23,10 @@ pub async fn inject_fault(
     Path(path): Path<ClusterPath>,
     Body(request): Body<FaultRequest>,
 ) -> Result<Json<String>, ApiError> {
-    let levers = site.fault_controls().ok_or_else(|| ApiError::from_status(StatusCode::NOT_FOUND))?;
-    if !levers.contains(&path.cluster) {
+    let controls = site.fault_controls().ok_or_else(|| ApiError::from_status(StatusCode::NOT_FOUND))?;
+    if !controls.contains(&path.cluster) {
         return Err(hub::Error::not_found("cluster", path.cluster).into());
     }
-    let done = levers.inject_fault(&path.cluster, &request);
+    let done = controls.inject_fault(&path.cluster, &request);
     done.map(Json).map_err(|why| ApiError::new(StatusCode::CONFLICT, "FailedPrecondition", why))
 }
