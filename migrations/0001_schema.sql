@@ -53,17 +53,20 @@ CREATE TABLE setting (
 );
 
 -- A stored response, by the idempotency key of its request and the actor. Written in the transaction that executes
--- the request; deleted by the retention loop after a day.
+-- the request; deleted by the retention loop after a day. A large body is an artifact: `body` is then NULL, and
+-- `body_digest` is its digest.
 CREATE TABLE idempotency_record (
     idempotency_key TEXT NOT NULL,
     actor TEXT NOT NULL,
     request_hash TEXT NOT NULL,
     status BIGINT NOT NULL,
-    body TEXT NOT NULL,
+    body TEXT,
+    body_digest TEXT,
     created_at BIGINT NOT NULL,
     PRIMARY KEY (idempotency_key, actor)
 );
 CREATE INDEX idempotency_record_age ON idempotency_record (created_at);
+CREATE INDEX idempotency_record_body ON idempotency_record (body_digest) WHERE body_digest IS NOT NULL;
 
 -- ------------------------------------------------------------------------------------------------------------ clusters
 -- The fields that users edit, the facts, the heartbeat and the version of the desired state are four rows, because
@@ -358,8 +361,8 @@ CREATE TABLE release_count (
     PRIMARY KEY (workload_id, state)
 );
 
--- Bytes by their digest: bundles and API schemas. Written by the placer and by plans (bundles) and by reports
--- (schemas); deleted by the retention loop when nothing references them and `last_put_at` is two days ago.
+-- Bytes by their digest: bundles, API schemas and large responses. Written by the placer and by plans (bundles), by
+-- reports (schemas) and with idempotency records (responses); deleted by the retention loop when nothing references them and `last_put_at` is two days ago.
 CREATE TABLE artifact (
     digest TEXT PRIMARY KEY,
     last_put_at BIGINT NOT NULL,

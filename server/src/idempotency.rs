@@ -1,7 +1,7 @@
 //! `Idempotency-Key` on writes: a client's retry receives the first response again instead of a second execution (P2).
 //!
-//! A response is stored whole. It is not larger than the largest accepted body, because what it returns of a workload was
-//! accepted in one.
+//! A response is stored whole, a large one as an artifact. It has no limit of its own: what it returns of a workload was
+//! accepted in a body with a limit.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
