@@ -38,6 +38,7 @@ pub mod report;
 pub mod rollout;
 pub mod rollup;
 pub mod schema;
+pub mod strict_input;
 pub mod template;
 pub mod time;
 pub mod workload;
