@@ -57,11 +57,6 @@ pub async fn revoke(tx: &mut Tx, id: JoinTokenId, at: Timestamp) -> Result<bool,
     Ok(sql(revoke).bind(at.millis()).bind_text(id).execute(tx).await? == 1)
 }
 
-/// Deletes tokens that expired before `before`; returns how many.
-pub async fn delete_before(tx: &mut Tx, before: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM join_token WHERE expires_at < $1").bind(before.millis()).execute(tx).await
-}
-
 fn read(row: &RowReader<'_>) -> Result<JoinToken, DecodeError> {
     Ok(JoinToken {
         id: row.parse("id")?,

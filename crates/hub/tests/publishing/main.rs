@@ -13,6 +13,7 @@ mod exposures;
 mod facts;
 mod plan;
 mod reports;
+mod retention;
 mod rollouts;
 mod statistics;
 mod targets;
