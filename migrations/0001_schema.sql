@@ -33,7 +33,7 @@ CREATE TABLE session (
 CREATE INDEX session_expiry ON session (expires_at);
 
 -- An API token of a user; only the hash of its secret is stored. Written and deleted by its user; `used_at` is
--- updated at most once a minute. Cascades.
+-- updated at most once a minute. Deleted by the retention loop 30 days after it has expired; cascades.
 CREATE TABLE api_token (
     id TEXT PRIMARY KEY,
     user_id TEXT NOT NULL REFERENCES user_account (id) ON DELETE CASCADE,
@@ -234,7 +234,8 @@ CREATE TABLE workload_label (
 );
 CREATE INDEX workload_label_value ON workload_label (name, value, owner_id);
 
--- A published snapshot of a workload's draft, numbered from 1. Written by a publish, immutable; cascades.
+-- A published snapshot of a workload's draft, numbered from 1. Written by a publish, immutable; deleted by the
+-- retention loop after 90 days unless it is one of the newest 100 or in use; cascades.
 CREATE TABLE revision (
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
     number BIGINT NOT NULL,
@@ -244,6 +245,7 @@ CREATE TABLE revision (
     spec TEXT NOT NULL,
     PRIMARY KEY (workload_id, number)
 );
+CREATE INDEX revision_age ON revision (created_at);
 
 -- A cluster on which a user retains a workload although it no longer matches. Written by users, deleted by the next
 -- publish of the workload; `revision` is the published one at that time. Cascades.
@@ -385,7 +387,8 @@ CREATE INDEX exposure_by_cluster ON exposure (cluster_id);
 
 -- ------------------------------------------------------------------------------------------------------------ rollouts
 
--- The rollout of one revision in waves. Written by the publish, the rollout loop and users; cascades. `active` is 1
+-- The rollout of one revision in waves. Written by the publish, the rollout loop and users; deleted by the retention
+-- loop with its revision; cascades. `active` is 1
 -- until it has ended, `needs_attention` is 1 while it continues only after an action of a user.
 CREATE TABLE rollout (
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,

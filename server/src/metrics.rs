@@ -8,6 +8,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use domain::page::ListQuery;
+use hub::TableStatistics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -38,6 +39,11 @@ struct ReportLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TableLabels {
+    table: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabels {
     state: &'static str,
 }
@@ -52,6 +58,9 @@ pub struct Metrics {
     reports: Family<ReportLabels, Counter>,
     releases: Family<StateLabels, Gauge>,
     clusters_offline: Gauge,
+    table_rows: Family<TableLabels, Gauge>,
+    deleted_rows: Family<TableLabels, Gauge>,
+    retention_failures: Family<TableLabels, Gauge>,
     streams: Gauge,
     scrapes: Counter<u64, AtomicU64>,
 }
@@ -67,6 +76,9 @@ impl Default for Metrics {
             reports: Family::default(),
             releases: Family::default(),
             clusters_offline: Gauge::default(),
+            table_rows: Family::default(),
+            deleted_rows: Family::default(),
+            retention_failures: Family::default(),
             streams: Gauge::default(),
             scrapes: Counter::default(),
             registry: Registry::default(),
@@ -80,6 +92,21 @@ impl Default for Metrics {
             "clusters_offline",
             "Clusters whose lease has expired",
             metrics.clusters_offline.clone(),
+        );
+        registry.register(
+            "table_rows",
+            "Rows of the tables that have a retention, after its last pass",
+            metrics.table_rows.clone(),
+        );
+        registry.register(
+            "retention_deleted_rows",
+            "Rows deleted by retention since the start",
+            metrics.deleted_rows.clone(),
+        );
+        registry.register(
+            "retention_failures",
+            "Passes of retention that failed since the start",
+            metrics.retention_failures.clone(),
         );
         registry.register("sse_clients", "Open event streams", metrics.streams.clone());
         registry.register("scrapes", "Scrapes of these metrics", metrics.scrapes.clone());
@@ -98,6 +125,18 @@ impl Metrics {
     pub fn track_stream(&self) -> StreamGuard {
         self.streams.inc();
         StreamGuard(self.streams.clone())
+    }
+
+    fn set_retention(&self, tables: &[TableStatistics]) {
+        let to_gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        for of in tables {
+            let labels = TableLabels { table: of.table };
+            if let Some(rows) = of.rows {
+                self.table_rows.get_or_create(&labels).set(to_gauge(rows));
+            }
+            self.deleted_rows.get_or_create(&labels).set(to_gauge(of.deleted));
+            self.retention_failures.get_or_create(&labels).set(to_gauge(of.failures));
+        }
     }
 
     fn count_response(&self, route: String, method: &'static str, response: &Response) {
@@ -148,6 +187,7 @@ pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiErr
         gauge.set(i64::from(fleet.counts.count(state)));
     }
     metrics.clusters_offline.set(i64::from(fleet.clusters_not_online));
+    metrics.set_retention(&site.hub().retention_statistics());
     let mut text = String::new();
     encode(&mut text, &metrics.registry)
         .map_err(|error| ApiError::from(hub::Error::Internal(Box::new(error))))?;

@@ -256,7 +256,7 @@ impl OverrideForm {
                 return Vec::new();
             }
         };
-        serde_json::from_value(value).unwrap_or_else(|error| {
+        domain::strict_input::parse(&value).unwrap_or_else(|error| {
             bad(format!("The patches are invalid: {error}."));
             Vec::new()
         })

@@ -65,7 +65,7 @@ impl JoinToken {
 /// The parameters of a new join token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(rename_all = "camelCase", default)]
 pub struct NewJoinToken {
     /// The only cluster name that may use it.
     #[serde(skip_serializing_if = "Option::is_none")]

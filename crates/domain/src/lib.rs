@@ -40,6 +40,7 @@ pub mod request;
 pub mod rollout;
 pub mod rollup;
 pub mod schema;
+pub mod strict_input;
 pub mod template;
 pub mod time;
 pub mod workload;

@@ -16,6 +16,7 @@ mod identity;
 mod laws;
 mod merge;
 mod patch;
+mod patch_fields;
 mod provenance;
 mod target;
 #[cfg(test)]
@@ -61,7 +62,7 @@ fn default_priority() -> u32 {
 /// Selects clusters: all that are named, in a group, or match. An empty one selects none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ClusterSelector {
     /// By name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -91,7 +92,7 @@ pub struct ObjectSelector {
 }
 
 /// The operation of a patch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "op", rename_all = "camelCase")]
 pub enum PatchOp {
@@ -119,7 +120,7 @@ pub enum PatchOp {
 /// A change of some objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", try_from = "patch_fields::PatchFields")]
 pub struct Patch {
     /// Which objects.
     #[serde(default)]

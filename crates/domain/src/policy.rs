@@ -5,8 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::nearest::find_nearest;
 use crate::object::ObjectRef;
 use crate::overrides::ObjectSelector;
+use crate::strict_input;
 
 mod check;
 mod feedback;
@@ -198,14 +200,17 @@ impl Policies {
     /// A sentence that names the unknown policy or the invalid value.
     pub fn with_values(&self, values: &serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
         if let Some(unknown) = values.keys().find(|name| !POLICY_NAMES.contains(&name.as_str())) {
-            let known = POLICY_NAMES.join(", ");
-            return Err(format!("There is no policy {unknown:?}; the policies are {known}"));
+            let hint = match find_nearest(unknown, POLICY_NAMES) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("the policies are {}", POLICY_NAMES.join(", ")),
+            };
+            return Err(format!("There is no policy {unknown:?}; {hint}"));
         }
         let mut policies = self.clone();
         for (name, value) in values {
             let mut all = serde_json::to_value(&policies).map_err(|error| error.to_string())?;
             all[name] = value.clone();
-            policies = serde_json::from_value(all)
+            policies = strict_input::parse(&all)
                 .map_err(|error| format!("The policy {name} can't be {value}: {error}"))?;
         }
         Ok(policies)

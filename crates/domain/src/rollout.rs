@@ -34,7 +34,7 @@ pub use window::{RolloutWindow, Weekday};
 /// How a publish is delivered to its clusters. Without waves all clusters are updated at once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(rename_all = "camelCase", default)]
 pub struct RolloutStrategy {
     /// The waves, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -70,7 +70,7 @@ impl RolloutStrategy {
 /// Clusters that are updated together.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Wave {
     /// Its name, unique in the rollout.
     pub name: String,

@@ -17,13 +17,36 @@ pub use crate::policy::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies};
 /// Where the manifests come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(tag = "type", rename_all = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase", from = "SourceFields")]
 pub enum Source {
     /// YAML files.
     Yaml {
         /// The files, in the order given.
         files: Vec<SourceFile>,
     },
+}
+
+/// The fields of a source as they stand in text: in one struct, so that [`crate::strict_input`] finds unknown ones.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SourceFields {
+    #[serde(rename = "type")]
+    source_type: SourceType,
+    files: Vec<SourceFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum SourceType {
+    Yaml,
+}
+
+impl From<SourceFields> for Source {
+    fn from(fields: SourceFields) -> Self {
+        match fields.source_type {
+            SourceType::Yaml => Self::Yaml { files: fields.files },
+        }
+    }
 }
 
 impl Default for Source {

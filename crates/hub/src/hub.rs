@@ -14,7 +14,7 @@ use crate::actor::Actor;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::live::LiveNotices;
-use crate::loops::LoopSignals;
+use crate::loops::{LoopSignals, RetentionStatistics};
 use crate::report::SchemaCache;
 use crate::sign_in::HashLimiter;
 
@@ -56,6 +56,7 @@ struct Inner {
     signals: LoopSignals,
     hash_limiter: HashLimiter,
     schema_cache: SchemaCache,
+    retention: RetentionStatistics,
 }
 
 impl Hub {
@@ -82,6 +83,7 @@ impl Hub {
             signals: LoopSignals::default(),
             hash_limiter: HashLimiter::new(),
             schema_cache: SchemaCache::default(),
+            retention: RetentionStatistics::default(),
             clock: config.clock,
         })))
     }
@@ -134,6 +136,10 @@ impl Hub {
 
     pub(crate) fn schema_cache(&self) -> &SchemaCache {
         &self.0.schema_cache
+    }
+
+    pub(crate) fn retention(&self) -> &RetentionStatistics {
+        &self.0.retention
     }
 
     pub(crate) async fn read(&self) -> Result<Tx, Error> {

@@ -41,7 +41,7 @@ pub use join::{
     AgentCertificate, AuthenticatedAgent, InstallOptions, JoinRequest, JoinTokenSecret, RegistrationResult,
 };
 pub use live::EventPositions;
-pub use loops::Loops;
+pub use loops::{Loops, TableStatistics};
 pub use overrides::OverrideEdit;
 pub use placement::PlacementInputs;
 pub use sign_in::Session;

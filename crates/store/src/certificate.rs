@@ -79,11 +79,6 @@ pub async fn revoke_by_cluster(tx: &mut Tx, cluster: ClusterId, at: Timestamp) -
     sql(revoke).bind(at.millis()).bind_text(cluster).execute(tx).await
 }
 
-/// Deletes certificates that expired before `before`; returns how many.
-pub async fn delete_before(tx: &mut Tx, before: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM agent_certificate WHERE not_after < $1").bind(before.millis()).execute(tx).await
-}
-
 /// Records that a cluster was accepted, or accepted again, and clears an earlier revocation.
 pub async fn record_acceptance(
     tx: &mut Tx,

@@ -93,11 +93,6 @@ pub async fn last_seq(tx: &mut Tx) -> Result<i64, Error> {
     sql("SELECT value FROM counter WHERE name = 'event'").fetch_number(tx).await
 }
 
-/// Deletes the events before `at`; returns how many.
-pub async fn delete_before(tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM event WHERE created_at < $1").bind(at.millis()).execute(tx).await
-}
-
 /// Allocates positions and writes the events, as the last step of a commit.
 pub(crate) async fn flush(tx: &mut Tx) -> Result<Option<i64>, Error> {
     let events = std::mem::take(&mut tx.pending_events);

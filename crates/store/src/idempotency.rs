@@ -76,8 +76,3 @@ pub async fn put(
     .await
     .map(drop)
 }
-
-/// Deletes the responses stored before `at`; returns how many.
-pub async fn delete_before(tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM idempotency_record WHERE created_at < $1").bind(at.millis()).execute(tx).await
-}

@@ -64,8 +64,3 @@ pub async fn revoke(tx: &mut Tx, id: JoinTokenId, at: Timestamp) -> Result<bool,
     let revoke = "UPDATE join_token SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
     Ok(sql(revoke).bind(at.millis()).bind_text(id).execute(tx).await? == 1)
 }
-
-/// Deletes tokens that expired before `before`; returns how many.
-pub async fn delete_before(tx: &mut Tx, before: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM join_token WHERE expires_at < $1").bind(before.millis()).execute(tx).await
-}

@@ -34,6 +34,7 @@ pub mod queue;
 pub mod registration;
 pub mod release;
 pub mod retained_cluster;
+pub mod retention;
 pub mod revision;
 pub mod rollout;
 pub mod session;

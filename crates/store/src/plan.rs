@@ -185,8 +185,3 @@ pub async fn count_pending(tx: &mut Tx, plan: PlanId) -> Result<i64, Error> {
         .fetch_number(tx)
         .await
 }
-
-/// Deletes plans that expired before `time`; returns how many.
-pub async fn delete_expired(tx: &mut Tx, time: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM plan WHERE expires_at < $1").bind(time.millis()).execute(tx).await
-}

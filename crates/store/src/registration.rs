@@ -100,9 +100,3 @@ pub async fn reject_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<(), Er
 pub async fn delete(tx: &mut Tx, fingerprint: &str) -> Result<bool, Error> {
     Ok(sql("DELETE FROM registration WHERE fingerprint = $1").bind_text(fingerprint).execute(tx).await? == 1)
 }
-
-/// Deletes registrations requested before `before` that were not accepted; returns how many.
-pub async fn delete_before(tx: &mut Tx, before: Timestamp) -> Result<u64, Error> {
-    let delete = "DELETE FROM registration WHERE state <> 'accepted' AND requested_at < $1";
-    sql(delete).bind(before.millis()).execute(tx).await
-}

@@ -4,6 +4,7 @@ use domain::Finding;
 use domain::cluster::TaintEffect;
 use domain::manifest::yaml_value;
 use domain::placement::{Placement, Toleration, TolerationOperator};
+use domain::strict_input;
 
 use super::field_finding;
 
@@ -59,6 +60,6 @@ pub(super) fn parse_yaml(text: &str) -> Result<Placement, Vec<Finding>> {
     let hint = "Use the placement syntax of the command line, such as predicates: [{names: [eu-1]}].";
     let value = yaml_value::read(text).map_err(|finding| vec![finding.with_path("/placement/text")])?;
     let Some(value) = value else { return Ok(Placement::default()) };
-    serde_json::from_value(value)
+    strict_input::parse(&value)
         .map_err(|error| vec![field_finding("text", format!("The placement is invalid: {error}."), hint)])
 }

@@ -1,8 +1,10 @@
 //! Checks of a policy that need no clusters (G502).
 
 use super::remedy::find_label_changes;
-use super::{MAX_WEIGHT, Placement, Predicate, Score, ScoreName, Spread, Toleration, TolerationOperator};
-use crate::finding::Finding;
+use super::{
+    MAX_WEIGHT, NewMembers, Placement, Predicate, Score, ScoreName, Spread, Toleration, TolerationOperator,
+};
+use crate::finding::{Finding, Severity};
 use crate::labels::{self, LabelTerm, Labels};
 
 /// Checks the policy itself, without clusters (G502). Paths are relative to the workload's spec.
@@ -16,6 +18,8 @@ pub fn check(placement: &Placement) -> Vec<Finding> {
     }
     for (at, predicate) in placement.predicates.iter().enumerate() {
         let path = format!("/placement/predicates/{at}");
+        let everything = predicate.is_everything().then(|| describe_everything(placement.new_members));
+        findings.extend(everything.map(|finding| finding.with_path(&path)));
         findings.extend(
             check_label_selector(predicate).map(|finding| finding.with_path(format!("{path}/labelSelector"))),
         );
@@ -46,6 +50,20 @@ pub fn check(placement: &Placement) -> Vec<Finding> {
         );
     }
     findings
+}
+
+/// A predicate without conditions is allowed, but may be what is left of a deleted or misspelt selector.
+fn describe_everything(new_members: NewMembers) -> Finding {
+    let future = match new_members {
+        NewMembers::Auto => "also those that register later",
+        NewMembers::Manual => "with the next publish also those that register later",
+    };
+    Finding::new(
+        "G502",
+        Severity::Note,
+        format!("The placement selects every cluster, {future}: a predicate has no condition."),
+        "To select some clusters, add names, groups, a label selector or a field selector.",
+    )
 }
 
 fn check_toleration(toleration: &Toleration) -> Option<Finding> {

@@ -35,7 +35,12 @@ fn policies_are_replaced_by_name_and_the_others_stay() {
     );
     assert_eq!((with.orphan, with.ttl_seconds_after_finished), (vec![selector("Secret", "")], Some(60)));
     let unknown = base.with_values(&map(json!({"prunes": true}))).unwrap_err();
-    assert!(unknown.contains("\"prunes\"") && unknown.contains("createNamespace"), "{unknown}");
+    assert_eq!(unknown, r#"There is no policy "prunes"; did you mean "prune"?"#);
+    let distant = base.with_values(&map(json!({"lifecycle": true}))).unwrap_err();
+    assert!(distant.contains("createNamespace"), "{distant}");
+    let inside =
+        base.with_values(&map(json!({"ignore": [{"object": {"kin": "Job"}, "paths": []}]}))).unwrap_err();
+    assert!(inside.contains(r#"/ignore/0/object: unknown field "kin", did you mean "kind"?"#), "{inside}");
     let wrong = base.with_values(&map(json!({"deletion": "sometimes"}))).unwrap_err();
     assert!(wrong.contains("deletion") && wrong.contains("foreground"), "{wrong}");
 }

@@ -58,7 +58,7 @@ impl Weekday {
 /// A range of the day on some days of the week. If it crosses midnight, it belongs to the day on which it opens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(rename_all = "camelCase", default)]
 pub struct RolloutWindow {
     /// The days on which it opens; empty for every day.
     #[serde(skip_serializing_if = "Vec::is_empty")]

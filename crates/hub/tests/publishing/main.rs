@@ -14,6 +14,7 @@ mod exposures;
 mod facts;
 mod plan;
 mod reports;
+mod retention;
 mod rollouts;
 mod sign_up;
 mod statistics;

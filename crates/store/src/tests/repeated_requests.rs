@@ -3,6 +3,7 @@
 use super::databases::for_each_engine;
 use super::fixtures::{at, insert_fleet, some_workload};
 use crate::idempotency::{self, IdempotencyRecord};
+use crate::retention::{RetainedTable, delete_batch};
 use crate::sql::sql;
 use crate::{Error, Store, artifact, workload};
 
@@ -18,8 +19,8 @@ async fn p2_a_response_is_stored_per_key_and_actor() {
         idempotency::put(&mut tx, "k", "ana", &response("{}"), at(5)).await.unwrap();
         assert_eq!(idempotency::find(&mut tx, "k", "ana").await.unwrap(), Some(response("{}")));
         assert_eq!(idempotency::find(&mut tx, "k", "ben").await.unwrap(), None);
-        assert_eq!(idempotency::delete_before(&mut tx, at(5)).await.unwrap(), 0);
-        assert_eq!(idempotency::delete_before(&mut tx, at(6)).await.unwrap(), 1);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::IdempotencyRecord, at(5), 10).await.unwrap(), 0);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::IdempotencyRecord, at(6), 10).await.unwrap(), 1);
     })
     .await;
 }

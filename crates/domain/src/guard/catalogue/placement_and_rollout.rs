@@ -2,7 +2,7 @@
 
 use super::GuardRail;
 use super::Scope::{Change, Fleet, Publish, Static, Verb};
-use crate::finding::Severity::{Error, Warning};
+use crate::finding::Severity::{Error, Note, Warning};
 
 pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
@@ -15,8 +15,8 @@ pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
         code: "G502",
         title: "Invalid placement or group",
-        severities: &[(Static, &[Error, Warning]), (Verb, &[Error])],
-        finds: "A selector, toleration, score, spread or number of a placement or cluster group is invalid, contradictory or without effect.",
+        severities: &[(Static, &[Error, Warning, Note]), (Verb, &[Error])],
+        finds: "A selector, toleration, score, spread or number of a placement or cluster group is invalid, contradictory or without effect, or a predicate without conditions selects every cluster.",
         fix: "Correct the field; selectors are written as env=prod,region in (eu,us),!legacy.",
     },
     GuardRail {
