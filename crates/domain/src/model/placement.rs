@@ -10,6 +10,7 @@ use crate::kubernetes::labels::LabelSelector;
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{Cluster, TaintEffect};
 
+mod candidate;
 mod check;
 mod check_decision;
 mod decide;
@@ -40,8 +41,9 @@ pub use filter_result::{
 pub use members_policy::apply_new_members_policy;
 pub use remedy::{Remedy, RequiredChange};
 pub use removal_notice::{PendingRemoval, REMOVAL_NOTICE_MINUTES, update_pending_removals};
-pub use score::{MAX_WEIGHT, Score, ScoreName};
-pub use spread::{Spread, WhenUnsatisfiable};
+
+/// Most names in a result; the others are counted. A policy may name a thousand clusters.
+const MAX_NAMES: usize = 5;
 
 /// The placement policy. Without predicates it selects no cluster, so that a workload is never placed by accident.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +102,106 @@ fn is_true(yes: &bool) -> bool {
 
 fn saturating_u32(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// The largest weight; −10 is the smallest.
+pub const MAX_WEIGHT: i32 = 10;
+
+/// What is scored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ScoreName {
+    /// 100 points for a cluster that runs the workload.
+    #[default]
+    Steady,
+    /// Cores allocatable to pods, relative to the candidate with most.
+    AllocatableCpu,
+    /// Memory allocatable to pods, relative to the candidate with most.
+    AllocatableMemory,
+    /// 100 points for a cluster whose labels match the selector.
+    Label,
+}
+
+impl ScoreName {
+    /// All scores, in display order.
+    pub const ALL: [Self; 4] = [Self::Steady, Self::AllocatableCpu, Self::AllocatableMemory, Self::Label];
+
+    /// Its name in the policy.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Steady => "steady",
+            Self::AllocatableCpu => "allocatableCpu",
+            Self::AllocatableMemory => "allocatableMemory",
+            Self::Label => "label",
+        }
+    }
+
+    /// Its name, with the labels that score.
+    fn describe(self, selector: &LabelSelector) -> String {
+        match self {
+            Self::Label => format!("label {selector}"),
+            name => name.as_str().to_owned(),
+        }
+    }
+}
+
+/// One score with its weight.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Score {
+    /// What is scored.
+    pub name: ScoreName,
+    /// The labels that score; only for `label`.
+    #[serde(skip_serializing_if = "LabelSelector::is_empty")]
+    pub selector: LabelSelector,
+    /// Weight of the points, −10 to 10; a negative weight subtracts them.
+    pub weight: i32,
+}
+
+impl Score {
+    fn describe(&self) -> String {
+        self.name.describe(&self.selector)
+    }
+}
+
+/// How a cluster is handled whose selection would exceed the skew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum WhenUnsatisfiable {
+    /// It is rejected.
+    #[default]
+    DoNotSchedule,
+    /// It is selected after those that would not.
+    ScheduleAnyway,
+}
+
+/// One spread constraint on the selected clusters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Spread {
+    /// `region`, `zone` or `provider`, else the key of a label.
+    pub key: String,
+    /// How many more clusters one value may have than the value that has fewest; at least 1.
+    pub max_skew: u32,
+    /// How a cluster is handled that would exceed it.
+    pub when_unsatisfiable: WhenUnsatisfiable,
+    /// At least this many values must occur among the matching clusters (G503).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_groups: Option<u32>,
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Self {
+            key: String::new(),
+            max_skew: 1,
+            when_unsatisfiable: WhenUnsatisfiable::default(),
+            min_groups: None,
+        }
+    }
 }
 
 /// How clusters that match only after the publish are handled (S1-9).

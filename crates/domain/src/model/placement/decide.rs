@@ -2,28 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::candidate::Candidate;
 use super::predicate::PreparedPlacement;
 use super::{
     ClusterEvaluation, ClusterGroup, Decision, FilterObservation, FilterRequirement, FilterResult, Placement,
     PlacementFilter, Remedy, number, score, spread, taint,
 };
 use crate::kubernetes::id::ClusterId;
-use crate::model::cluster::{Cluster, Taint};
-
-/// A cluster during evaluation.
-pub(super) struct Candidate<'a> {
-    pub cluster: &'a Cluster,
-    /// Whether it runs the workload now.
-    pub is_current: bool,
-    /// Results of the filters evaluated so far.
-    pub filters: Vec<FilterResult>,
-    /// Number of changes needed for it to be selected; 0 while every filter passed.
-    pub needed_changes: u32,
-    /// Untolerated `PreferNoSelect` taints.
-    pub prefer_no_select_taints: Vec<Taint>,
-    /// Weighted sum of its scores; 0 without scores.
-    pub score: i64,
-}
+use crate::model::cluster::Cluster;
 
 /// Evaluates the policy for every cluster. `current` are the clusters that run the workload now: if the policy is sticky,
 /// they rank before all others and a spread does not remove them; `NoSelectIfNew` and a cordon do not reject them.

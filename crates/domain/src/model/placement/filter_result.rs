@@ -5,12 +5,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::fact::{FactKey, FactSelector};
-use super::{NewMembers, PlacementFilter, Remedy, Score, ScoreName, Spread, saturating_u32};
+use super::{MAX_NAMES, NewMembers, PlacementFilter, Remedy, Score, ScoreName, Spread, saturating_u32};
 use crate::kubernetes::labels::LabelSelector;
 use crate::model::cluster::{Connectivity, Taint};
-
-/// Most names in a result; the others are counted. A policy may name a thousand clusters.
-pub(super) const MAX_NAMES: usize = 5;
 
 /// The result of one filter for one cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

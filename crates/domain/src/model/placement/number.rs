@@ -1,6 +1,6 @@
 //! The last filter: at most `number_of_clusters` clusters.
 
-use super::decide::Candidate;
+use super::candidate::Candidate;
 use super::{
     FilterObservation, FilterRequirement, FilterResult, Placement, PlacementFilter, Remedy, saturating_u32,
 };

@@ -6,8 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::MAX_NAMES;
 use super::fact::{FactKey, FactSelector, FactTerm, KubernetesVersion, VersionComparison};
-use super::filter_result::MAX_NAMES;
 use crate::kubernetes::labels::{LabelTerm, Labels};
 use crate::model::cluster::{Cluster, Taint};
 

@@ -3,75 +3,10 @@
 //! Every score gives 0 to 100 points; the weighted sum ranks the candidates. Integers only, so that browser and server
 //! compute equal results.
 
-use serde::{Deserialize, Serialize};
-
-use super::decide::Candidate;
+use super::candidate::Candidate;
 use super::filter_result::ScorePart;
-use super::{FilterObservation, FilterRequirement, FilterResult, PlacementFilter};
-use crate::kubernetes::labels::LabelSelector;
+use super::{FilterObservation, FilterRequirement, FilterResult, PlacementFilter, Score, ScoreName};
 use crate::kubernetes::quantity::Quantity;
-
-/// The largest weight; −10 is the smallest.
-pub const MAX_WEIGHT: i32 = 10;
-
-/// What is scored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum ScoreName {
-    /// 100 points for a cluster that runs the workload.
-    #[default]
-    Steady,
-    /// Cores allocatable to pods, relative to the candidate with most.
-    AllocatableCpu,
-    /// Memory allocatable to pods, relative to the candidate with most.
-    AllocatableMemory,
-    /// 100 points for a cluster whose labels match the selector.
-    Label,
-}
-
-impl ScoreName {
-    /// All scores, in display order.
-    pub const ALL: [Self; 4] = [Self::Steady, Self::AllocatableCpu, Self::AllocatableMemory, Self::Label];
-
-    /// Its name in the policy.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Steady => "steady",
-            Self::AllocatableCpu => "allocatableCpu",
-            Self::AllocatableMemory => "allocatableMemory",
-            Self::Label => "label",
-        }
-    }
-
-    /// Its name, with the labels that score.
-    pub(super) fn describe(self, selector: &LabelSelector) -> String {
-        match self {
-            Self::Label => format!("label {selector}"),
-            name => name.as_str().to_owned(),
-        }
-    }
-}
-
-/// One score with its weight.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct Score {
-    /// What is scored.
-    pub name: ScoreName,
-    /// The labels that score; only for `label`.
-    #[serde(skip_serializing_if = "LabelSelector::is_empty")]
-    pub selector: LabelSelector,
-    /// Weight of the points, −10 to 10; a negative weight subtracts them.
-    pub weight: i32,
-}
-
-impl Score {
-    pub(super) fn describe(&self) -> String {
-        self.name.describe(&self.selector)
-    }
-}
 
 /// Computes the score of every candidate, and records its parts.
 pub(super) fn score_candidates(candidates: &mut [&mut Candidate<'_>], scores: &[Score]) {

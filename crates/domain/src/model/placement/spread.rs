@@ -5,51 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use super::decide::Candidate;
+use super::candidate::Candidate;
 use super::fact::FactKey;
 use super::filter_result::SpreadValue;
-use super::{FilterObservation, FilterRequirement, FilterResult, Placement, PlacementFilter, Remedy};
+use super::{
+    FilterObservation, FilterRequirement, FilterResult, Placement, PlacementFilter, Remedy, Spread,
+    WhenUnsatisfiable,
+};
 use crate::model::cluster::Cluster;
-
-/// How a cluster is handled whose selection would exceed the skew.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum WhenUnsatisfiable {
-    /// It is rejected.
-    #[default]
-    DoNotSchedule,
-    /// It is selected after those that would not.
-    ScheduleAnyway,
-}
-
-/// One spread constraint on the selected clusters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct Spread {
-    /// `region`, `zone` or `provider`, else the key of a label.
-    pub key: String,
-    /// How many more clusters one value may have than the value that has fewest; at least 1.
-    pub max_skew: u32,
-    /// How a cluster is handled that would exceed it.
-    pub when_unsatisfiable: WhenUnsatisfiable,
-    /// At least this many values must occur among the matching clusters (G503).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_groups: Option<u32>,
-}
-
-impl Default for Spread {
-    fn default() -> Self {
-        Self {
-            key: String::new(),
-            max_skew: 1,
-            when_unsatisfiable: WhenUnsatisfiable::default(),
-            min_groups: None,
-        }
-    }
-}
 
 impl Spread {
     /// The value of the cluster; `None` if it has none or it is unknown. Several zones are joined into one value.
