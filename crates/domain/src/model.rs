@@ -1,5 +1,6 @@
 //! The things that Flotilla manages, their states, and the functions that decide about one of them alone.
 
+pub mod action_unavailable;
 pub mod bundle;
 pub mod cluster;
 pub mod condition;

@@ -2,6 +2,8 @@
 
 pub mod finding;
 pub mod manifest;
+pub mod name_check;
 pub mod schema;
+pub mod source_file;
 pub mod template;
 pub mod yaml_edit;

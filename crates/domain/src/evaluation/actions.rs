@@ -1,12 +1,8 @@
 //! Preconditions of user actions. Console, server and command line call the same functions.
 
+pub use crate::model::action_unavailable::ActionUnavailable;
 use crate::model::release::{Release, ReleaseGoal};
 use crate::model::workload::{Intent, Workload};
-
-/// Why an action is not possible now: a sentence that is displayed beside the disabled button.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ActionUnavailable(pub String);
 
 type ActionCheck = Result<(), ActionUnavailable>;
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::name;
-use crate::model::bundle::object_ref;
+use crate::kubernetes::object::object_ref;
 use crate::text::template;
 
 /// Most exposures stored per workload and cluster; further ones are not compared.

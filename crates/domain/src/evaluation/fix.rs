@@ -1,38 +1,11 @@
-//! Fixes: edits of the source that resolve a finding, where only one is possible (S0-15).
+//! Applies fixes: edits of the source that resolve a finding (S0-15).
 //!
 //! An edit contains the text that it replaces, so a fix for another text changes nothing. Comments, order and spacing
 //! around it stay.
 
-use serde::{Deserialize, Serialize};
-
-use crate::model::workload::SourceFile;
 use crate::text::finding::Finding;
-
-/// Edits that are applied together, with a description.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct Fix {
-    /// What it does, in one sentence.
-    pub description: String,
-    /// The edits.
-    pub edits: Vec<TextEdit>,
-}
-
-/// One change in one file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct TextEdit {
-    /// Name of the source file.
-    pub file: String,
-    /// Where it begins, in bytes of the file's text, from 0.
-    pub start: u32,
-    /// The text to replace.
-    pub old: String,
-    /// The replacement.
-    pub new: String,
-}
+pub use crate::text::finding::{Fix, TextEdit};
+use crate::text::source_file::SourceFile;
 
 /// Most fixes that [`apply_all`] applies.
 const MAX_FIXES: usize = 1_000;
@@ -41,25 +14,6 @@ const MAX_FIXES: usize = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the text has changed since the fix was created")]
 pub struct StaleFix;
-
-impl Fix {
-    /// A fix of one edit.
-    pub(crate) fn from_edit(does: impl Into<String>, edit: TextEdit) -> Self {
-        Self { description: does.into(), edits: vec![edit] }
-    }
-
-    /// The fix that writes `new` instead of `old`.
-    pub(crate) fn replacement(edit: TextEdit) -> Self {
-        Self::from_edit(
-            format!("Write {} instead of {}.", quote_text(&edit.new), quote_text(&edit.old)),
-            edit,
-        )
-    }
-}
-
-fn quote_text(text: &str) -> String {
-    if text.starts_with('"') { text.to_owned() } else { format!("{text:?}") }
-}
 
 impl TextEdit {
     fn end_offset(&self) -> usize {

@@ -30,11 +30,11 @@ mod labels;
 mod namespace;
 mod network;
 mod permission;
+mod pod_admission;
 mod pod_security;
 mod ports;
 mod probes;
 mod pull;
-mod quantity;
 mod rbac;
 mod references;
 mod registry;
@@ -52,12 +52,11 @@ mod template;
 mod volumes;
 mod webhook;
 
-pub use crate::kubernetes::name::INVALID_NAME;
+pub use crate::text::name_check::INVALID_NAME;
 pub use api_versions::REMOVED_API_VERSION;
 use catalogue::{Scope, find_undeclared};
 pub use exposure::{ExposureConflict, Exposures};
 pub use fleet::{NO_CLUSTER_SELECTED, empty_fleet_finding};
-pub(crate) use quantity::suggest as suggest_quantity;
 pub use registry::{ImageAvailability, check_images, list_images};
 use rule_context::RuleContext;
 pub use structure::ClusterSchemas;
@@ -137,7 +136,7 @@ pub fn check_overridden_objects(
 /// first; identical findings of several clusters are merged.
 pub fn check_fleet(rendering: &BundleRenderer<'_>, selected: &[&Cluster]) -> Vec<Finding> {
     let mut findings = fleet::check(rendering.parsed, selected);
-    findings.extend(cluster_context::run_rules(rendering, selected));
+    findings.extend(rules::run_cluster_rules(rendering, selected));
     let mut findings = finding::merge_clusters(findings);
     finding::sort_findings(&mut findings);
     debug_assert_eq!(find_undeclared(&findings, Scope::Fleet), None);

@@ -23,8 +23,7 @@ pub use blast_radius::{BlastRadius, removal_limit};
 pub use cluster_plan::{ChangeCounts, ClusterPlan, PlannedAction, PlannedChange};
 pub use diff::diff;
 pub use publish_plan::{
-    ClusterPlanGroup, DryRunRequest, DryRunState, Plan, PlanInputsDigest, PlanInputsTarget, PlanTarget,
-    TargetChange,
+    ClusterPlanGroup, DryRunState, Plan, PlanInputsDigest, PlanInputsTarget, PlanTarget, TargetChange,
 };
 pub use removed_fields::find_removed_fields;
 pub use revision::RevisionView;

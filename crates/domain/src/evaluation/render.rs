@@ -7,19 +7,22 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::kubernetes::name;
-use crate::kubernetes::object::ObjectRef;
-use crate::model::bundle::{Bundle, object_ref};
+use crate::kubernetes::object::{ObjectRef, object_ref};
+use crate::model::bundle::Bundle;
 use crate::model::cluster::Cluster;
 use crate::model::overrides;
 use crate::model::placement::ClusterGroup;
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::ParsedManifests;
-use crate::text::template::{self, TemplateValues};
+use crate::text::name_check;
+use crate::text::template;
 
 pub(crate) mod scope;
+mod template_values;
 
 use scope::KindScopes;
+pub use template_values::TemplateValues;
 
 /// Label that names the managing tool of an object, by Kubernetes convention.
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
@@ -106,7 +109,7 @@ impl BundleRenderer<'_> {
                 waiting.extend(template::missing_finding(
                     &problem,
                     &name,
-                    cluster,
+                    &cluster.name,
                     self.should_wait_on(cluster),
                 ));
             }
@@ -132,7 +135,7 @@ fn check_name(object: &Value) -> Option<Finding> {
     let free = name.group == "rbac.authorization.k8s.io" || template::is_templated(object);
     (!free && !name::is_subdomain(&name.name)).then(|| {
         Finding::error(
-            name::INVALID_NAME,
+            name_check::INVALID_NAME,
             format!("With this cluster's values, the name of {name} is not valid in Kubernetes."),
             "Use a value of lower-case letters, digits and \"-\", or | lower.",
         )
@@ -169,7 +172,8 @@ fn check_namespace(object: &Value) -> Option<Finding> {
         return None;
     }
     let path = if is_namespace { "/metadata/name" } else { "/metadata/namespace" };
-    name::check_namespace(namespace).map(|finding| finding.with_object(name.to_string()).with_path(path))
+    name_check::check_namespace(namespace)
+        .map(|finding| finding.with_object(name.to_string()).with_path(path))
 }
 
 /// The object as it is applied: with its namespace and the managed-by label, without server-owned fields.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Group, version, kind, namespace and name of one object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,5 +50,18 @@ impl fmt::Display for ObjectRef {
         } else {
             write!(f, "{} {}/{}", self.kind, self.namespace, self.name)
         }
+    }
+}
+
+/// The reference of an object; missing parts are empty.
+pub fn object_ref(object: &Value) -> ObjectRef {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (group, version) = ObjectRef::split_api_version(text("/apiVersion"));
+    ObjectRef {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: text("/kind").to_owned(),
+        namespace: text("/metadata/namespace").to_owned(),
+        name: text("/metadata/name").to_owned(),
     }
 }

@@ -9,6 +9,10 @@ use std::ops::{Add, Sub};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+mod suggestion;
+
+pub(crate) use suggestion::{suggest_quantity, suggest_unambiguous_quantity};
+
 /// Most digits that are parsed; a longer text is rejected.
 const MAX_DIGITS: usize = 24;
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::kubernetes::digest::Digest;
-use crate::kubernetes::object::ObjectRef;
+use crate::kubernetes::object::{ObjectRef, object_ref};
 
 /// Rendered manifests in apply order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -49,19 +49,6 @@ impl Bundle {
     /// The reference of each object, in order.
     pub fn object_refs(&self) -> impl Iterator<Item = ObjectRef> + '_ {
         self.objects.iter().map(object_ref)
-    }
-}
-
-/// The reference of an object; missing parts are empty.
-pub fn object_ref(object: &Value) -> ObjectRef {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let (group, version) = ObjectRef::split_api_version(text("/apiVersion"));
-    ObjectRef {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        kind: text("/kind").to_owned(),
-        namespace: text("/metadata/namespace").to_owned(),
-        name: text("/metadata/name").to_owned(),
     }
 }
 

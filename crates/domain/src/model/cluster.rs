@@ -11,8 +11,10 @@ use crate::kubernetes::time::Timestamp;
 use crate::text::finding::Finding;
 
 pub mod facts;
+mod summary;
 
 pub use facts::{NamespaceFacts, NodePool, Quota};
+pub use summary::ClusterSummary;
 
 /// Default lease of a cluster: seconds without a heartbeat after which it is late.
 pub const DEFAULT_LEASE_SECONDS: u32 = 60;
@@ -325,21 +327,6 @@ pub fn check_labels(labels: &Labels) -> Vec<Finding> {
             )
         })
         .collect()
-}
-
-/// A cluster in the list of clusters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct ClusterSummary {
-    /// The cluster; without its list of kinds.
-    #[serde(flatten)]
-    pub cluster: Cluster,
-    /// Its releases by state.
-    pub counts: crate::model::rollup::ReleaseCounts,
-    /// Its conditions: progress of joining, connectivity, health.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<crate::model::join::ClusterCondition>,
 }
 
 #[cfg(test)]

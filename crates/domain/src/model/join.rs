@@ -97,7 +97,7 @@ impl NewJoinToken {
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = crate::model::cluster::check_labels(&self.labels);
         let name = self.cluster_name.as_deref();
-        findings.extend(name.and_then(|name| crate::kubernetes::name::check_label("Cluster name", name)));
+        findings.extend(name.and_then(|name| crate::text::name_check::check_label("Cluster name", name)));
         if !(1..=MAX_TOKEN_MINUTES).contains(&self.minutes) {
             let message =
                 format!("A join token is valid for 1 to {MAX_TOKEN_MINUTES} minutes, not {}.", self.minutes);

@@ -6,9 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluation::plan::DryRunRequest;
 use crate::kubernetes::digest::Digest;
-use crate::kubernetes::id::ReleaseId;
+use crate::kubernetes::id::{PlanId, ReleaseId};
 use crate::kubernetes::object::ObjectRef;
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::ClusterFacts;
@@ -69,6 +68,21 @@ pub enum DesiredPhase {
         #[serde(default)]
         policies: Policies,
     },
+}
+
+/// A request to a cluster's agent for a dry run. Nothing is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DryRunRequest {
+    /// The plan it is for.
+    pub plan: PlanId,
+    /// The release, if there is one on the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<ReleaseId>,
+    /// Name of the workload.
+    pub workload: String,
+    /// The desired state to try.
+    pub desired_phase: DesiredPhase,
 }
 
 /// Reports of one agent, in order.
@@ -175,7 +189,7 @@ pub struct ResourceStatus {
     /// When its statuses last changed.
     #[serde(default)]
     pub since: TransitionTimes,
-    /// The same as Kubernetes conditions, derived for display ([`crate::model::condition::resource_conditions`]).
+    /// The same as Kubernetes conditions, derived for display ([`crate::model::release::resource_conditions`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }

@@ -4,15 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::kubernetes::id::{ProjectId, WorkloadId};
 use crate::kubernetes::labels::Labels;
-use crate::kubernetes::name;
 use crate::kubernetes::time::Timestamp;
 use crate::model::overrides::Override;
 use crate::model::placement::Placement;
 use crate::model::rollout::{Rollout, RolloutStrategy};
 use crate::model::rollup::ReleaseCounts;
 use crate::text::finding::Finding;
+use crate::text::name_check;
 
 pub use crate::model::policy::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies};
+pub use crate::text::source_file::SourceFile;
 
 /// Where the manifests come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,17 +45,6 @@ impl Source {
             Self::Yaml { files } => files,
         }
     }
-}
-
-/// One named file of a source.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct SourceFile {
-    /// Its name, shown in findings.
-    pub name: String,
-    /// Its text.
-    pub text: String,
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -246,8 +236,8 @@ pub struct WorkloadSummary {
 
 /// The checks of a spec that do not need its manifests.
 pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = name::check_workload_name(name).into_iter().collect();
-    findings.extend(name::check_namespace(&spec.namespace));
+    let mut findings: Vec<Finding> = name_check::check_workload_name(name).into_iter().collect();
+    findings.extend(name_check::check_namespace(&spec.namespace));
     findings.extend(crate::model::placement::check(&spec.placement));
     findings.extend(crate::model::overrides::check(&spec.overrides));
     findings.extend(crate::model::rollout::check(&spec.rollout));

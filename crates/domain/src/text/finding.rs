@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::evaluation::fix::Fix;
+mod fix;
+
+pub use fix::{Fix, TextEdit};
 
 /// The severity of a finding. Ordered: the worst is the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::evaluation::fix::TextEdit;
 use crate::kubernetes::object::ObjectRef;
-use crate::model::workload::SourceFile;
+use crate::text::finding::TextEdit;
 use crate::text::finding::{Finding, SourceLocation};
+use crate::text::source_file::SourceFile;
 
 mod document_text;
 mod documents;
@@ -61,7 +61,7 @@ impl Manifest {
 
     /// Its reference, as written (the namespace may be empty).
     pub fn object_ref(&self) -> ObjectRef {
-        crate::model::bundle::object_ref(&self.object)
+        crate::kubernetes::object::object_ref(&self.object)
     }
 
     /// The location of the field at a JSON pointer, or else of its nearest parent that has one.

@@ -20,6 +20,7 @@ mod messages;
 mod misplaced;
 mod openapi;
 mod path_step;
+mod position;
 #[cfg(test)]
 mod tests;
 

@@ -10,8 +10,6 @@
 
 use serde_json::Value;
 
-use crate::model::cluster::Cluster;
-
 mod expression;
 mod fill;
 mod finding;
@@ -22,21 +20,6 @@ pub use fill::{TemplateError, fill, is_templated};
 pub(crate) use finding::{missing_finding, static_finding};
 pub use variable::Variable;
 
-/// The values of variables for one cluster.
-#[derive(Debug, Clone, Copy)]
-pub struct TemplateValues<'a> {
-    /// The cluster.
-    pub cluster: &'a Cluster,
-    /// Name of the workload.
-    pub workload: &'a str,
-    /// Namespace of the workload.
-    pub namespace: &'a str,
-    /// Number of the revision.
-    pub revision: u32,
-    /// Names of all target clusters of the workload, sorted.
-    pub targets: &'a [String],
-}
-
 /// A source of values of variables.
 pub trait VariableSource {
     /// The value of `variable`; `None` if it is not known.
@@ -44,32 +27,6 @@ pub trait VariableSource {
     /// The integer of the filter `int`; `None` if `text` is not one.
     fn parse_integer(&self, text: &str) -> Option<i64> {
         text.trim().parse().ok()
-    }
-}
-
-impl VariableSource for TemplateValues<'_> {
-    fn get(&self, variable: &Variable) -> Option<Value> {
-        let facts = &self.cluster.facts;
-        let known = |text: &str| (!text.is_empty()).then(|| Value::from(text));
-        match variable {
-            Variable::ClusterName => known(&self.cluster.name),
-            Variable::ClusterId => Some(self.cluster.id.to_string().into()),
-            Variable::ClusterLabel(key) => self.cluster.labels.get(key).map(|value| value.as_str().into()),
-            Variable::ClusterProvider => known(&facts.provider),
-            Variable::ClusterRegion => known(self.cluster.region()).or_else(|| known(&facts.region)),
-            Variable::ClusterZones => (!facts.zones.is_empty()).then(|| facts.zones.clone().into()),
-            Variable::ClusterKubernetesVersion => known(&facts.kubernetes_version),
-            Variable::ClusterArchitectures => {
-                let all = facts.architectures();
-                (!all.is_empty()).then(|| all.into())
-            }
-            Variable::ClusterStorageClass => known(&facts.default_storage_class),
-            Variable::ClusterIngressClass => known(&facts.default_ingress_class),
-            Variable::WorkloadName => known(self.workload),
-            Variable::WorkloadNamespace => known(self.namespace),
-            Variable::WorkloadRevision => Some(self.revision.into()),
-            Variable::FleetTargets => Some(self.targets.to_vec().into()),
-        }
     }
 }
 

@@ -2,8 +2,7 @@
 //! these tables.
 
 use super::rule_context::RuleContext;
-use crate::evaluation::fix::Fix;
-use crate::text::finding::Finding;
+use crate::text::finding::{Finding, Fix};
 use crate::text::manifest::Manifest;
 
 /// The code of the findings about removed and later API versions.

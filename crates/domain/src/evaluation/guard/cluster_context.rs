@@ -4,11 +4,10 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use super::pod_security::{self, PodSecurityLevel, Violation};
-use super::rule_context::{self, RuleContext};
-use super::rules;
+use super::rule_context::RuleContext;
 use crate::evaluation::render::BundleRenderer;
 use crate::kubernetes::id::OverrideId;
-use crate::model::bundle::object_ref;
+use crate::kubernetes::object::object_ref;
 use crate::model::cluster::Cluster;
 use crate::model::overrides;
 use crate::model::workload::WorkloadSpec;
@@ -20,7 +19,7 @@ pub(super) struct ClusterContext<'a> {
     pub cluster: &'a Cluster,
     pub rule_context: &'a RuleContext<'a>,
     pub spec: &'a WorkloadSpec,
-    violations: &'a ViolationCache,
+    pub violations: &'a ViolationCache,
 }
 
 /// A rule about one cluster: returns its findings about the objects on it.
@@ -39,8 +38,9 @@ impl ClusterContext<'_> {
     }
 }
 
+/// Violations of the Pod Security Standards, by pod.
 #[derive(Default)]
-struct ViolationCache {
+pub(super) struct ViolationCache {
     baseline: OnceCell<Vec<Vec<Violation>>>,
     restricted: OnceCell<Vec<Vec<Violation>>>,
 }
@@ -49,30 +49,8 @@ struct ViolationCache {
 pub(super) struct EffectiveObjects<'a> {
     pub parsed: ParsedManifests,
     /// Findings about the overrides, and about template values that the cluster does not have.
-    findings: Vec<Finding>,
+    pub findings: Vec<Finding>,
     pub clusters: Vec<&'a Cluster>,
-}
-
-/// Runs every rule for every selected cluster. Objects are prepared once for clusters that receive the same.
-pub(super) fn run_rules(rendering: &BundleRenderer<'_>, selected: &[&Cluster]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for EffectiveObjects { parsed, findings: wrong, clusters } in effective_objects(rendering, selected) {
-        findings.extend(wrong);
-        let objects = rule_context::rule_objects(rendering.spec, &parsed);
-        let (rule_context, offences) =
-            (RuleContext::new(rendering.spec, &objects), ViolationCache::default());
-        for cluster in clusters {
-            let context = ClusterContext {
-                cluster,
-                rule_context: &rule_context,
-                spec: rendering.spec,
-                violations: &offences,
-            };
-            let found = rules::run_cluster_rules(&context).into_iter();
-            findings.extend(found.map(|finding| finding.with_clusters(vec![cluster.name.clone()])));
-        }
-    }
-    findings
 }
 
 /// The objects of the selected clusters, grouped by clusters that receive the same: those with the same overrides, or

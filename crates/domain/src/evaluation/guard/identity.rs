@@ -6,6 +6,7 @@ use super::rule_context::{RuleContext, RuleObject, quote};
 use crate::kubernetes::name;
 use crate::text::finding::Finding;
 use crate::text::manifest;
+use crate::text::name_check;
 
 /// G101: names of objects. RBAC objects are not checked, because their names may contain almost any character.
 pub(super) fn names(context: &RuleContext<'_>) -> Vec<Finding> {
@@ -30,7 +31,7 @@ fn invalid_name(object: &RuleObject<'_>) -> Option<Finding> {
         "{} has an invalid name: use {rule}, with a letter or digit at both ends.",
         quote(&object.display_name)
     );
-    Some(object.error(name::INVALID_NAME, "/metadata/name", message, &hint))
+    Some(object.error(name_check::INVALID_NAME, "/metadata/name", message, &hint))
 }
 
 /// G107: namespaces that objects set themselves, and Namespace objects of the workload.
@@ -42,7 +43,7 @@ pub(super) fn namespaces(context: &RuleContext<'_>) -> Vec<Finding> {
         if !is_namespace && (object.name.namespace.is_empty() || object.text(path).is_empty()) {
             continue;
         }
-        let found = name::check_namespace(object.text(path)).map(|finding| {
+        let found = name_check::check_namespace(object.text(path)).map(|finding| {
             finding
                 .with_object(object.display_name.as_str())
                 .with_path(path)

@@ -1,9 +1,8 @@
 //! Images of containers (G201, G202).
 
 use super::rule_context::{RuleContext, quote};
-use crate::evaluation::fix::Fix;
 use crate::kubernetes::image::ImageReference;
-use crate::text::finding::Finding;
+use crate::text::finding::{Finding, Fix};
 
 /// G201: every container has an image with a valid reference.
 pub(super) fn references(context: &RuleContext<'_>) -> Vec<Finding> {

@@ -3,10 +3,9 @@
 use serde_json::Value;
 
 use super::rule_context::{RuleContext, RuleObject, quote};
-use crate::evaluation::fix::Fix;
 use crate::kubernetes::field_path::escape_pointer_token;
 use crate::kubernetes::labels::{is_label_key, is_label_value};
-use crate::text::finding::Finding;
+use crate::text::finding::{Finding, Fix};
 
 /// G215: keys and values of labels and annotations, on the object and on its pod template.
 pub(super) fn labels(context: &RuleContext<'_>) -> Vec<Finding> {

@@ -1,12 +1,10 @@
-//! The Pod Security Standards that admission enforces by a label of the namespace (G220).
+//! The Pod Security Standards: what a level forbids in a pod.
 //!
 //! The rules are those of <https://kubernetes.io/docs/concepts/security/pod-security-standards/>.
 
 use serde_json::Value;
 
-use super::cluster_context::ClusterContext;
 use super::rule_context::{Container, PodTemplate, items, quote};
-use crate::text::finding::Finding;
 
 /// A level with restrictions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,9 +16,9 @@ pub(super) enum PodSecurityLevel {
 /// A violation of a level, with the JSON pointer of the field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Violation {
-    path: String,
-    description: String,
-    remedy: &'static str,
+    pub path: String,
+    pub description: String,
+    pub remedy: &'static str,
 }
 
 /// Capabilities that the level baseline allows to add.
@@ -66,38 +64,6 @@ const RESTRICTED_VOLUMES: [&str; 8] = [
     "projected",
     "secret",
 ];
-
-/// G220: violations of the level that the namespace of each pod enforces on this cluster.
-pub(super) fn enforced(context: &ClusterContext<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (at, pod) in context.rule_context.pods.iter().enumerate() {
-        let namespace = &pod.owner.name.namespace;
-        // A Namespace object of the workload takes precedence: it is applied before the pods.
-        let own = context
-            .rule_context
-            .objects_of_kind("", "Namespace")
-            .find(|object| object.name.name == *namespace);
-        let declared =
-            own.map_or("", |object| object.text("/metadata/labels/pod-security.kubernetes.io~1enforce"));
-        let current = context.cluster.facts.namespace(namespace).map_or("", |facts| &facts.pod_security);
-        let label = if declared.is_empty() { current } else { declared };
-        let level = match label {
-            "baseline" => PodSecurityLevel::Baseline,
-            "restricted" => PodSecurityLevel::Restricted,
-            _ => continue,
-        };
-        findings.extend(context.violations(level)[at].iter().map(|violation| {
-            let message = format!(
-                "Namespace {} enforces the pod security level {label}, and {}: no pod of {} would start.",
-                quote(namespace),
-                violation.description,
-                pod.owner.display_name
-            );
-            pod.owner.error("G220", &violation.path, message, violation.remedy)
-        }));
-    }
-    findings
-}
 
 /// All violations of a level by a pod.
 pub(super) fn find_violations(pod: &PodTemplate<'_>, level: PodSecurityLevel) -> Vec<Violation> {

@@ -5,7 +5,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::rule_context::{self, quote};
-use crate::model::bundle::{Bundle, object_ref};
+use crate::kubernetes::object::object_ref;
+use crate::model::bundle::Bundle;
 use crate::model::cluster::NodePool;
 use crate::text::finding::Finding;
 

@@ -2,12 +2,10 @@
 
 use serde_json::Value;
 
-use super::quantity::{suggest, suggest_unambiguous};
 use super::rule_context::{Container, PodTemplate, RuleContext, RuleObject, items, quote};
-use crate::evaluation::fix::Fix;
 use crate::kubernetes::field_path::escape_pointer_token;
-use crate::kubernetes::quantity::Quantity;
-use crate::text::finding::{Finding, Severity};
+use crate::kubernetes::quantity::{Quantity, suggest_quantity, suggest_unambiguous_quantity};
+use crate::text::finding::{Finding, Fix, Severity};
 
 /// A quantity as it is written.
 struct QuantityField<'a> {
@@ -80,12 +78,12 @@ fn invalid_quantity(field: &QuantityField<'_>) -> Option<Finding> {
     let shown = quote(text);
     match Quantity::parse(text) {
         None => {
-            let hint = suggest(text).map_or_else(
+            let hint = suggest_quantity(text).map_or_else(
                 || "Write a number and a unit, such as 500m for cpu or 512Mi for memory.".to_owned(),
                 |better| format!("Write {better}."),
             );
             let message = format!("{resource}: {shown} is not a quantity; Kubernetes rejects it.");
-            let certain = suggest_unambiguous(resource, text);
+            let certain = suggest_unambiguous_quantity(resource, text);
             let fix = certain
                 .and_then(|better| owner.manifest.replacement_edit(path, text, &better))
                 .map(Fix::replacement);

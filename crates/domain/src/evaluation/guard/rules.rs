@@ -1,13 +1,15 @@
 //! The tables of rules. Each rule emits one code, which the catalogue declares.
 
 use super::catalogue::{Scope, declared, find_foreign};
-use super::cluster_context::{ClusterContext, ClusterRule};
-use super::rule_context::RuleContext;
+use super::cluster_context::{self, ClusterContext, ClusterRule, EffectiveObjects, ViolationCache};
+use super::rule_context::{self, RuleContext};
 use super::{
     api_versions, autoscale, batch, capacity, classes, container, credentials, deletion, identity, image,
-    ingress, labels, namespace, network, permission, pod_security, ports, probes, pull, rbac, references,
+    ingress, labels, namespace, network, permission, pod_admission, ports, probes, pull, rbac, references,
     replicas, resources, secret, security, selector, service, volumes, webhook,
 };
+use crate::evaluation::render::BundleRenderer;
+use crate::model::cluster::Cluster;
 use crate::text::finding::Finding;
 
 /// A rule of scope [`Scope::Static`]: returns its findings about the objects of a workload.
@@ -65,7 +67,7 @@ pub(super) const CLUSTER_RULES: &[(&str, ClusterRule)] = &[
     (declared("G108"), namespace::missing),
     (declared("G203"), pull::digests),
     (declared("G205"), credentials::missing),
-    (declared("G220"), pod_security::enforced),
+    (declared("G220"), pod_admission::enforced),
     (declared("G306"), classes::storage),
     (declared("G306"), classes::ingress),
     (declared("G407"), capacity::quotas),
@@ -83,8 +85,31 @@ pub(super) fn run_static_rules(context: &RuleContext<'_>) -> Vec<Finding> {
     STATIC_RULES.iter().flat_map(run).collect()
 }
 
-/// Runs the rules about one cluster.
-pub(super) fn run_cluster_rules(context: &ClusterContext<'_>) -> Vec<Finding> {
+/// Runs the rules about one cluster for every selected cluster. Objects are prepared once for clusters that receive the same.
+pub(super) fn run_cluster_rules(rendering: &BundleRenderer<'_>, selected: &[&Cluster]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for EffectiveObjects { parsed, findings: wrong, clusters } in
+        cluster_context::effective_objects(rendering, selected)
+    {
+        findings.extend(wrong);
+        let objects = rule_context::rule_objects(rendering.spec, &parsed);
+        let rule_context = RuleContext::new(rendering.spec, &objects);
+        let violations = ViolationCache::default();
+        for cluster in clusters {
+            let context = ClusterContext {
+                cluster,
+                rule_context: &rule_context,
+                spec: rendering.spec,
+                violations: &violations,
+            };
+            let found = run_rules_for_cluster(&context).into_iter();
+            findings.extend(found.map(|finding| finding.with_clusters(vec![cluster.name.clone()])));
+        }
+    }
+    findings
+}
+
+fn run_rules_for_cluster(context: &ClusterContext<'_>) -> Vec<Finding> {
     let run = |(code, rule): &(&str, ClusterRule)| {
         let findings = rule(context);
         debug_assert_eq!(find_foreign(code, &findings, Scope::Fleet), None, "a finding of the rule {code}");

@@ -72,10 +72,10 @@ pub(super) fn fill_object(
     manifest: &Manifest,
     object: &mut Value,
 ) -> Vec<Finding> {
-    let name = crate::model::bundle::object_ref(object);
+    let name = crate::kubernetes::object::object_ref(object);
     let problems = template::fill(object, &rendering.template_values(cluster));
     let missing = problems.iter().filter_map(|problem| {
-        template::missing_finding(problem, &name, cluster, rendering.should_wait_on(cluster))
+        template::missing_finding(problem, &name, &cluster.name, rendering.should_wait_on(cluster))
     });
     let placed = missing.map(|finding| {
         let place = manifest.location_of(&finding.path);

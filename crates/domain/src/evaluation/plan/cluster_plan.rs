@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{FieldChange, diff, find_removed_fields};
 use crate::kubernetes::digest::Digest;
-use crate::kubernetes::object::ObjectRef;
-use crate::model::bundle::{Bundle, object_ref};
+use crate::kubernetes::object::{ObjectRef, object_ref};
+use crate::model::bundle::Bundle;
 use crate::model::policy::{DeletionPolicy, Policies, UpdateStrategy};
 use crate::text::finding::Finding;
 

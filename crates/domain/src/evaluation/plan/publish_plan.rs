@@ -10,28 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{BlastRadius, ChangeCounts, ClusterPlan};
 use crate::kubernetes::digest::Digest;
-use crate::kubernetes::id::{ClusterId, PlanId, ReleaseId, WorkloadId};
+use crate::kubernetes::id::{ClusterId, PlanId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
 use crate::model::placement::Decision;
-use crate::model::report::DesiredPhase;
 use crate::model::rollout::WavePreview;
 use crate::text::finding::{self, Finding, SourceLocation};
 use crate::text::manifest::Manifest;
-
-/// A request to a cluster's agent for a dry run. Nothing is written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DryRunRequest {
-    /// The plan it is for.
-    pub plan: PlanId,
-    /// The release, if there is one on the cluster.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub release: Option<ReleaseId>,
-    /// Name of the workload.
-    pub workload: String,
-    /// The desired state to try.
-    pub desired_phase: DesiredPhase,
-}
 
 /// Whether a cluster gets the workload or loses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use super::*;
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{ClusterKind, Connectivity};
-use crate::model::workload::SourceFile;
 use crate::text::manifest;
+use crate::text::source_file::SourceFile;
 
 fn cluster() -> Cluster {
     Cluster {

@@ -1,9 +1,9 @@
 //! Corrections for quantities that Kubernetes can't parse (G209).
 
-use crate::kubernetes::quantity::Quantity;
+use super::Quantity;
 
 /// The valid quantity that was probably meant: `512Mi` for `512mb`.
-pub(crate) fn suggest(text: &str) -> Option<String> {
+pub(crate) fn suggest_quantity(text: &str) -> Option<String> {
     let text = text.trim();
     let digits = text.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
     let (number, suffix) = text.split_at(digits);
@@ -17,29 +17,29 @@ pub(crate) fn suggest(text: &str) -> Option<String> {
     Quantity::parse(number).map(|_| format!("{number}{unit}"))
 }
 
-/// Like [`suggest`], but only where the meaning is unambiguous: `512mb` of memory, but not `1g`, which may also mean
+/// Like [`suggest_quantity`], but only where the meaning is unambiguous: `512mb` of memory, but not `1g`, which may also mean
 /// 10⁹.
-pub(super) fn suggest_unambiguous(resource: &str, text: &str) -> Option<String> {
+pub(crate) fn suggest_unambiguous_quantity(resource: &str, text: &str) -> Option<String> {
     let bytes = matches!(resource, "memory" | "storage" | "ephemeral-storage");
     let ends = |unit: &str| text.trim().to_ascii_lowercase().ends_with(unit);
-    suggest(text).filter(|_| bytes && (ends("b") || ends("i")))
+    suggest_quantity(text).filter(|_| bytes && (ends("b") || ends("i")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{suggest, suggest_unambiguous};
+    use super::{suggest_quantity, suggest_unambiguous_quantity};
 
     #[test]
     fn g209_a_colloquial_unit_has_a_suggestion() {
-        assert_eq!(suggest("512mb").as_deref(), Some("512Mi"));
-        assert_eq!(suggest("lots"), None);
+        assert_eq!(suggest_quantity("512mb").as_deref(), Some("512Mi"));
+        assert_eq!(suggest_quantity("lots"), None);
     }
 
     #[test]
     fn g209_only_an_unambiguous_unit_has_a_fix() {
-        assert_eq!(suggest_unambiguous("memory", "512MB").as_deref(), Some("512Mi"));
-        assert_eq!(suggest_unambiguous("storage", "1gi").as_deref(), Some("1Gi"));
-        assert_eq!(suggest_unambiguous("memory", "1g"), None);
-        assert_eq!(suggest_unambiguous("cpu", "1gi"), None);
+        assert_eq!(suggest_unambiguous_quantity("memory", "512MB").as_deref(), Some("512Mi"));
+        assert_eq!(suggest_unambiguous_quantity("storage", "1gi").as_deref(), Some("1Gi"));
+        assert_eq!(suggest_unambiguous_quantity("memory", "1g"), None);
+        assert_eq!(suggest_unambiguous_quantity("cpu", "1gi"), None);
     }
 }

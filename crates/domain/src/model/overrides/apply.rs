@@ -9,7 +9,7 @@ use super::target::{ApplicableOverride, list_applicable};
 use super::touched_paths::find_touched_paths;
 use super::{ObjectSelector, Override, Patch, PatchOp, identity, patch};
 use crate::kubernetes::field_path::FieldPath;
-use crate::model::bundle::object_ref;
+use crate::kubernetes::object::object_ref;
 use crate::model::cluster::Cluster;
 use crate::model::placement::ClusterGroup;
 use crate::text::finding::Finding;

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use super::apply::{parse_path, raw_path};
 use super::{MAX_PRIORITY, Override, PatchOp};
 use crate::kubernetes::id::ClusterId;
-use crate::kubernetes::name;
 use crate::kubernetes::nearest::find_nearest;
 use crate::model::cluster::Cluster;
 use crate::model::placement::ClusterGroup;
 use crate::text::finding::Finding;
+use crate::text::name_check;
 
 /// Checks the overrides themselves, without clusters. Paths are relative to the workload's spec.
 pub fn check(overrides: &[Override]) -> Vec<Finding> {
@@ -20,7 +20,7 @@ pub fn check(overrides: &[Override]) -> Vec<Finding> {
         if !names.insert(&over.name) {
             findings.push(
                 Finding::error(
-                    name::INVALID_NAME,
+                    name_check::INVALID_NAME,
                     format!("Two overrides are named {:?}.", over.name),
                     "Use a unique name for each override of a workload.",
                 )
@@ -28,7 +28,7 @@ pub fn check(overrides: &[Override]) -> Vec<Finding> {
             );
         }
         findings.extend(
-            name::check_label("Override name", &over.name).map(|f| f.with_path(format!("{path}/name"))),
+            name_check::check_label("Override name", &over.name).map(|f| f.with_path(format!("{path}/name"))),
         );
         findings.extend(
             check_fields(over).into_iter().map(|(field, finding)| finding.with_path(path.clone() + field)),

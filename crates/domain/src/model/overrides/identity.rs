@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::bundle::object_ref;
+use crate::kubernetes::object::object_ref;
 use crate::text::finding::Finding;
 
 /// Kinds whose selector is immutable, and whose pods must have the labels that it requires.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::target::ApplicableOverride;
 use super::touched_paths::find_leaves;
 use crate::kubernetes::field_path::FieldPath;
-use crate::model::bundle::object_ref;
+use crate::kubernetes::object::object_ref;
 use crate::text::finding::Finding;
 
 /// The origin of a value.

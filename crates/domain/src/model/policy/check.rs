@@ -5,6 +5,7 @@ use crate::kubernetes::json_path::JsonPath;
 use crate::kubernetes::name;
 use crate::model::overrides::ObjectSelector;
 use crate::text::finding::Finding;
+use crate::text::name_check;
 
 /// Most rules of one kind, and most paths of one rule.
 pub const MAX_RULES: usize = 64;
@@ -107,7 +108,7 @@ fn check_executor(policies: &Policies) -> Option<Finding> {
         return None;
     }
     let good = policies.executor().is_some_and(|(namespace, account)| {
-        name::check_namespace(namespace).is_none() && name::is_subdomain(account)
+        name_check::check_namespace(namespace).is_none() && name::is_subdomain(account)
     });
     (!good).then(|| {
         error(

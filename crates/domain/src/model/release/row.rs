@@ -6,7 +6,7 @@ use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::Connectivity;
 use crate::model::health::Health;
-use crate::model::workload::Policies;
+use crate::model::policy::Policies;
 
 /// A stored release. The store reads one to build a [`Release`]; it never changes one.
 #[derive(Debug, Clone)]

@@ -7,8 +7,8 @@ use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::Connectivity;
 use crate::model::health::{Health, HealthStatus};
+use crate::model::policy::{DeletionPolicy, Policies};
 use crate::model::report::{DesiredPhase, DesiredRelease, ReleaseReport};
-use crate::model::workload::{DeletionPolicy, Policies};
 
 /// Why a report was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

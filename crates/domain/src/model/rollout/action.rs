@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Rollout, RolloutState};
-use crate::evaluation::actions::ActionUnavailable;
 use crate::kubernetes::time::Timestamp;
+use crate::model::action_unavailable::ActionUnavailable;
 
 /// An action of a person on a rollout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

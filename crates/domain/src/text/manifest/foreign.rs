@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::model::workload::SourceFile;
 use crate::text::finding::{Finding, SourceLocation};
+use crate::text::source_file::SourceFile;
 
 /// The hint for Helm templates.
 pub(super) const TEMPLATE_HINT: &str =

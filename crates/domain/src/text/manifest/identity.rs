@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::explain::truncate_text;
 use super::foreign;
 use super::location::LocatedValue;
-use crate::model::workload::SourceFile;
 use crate::text::finding::Finding;
+use crate::text::source_file::SourceFile;
 
 /// Why a map is not an object that can be applied; `None` when it is one.
 pub(super) fn check(located: &LocatedValue, file: &SourceFile) -> Option<Finding> {

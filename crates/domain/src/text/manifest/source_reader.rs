@@ -9,8 +9,8 @@ use super::location::{LocatedValue, TextPosition};
 use super::{
     MAX_DOCUMENTS, MAX_NODES, MAX_TEXT_BYTES, Manifest, ParsedManifests, explain, foreign, identity, parser,
 };
-use crate::model::workload::SourceFile;
 use crate::text::finding::Finding;
+use crate::text::source_file::SourceFile;
 
 /// Parses every document of every file.
 pub(super) fn parse_files(files: &[SourceFile]) -> ParsedManifests {

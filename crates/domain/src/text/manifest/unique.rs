@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use super::Manifest;
-use crate::evaluation::fix::Fix;
-use crate::text::finding::Finding;
+use crate::text::finding::{Finding, Fix};
 
 /// Objects with the group, kind, namespace and name of an earlier one.
 pub(super) fn check(manifests: &[Manifest]) -> Vec<Finding> {

@@ -8,6 +8,7 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 use super::path_step::{FieldPathStep, json_pointer};
+use super::position::SchemaPosition;
 use super::{KindKey, ListType, ObjectType, Schema, ValueType, messages};
 use crate::kubernetes::quantity::Quantity;
 use crate::text::template;
@@ -41,18 +42,14 @@ impl Schema {
 
     /// The violations of a value of this type.
     pub(crate) fn check_value(&self, of: &ValueType, value: &Value) -> Vec<SchemaViolation> {
-        let mut walk =
-            SchemaChecker { schema: self, steps: Vec::new(), enclosing: Vec::new(), violations: Vec::new() };
+        let mut walk = SchemaChecker { position: SchemaPosition::new(self), violations: Vec::new() };
         walk.check_value(of, value);
         walk.violations
     }
 }
 
-pub(super) struct SchemaChecker<'a> {
-    pub schema: &'a Schema,
-    pub steps: Vec<FieldPathStep<'a>>,
-    /// The types of the enclosing objects, each with the number of steps to it.
-    pub enclosing: Vec<(usize, &'a ObjectType)>,
+struct SchemaChecker<'a> {
+    position: SchemaPosition<'a>,
     violations: Vec<SchemaViolation>,
 }
 
@@ -62,7 +59,7 @@ impl<'a> SchemaChecker<'a> {
         if value.is_null() || self.violations.len() >= MAX_VIOLATIONS || is_template(value) {
             return;
         }
-        match (self.schema.resolve(of), value) {
+        match (self.position.schema.resolve(of), value) {
             (ValueType::Any, _) => {}
             (ValueType::List(list), Value::Array(items)) => self.check_list(list, items),
             (ValueType::Map(of), Value::Object(map)) => {
@@ -72,50 +69,54 @@ impl<'a> SchemaChecker<'a> {
             }
             (ValueType::Object(object), Value::Object(map)) => self.check_object(object, map),
             (ValueType::Base64, Value::String(text)) if !is_base64(text) => {
-                self.push_violation(messages::invalid_base64(&self.steps));
+                self.push_violation(messages::invalid_base64(&self.position.steps));
             }
             (ValueType::Enum(words), Value::String(text)) if !text.is_empty() && !words.contains(text) => {
-                self.push_newer_violation(messages::invalid_enum_value(&self.steps, text, words));
+                self.push_newer_violation(messages::invalid_enum_value(&self.position.steps, text, words));
             }
             (ValueType::Quantity, Value::String(text)) if Quantity::parse(text).is_none() => {
-                self.push_violation(messages::invalid_quantity(&self.steps, text));
+                self.push_violation(messages::invalid_quantity(&self.position.steps, text));
             }
             (of, value) if !is_type_of(of, value) => {
-                self.push_violation(messages::wrong_type(&self.steps, of, value))
+                self.push_violation(messages::wrong_type(&self.position.steps, of, value))
             }
             _ => {}
         }
     }
 
     fn check_child(&mut self, step: FieldPathStep<'a>, of: &'a ValueType, value: &'a Value) {
-        self.steps.push(step);
+        self.position.steps.push(step);
         self.check_value(of, value);
-        self.steps.pop();
+        self.position.steps.pop();
     }
 
     fn check_object(&mut self, object: &'a ObjectType, map: &'a serde_json::Map<String, Value>) {
         for (key, value) in map {
             match object.fields.get(key) {
                 Some(field) => {
-                    self.enclosing.push((self.steps.len(), object));
+                    self.position.enclosing.push((self.position.steps.len(), object));
                     self.check_child(FieldPathStep::Key(key), &field.value_type, value);
-                    self.enclosing.pop();
+                    self.position.enclosing.pop();
                 }
                 None if !object.allows_unknown => {
-                    let message = messages::unknown_field(self, object, key, map);
-                    self.steps.push(FieldPathStep::Key(key));
+                    let message = messages::unknown_field(&self.position, object, key, map);
+                    self.position.steps.push(FieldPathStep::Key(key));
                     self.push_newer_violation(message);
-                    self.steps.pop();
+                    self.position.steps.pop();
                 }
                 None => {}
             }
         }
         let required = object.fields.iter().filter(|(_, field)| field.required);
         for (name, field) in required.filter(|(name, _)| map.get(*name).is_none_or(Value::is_null)) {
-            let message = messages::missing_field(&self.steps, name, self.schema.resolve(&field.value_type));
-            self.steps.push(FieldPathStep::Key(name));
+            let message = messages::missing_field(
+                &self.position.steps,
+                name,
+                self.position.schema.resolve(&field.value_type),
+            );
+            self.position.steps.push(FieldPathStep::Key(name));
             self.push_violation(message);
-            self.steps.pop();
+            self.position.steps.pop();
         }
     }
 
@@ -125,9 +126,9 @@ impl<'a> SchemaChecker<'a> {
             self.check_child(FieldPathStep::Item(at), &list.item, item);
             let Some(keys) = item_keys(list, item) else { continue };
             if !seen.insert(keys.clone()) {
-                self.steps.push(FieldPathStep::Item(at));
-                self.push_violation(messages::duplicate_item(&self.steps, &list.keys, &keys));
-                self.steps.pop();
+                self.position.steps.push(FieldPathStep::Item(at));
+                self.push_violation(messages::duplicate_item(&self.position.steps, &list.keys, &keys));
+                self.position.steps.pop();
             }
         }
     }
@@ -135,7 +136,7 @@ impl<'a> SchemaChecker<'a> {
     fn push_violation(&mut self, (what, hint): (String, String)) {
         if self.violations.len() < MAX_VIOLATIONS {
             self.violations.push(SchemaViolation {
-                pointer: json_pointer(&self.steps),
+                pointer: json_pointer(&self.position.steps),
                 message: what,
                 hint,
                 may_be_newer: false,

@@ -2,29 +2,29 @@
 
 use serde_json::{Map, Value};
 
-use super::check::SchemaChecker;
 use super::path_step::{FieldPathStep, clip_text, format_field_path, format_path};
+use super::position::SchemaPosition;
 use super::{ObjectType, ValueType, misplaced};
-use crate::evaluation::guard::suggest_quantity;
 use crate::kubernetes::nearest::find_nearest;
+use crate::kubernetes::quantity::suggest_quantity;
 
 /// Message and hint.
 type MessageAndHint = (String, String);
 
 /// A field that the kind does not have.
 pub(super) fn unknown_field(
-    walk: &SchemaChecker<'_>,
+    position: &SchemaPosition<'_>,
     object: &ObjectType,
     field: &str,
     beside: &Map<String, Value>,
 ) -> MessageAndHint {
-    let path = format_field_path(&walk.steps, field);
+    let path = format_field_path(&position.steps, field);
     let unused = object.fields.keys().map(String::as_str).filter(|name| !beside.contains_key(*name));
     if let Some(meant) = find_nearest(field, unused) {
         let hint = format!("Write {meant}, or remove it.");
         return (format!("unknown field {path} (did you mean {meant}?)"), hint);
     }
-    if let Some(owner) = misplaced::find_owner(walk, object, field) {
+    if let Some(owner) = misplaced::find_owner(position, object, field) {
         let hint = "Move it there; its indentation may be wrong.".to_owned();
         return (
             format!("unknown field {path} ({field} belongs in {owner})", field = clip_text(field)),

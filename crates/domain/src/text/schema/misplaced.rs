@@ -1,7 +1,7 @@
 //! Finds the object that an unknown field belongs to: a frequent mistake is wrong indentation.
 
-use super::check::SchemaChecker;
 use super::path_step::{FieldPathStep, format_path};
+use super::position::SchemaPosition;
 use super::{ObjectType, Schema, ValueType};
 
 /// Maximum number of levels searched below the object.
@@ -11,15 +11,15 @@ const MAX_VISITED: usize = 400;
 
 /// The object of the kind that has this field: the nearest enclosing one, else the shallowest one below. `None` if there is
 /// none, or if several are equally deep.
-pub(super) fn find_owner(walk: &SchemaChecker<'_>, object: &ObjectType, field: &str) -> Option<String> {
-    let above = walk.enclosing.iter().rev().find(|(_, above)| above.fields.contains_key(field));
+pub(super) fn find_owner(position: &SchemaPosition<'_>, object: &ObjectType, field: &str) -> Option<String> {
+    let above = position.enclosing.iter().rev().find(|(_, above)| above.fields.contains_key(field));
     if let Some((steps, _)) = above {
         return Some(match steps {
             0 => "the object itself".to_owned(),
-            _ => format_path(&walk.steps[..*steps]),
+            _ => format_path(&position.steps[..*steps]),
         });
     }
-    let mut level: Vec<(Vec<FieldPathStep<'_>>, &ObjectType)> = vec![(walk.steps.clone(), object)];
+    let mut level: Vec<(Vec<FieldPathStep<'_>>, &ObjectType)> = vec![(position.steps.clone(), object)];
     let mut visited = 0;
     for _ in 0..MAX_DEPTH {
         let mut next = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn find_owner(walk: &SchemaChecker<'_>, object: &ObjectType, field: &
                 visited += 1;
                 let mut steps = steps.clone();
                 steps.push(FieldPathStep::Key(name));
-                next.extend(nested_object(walk.schema, &field.value_type, steps));
+                next.extend(nested_object(position.schema, &field.value_type, steps));
             }
         }
         let mut found = next.iter().filter(|(_, object)| object.fields.contains_key(field));

@@ -21,7 +21,7 @@ fn violations(of: &Value, object: &Value) -> Vec<(String, String)> {
 
 /// The violations of an object of one of Kubernetes' own kinds.
 fn kubernetes_violations(object: &Value) -> Vec<(String, String)> {
-    let name = crate::model::bundle::object_ref(object);
+    let name = crate::kubernetes::object::object_ref(object);
     let faults = kubernetes_schema().check(&(name.group, name.version, name.kind), object);
     faults.into_iter().map(|fault| (fault.pointer, fault.message)).collect()
 }

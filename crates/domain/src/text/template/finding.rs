@@ -2,7 +2,6 @@
 
 use super::TemplateError;
 use crate::kubernetes::object::ObjectRef;
-use crate::model::cluster::Cluster;
 use crate::text::finding::Finding;
 
 /// The finding for an error that does not depend on the cluster; `None` for a missing value.
@@ -20,11 +19,11 @@ pub(crate) fn static_finding(problem: &TemplateError, object: &ObjectRef) -> Opt
     Some(finding.with_object(object.to_string()).with_path(pointer))
 }
 
-/// The finding for a value that the cluster does not have: a warning if the release waits for it, else an error.
+/// The finding for a value that the cluster of this name does not have: a warning if the release waits for it, else an error.
 pub(crate) fn missing_finding(
     problem: &TemplateError,
     object: &ObjectRef,
-    cluster: &Cluster,
+    cluster: &str,
     waits: bool,
 ) -> Option<Finding> {
     let TemplateError::MissingValue { pointer, variable } = problem else { return None };
@@ -38,5 +37,5 @@ pub(crate) fn missing_finding(
     } else {
         Finding::error("G115", message, variable.hint())
     };
-    Some(finding.with_object(object.to_string()).with_path(pointer).with_clusters(vec![cluster.name.clone()]))
+    Some(finding.with_object(object.to_string()).with_path(pointer).with_clusters(vec![cluster.to_owned()]))
 }

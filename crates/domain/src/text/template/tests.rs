@@ -3,9 +3,10 @@
 use serde_json::json;
 
 use super::*;
+use crate::evaluation::render::TemplateValues;
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::time::Timestamp;
-use crate::model::cluster::{ClusterFacts, ClusterKind, Connectivity, NodePool};
+use crate::model::cluster::{Cluster, ClusterFacts, ClusterKind, Connectivity, NodePool};
 
 fn cluster() -> Cluster {
     let pool = |architecture: &str| NodePool { architecture: architecture.into(), ..NodePool::default() };

@@ -4,7 +4,7 @@ use super::*;
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{ApiResource, ClusterFacts, ClusterKind, Connectivity, NamespaceFacts};
-use crate::model::workload::SourceFile;
+use crate::text::source_file::SourceFile;
 
 mod capacity;
 

@@ -4,8 +4,8 @@ use super::*;
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{ClusterFacts, ClusterKind};
-use crate::model::workload::SourceFile;
 use crate::text::finding::Severity;
+use crate::text::source_file::SourceFile;
 
 fn cluster(n: u128, default_class: &str) -> Cluster {
     Cluster {

@@ -4,7 +4,7 @@ use super::*;
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{ApiResource, ClusterFacts, ClusterKind, Connectivity};
-use crate::model::workload::SourceFile;
+use crate::text::source_file::SourceFile;
 
 fn cluster(name: &str, version: &str, apis: &[(&str, &str, &str)]) -> Cluster {
     let api = |(group, version, kind): &(&str, &str, &str)| ApiResource {

@@ -4,6 +4,7 @@ use super::*;
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::kubernetes::object::ObjectRef;
+use crate::kubernetes::time::Timestamp;
 use crate::model::health::Health;
 use crate::model::policy::{DeletionPolicy, Policies};
 use crate::model::release::Reason;
