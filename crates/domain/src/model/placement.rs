@@ -395,11 +395,11 @@ pub struct Decision {
 impl Decision {
     /// The selected clusters.
     pub fn selected(&self) -> impl Iterator<Item = &ClusterEvaluation> {
-        self.evaluations.iter().filter(|verdict| verdict.selected)
+        self.evaluations.iter().filter(|evaluation| evaluation.selected)
     }
 
     /// The rejected clusters.
     pub fn rejected(&self) -> impl Iterator<Item = &ClusterEvaluation> {
-        self.evaluations.iter().filter(|verdict| !verdict.selected)
+        self.evaluations.iter().filter(|evaluation| !evaluation.selected)
     }
 }

@@ -132,7 +132,7 @@ fn g110_the_second_of_two_identical_objects_is_removed() {
 }
 
 #[test]
-fn g110_a_file_that_held_nothing_else_is_left_empty() {
+fn g110_a_file_that_contained_nothing_else_is_left_empty() {
     let before = files(&[MAP, MAP]);
     let findings = check(&before);
     let after = apply(&before, findings[0].fix.as_ref().unwrap()).unwrap();

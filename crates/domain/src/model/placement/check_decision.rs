@@ -16,9 +16,9 @@ pub fn check_decision(placement: &Placement, decision: &Decision, clusters: &[Cl
         return Vec::new();
     }
     let by_id: BTreeMap<ClusterId, &Cluster> = clusters.iter().map(|cluster| (cluster.id, cluster)).collect();
-    let find = |verdict: &ClusterEvaluation| by_id.get(&verdict.cluster).copied();
+    let find = |evaluation: &ClusterEvaluation| by_id.get(&evaluation.cluster).copied();
     let matching: Vec<&Cluster> =
-        decision.evaluations.iter().filter(|verdict| is_matching(verdict)).filter_map(find).collect();
+        decision.evaluations.iter().filter(|evaluation| is_matching(evaluation)).filter_map(find).collect();
     let selected: Vec<&Cluster> = decision.selected().filter_map(find).collect();
     let mut findings = Vec::new();
     for (index, spread) in placement.spread.iter().enumerate() {
@@ -31,8 +31,8 @@ pub fn check_decision(placement: &Placement, decision: &Decision, clusters: &[Cl
 }
 
 /// Whether it passed every filter on the single cluster.
-fn is_matching(verdict: &ClusterEvaluation) -> bool {
-    verdict
+fn is_matching(evaluation: &ClusterEvaluation) -> bool {
+    evaluation
         .filters
         .iter()
         .any(|step| matches!(step.filter, PlacementFilter::Spread | PlacementFilter::Number))

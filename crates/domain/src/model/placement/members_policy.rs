@@ -9,19 +9,19 @@ use crate::kubernetes::id::ClusterId;
 /// been reviewed. A publish does not call this, and so accepts new members.
 pub fn apply_new_members_policy(decision: &mut Decision, policy: NewMembers, current: &[ClusterId]) {
     let is_manual = policy == NewMembers::Manual;
-    for verdict in decision.evaluations.iter_mut().filter(|verdict| verdict.selected) {
-        let is_new = !current.contains(&verdict.cluster);
-        verdict.selected = !(is_manual && is_new);
-        verdict.filters.push(FilterResult {
+    for evaluation in decision.evaluations.iter_mut().filter(|evaluation| evaluation.selected) {
+        let is_new = !current.contains(&evaluation.cluster);
+        evaluation.selected = !(is_manual && is_new);
+        evaluation.filters.push(FilterResult {
             filter: PlacementFilter::NewMember,
-            passed: verdict.selected,
+            passed: evaluation.selected,
             expected: FilterRequirement::NewMembers { policy },
             actual: FilterObservation::Membership { deployed: !is_new },
-            remedy: (!verdict.selected).then_some(Remedy::Publish),
+            remedy: (!evaluation.selected).then_some(Remedy::Publish),
         });
     }
     // New members come first among the rejected clusters: they need only a publish.
-    decision.evaluations.sort_by_key(|verdict| !verdict.selected);
+    decision.evaluations.sort_by_key(|evaluation| !evaluation.selected);
 }
 
 #[cfg(test)]
@@ -33,9 +33,10 @@ mod tests {
     fn s1_9_a_cluster_that_joins_later_waits_for_the_next_publish_unless_the_policy_is_auto() {
         let old = ClusterId::from_parts(1, 1);
         let new = ClusterId::from_parts(2, 2);
-        let verdict =
+        let evaluation =
             |cluster| ClusterEvaluation { cluster, name: String::new(), selected: true, filters: Vec::new() };
-        let decision = Decision { evaluations: vec![verdict(old), verdict(new)], ..Decision::default() };
+        let decision =
+            Decision { evaluations: vec![evaluation(old), evaluation(new)], ..Decision::default() };
 
         let mut manual = decision.clone();
         apply_new_members_policy(&mut manual, NewMembers::Manual, &[old]);

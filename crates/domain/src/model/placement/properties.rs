@@ -139,19 +139,20 @@ fn any_choice() -> impl Strategy<Value = Placement> {
 
 /// The skew of the selected clusters, over the values that candidates have.
 fn skew(spread: &Spread, decision: &Decision, fleet: &[Cluster]) -> u32 {
-    let cluster =
-        |verdict: &ClusterEvaluation| fleet.iter().find(|cluster| cluster.id == verdict.cluster).unwrap();
-    let is_candidate = |verdict: &&ClusterEvaluation| {
-        verdict.filters.iter().any(|step| step.filter == PlacementFilter::Spread)
+    let cluster = |evaluation: &ClusterEvaluation| {
+        fleet.iter().find(|cluster| cluster.id == evaluation.cluster).unwrap()
+    };
+    let is_candidate = |evaluation: &&ClusterEvaluation| {
+        evaluation.filters.iter().any(|step| step.filter == PlacementFilter::Spread)
     };
     let mut counts: std::collections::BTreeMap<String, u32> = decision
         .evaluations
         .iter()
         .filter(is_candidate)
-        .filter_map(|verdict| Some((spread.value(cluster(verdict))?, 0)))
+        .filter_map(|evaluation| Some((spread.value(cluster(evaluation))?, 0)))
         .collect();
-    for verdict in decision.selected() {
-        if let Some(count) = spread.value(cluster(verdict)).and_then(|value| counts.get_mut(&value)) {
+    for evaluation in decision.selected() {
+        if let Some(count) = spread.value(cluster(evaluation)).and_then(|value| counts.get_mut(&value)) {
             *count += 1;
         }
     }
@@ -174,8 +175,8 @@ fn groups() -> Vec<ClusterGroup> {
     ]
 }
 
-fn ids<'a>(verdicts: impl Iterator<Item = &'a ClusterEvaluation>) -> Vec<ClusterId> {
-    verdicts.map(|verdict| verdict.cluster).collect()
+fn ids<'a>(evaluations: impl Iterator<Item = &'a ClusterEvaluation>) -> Vec<ClusterId> {
+    evaluations.map(|evaluation| evaluation.cluster).collect()
 }
 
 /// Applies a remedy to the cluster, the groups or the predicate.
@@ -242,20 +243,20 @@ proptest! {
         all.sort();
         expected.sort();
         prop_assert_eq!(all, expected);
-        for verdict in &decision.evaluations {
-            prop_assert_eq!(verdict.selected, verdict.failed_filter().is_none());
-            let (last, before) = verdict.filters.split_last().unwrap();
+        for evaluation in &decision.evaluations {
+            prop_assert_eq!(evaluation.selected, evaluation.failed_filter().is_none());
+            let (last, before) = evaluation.filters.split_last().unwrap();
             prop_assert!(before.iter().all(|step| step.passed));
             prop_assert_eq!(last.passed, last.remedy.is_none());
             let has_words = |step: &FilterResult| {
                 !step.expected.to_string().is_empty() && !step.actual.to_string().is_empty()
             };
-            prop_assert!(verdict.filters.iter().all(has_words));
+            prop_assert!(evaluation.filters.iter().all(has_words));
         }
         if let Some(number) = placement.number_of_clusters {
             prop_assert!(decision.selected().count() <= number as usize);
         }
-        let rejected = decision.evaluations.iter().map(|verdict| !verdict.selected);
+        let rejected = decision.evaluations.iter().map(|evaluation| !evaluation.selected);
         prop_assert!(rejected.is_sorted());
     }
 
@@ -314,12 +315,12 @@ proptest! {
             ..Placement::default()
         };
         let decision = decide(&placement, &fleet, &[], &[]);
-        for verdict in decision.rejected() {
-            let rejection = verdict.failed_filter().unwrap();
+        for evaluation in decision.rejected() {
+            let rejection = evaluation.failed_filter().unwrap();
             if let Some(Remedy::RaiseNumber { to }) = rejection.remedy {
                 placement.number_of_clusters = Some(to);
                 let again = decide(&placement, &fleet, &[], &[]);
-                prop_assert!(again.selected().any(|selected| selected.cluster == verdict.cluster));
+                prop_assert!(again.selected().any(|selected| selected.cluster == evaluation.cluster));
             }
         }
     }
@@ -332,8 +333,8 @@ proptest! {
         for spread in placement.spread.iter().filter(|spread| spread.is_strict()) {
             prop_assert!(skew(spread, &decision, &fleet) <= spread.max_skew, "{:?}", decision);
         }
-        for verdict in decision.selected() {
-            let cluster = fleet.iter().find(|cluster| cluster.id == verdict.cluster).unwrap();
+        for evaluation in decision.selected() {
+            let cluster = fleet.iter().find(|cluster| cluster.id == evaluation.cluster).unwrap();
             for spread in placement.spread.iter().filter(|spread| spread.is_strict()) {
                 prop_assert!(spread.value(cluster).is_some());
             }
@@ -373,12 +374,12 @@ proptest! {
         let mut placement =
             Placement { predicates: vec![Predicate::default()], spread: vec![spread], ..Placement::default() };
         let decision = decide(&placement, &fleet, &[], &[]);
-        for verdict in decision.rejected() {
-            let rejection = verdict.failed_filter().unwrap();
+        for evaluation in decision.rejected() {
+            let rejection = evaluation.failed_filter().unwrap();
             if let Some(Remedy::AllowSkew { skew, .. }) = rejection.remedy {
                 placement.spread[0].max_skew = skew;
                 let again = decide(&placement, &fleet, &[], &[]);
-                prop_assert!(again.selected().any(|selected| selected.cluster == verdict.cluster), "{:?}", decision);
+                prop_assert!(again.selected().any(|selected| selected.cluster == evaluation.cluster), "{:?}", decision);
             }
         }
     }

@@ -50,18 +50,18 @@ pub fn update_pending_removals(
     now: Timestamp,
 ) {
     let before = latest.map_or(&[][..], |latest| &latest.pending_removals);
-    let removal = |verdict: &super::ClusterEvaluation| {
-        let earlier = before.iter().find(|entry| entry.cluster == verdict.cluster);
+    let removal = |evaluation: &super::ClusterEvaluation| {
+        let earlier = before.iter().find(|entry| entry.cluster == evaluation.cluster);
         PendingRemoval {
-            cluster: verdict.cluster,
-            name: verdict.name.clone(),
+            cluster: evaluation.cluster,
+            name: evaluation.name.clone(),
             remove_after: earlier
                 .map_or_else(|| now.plus_millis(REMOVAL_NOTICE_MILLIS), |entry| entry.remove_after),
-            retained_by: retained.get(&verdict.cluster).cloned(),
+            retained_by: retained.get(&evaluation.cluster).cloned(),
         }
     };
     decision.pending_removals =
-        decision.rejected().filter(|verdict| current.contains(&verdict.cluster)).map(removal).collect();
+        decision.rejected().filter(|evaluation| current.contains(&evaluation.cluster)).map(removal).collect();
 }
 
 #[cfg(test)]
@@ -70,13 +70,13 @@ mod tests {
     use super::*;
 
     fn decision_on_one_cluster(chosen: bool) -> Decision {
-        let verdict = ClusterEvaluation {
+        let evaluation = ClusterEvaluation {
             cluster: ClusterId::from_parts(1, 1),
             name: "eu-1".into(),
             selected: chosen,
             filters: Vec::new(),
         };
-        Decision { evaluations: vec![verdict], ..Decision::default() }
+        Decision { evaluations: vec![evaluation], ..Decision::default() }
     }
 
     fn nobody() -> BTreeMap<ClusterId, String> {

@@ -33,8 +33,8 @@ fn placement_everywhere() -> Placement {
     placement(vec![Predicate::default()])
 }
 
-fn names<'a>(verdicts: impl Iterator<Item = &'a ClusterEvaluation>) -> Vec<&'a str> {
-    verdicts.map(|verdict| verdict.name.as_str()).collect()
+fn names<'a>(evaluations: impl Iterator<Item = &'a ClusterEvaluation>) -> Vec<&'a str> {
+    evaluations.map(|evaluation| evaluation.name.as_str()).collect()
 }
 
 fn selected_names(decision: &Decision) -> Vec<&str> {
@@ -42,8 +42,8 @@ fn selected_names(decision: &Decision) -> Vec<&str> {
 }
 
 fn failed_filter<'a>(decision: &'a Decision, name: &str) -> &'a FilterResult {
-    let verdict = decision.evaluations.iter().find(|verdict| verdict.name == name).unwrap();
-    verdict.failed_filter().unwrap()
+    let evaluation = decision.evaluations.iter().find(|evaluation| evaluation.name == name).unwrap();
+    evaluation.failed_filter().unwrap()
 }
 
 /// `expected | actual | remedy` of the filter that rejected the cluster.
@@ -269,7 +269,7 @@ fn a_number_prefers_current_then_untainted_then_online_then_name() {
         .map(|n| {
             let policy = Placement { number_of_clusters: Some(n), ..placement_everywhere() };
             let decision = decide(&policy, &clusters, &[], &[current.id]);
-            decision.selected().map(|verdict| verdict.name.clone()).collect()
+            decision.selected().map(|evaluation| evaluation.name.clone()).collect()
         })
         .collect();
     assert_eq!(ranked[0], ["z-current"]);

@@ -62,8 +62,8 @@ fn stage_condition(release: &Release, name: StageName, kind: ConditionType) -> C
         StageState::Skipped { message } => Condition::new(kind, true, "Skipped", message),
         StageState::Pending => Condition::new(kind, None, "Pending", ""),
         StageState::Running { message } => Condition::new(kind, false, "Running", message),
-        StageState::Waiting(trouble) | StageState::Failed(trouble) => {
-            Condition::new(kind, false, trouble.reason.as_str(), &trouble.message)
+        StageState::Waiting(stage_reason) | StageState::Failed(stage_reason) => {
+            Condition::new(kind, false, stage_reason.reason.as_str(), &stage_reason.message)
         }
     };
     condition.with_transition_time(finished_at.or(*started_at))
@@ -76,9 +76,9 @@ fn applied_condition(release: &Release) -> Condition {
         StageState::Done | StageState::Skipped { .. } if is_all && release.is_present() => {
             Condition { reason: "AppliedManifestWorkComplete".to_owned(), ..stage }
         }
-        StageState::Failed(trouble) => Condition {
+        StageState::Failed(stage_reason) => Condition {
             reason: "AppliedManifestWorkFailed".to_owned(),
-            message: format!("{}: {}", trouble.reason, trouble.message),
+            message: format!("{}: {}", stage_reason.reason, stage_reason.message),
             ..stage
         },
         state if state.is_finished() => {
@@ -204,9 +204,10 @@ fn deleting_condition(release: &Release) -> Condition {
     let kind = ConditionType::Deleting;
     match &release.goal() {
         ReleaseGoal::Removing { since, message: why, .. } => {
-            let trouble = release.stages().get(StageName::Pruned).state.reason();
-            let (reason, message) =
-                trouble.map_or(("Removing", why), |trouble| (trouble.reason.as_str(), &trouble.message));
+            let stage_reason = release.stages().get(StageName::Pruned).state.reason();
+            let (reason, message) = stage_reason.map_or(("Removing", why), |stage_reason| {
+                (stage_reason.reason.as_str(), &stage_reason.message)
+            });
             Condition::new(kind, true, reason, message).with_transition_time(Some(*since))
         }
         ReleaseGoal::Present => Condition::new(kind, false, "NotDeleting", ""),

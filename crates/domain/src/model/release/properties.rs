@@ -37,15 +37,15 @@ enum ReleaseEvent {
 }
 
 fn any_state() -> impl Strategy<Value = StageState> {
-    let trouble = || {
+    let stage_reason = || {
         prop::sample::select(vec![Reason::Invalid, Reason::ResourceConflict, Reason::Unspecified])
             .prop_map(|reason| StageReason::new(reason, ""))
     };
     prop_oneof![
         Just(StageState::Pending),
         Just(StageState::Running { message: "busy".into() }),
-        trouble().prop_map(StageState::Waiting),
-        trouble().prop_map(StageState::Failed),
+        stage_reason().prop_map(StageState::Waiting),
+        stage_reason().prop_map(StageState::Failed),
         Just(StageState::Skipped { message: "nothing to do".into() }),
         Just(StageState::Done),
     ]
@@ -123,8 +123,8 @@ fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
             set_bundle(release, *bundle, *drift, now);
         }
         ReleaseEvent::TargetWithoutBundle => {
-            let trouble = StageReason::new(Reason::RenderFailed, "");
-            release.set_desired_revision(9, RenderOutcome::Failed(trouble), Policies::default(), now);
+            let stage_reason = StageReason::new(Reason::RenderFailed, "");
+            release.set_desired_revision(9, RenderOutcome::Failed(stage_reason), Policies::default(), now);
         }
         ReleaseEvent::Gate { bundle: to, drift } => {
             let next = DesiredRevision {
@@ -141,7 +141,7 @@ fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
             release.end_gate("The rollout was aborted.", now);
         }
         ReleaseEvent::Remove(deletion) => {
-            release.remove(*deletion, "not wanted", now);
+            release.remove(*deletion, "unpublished", now);
         }
         ReleaseEvent::Abandon => {
             release.abandon(now);
@@ -185,16 +185,16 @@ proptest! {
 
     #[test]
     fn the_generation_never_decreases_and_has_one_desired_phase(history in any_history()) {
-        let mut wants: BTreeMap<i64, DesiredPhase> = BTreeMap::new();
+        let mut desired_by_generation: BTreeMap<i64, DesiredPhase> = BTreeMap::new();
         run_history(&history, |before, _, _, after| {
             prop_assert!(after.generation >= before.generation);
-            if let Some(want) = after.desired_release("web") {
+            if let Some(desired) = after.desired_release("web") {
                 // The revision number is only a label: the same bundle may be published again.
-                let goal = match want.phase {
+                let goal = match desired.phase {
                     DesiredPhase::Present { bundle, policies, .. } => DesiredPhase::Present { bundle, policies, revision: 0 },
                     absent => absent,
                 };
-                prop_assert_eq!(wants.entry(want.generation).or_insert_with(|| goal.clone()), &goal);
+                prop_assert_eq!(desired_by_generation.entry(desired.generation).or_insert_with(|| goal.clone()), &goal);
             }
             Ok(())
         })?;

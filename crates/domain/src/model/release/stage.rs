@@ -166,7 +166,7 @@ impl StageState {
     /// The reason, if the stage waits or failed.
     pub fn reason(&self) -> Option<&StageReason> {
         match self {
-            Self::Waiting(trouble) | Self::Failed(trouble) => Some(trouble),
+            Self::Waiting(stage_reason) | Self::Failed(stage_reason) => Some(stage_reason),
             _ => None,
         }
     }

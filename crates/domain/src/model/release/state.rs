@@ -160,7 +160,7 @@ impl Release {
 
     fn present_state(&self) -> ReleaseState {
         let Some(stage) = self.stages.current() else {
-            return self.settled_state();
+            return self.finished_state();
         };
         if stage.state.reason().is_some_and(|reason| reason.reason.needs_person()) {
             return ReleaseState::Blocked;
@@ -212,7 +212,7 @@ impl Release {
     }
 
     /// Every stage is finished, so the release was confirmed healthy; sync and current health decide.
-    fn settled_state(&self) -> ReleaseState {
+    fn finished_state(&self) -> ReleaseState {
         match (self.sync, self.health.status) {
             (_, status) if status != HealthStatus::Healthy => self.applied_state(),
             (SyncStatus::Drifted, _) => ReleaseState::Drifted,
@@ -235,8 +235,8 @@ impl Release {
         match &self.goal {
             ReleaseGoal::Present => self.present_message(),
             ReleaseGoal::Removing { message: why, .. } => {
-                let trouble = self.stages.get(StageName::Pruned).state.reason();
-                trouble.map_or_else(|| why.clone(), |reason| reason.text().to_owned())
+                let stage_reason = self.stages.get(StageName::Pruned).state.reason();
+                stage_reason.map_or_else(|| why.clone(), |reason| reason.text().to_owned())
             }
             ReleaseGoal::Removed { .. } => "All its objects are gone from the cluster.".to_owned(),
             ReleaseGoal::Orphaned { .. } => "It was orphaned: its objects stay on the cluster.".to_owned(),

@@ -107,9 +107,9 @@ fn s0_5_a_release_waits_until_it_is_rendered() {
 fn s0_6_a_released_bundle_is_queued_until_the_agent_is_notified() {
     let release = targeted_release();
     assert_state(&release, ReleaseState::Queued, "Next: The agent received the desired state.");
-    let want = release.desired_release("web").unwrap();
+    let desired = release.desired_release("web").unwrap();
     let goal = DesiredPhase::Present { bundle: bundle(1), revision: 1, policies: Policies::default() };
-    assert_eq!((want.generation, want.phase), (1, goal));
+    assert_eq!((desired.generation, desired.phase), (1, goal));
     let approved = release.stages.get(StageName::Approved);
     assert_eq!(approved.state, StageState::Skipped { message: "No approval is required.".into() });
 }
@@ -195,8 +195,8 @@ fn s2_3_a_failed_stage_shows_its_reason_and_next_retry() {
             report(r, stage, StageState::Failed(stage_reason(Reason::Invalid, "no such kind")))
         });
         assert_state(&failed, ReleaseState::Failed, "no such kind");
-        let trouble = failed.stages.current().unwrap().state.reason().unwrap();
-        assert_eq!((trouble.attempts, trouble.next_retry), (2, Some(at(99))));
+        let stage_reason = failed.stages.current().unwrap().state.reason().unwrap();
+        assert_eq!((stage_reason.attempts, stage_reason.next_retry), (2, Some(at(99))));
     }
     let images = StageState::Failed(stage_reason(Reason::ImagePullFailed, ""));
     assert_state(

@@ -138,9 +138,11 @@ impl Release {
                     release.start_delivery(digest, policies, at);
                     true
                 }
-                RenderOutcome::Failed(trouble) => release.stop_at_rendering(StageState::Failed(trouble), at),
-                RenderOutcome::Waiting(trouble) => {
-                    release.stop_at_rendering(StageState::Waiting(trouble), at)
+                RenderOutcome::Failed(stage_reason) => {
+                    release.stop_at_rendering(StageState::Failed(stage_reason), at)
+                }
+                RenderOutcome::Waiting(stage_reason) => {
+                    release.stop_at_rendering(StageState::Waiting(stage_reason), at)
                 }
             }
         })
