@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use domain::bundle::Bundle;
 use domain::guard::{ImageAvailability, check_images};
-use domain::plan::{ClusterPlan, DryRunRequest};
-use domain::report::{DesiredPhase, DesiredState};
+use domain::plan::ClusterPlan;
+use domain::report::{DesiredPhase, DesiredState, DryRunRequest};
 use domain::{Digest, Finding, PlanId};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::AbortOnDropHandle;

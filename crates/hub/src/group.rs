@@ -3,7 +3,7 @@
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::page::ListQuery;
 use domain::placement::{ClusterGroup, GroupView};
-use domain::{Finding, actions, name};
+use domain::{Finding, actions, name_check};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
@@ -118,11 +118,11 @@ impl Hub {
 }
 
 fn check_group(group: &ClusterGroup) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = name::check_label("Group name", &group.name)
+    let mut findings: Vec<Finding> = name_check::check_label("Group name", &group.name)
         .map(|finding| finding.with_path("/name"))
         .into_iter()
         .collect();
-    let invalid = group.members.iter().filter_map(|member| name::check_label("Cluster name", member));
+    let invalid = group.members.iter().filter_map(|member| name_check::check_label("Cluster name", member));
     findings.extend(invalid.take(10).map(|finding| finding.with_path("/members")));
     if group.members.len() > MEMBERS_MAX {
         let message = format!(

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::finding::{self, Finding};
-use domain::plan::{ClusterPlan, DryRunRequest, DryRunState, Plan};
+use domain::plan::{ClusterPlan, DryRunState, Plan};
+use domain::report::DryRunRequest;
 use domain::{ClusterId, Digest, PlanId, Timestamp, WorkloadId};
 use store::Tx;
 use store::plan::TargetWithRequest;

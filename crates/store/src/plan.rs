@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::plan::{ClusterPlan, DryRunRequest, Plan, PlanTarget};
+use domain::plan::{ClusterPlan, Plan, PlanTarget};
+use domain::report::DryRunRequest;
 use domain::{ClusterId, Digest, PlanId, Timestamp, WorkloadId};
 
 use crate::decode::{decode_row, decode_rows};

@@ -4,7 +4,7 @@ use domain::actions::ActionUnavailable;
 use domain::cluster::{ClusterFacts, ClusterKind};
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{JoinToken, Registration, RegistrationState};
-use domain::{Finding, Timestamp, name};
+use domain::{Finding, Timestamp, name_check};
 use store::Tx;
 use subtle::ConstantTimeEq as _;
 
@@ -79,7 +79,7 @@ impl Hub {
         authority: &Authority,
         VerifiedJoin { request, join, token }: VerifiedJoin,
     ) -> Result<RegistrationResult, Error> {
-        if let Some(finding) = name::check_label("Cluster name", &join.name) {
+        if let Some(finding) = name_check::check_label("Cluster name", &join.name) {
             return Err(Error::Invalid(vec![finding]));
         }
         let now = self.clock().now();

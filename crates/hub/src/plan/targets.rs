@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use domain::bundle::Bundle;
 use domain::cluster::Connectivity;
-use domain::plan::{ClusterPlan, DryRunRequest, DryRunState, PlanTarget, TargetChange};
+use domain::plan::{ClusterPlan, DryRunState, PlanTarget, TargetChange};
 use domain::release::{Release, RenderOutcome};
-use domain::report::DesiredPhase;
+use domain::report::{DesiredPhase, DryRunRequest};
 use domain::workload::Policies;
 use domain::{Digest, PlanId};
 use store::Tx;

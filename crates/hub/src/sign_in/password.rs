@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
 use domain::UserId;
-use domain::{Finding, name};
+use domain::{Finding, name_check};
 use tokio::sync::Semaphore;
 
 use super::Session;
@@ -109,7 +109,7 @@ fn dummy_hash() -> &'static str {
 }
 
 fn check_credentials(user: &str, password: &str) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = name::check_label("Name", user).into_iter().collect();
+    let mut findings: Vec<Finding> = name_check::check_label("Name", user).into_iter().collect();
     if password.chars().count() < MIN_PASSWORD_CHARS || password.len() > MAX_PASSWORD_BYTES {
         findings.push(
             Finding::error(

@@ -17,7 +17,8 @@ impl Hub {
         let Some(user) = actor.user() else {
             return Err(Error::Unauthenticated("Only a user can have API tokens."));
         };
-        let mut findings: Vec<Finding> = domain::name::check_label("Token name", name).into_iter().collect();
+        let mut findings: Vec<Finding> =
+            domain::name_check::check_label("Token name", name).into_iter().collect();
         if !(1..=MAX_DAYS).contains(&days) {
             findings.push(Finding::error(
                 "TokenLifetime",

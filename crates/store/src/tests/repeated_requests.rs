@@ -5,7 +5,7 @@ use super::fixtures::{at, insert_fleet, some_workload};
 use crate::idempotency::{self, IdempotencyRecord};
 use crate::retention::{RetainedTable, delete_batch};
 use crate::sql::sql;
-use crate::{Error, Store, artifact, workload};
+use crate::{Error, Store, workload};
 
 fn response(body: &str) -> IdempotencyRecord {
     IdempotencyRecord { request_hash: "h".to_owned(), status: 201, body: body.to_owned() }
@@ -35,12 +35,12 @@ async fn p2_equal_large_responses_are_stored_once_and_as_long_as_their_requests(
         }
         assert_eq!(sql("SELECT COUNT(*) FROM artifact").fetch_number(&mut tx).await.unwrap(), 1);
         let later = at(3 * 24 * 3_600_000);
-        assert_eq!(artifact::delete_unreferenced(&mut tx, later).await.unwrap(), 0);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Artifact, later, 10).await.unwrap(), 0);
         for key in ["a", "b"] {
             assert_eq!(idempotency::find(&mut tx, key, "ana").await.unwrap().as_ref(), Some(&large));
         }
-        idempotency::delete_before(&mut tx, later).await.unwrap();
-        assert_eq!(artifact::delete_unreferenced(&mut tx, later).await.unwrap(), 1);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::IdempotencyRecord, later, 10).await.unwrap(), 2);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Artifact, later, 10).await.unwrap(), 1);
     })
     .await;
 }
