@@ -23,7 +23,7 @@ pub struct WorkloadHead {
 /// Reads the head of a workload's page.
 #[server(prefix = "/api/fn", endpoint = "workload_head_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn workload_head_read(name: String) -> AppResult<WorkloadHead> {
-    use super::source::clear_texts;
+    use super::source::limits::clear_texts;
     use crate::host;
     let hub = host::hub_for_reader()?;
     let mut view = host::into_app_result(hub.get_workload(&name).await)?;

@@ -105,7 +105,7 @@ const GROUPS_WITH_CHANGES: usize = 12;
 #[server(prefix = "/api/fn", endpoint = "review_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn review_read(name: String, plan: Option<String>) -> AppResult<Review> {
     use crate::host;
-    use crate::workloads::source::clear_texts;
+    use crate::workloads::source::limits::clear_texts;
     use domain::manifest;
     let hub = host::hub_for_reader()?;
     let mut view = host::into_app_result(hub.get_workload(&name).await)?;

@@ -11,7 +11,7 @@ use crate::components::{
     Age, CopyLine, DisabledReason, ErrorBanner, StatusStyle, icon, join_names, pluralize,
 };
 use crate::paths::{self, WorkloadTab};
-use crate::workloads::rollout::WaveList;
+use crate::workloads::rollout::panel::WaveList;
 use crate::workloads::wizard::WizardStep;
 
 /// The sidebar.

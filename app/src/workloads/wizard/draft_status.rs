@@ -4,7 +4,7 @@ use domain::Finding;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::WizardStep;
+use super::step::WizardStep;
 use crate::errors::AppResult;
 
 /// The status of a draft.

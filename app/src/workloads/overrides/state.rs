@@ -1,0 +1,151 @@
+//! The state of the overrides editor. The browser merges with the same functions as the server.
+
+use std::collections::BTreeSet;
+
+use domain::cluster::Cluster;
+use domain::overrides::{ClusterSelector, Override, OverrideResult, apply_overrides, check, check_targets};
+use domain::placement::decide;
+use domain::workload::Workload;
+use domain::{Finding, OverrideId, manifest};
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+use serde_json::Value;
+
+use super::actions::OverridesData;
+use super::form::OverrideForm;
+use super::overridable::{OverridableField, list_fields};
+use crate::workloads::placement::candidates::Fleet;
+
+/// The state that the parts of the editor share.
+#[derive(Clone, Copy)]
+pub struct EditorState {
+    pub workload: StoredValue<Workload>,
+    pub fleet: StoredValue<Fleet>,
+    /// The objects of the source.
+    pub objects: StoredValue<Vec<Value>>,
+    pub fields: StoredValue<Vec<OverridableField>>,
+    pub form: RwSignal<OverrideForm>,
+    /// The name of the edited override; empty for a new one.
+    pub edited_name: StoredValue<String>,
+    /// The overrides, including the current input of the form.
+    pub overrides: Memo<Vec<Override>>,
+    /// The cluster whose values are shown.
+    pub cluster: Memo<Option<Cluster>>,
+    /// The effective objects of that cluster.
+    pub effective: Memo<OverrideResult>,
+    /// Names of the clusters that the draft's placement selects.
+    pub selected: StoredValue<Vec<String>>,
+}
+
+/// The state for the override of this name; a new one if there is none.
+pub fn create_state(data: &OverridesData, at: &str) -> EditorState {
+    let fleet = data.candidates.clone().into_fleet();
+    let draft = &data.workload.draft;
+    let objects = manifest::parse(draft.source.files()).objects();
+    let known = list_fields(&objects);
+    let edited = draft.overrides.iter().find(|over| over.name == at);
+    let begin =
+        edited.map_or_else(|| OverrideForm::blank(&known), |over| OverrideForm::from_override(over, &known));
+    let decision = decide(&draft.placement, &fleet.clusters, &fleet.groups, &fleet.current);
+    let chosen: Vec<String> = decision.selected().map(|verdict| verdict.name.clone()).collect();
+    let name = edited.map(|over| over.name.clone()).unwrap_or_default();
+    let form = RwSignal::new(begin);
+    let (workload, fleet) = (StoredValue::new(data.workload.clone()), StoredValue::new(fleet));
+    let (objects, chosen) = (StoredValue::new(objects), StoredValue::new(chosen));
+    let edited = StoredValue::new(name);
+    let typed = Memo::new(move |_| workload.with_value(|all| with_input(&all.draft.overrides, &form.get())));
+    let query = use_query_map();
+    let target = Memo::new(move |_| form.with(OverrideForm::target));
+    let cluster = Memo::new(move |_| {
+        let requested = query.read().get("cluster").unwrap_or_default();
+        target.with(|target| {
+            fleet.with_value(|fleet| {
+                chosen.with_value(|chosen| shown_cluster(&requested, target, fleet, chosen))
+            })
+        })
+    });
+    let effective = Memo::new(move |_| match cluster.get() {
+        Some(cluster) => typed.with(|typed| merge_for_cluster(typed, &cluster, objects, fleet)),
+        None => OverrideResult::default(),
+    });
+    let fields = StoredValue::new(known);
+    EditorState {
+        workload,
+        fleet,
+        objects,
+        fields,
+        form,
+        edited_name: edited,
+        overrides: typed,
+        cluster,
+        effective,
+        selected: chosen,
+    }
+}
+
+/// The requested cluster, or else the first selected one that the form targets, or the first selected one, or the first.
+fn shown_cluster(
+    requested: &str,
+    target: &ClusterSelector,
+    fleet: &Fleet,
+    chosen: &[String],
+) -> Option<Cluster> {
+    let find = |name: &str| fleet.clusters.iter().find(|cluster| cluster.name == name);
+    let names: BTreeSet<&str> = chosen.iter().map(String::as_str).collect();
+    let is_targeted = |cluster: &&Cluster| {
+        names.contains(&*cluster.name) && target.specificity(cluster, &fleet.groups).is_some()
+    };
+    let meant = fleet.clusters.iter().find(is_targeted);
+    let first = chosen.first().and_then(|name| find(name));
+    find(requested).or(meant).or(first).or(fleet.clusters.first()).cloned()
+}
+
+/// Applies overrides to the objects of the source, for one cluster.
+pub fn merge_for_cluster(
+    overrides: &[Override],
+    cluster: &Cluster,
+    objects: StoredValue<Vec<Value>>,
+    fleet: StoredValue<Fleet>,
+) -> OverrideResult {
+    objects.with_value(|objects| {
+        fleet.with_value(|fleet| apply_overrides(objects, overrides, cluster, &fleet.groups))
+    })
+}
+
+/// The stored overrides with the input of the form: it replaces the override of the same name, or is appended. Unchanged while
+/// the form is invalid or blank.
+fn with_input(stored: &[Override], form: &OverrideForm) -> Vec<Override> {
+    let mut all = stored.to_vec();
+    let Ok(read) = form.parse() else { return all };
+    if form.is_blank() {
+        return all;
+    }
+    let at = all.iter().position(|over| over.name == read.name);
+    let id = at.map_or_else(|| OverrideId::from_parts(0, 0), |at| all[at].id);
+    let typed =
+        Override { id, name: read.name, target: read.target, priority: read.priority, patches: read.patches };
+    match at {
+        Some(at) => all[at] = typed,
+        None => all.push(typed),
+    }
+    all
+}
+
+/// Findings about the overrides: invalid fields, syntax, targets, and effects on the shown cluster.
+pub fn findings(bench: EditorState) -> Vec<Finding> {
+    let mut findings = bench.form.with(|form| form.parse().err().unwrap_or_default());
+    let typed = bench.overrides.get();
+    findings.extend(check(&typed));
+    let reached = bench.fleet.with_value(|fleet| {
+        let selected: Vec<domain::ClusterId> = bench.selected.with_value(|names| {
+            let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+            let is_selected = |cluster: &&Cluster| names.contains(cluster.name.as_str());
+            fleet.clusters.iter().filter(is_selected).map(|cluster| cluster.id).collect()
+        });
+        check_targets(&typed, &fleet.clusters, &selected, &fleet.groups)
+    });
+    findings.extend(reached);
+    findings.extend(bench.effective.with(|effective| effective.findings.clone()));
+    domain::finding::sort_findings(&mut findings);
+    findings
+}

@@ -1,0 +1,38 @@
+//! The policies of a workload as a form. Pure.
+
+use domain::workload::{ConflictPolicy, DeletionPolicy, DriftPolicy};
+use serde::{Deserialize, Serialize};
+
+/// The fields as they are sent under `form[policies]`. Browsers do not send unticked boxes, so every field has a default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PolicyForm {
+    /// Whether it is an addon: deployed to every cluster that matches, also later.
+    pub addon: bool,
+    /// Create missing namespaces.
+    pub create_namespace: bool,
+    /// Delete objects that a new revision no longer contains.
+    pub prune: bool,
+    /// The drift policy.
+    pub drift: DriftPolicy,
+    /// The policy for objects of other owners.
+    pub conflict: ConflictPolicy,
+    /// The deletion policy.
+    pub deletion: DeletionPolicy,
+}
+
+#[cfg(feature = "ssr")]
+impl PolicyForm {
+    /// Stores the fields in a draft. Policies without a field keep the value that the API or the command line set.
+    pub fn apply_to(self, spec: &mut domain::workload::WorkloadSpec) {
+        spec.addon = self.addon;
+        spec.policies = domain::workload::Policies {
+            create_namespace: self.create_namespace,
+            prune: self.prune,
+            drift: self.drift,
+            conflict: self.conflict,
+            deletion: self.deletion,
+            ..std::mem::take(&mut spec.policies)
+        };
+    }
+}
