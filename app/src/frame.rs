@@ -37,12 +37,9 @@ pub struct FrameData {
 #[server(prefix = "/api/fn", endpoint = "frame_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn frame_read() -> AppResult<FrameData> {
     use crate::host;
-    use domain::page::ListQuery;
     let user_name = host::actor()?.name;
     let hub = host::hub()?;
-    let one = ListQuery { limit: Some(1), ..ListQuery::default() };
-    let workloads = host::into_app_result(hub.list_workloads(&one).await)?.total;
-    let clusters = host::into_app_result(hub.list_clusters(&one).await)?.total;
+    let (workloads, clusters) = host::into_app_result(hub.count_fleet().await)?;
     Ok(FrameData { user_name, workloads, clusters, at: hub.clock().now() })
 }
 

@@ -21,6 +21,7 @@ mod host;
 mod lazy;
 mod live;
 mod not_found;
+mod parsing;
 pub mod paths;
 #[cfg(all(test, feature = "ssr"))]
 mod render_tests;

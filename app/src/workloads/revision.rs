@@ -35,11 +35,10 @@ pub async fn revision_read(name: String, number: u32) -> AppResult<RevisionData>
     use super::source::limits::clear_texts;
     use crate::host;
     let hub = host::hub_for_reader()?;
-    let view = host::into_app_result(hub.get_revision(&name, number).await)?;
-    let mut workload = host::into_app_result(hub.get_workload(&name).await)?;
+    let hub::RevisionDetails { view, mut workload, rollout } =
+        host::into_app_result(hub.get_revision_details(&name, number).await)?;
     clear_texts(&mut workload.workload.draft.source);
     workload.published_revision = None;
-    let rollout = host::into_app_result(hub.get_rollout(&name, Some(number)).await)?;
     Ok(RevisionData { view, workload, rollout, read_at: hub.clock().now() })
 }
 

@@ -31,6 +31,7 @@ mod workload;
 
 pub use actor::{Actor, ActorKind, RequestKey};
 pub use authority::{Authority, AuthorityError, ListenerCertificate};
+pub use blocking::run_blocking_in_place;
 pub use clock::Clock;
 pub use cluster::{ClusterEdit, NewCluster};
 pub use error::Error;
@@ -46,4 +47,6 @@ pub use loops::Loops;
 pub use overrides::OverrideContent;
 pub use placement::PlacementInputs;
 pub use sign_in::{ApiTokenSecret, Session, TokenInfo};
-pub use workload::{CheckResult, PublishOptions, RemovalOptions, WorkloadEdit};
+pub use workload::{
+    CheckResult, DraftPatch, PolicyPatch, PublishOptions, RemovalOptions, RevisionDetails, WorkloadEdit,
+};

@@ -22,8 +22,7 @@ pub struct OverridesData {
 pub async fn overrides_read(name: String) -> AppResult<OverridesData> {
     use crate::host;
     let hub = host::hub_for_reader()?;
-    let workload = host::into_app_result(hub.get_workload(&name).await)?.workload;
-    let fleet = host::into_app_result(hub.load_placement_inputs(&name).await)?;
+    let (workload, fleet) = host::into_app_result(hub.get_draft_with_placement_inputs(&name).await)?;
     let candidates = Candidates::new(fleet.clusters, fleet.groups, &fleet.current);
     Ok(OverridesData { workload, candidates })
 }

@@ -176,7 +176,7 @@ fn value_input(bench: EditorState, at: usize, object: &str, path: &str) -> AnyVi
     let begin = bench.form.with_untracked(part);
     let key_path = format!("/override/fields/{}", begin.key);
     let is_bad = move || {
-        let wrong = bench.form.with(|form| form.parse().err().unwrap_or_default());
+        let wrong = bench.input.with(|input| input.clone().err().unwrap_or_default());
         wrong.iter().any(|finding| finding.path == key_path).to_string()
     };
     view! {

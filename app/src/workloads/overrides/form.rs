@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::overridable::{OverridableField, field_key, parse_field_key};
 use crate::components::split_words;
+use crate::parsing::parse_text;
 
 #[cfg(test)]
 mod tests;
@@ -205,7 +206,7 @@ impl OverrideForm {
         let hint = "Write the fields below the object, such as Deployment/web: {spec: {replicas: 3}}.";
         let mut bad =
             |message: &str| wrong.push(Finding::error("G507", message, hint).with_path("/override/values"));
-        match yaml_value::read(&self.values) {
+        match parse_text(|| yaml_value::read(&self.values)) {
             Ok(None) => Vec::new(),
             Ok(Some(Value::Object(map))) => map
                 .into_iter()
@@ -248,7 +249,7 @@ impl OverrideForm {
         let mut bad = |message: String| {
             wrong.push(Finding::error("G507", message, hint).with_path("/override/patches"))
         };
-        let value = match yaml_value::read(&self.patches) {
+        let value = match parse_text(|| yaml_value::read(&self.patches)) {
             Ok(None) => return Vec::new(),
             Ok(Some(value)) => value,
             Err(finding) => {

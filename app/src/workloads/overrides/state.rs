@@ -12,8 +12,9 @@ use leptos_router::hooks::use_query_map;
 use serde_json::Value;
 
 use super::actions::OverridesData;
-use super::form::OverrideForm;
+use super::form::{OverrideForm, OverrideInput};
 use super::overridable::{OverridableField, list_fields};
+use crate::parsing::parse_text;
 use crate::workloads::placement::candidates::Fleet;
 
 /// The state that the parts of the editor share.
@@ -25,6 +26,8 @@ pub struct EditorState {
     pub objects: StoredValue<Vec<Value>>,
     pub fields: StoredValue<Vec<OverridableField>>,
     pub form: RwSignal<OverrideForm>,
+    /// The parsed form, or the findings about its invalid fields.
+    pub input: Memo<Result<OverrideInput, Vec<Finding>>>,
     /// The name of the edited override; empty for a new one.
     pub edited_name: StoredValue<String>,
     /// The overrides, including the current input of the form.
@@ -41,7 +44,7 @@ pub struct EditorState {
 pub fn create_state(data: &OverridesData, at: &str) -> EditorState {
     let fleet = data.candidates.clone().into_fleet();
     let draft = &data.workload.draft;
-    let objects = manifest::parse(draft.source.files()).objects();
+    let objects = parse_text(|| manifest::parse(draft.source.files()).objects());
     let known = list_fields(&objects);
     let edited = draft.overrides.iter().find(|over| over.name == at);
     let begin =
@@ -53,7 +56,11 @@ pub fn create_state(data: &OverridesData, at: &str) -> EditorState {
     let (workload, fleet) = (StoredValue::new(data.workload.clone()), StoredValue::new(fleet));
     let (objects, chosen) = (StoredValue::new(objects), StoredValue::new(chosen));
     let edited = StoredValue::new(name);
-    let typed = Memo::new(move |_| workload.with_value(|all| with_input(&all.draft.overrides, &form.get())));
+    let input = Memo::new(move |_| form.with(OverrideForm::parse));
+    let typed = Memo::new(move |_| {
+        let input = input.get().ok().filter(|_| form.with(|form| !form.is_blank()));
+        workload.with_value(|all| with_input(&all.draft.overrides, input))
+    });
     let query = use_query_map();
     let target = Memo::new(move |_| form.with(OverrideForm::target));
     let cluster = Memo::new(move |_| {
@@ -75,6 +82,7 @@ pub fn create_state(data: &OverridesData, at: &str) -> EditorState {
         objects,
         fields,
         form,
+        input,
         edited_name: edited,
         overrides: typed,
         cluster,
@@ -112,14 +120,11 @@ pub fn merge_for_cluster(
     })
 }
 
-/// The stored overrides with the input of the form: it replaces the override of the same name, or is appended. Unchanged while
-/// the form is invalid or blank.
-fn with_input(stored: &[Override], form: &OverrideForm) -> Vec<Override> {
+/// The stored overrides with the input of the form: it replaces the override of the same name, or is appended. `input` is
+/// `None` while the form is invalid or blank.
+fn with_input(stored: &[Override], input: Option<OverrideInput>) -> Vec<Override> {
     let mut all = stored.to_vec();
-    let Ok(read) = form.parse() else { return all };
-    if form.is_blank() {
-        return all;
-    }
+    let Some(read) = input else { return all };
     let at = all.iter().position(|over| over.name == read.name);
     let id = at.map_or_else(|| OverrideId::from_parts(0, 0), |at| all[at].id);
     let typed =
@@ -133,7 +138,7 @@ fn with_input(stored: &[Override], form: &OverrideForm) -> Vec<Override> {
 
 /// Findings about the overrides: invalid fields, syntax, targets, and effects on the shown cluster.
 pub fn findings(bench: EditorState) -> Vec<Finding> {
-    let mut findings = bench.form.with(|form| form.parse().err().unwrap_or_default());
+    let mut findings = bench.input.with(|input| input.clone().err().unwrap_or_default());
     let typed = bench.overrides.get();
     findings.extend(check(&typed));
     let reached = bench.fleet.with_value(|fleet| {

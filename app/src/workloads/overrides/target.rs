@@ -106,7 +106,7 @@ fn text_input(
     let begin = part(&mut bench.form.get_untracked()).clone();
     let path = format!("/override/{}", of.name);
     let is_bad = move || {
-        let wrong = bench.form.with(|form| form.parse().err().unwrap_or_default());
+        let wrong = bench.input.with(|input| input.clone().err().unwrap_or_default());
         wrong.iter().any(|finding| finding.path == path).to_string()
     };
     view! {

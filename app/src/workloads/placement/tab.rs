@@ -29,9 +29,8 @@ pub async fn placement_read(name: String) -> AppResult<PlacementData> {
     use crate::host;
     use crate::workloads::source::limits::clear_texts;
     let hub = host::hub_for_reader()?;
-    let mut workload = host::into_app_result(hub.get_workload(&name).await)?.workload;
+    let (mut workload, fleet) = host::into_app_result(hub.get_draft_with_placement_inputs(&name).await)?;
     clear_texts(&mut workload.draft.source);
-    let fleet = host::into_app_result(hub.load_placement_inputs(&name).await)?;
     let candidates = Candidates::new(fleet.clusters, fleet.groups, &fleet.current);
     Ok(PlacementData { workload, candidates })
 }
@@ -48,11 +47,9 @@ pub async fn placement_save(
     use crate::{errors::AppError, host};
     let (hub, actor) = (host::hub()?, host::actor()?);
     let placement = placement.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
-    let mut spec = host::into_app_result(hub.get_workload(&name).await)?.workload.draft;
-    spec.placement = placement;
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
+    let patch = hub::DraftPatch { placement: Some(placement), ..Default::default() };
     let revision =
-        host::into_app_result(hub.edit_workload(&actor, &name, edit, Some(base_revision)).await)?.revision;
+        host::into_app_result(hub.change_draft(&actor, &name, patch, base_revision).await)?.revision;
     redirect_after(&name, WizardStep::Placement, &then);
     Ok(revision)
 }

@@ -23,16 +23,15 @@ pub struct PolicyForm {
 
 #[cfg(feature = "ssr")]
 impl PolicyForm {
-    /// Stores the fields in a draft. Policies without a field keep the value that the API or the command line set.
-    pub fn apply_to(self, spec: &mut domain::workload::WorkloadSpec) {
-        spec.addon = self.addon;
-        spec.policies = domain::workload::Policies {
+    /// The change of a draft. Policies without a field keep the value that the API or the command line set.
+    pub fn into_patch(self) -> hub::DraftPatch {
+        let policies = hub::PolicyPatch {
             create_namespace: self.create_namespace,
             prune: self.prune,
             drift: self.drift,
             conflict: self.conflict,
             deletion: self.deletion,
-            ..std::mem::take(&mut spec.policies)
         };
+        hub::DraftPatch { addon: Some(self.addon), policies: Some(policies), ..Default::default() }
     }
 }

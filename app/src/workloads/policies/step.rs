@@ -30,11 +30,9 @@ pub async fn policies_save(form: PoliciesForm, #[server(default)] then: String) 
     use crate::host;
     use crate::workloads::wizard::redirect_after;
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let mut spec = host::into_app_result(hub.get_workload(&form.name).await)?.workload.draft;
-    form.policies.apply_to(&mut spec);
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
+    let patch = form.policies.into_patch();
     let revision =
-        host::into_app_result(hub.edit_workload(&actor, &form.name, edit, Some(form.base_revision)).await)?
+        host::into_app_result(hub.change_draft(&actor, &form.name, patch, form.base_revision).await)?
             .revision;
     redirect_after(&form.name, WizardStep::Policies, &then);
     Ok(revision)

@@ -106,15 +106,12 @@ const GROUPS_WITH_CHANGES: usize = 12;
 pub async fn review_read(name: String, plan: Option<String>) -> AppResult<Review> {
     use crate::host;
     use crate::workloads::source::limits::clear_texts;
-    use domain::manifest;
     let hub = host::hub_for_reader()?;
-    let mut view = host::into_app_result(hub.get_workload(&name).await)?;
     let plan = match plan {
         None => None,
         Some(id) => Some(load_plan(&hub, &name, &id).await?),
     };
-    let checked = host::into_app_result(hub.check_workload(&name, &view.workload.draft).await)?;
-    let objects = manifest::parse(view.workload.draft.source.files()).manifests.len();
+    let (mut view, checked) = host::into_app_result(hub.check_draft(&name).await)?;
     let blank = view.workload.draft.source.is_blank();
     clear_texts(&mut view.workload.draft.source);
     if let Some(revision) = &mut view.published_revision {
@@ -131,7 +128,7 @@ pub async fn review_read(name: String, plan: Option<String>) -> AppResult<Review
         decision: checked.decision,
         connectivity: checked.not_online,
         waves: checked.waves,
-        objects: u32::try_from(objects).unwrap_or(u32::MAX),
+        objects: u32::try_from(checked.manifests).unwrap_or(u32::MAX),
         blocked_reason,
         plan_expired: plan.as_ref().is_some_and(Option::is_none),
         plan: plan.flatten(),

@@ -36,11 +36,9 @@ pub async fn rollout_save(
         _ => rollout,
     };
     let (strategy, _) = form.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
-    let mut spec = host::into_app_result(hub.get_workload(&name).await)?.workload.draft;
-    spec.rollout = strategy;
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
+    let patch = hub::DraftPatch { rollout: Some(strategy), ..Default::default() };
     let revision =
-        host::into_app_result(hub.edit_workload(&actor, &name, edit, Some(base_revision)).await)?.revision;
+        host::into_app_result(hub.change_draft(&actor, &name, patch, base_revision).await)?.revision;
     redirect_after(&name, WizardStep::Rollout, &then);
     Ok(revision)
 }

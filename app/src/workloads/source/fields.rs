@@ -14,6 +14,7 @@ use crate::components::{Editor, FindingList, icon};
 use crate::live::editor::set_text;
 use crate::live::files::{LocalFile, read_dropped_files, read_picked_files};
 use crate::live::schema;
+use crate::parsing::parse_text;
 
 /// Pause in typing after which the text is checked.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -140,10 +141,10 @@ pub fn check_files(kinds: &Schema, name: &str, namespace: &str, files: &[SourceF
     if is_blank(files) {
         return Vec::new();
     }
-    let parsed = manifest::parse(files);
     let source = Source::Yaml { files: files.to_vec() };
     let spec = WorkloadSpec { namespace: namespace.to_owned(), source, ..WorkloadSpec::default() };
-    let mut findings = guard::check_static_with(&ClusterSchemas::from_schema(kinds), name, &spec, &parsed);
+    let kinds = ClusterSchemas::from_schema(kinds);
+    let mut findings = parse_text(|| guard::check_static_with(&kinds, name, &spec, &manifest::parse(files)));
     // The placement has a form of its own.
     let not_yet = |finding: &Finding| name.is_empty() && finding.code == guard::INVALID_NAME;
     findings.retain(|finding| !not_yet(finding) && !finding.path.starts_with("/placement"));

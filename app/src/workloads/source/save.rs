@@ -38,18 +38,15 @@ pub async fn source_save(form: SourceForm, #[server(default)] then: String) -> A
     use crate::workloads::wizard::{WizardStep, redirect_after};
     let (hub, actor) = (host::hub()?, host::actor()?);
     let source = create_source(form.files).map_err(host::with_status)?;
-    let stored = host::into_app_result(hub.get_workload(&form.name).await)?.workload;
-    let mut spec = stored.draft.clone();
-    spec.namespace = form.namespace.trim().to_owned();
-    spec.source = source;
-    // An unchanged draft is not stored again: the form is often submitted after an autosave.
-    let revision = if spec == stored.draft {
-        stored.revision
-    } else {
-        let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-        host::into_app_result(hub.edit_workload(&actor, &form.name, edit, Some(form.base_revision)).await)?
-            .revision
+    let patch = hub::DraftPatch {
+        namespace: Some(form.namespace.trim().to_owned()),
+        source: Some(source),
+        ..Default::default()
     };
+    // The form is often submitted after an autosave: an unchanged draft is accepted and not stored again.
+    let revision =
+        host::into_app_result(hub.change_draft(&actor, &form.name, patch, form.base_revision).await)?
+            .revision;
     redirect_after(&form.name, WizardStep::Source, &then);
     Ok(SavedDraft { revision, saved_at: hub.clock().now() })
 }

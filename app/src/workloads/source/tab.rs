@@ -35,13 +35,12 @@ pub async fn config_save(form: ConfigForm) -> AppResult<i64> {
     use crate::host;
     let (hub, actor) = (host::hub()?, host::actor()?);
     let source = create_source(form.files).map_err(host::with_status)?;
-    let mut spec = host::into_app_result(hub.get_workload(&form.name).await)?.workload.draft;
-    spec.namespace = form.namespace.trim().to_owned();
-    spec.source = source;
-    form.policies.apply_to(&mut spec);
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    Ok(host::into_app_result(hub.edit_workload(&actor, &form.name, edit, Some(form.base_revision)).await)?
-        .revision)
+    let patch = hub::DraftPatch {
+        namespace: Some(form.namespace.trim().to_owned()),
+        source: Some(source),
+        ..form.policies.into_patch()
+    };
+    Ok(host::into_app_result(hub.change_draft(&actor, &form.name, patch, form.base_revision).await)?.revision)
 }
 
 /// The tab. Reads the draft once: concurrent edits must not change the text while a person edits it.

@@ -9,6 +9,7 @@ use hub::{ClusterEdit, Error, PublishOptions, RemovalOptions, RequestKey};
 
 mod addons;
 mod desired_state;
+mod draft_changes;
 mod exposures;
 mod facts;
 mod plan;

@@ -1,11 +1,11 @@
 //! Which clusters get a workload, and which lose it.
 
-use domain::overrides::{ClusterSelector, Override, Patch, PatchOp};
+use domain::overrides::{ClusterSelector, Patch, PatchOp};
+use domain::page::ListQuery;
 use domain::placement::{ClusterGroup, Placement, Predicate, Remedy};
 use domain::release::ReleaseState;
 use domain::report::DesiredPhase;
-use domain::{OverrideId, page::ListQuery};
-use hub::{ClusterEdit, PublishOptions};
+use hub::{ClusterEdit, OverrideContent, PublishOptions};
 use serde_json::json;
 
 use crate::release_state;
@@ -222,9 +222,7 @@ async fn an_override_published_on_save_changes_only_its_target_clusters() {
         agent.report_applied(&desired).await;
     }
     let before = test.hub.get_release("web", "west").await.unwrap().release.generation();
-    let change = Override {
-        id: OverrideId::from_parts(1, 1),
-        name: "east-colour".into(),
+    let content = OverrideContent {
         target: ClusterSelector { clusters: vec!["east".into()], ..ClusterSelector::default() },
         priority: 500,
         patches: vec![Patch {
@@ -232,7 +230,7 @@ async fn an_override_published_on_save_changes_only_its_target_clusters() {
             op: PatchOp::Set { path: "/data/colour".into(), value: json!("green") },
         }],
     };
-    test.hub.save_override(&test.actor, "web", change, true).await.unwrap();
+    test.hub.put_override(&test.actor, "web", "east-colour", (content, true)).await.unwrap();
     let desired = east
         .wait_for_desired_state(|desired_state| desired_state.releases[0].generation > 1)
         .await

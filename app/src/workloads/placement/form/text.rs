@@ -6,6 +6,7 @@ use domain::manifest::yaml_value;
 use domain::placement::{Placement, Toleration, TolerationOperator};
 
 use super::field_finding;
+use crate::parsing::parse_text;
 
 /// Parses a taint effect.
 fn parse_effect(word: &str) -> Option<TaintEffect> {
@@ -57,7 +58,8 @@ pub fn to_yaml(placement: &Placement) -> String {
 
 pub(super) fn parse_yaml(text: &str) -> Result<Placement, Vec<Finding>> {
     let hint = "Use the placement syntax of the command line, such as predicates: [{names: [eu-1]}].";
-    let value = yaml_value::read(text).map_err(|finding| vec![finding.with_path("/placement/text")])?;
+    let value = parse_text(|| yaml_value::read(text))
+        .map_err(|finding| vec![finding.with_path("/placement/text")])?;
     let Some(value) = value else { return Ok(Placement::default()) };
     serde_json::from_value(value)
         .map_err(|error| vec![field_finding("text", format!("The placement is invalid: {error}."), hint)])

@@ -10,6 +10,7 @@ use leptos::prelude::*;
 use serde_json::Value;
 
 use super::objects::{self, ObjectLocation, SourceObject};
+use crate::parsing::parse_text;
 use crate::workloads::source::fields::FileDrafts;
 
 /// Pause in typing after which the form is updated from the text.
@@ -40,7 +41,7 @@ impl SourceText {
         });
         // While the text is invalid, the form shows the last valid objects.
         let objects = Memo::new(move |before: Option<&(Vec<SourceObject>, bool)>| {
-            match (parsed_files.with(|files| objects::parse_objects(files)), before) {
+            match (parsed_files.with(|files| parse_text(|| objects::parse_objects(files))), before) {
                 (Some(objects), _) => (objects, true),
                 (None, Some((objects, _))) => (objects.clone(), false),
                 (None, None) => (Vec::new(), false),
