@@ -16,6 +16,7 @@ use crate::components::split_words;
 mod tests;
 mod text;
 
+use text::field_finding;
 pub use text::to_yaml;
 
 /// How a predicate selects clusters.
@@ -401,8 +402,4 @@ fn parse_number(name: &str, text: &str, wrong: &mut Vec<Finding>) -> Option<u32>
             None
         }
     }
-}
-
-fn field_finding(name: &str, message: impl ToString, hint: &str) -> Finding {
-    Finding::error("G502", message.to_string(), hint).with_path(format!("/placement/{name}"))
 }

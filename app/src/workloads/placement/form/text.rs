@@ -5,7 +5,6 @@ use domain::cluster::TaintEffect;
 use domain::manifest::yaml_value;
 use domain::placement::{Placement, Toleration, TolerationOperator};
 
-use super::field_finding;
 use crate::parsing::parse_text;
 
 /// Parses a taint effect.
@@ -63,4 +62,9 @@ pub(super) fn parse_yaml(text: &str) -> Result<Placement, Vec<Finding>> {
     let Some(value) = value else { return Ok(Placement::default()) };
     serde_json::from_value(value)
         .map_err(|error| vec![field_finding("text", format!("The placement is invalid: {error}."), hint)])
+}
+
+/// A finding about a field of the form.
+pub(super) fn field_finding(name: &str, message: impl ToString, hint: &str) -> Finding {
+    Finding::error("G502", message.to_string(), hint).with_path(format!("/placement/{name}"))
 }
