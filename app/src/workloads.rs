@@ -28,6 +28,7 @@ mod queries;
 mod release;
 mod revision;
 mod rollout;
+mod save_button;
 mod source;
 mod text_field;
 mod wizard;

@@ -7,10 +7,9 @@ use leptos_router::hooks::use_query_map;
 use super::actions::{OverrideRemove, OverrideSave, OverridesData, overrides_read};
 use super::state::{EditorState, create_state, findings};
 use super::{fields, lists, target};
-use crate::components::{
-    Banner, DisabledButton, ErrorBanner, FindingList, StatusStyle, render_resource_part,
-};
+use crate::components::{Banner, ErrorBanner, FindingList, StatusStyle, render_resource_part};
 use crate::paths::WorkloadTab;
+use crate::workloads::save_button::save_button;
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// The tab with the overrides.
@@ -62,8 +61,8 @@ pub fn OverridesEditor(
             {save_result(save, remove)}
             {move || {
                 let at = at.get();
-                let bench = data.with_value(|data| create_state(data, &at));
-                editor_view(bench, save, remove, footer)
+                let state = data.with_value(|data| create_state(data, &at));
+                editor_view(state, save, remove, footer)
             }}
         </div>
     }
@@ -71,32 +70,32 @@ pub fn OverridesEditor(
 }
 
 fn editor_view(
-    bench: EditorState,
+    state: EditorState,
     save: ServerAction<OverrideSave>,
     remove: ServerAction<OverrideRemove>,
     footer: Option<RenderFooter>,
 ) -> AnyView {
-    let all_findings = Memo::new(move |_| findings(bench));
-    let name = bench.workload.with_value(|workload| workload.name.clone());
+    let all_findings = Memo::new(move |_| findings(state));
+    let name = state.workload.with_value(|workload| workload.name.clone());
     let busy = Signal::derive(move || save.pending().get());
     let (id, own, below) = match footer {
         Some(footer) => (FORM, None, Some(footer(all_findings.into(), busy))),
-        None => ("override", Some(tab_footer(bench)), None),
+        None => ("override", Some(tab_footer(state)), None),
     };
     let columns = view! {
         <div class="overrides">
-            {lists::cluster_list(bench)}
+            {lists::cluster_list(state)}
             <div class="stack-md min-w-0">
-                {lists::override_list(bench, remove)}
+                {lists::override_list(state, remove)}
                 <ActionForm action=save attr:id=id attr:class="stack-md">
                     <input type="hidden" name="name" value=name />
                     <input type="hidden" name="tab" value=WorkloadTab::Overrides.slug() />
-                    {target::target_fields(bench)}
+                    {target::target_fields(state)}
                     {move || {
                         let findings = all_findings.get();
                         (!findings.is_empty()).then(|| view! { <FindingList findings=findings /> })
                     }}
-                    {fields::field_table(bench)}
+                    {fields::field_table(state)}
                     {own}
                 </ActionForm>
             </div>
@@ -105,17 +104,11 @@ fn editor_view(
     view! { {columns} {below} }.into_any()
 }
 
-fn tab_footer(bench: EditorState) -> AnyView {
-    let (can, is_published) = bench.workload.with_value(|workload| {
-        (domain::actions::check_edit(workload), workload.intent == domain::workload::Intent::Published)
+fn tab_footer(state: EditorState) -> AnyView {
+    let (save, is_published) = state.workload.with_value(|workload| {
+        let is_published = workload.intent == domain::workload::Intent::Published;
+        (save_button(workload, "Save override"), is_published)
     });
-    let save = match can {
-        Ok(()) => view! { <button class="btn btn-primary" type="submit">"Save override"</button> }.into_any(),
-        Err(why) => {
-            view! { <DisabledButton verb="Save override".to_owned() why=why.to_string() id="why-edit" /> }
-                .into_any()
-        }
-    };
     let now = is_published.then(|| {
         view! {
             <button class="btn" type="submit" name="now" value="true">

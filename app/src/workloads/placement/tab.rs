@@ -9,9 +9,10 @@ use super::candidates::Candidates;
 use super::evaluations::{LivePreview, preview_findings, watch_decision};
 use super::fields::{PlacementFields, with_spare_rows};
 use super::form::PlacementForm;
-use crate::components::{Banner, DisabledButton, ErrorBanner, StatusStyle, render_resource_part};
+use crate::components::{Banner, ErrorBanner, StatusStyle, render_resource_part};
 use crate::errors::AppResult;
 use crate::paths::{self, WorkloadTab};
+use crate::workloads::save_button::save_button;
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// Data of the editor.
@@ -79,9 +80,9 @@ pub fn PlacementEditor(
     let begin = begin.unwrap_or_else(|| PlacementForm::from_placement(&workload.draft.placement));
     let form = RwSignal::new(with_spare_rows(begin, &fleet));
     let fleet = StoredValue::new(fleet);
-    let decided = watch_decision(form, fleet);
+    let decision = watch_decision(form, fleet);
     let findings = Signal::derive(move || {
-        decided.with(|decided| fleet.with_value(|fleet| preview_findings(decided, fleet)))
+        decision.with(|decision| fleet.with_value(|fleet| preview_findings(decision, fleet)))
     });
     let base_revision = RwSignal::new(workload.revision);
     Effect::new(move |_| {
@@ -106,7 +107,7 @@ pub fn PlacementEditor(
             <input type="hidden" name="base_revision" value=move || base_revision.get().to_string() />
             <div class="grid gap-10 lg:grid-cols-[372px_minmax(0,1fr)]">
                 <PlacementFields form=form fleet=fleet />
-                <LivePreview preview=decided fleet=fleet />
+                <LivePreview preview=decision fleet=fleet />
             </div>
             {end}
         </ActionForm>
@@ -115,15 +116,7 @@ pub fn PlacementEditor(
 }
 
 fn tab_footer(workload: &Workload) -> AnyView {
-    let save = match domain::actions::check_edit(workload) {
-        Ok(()) => {
-            view! { <button class="btn btn-primary" type="submit">"Save placement"</button> }.into_any()
-        }
-        Err(why) => {
-            view! { <DisabledButton verb="Save placement".to_owned() why=why.to_string() id="why-edit" /> }
-                .into_any()
-        }
-    };
+    let save = save_button(workload, "Save placement");
     view! {
         <input type="hidden" name="tab" value=WorkloadTab::Placement.slug() />
         <div class="flex flex-wrap items-center gap-3">

@@ -112,16 +112,12 @@ pub async fn review_read(name: String, plan: Option<String>) -> AppResult<Review
         Some(id) => Some(load_plan(&hub, &name, &id).await?),
     };
     let (mut view, checked) = host::into_app_result(hub.check_draft(&name).await)?;
-    let blank = view.workload.draft.source.is_blank();
+    let publishable = domain::actions::check_publish(&view.workload)
+        .and_then(|()| domain::actions::check_manifests(&view.workload.draft.source));
     clear_texts(&mut view.workload.draft.source);
     if let Some(revision) = &mut view.published_revision {
         clear_texts(&mut revision.spec.source);
     }
-    let blocked_reason = match domain::actions::check_publish(&view.workload) {
-        Err(why) => Some(why.to_string()),
-        Ok(()) if blank => Some("The manifests are empty: write or upload one first.".to_owned()),
-        Ok(()) => None,
-    };
     Ok(Review {
         view,
         guard_findings: checked.findings,
@@ -129,7 +125,7 @@ pub async fn review_read(name: String, plan: Option<String>) -> AppResult<Review
         connectivity: checked.not_online,
         waves: checked.waves,
         objects: u32::try_from(checked.manifests).unwrap_or(u32::MAX),
-        blocked_reason,
+        blocked_reason: publishable.err().map(|why| why.to_string()),
         plan_expired: plan.as_ref().is_some_and(Option::is_none),
         plan: plan.flatten(),
         read_at: hub.clock().now(),

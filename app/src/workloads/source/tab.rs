@@ -5,12 +5,13 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{FileDrafts, FilesEditor};
-use crate::components::{Banner, DisabledButton, ErrorBanner, StatusStyle, render_resource_part};
+use crate::components::{Banner, ErrorBanner, StatusStyle, render_resource_part};
 use crate::errors::AppResult;
 use crate::paths;
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
 use crate::workloads::queries::draft_read;
+use crate::workloads::save_button::save_button;
 
 /// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,13 +67,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
             base_revision.set(revision);
         }
     });
-    let save = match domain::actions::check_edit(&workload) {
-        Ok(()) => view! { <button class="btn btn-primary" type="submit">"Save draft"</button> }.into_any(),
-        Err(why) => {
-            view! { <DisabledButton verb="Save draft".to_owned() why=why.to_string() id="why-edit" /> }
-                .into_any()
-        }
-    };
+    let save = save_button(&workload, "Save draft");
     view! {
         <ActionForm action=action attr:class="stack">
             <input type="hidden" name="form[name]" value=name.clone() />
