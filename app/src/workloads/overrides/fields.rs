@@ -27,13 +27,13 @@ struct FieldRow {
     is_secret: bool,
 }
 
-pub(super) fn field_table(bench: EditorState) -> AnyView {
+pub(super) fn field_table(state: EditorState) -> AnyView {
     let known =
-        bench.fields.with_value(|fields| fields.iter().enumerate().map(field_row).collect::<Vec<_>>());
+        state.fields.with_value(|fields| fields.iter().enumerate().map(field_row).collect::<Vec<_>>());
     let set: BTreeSet<(u32, String)> =
-        bench.effective.with_untracked(|effective| effective.provenance.iter().map(provenance_key).collect());
+        state.effective.with_untracked(|effective| effective.provenance.iter().map(provenance_key).collect());
     let is_typed = |row: &FieldRow| {
-        let typed = |at: usize| bench.form.with_untracked(|form| !form.fields[at].value.is_empty());
+        let typed = |at: usize| state.form.with_untracked(|form| !form.fields[at].value.is_empty());
         set.contains(&(row.object_index, row.path.clone())) || row.input_index.is_some_and(typed)
     };
     // Rows are not reordered during input: their section is determined when the form is created.
@@ -41,14 +41,14 @@ pub(super) fn field_table(bench: EditorState) -> AnyView {
     let beside = Memo::new(move |_| {
         let known: BTreeSet<(u32, &str)> =
             known.iter().map(|row| (row.object_index, row.path.as_str())).collect();
-        bench.effective.with(|effective| {
+        state.effective.with(|effective| {
             let others =
                 effective.provenance.iter().filter(|one| !known.contains(&(one.object, one.path.as_str())));
-            others.map(|one| provenance_row(bench, one)).collect::<Vec<_>>()
+            others.map(|one| provenance_row(state, one)).collect::<Vec<_>>()
         })
     });
     let cluster = move || {
-        bench.cluster.with(|cluster| cluster.as_ref().map(|one| one.name.clone())).unwrap_or_default()
+        state.cluster.with(|cluster| cluster.as_ref().map(|one| one.name.clone())).unwrap_or_default()
     };
     let nothing = top.is_empty();
     let how_many = pluralize(u32::try_from(folded.len()).unwrap_or(u32::MAX), "field");
@@ -57,13 +57,13 @@ pub(super) fn field_table(bench: EditorState) -> AnyView {
             <h3 class="section" id="effective">
                 "On " <span class="name">{cluster}</span>
             </h3>
-            {table_of_rows(bench, top, Some(beside))}
+            {table_of_rows(state, top, Some(beside))}
             <details class="fold" open=nothing>
                 <summary>{how_many} " " <span class="text-3">"without an override"</span></summary>
-                {table_of_rows(bench, folded, None)}
+                {table_of_rows(state, folded, None)}
             </details>
-            {yaml_editors(bench)}
-            {template_suggestions(bench)}
+            {yaml_editors(state)}
+            {template_suggestions(state)}
         </section>
     }
     .into_any()
@@ -84,8 +84,8 @@ fn field_row((at, field): (usize, &OverridableField)) -> FieldRow {
     }
 }
 
-fn provenance_row(bench: EditorState, one: &Provenance) -> FieldRow {
-    let object = bench.objects.with_value(|objects| {
+fn provenance_row(state: EditorState, one: &Provenance) -> FieldRow {
+    let object = state.objects.with_value(|objects| {
         usize::try_from(one.object).ok().and_then(|at| objects.get(at)).cloned().unwrap_or_default()
     });
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -100,7 +100,7 @@ fn provenance_row(bench: EditorState, one: &Provenance) -> FieldRow {
     }
 }
 
-fn table_of_rows(bench: EditorState, rows: Vec<FieldRow>, beside: Option<Memo<Vec<FieldRow>>>) -> AnyView {
+fn table_of_rows(state: EditorState, rows: Vec<FieldRow>, beside: Option<Memo<Vec<FieldRow>>>) -> AnyView {
     view! {
         <table class="table override-table">
             <caption class="sr-only">"Fields with base, override and effective value"</caption>
@@ -113,15 +113,15 @@ fn table_of_rows(bench: EditorState, rows: Vec<FieldRow>, beside: Option<Memo<Ve
                 </tr>
             </thead>
             <tbody>
-                {rows.into_iter().map(move |one| table_row(bench, one)).collect_view()}
-                {move || beside.map(|beside| beside.get().into_iter().map(|one| table_row(bench, one)).collect_view())}
+                {rows.into_iter().map(move |one| table_row(state, one)).collect_view()}
+                {move || beside.map(|beside| beside.get().into_iter().map(|one| table_row(state, one)).collect_view())}
             </tbody>
         </table>
     }
     .into_any()
 }
 
-fn table_row(bench: EditorState, row: FieldRow) -> AnyView {
+fn table_row(state: EditorState, row: FieldRow) -> AnyView {
     let FieldRow { object_index: position, object, path, base, input_index: input, is_secret } = row;
     let secret = move |text: String| if is_secret { "hidden".to_owned() } else { text };
     let shown =
@@ -129,7 +129,7 @@ fn table_row(bench: EditorState, row: FieldRow) -> AnyView {
     let provenance = {
         let path = path.clone();
         Memo::new(move |_| {
-            bench.effective.with(|effective| {
+            state.effective.with(|effective| {
                 effective.provenance.iter().find(|one| one.object == position && one.path == path).cloned()
             })
         })
@@ -137,7 +137,7 @@ fn table_row(bench: EditorState, row: FieldRow) -> AnyView {
     let now = {
         let path = path.clone();
         move || {
-            let value = bench.effective.with(|effective| {
+            let value = state.effective.with(|effective| {
                 let object = usize::try_from(position).ok().and_then(|at| effective.objects.get(at))?.clone();
                 path.parse::<FieldPath>().ok()?.get(&object).cloned()
             });
@@ -145,7 +145,7 @@ fn table_row(bench: EditorState, row: FieldRow) -> AnyView {
         }
     };
     let field = match input {
-        Some(at) => value_input(bench, at, &object, &path),
+        Some(at) => value_input(state, at, &object, &path),
         None => view! { <span class="text-3">"by YAML"</span> }.into_any(),
     };
     let short = short_path(&path);
@@ -171,12 +171,12 @@ fn short_path(path: &str) -> String {
     rest.unwrap_or(path).to_owned()
 }
 
-fn value_input(bench: EditorState, at: usize, object: &str, path: &str) -> AnyView {
+fn value_input(state: EditorState, at: usize, object: &str, path: &str) -> AnyView {
     let part = move |form: &OverrideForm| form.fields.get(at).cloned().unwrap_or_default();
-    let begin = bench.form.with_untracked(part);
+    let begin = state.form.with_untracked(part);
     let key_path = format!("/override/fields/{}", begin.key);
     let is_bad = move || {
-        let wrong = bench.input.with(|input| input.clone().err().unwrap_or_default());
+        let wrong = state.input.with(|input| input.clone().err().unwrap_or_default());
         wrong.iter().any(|finding| finding.path == key_path).to_string()
     };
     view! {
@@ -196,7 +196,7 @@ fn value_input(bench: EditorState, at: usize, object: &str, path: &str) -> AnyVi
             aria-invalid=is_bad
             on:input=move |ev| {
                 let value = event_target_value(&ev);
-                bench.form.update(|form| if let Some(row) = form.fields.get_mut(at) { row.value = value });
+                state.form.update(|form| if let Some(row) = form.fields.get_mut(at) { row.value = value });
             }
         />
     }
@@ -226,8 +226,8 @@ fn provenance_chain(provenance: &Provenance, is_secret: bool) -> AnyView {
         .into_any()
 }
 
-fn yaml_editors(bench: EditorState) -> AnyView {
-    let (values, patches) = bench.form.with_untracked(|form| (form.values.clone(), form.patches.clone()));
+fn yaml_editors(state: EditorState) -> AnyView {
+    let (values, patches) = state.form.with_untracked(|form| (form.values.clone(), form.patches.clone()));
     let open = !values.is_empty() || !patches.is_empty();
     view! {
         <details class="fold" open=open>
@@ -236,13 +236,13 @@ fn yaml_editors(bench: EditorState) -> AnyView {
                 <div class="field">
                     <span class="field-label">"Values"</span>
                     <TextArea class="textarea input-mono min-h-40" field="form[values]" text=values label="Values as YAML"
-                        on_text=Callback::new(move |text| bench.form.update(|form| form.values = text)) />
+                        on_text=Callback::new(move |text| state.form.update(|form| form.values = text)) />
                     <p class="field-help">"Merged first. By object: Deployment/web, then its fields; null removes one."</p>
                 </div>
                 <div class="field">
                     <span class="field-label">"Patches"</span>
                     <TextArea class="textarea input-mono min-h-40" field="form[patches]" text=patches label="Patches as YAML"
-                        on_text=Callback::new(move |text| bench.form.update(|form| form.patches = text)) />
+                        on_text=Callback::new(move |text| state.form.update(|form| form.patches = text)) />
                     <p class="field-help">"Applied last. A list of object, op (merge, set, remove), path and value."</p>
                 </div>
             </div>
@@ -252,7 +252,7 @@ fn yaml_editors(bench: EditorState) -> AnyView {
 }
 
 /// Suggestions of template variables, whose values differ per cluster.
-fn template_suggestions(bench: EditorState) -> AnyView {
+fn template_suggestions(state: EditorState) -> AnyView {
     const VARIABLES: [&str; 7] = [
         "cluster.name",
         "cluster.region",
@@ -262,7 +262,7 @@ fn template_suggestions(bench: EditorState) -> AnyView {
         "cluster.ingressClass",
         "workload.name",
     ];
-    let labels: BTreeSet<String> = bench.fleet.with_value(|fleet| {
+    let labels: BTreeSet<String> = state.fleet.with_value(|fleet| {
         let keys = fleet.clusters.iter().take(200).flat_map(|cluster| cluster.labels.keys());
         let plain = keys.filter(|key| !key.contains(['.', '/']));
         plain.map(|key| format!("cluster.labels.{key}")).collect()

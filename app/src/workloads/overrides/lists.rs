@@ -13,9 +13,9 @@ use crate::paths;
 const ROWS: usize = 40;
 
 /// The selected clusters, each with the number of its overridden fields and a link that shows its values.
-pub(super) fn cluster_list(bench: EditorState) -> AnyView {
+pub(super) fn cluster_list(state: EditorState) -> AnyView {
     let search = RwSignal::new(String::new());
-    let all = bench.selected.with_value(Vec::len);
+    let all = state.selected.with_value(Vec::len);
     let find = (all > ROWS).then(|| {
         view! {
             <input
@@ -30,16 +30,16 @@ pub(super) fn cluster_list(bench: EditorState) -> AnyView {
     });
     let rows = Memo::new(move |_| {
         let search = search.get().trim().to_lowercase();
-        let shown: Vec<String> = bench.selected.with_value(|chosen| {
+        let shown: Vec<String> = state.selected.with_value(|chosen| {
             chosen.iter().filter(|name| name.contains(&search)).take(ROWS).cloned().collect()
         });
         let differ = |name: &String| {
-            let cluster = bench
+            let cluster = state
                 .fleet
                 .with_value(|fleet| fleet.clusters.iter().find(|cluster| cluster.name == *name).cloned())?;
-            let n = bench
+            let n = state
                 .overrides
-                .with(|typed| merge_for_cluster(typed, &cluster, bench.objects, bench.fleet))
+                .with(|typed| merge_for_cluster(typed, &cluster, state.objects, state.fleet))
                 .provenance
                 .len();
             Some((name.clone(), n))
@@ -51,7 +51,7 @@ pub(super) fn cluster_list(bench: EditorState) -> AnyView {
         let at = {
             let name = name.clone();
             move || {
-                let is_at = bench.cluster.with(|at| at.as_ref().is_some_and(|at| at.name == name));
+                let is_at = state.cluster.with(|at| at.as_ref().is_some_and(|at| at.name == name));
                 is_at.then_some("true")
             }
         };
@@ -81,14 +81,14 @@ pub(super) fn cluster_list(bench: EditorState) -> AnyView {
 }
 
 /// The overrides of the draft, lowest priority first, with links to edit and buttons to remove them.
-pub(super) fn override_list(bench: EditorState, remove: ServerAction<OverrideRemove>) -> AnyView {
+pub(super) fn override_list(state: EditorState, remove: ServerAction<OverrideRemove>) -> AnyView {
     let (workload, mut all) =
-        bench.workload.with_value(|workload| (workload.name.clone(), workload.draft.overrides.clone()));
+        state.workload.with_value(|workload| (workload.name.clone(), workload.draft.overrides.clone()));
     all.sort_by(|a, b| (a.priority, &a.name).cmp(&(b.priority, &b.name)));
     let workload = StoredValue::new(workload);
     let row = |over: Override| {
         let name = over.name.clone();
-        let is_at = bench.edited_name.with_value(|edited| *edited == name);
+        let is_at = state.edited_name.with_value(|edited| *edited == name);
         let changes = pluralize(u32::try_from(over.patches.len()).unwrap_or(u32::MAX), "change");
         view! {
             <tr aria-current=is_at.then_some("true")>
@@ -110,7 +110,7 @@ pub(super) fn override_list(bench: EditorState, remove: ServerAction<OverrideRem
             </tr>
         }
     };
-    let is_new = bench.edited_name.with_value(String::is_empty);
+    let is_new = state.edited_name.with_value(String::is_empty);
     let table = (!all.is_empty()).then(|| {
         view! {
             <table class="table">

@@ -50,14 +50,14 @@ pub fn create_state(data: &OverridesData, at: &str) -> EditorState {
     let begin =
         edited.map_or_else(|| OverrideForm::blank(&known), |over| OverrideForm::from_override(over, &known));
     let decision = decide(&draft.placement, &fleet.clusters, &fleet.groups, &fleet.current);
-    let chosen: Vec<String> = decision.selected().map(|verdict| verdict.name.clone()).collect();
+    let selected: Vec<String> = decision.selected().map(|evaluation| evaluation.name.clone()).collect();
     let name = edited.map(|over| over.name.clone()).unwrap_or_default();
     let form = RwSignal::new(begin);
     let (workload, fleet) = (StoredValue::new(data.workload.clone()), StoredValue::new(fleet));
-    let (objects, chosen) = (StoredValue::new(objects), StoredValue::new(chosen));
+    let (objects, selected) = (StoredValue::new(objects), StoredValue::new(selected));
     let edited = StoredValue::new(name);
     let input = Memo::new(move |_| form.with(OverrideForm::parse));
-    let typed = Memo::new(move |_| {
+    let overrides = Memo::new(move |_| {
         let input = input.get().ok().filter(|_| form.with(|form| !form.is_blank()));
         workload.with_value(|all| with_input(&all.draft.overrides, input))
     });
@@ -67,12 +67,12 @@ pub fn create_state(data: &OverridesData, at: &str) -> EditorState {
         let requested = query.read().get("cluster").unwrap_or_default();
         target.with(|target| {
             fleet.with_value(|fleet| {
-                chosen.with_value(|chosen| shown_cluster(&requested, target, fleet, chosen))
+                selected.with_value(|selected| shown_cluster(&requested, target, fleet, selected))
             })
         })
     });
     let effective = Memo::new(move |_| match cluster.get() {
-        Some(cluster) => typed.with(|typed| merge_for_cluster(typed, &cluster, objects, fleet)),
+        Some(cluster) => overrides.with(|overrides| merge_for_cluster(overrides, &cluster, objects, fleet)),
         None => OverrideResult::default(),
     });
     let fields = StoredValue::new(known);
@@ -84,10 +84,10 @@ pub fn create_state(data: &OverridesData, at: &str) -> EditorState {
         form,
         input,
         edited_name: edited,
-        overrides: typed,
+        overrides,
         cluster,
         effective,
-        selected: chosen,
+        selected,
     }
 }
 
@@ -96,15 +96,15 @@ fn shown_cluster(
     requested: &str,
     target: &ClusterSelector,
     fleet: &Fleet,
-    chosen: &[String],
+    selected: &[String],
 ) -> Option<Cluster> {
     let find = |name: &str| fleet.clusters.iter().find(|cluster| cluster.name == name);
-    let names: BTreeSet<&str> = chosen.iter().map(String::as_str).collect();
+    let names: BTreeSet<&str> = selected.iter().map(String::as_str).collect();
     let is_targeted = |cluster: &&Cluster| {
         names.contains(&*cluster.name) && target.specificity(cluster, &fleet.groups).is_some()
     };
     let meant = fleet.clusters.iter().find(is_targeted);
-    let first = chosen.first().and_then(|name| find(name));
+    let first = selected.first().and_then(|name| find(name));
     find(requested).or(meant).or(first).or(fleet.clusters.first()).cloned()
 }
 
@@ -127,30 +127,30 @@ fn with_input(stored: &[Override], input: Option<OverrideInput>) -> Vec<Override
     let Some(read) = input else { return all };
     let at = all.iter().position(|over| over.name == read.name);
     let id = at.map_or_else(|| OverrideId::from_parts(0, 0), |at| all[at].id);
-    let typed =
+    let edited =
         Override { id, name: read.name, target: read.target, priority: read.priority, patches: read.patches };
     match at {
-        Some(at) => all[at] = typed,
-        None => all.push(typed),
+        Some(at) => all[at] = edited,
+        None => all.push(edited),
     }
     all
 }
 
 /// Findings about the overrides: invalid fields, syntax, targets, and effects on the shown cluster.
-pub fn findings(bench: EditorState) -> Vec<Finding> {
-    let mut findings = bench.input.with(|input| input.clone().err().unwrap_or_default());
-    let typed = bench.overrides.get();
-    findings.extend(check(&typed));
-    let reached = bench.fleet.with_value(|fleet| {
-        let selected: Vec<domain::ClusterId> = bench.selected.with_value(|names| {
+pub fn findings(state: EditorState) -> Vec<Finding> {
+    let mut findings = state.input.with(|input| input.clone().err().unwrap_or_default());
+    let overrides = state.overrides.get();
+    findings.extend(check(&overrides));
+    let reached = state.fleet.with_value(|fleet| {
+        let selected: Vec<domain::ClusterId> = state.selected.with_value(|names| {
             let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
             let is_selected = |cluster: &&Cluster| names.contains(cluster.name.as_str());
             fleet.clusters.iter().filter(is_selected).map(|cluster| cluster.id).collect()
         });
-        check_targets(&typed, &fleet.clusters, &selected, &fleet.groups)
+        check_targets(&overrides, &fleet.clusters, &selected, &fleet.groups)
     });
     findings.extend(reached);
-    findings.extend(bench.effective.with(|effective| effective.findings.clone()));
+    findings.extend(state.effective.with(|effective| effective.findings.clone()));
     domain::finding::sort_findings(&mut findings);
     findings
 }

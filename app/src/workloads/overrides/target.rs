@@ -13,15 +13,15 @@ struct TextInputProps {
     list: &'static str,
 }
 
-pub(super) fn target_fields(bench: EditorState) -> AnyView {
-    let is_new = bench.edited_name.with_value(String::is_empty);
+pub(super) fn target_fields(state: EditorState) -> AnyView {
+    let is_new = state.edited_name.with_value(String::is_empty);
     let title = if is_new {
         "New override".to_owned()
     } else {
-        bench.edited_name.with_value(|name| format!("Override {name}"))
+        state.edited_name.with_value(|name| format!("Override {name}"))
     };
-    let everywhere = bench.form.with_untracked(|form| form.everywhere == "yes");
-    let (clusters, groups) = bench.fleet.with_value(|fleet| {
+    let everywhere = state.form.with_untracked(|form| form.everywhere == "yes");
+    let (clusters, groups) = state.fleet.with_value(|fleet| {
         // At most 200 suggestions: a fleet can have ten thousand clusters.
         let clusters: Vec<String> = fleet.clusters.iter().take(200).map(|one| one.name.clone()).collect();
         let groups: Vec<String> = fleet.groups.iter().take(200).map(|one| one.name.clone()).collect();
@@ -65,11 +65,11 @@ pub(super) fn target_fields(bench: EditorState) -> AnyView {
     view! {
         <h2 class="section">{title}</h2>
         <div class="override-target">
-            {text_input(bench, name, !is_new, |form| &mut form.name)}
-            {text_input(bench, cluster, false, |form| &mut form.clusters)}
-            {text_input(bench, group, false, |form| &mut form.groups)}
-            {text_input(bench, labels, false, |form| &mut form.selector)}
-            {text_input(bench, priority, false, |form| &mut form.priority)}
+            {text_input(state, name, !is_new, |form| &mut form.name)}
+            {text_input(state, cluster, false, |form| &mut form.clusters)}
+            {text_input(state, group, false, |form| &mut form.groups)}
+            {text_input(state, labels, false, |form| &mut form.selector)}
+            {text_input(state, priority, false, |form| &mut form.priority)}
         </div>
         <label class="choice">
             <input
@@ -80,7 +80,7 @@ pub(super) fn target_fields(bench: EditorState) -> AnyView {
                 checked=everywhere
                 on:change=move |ev| {
                     let value = if event_target_checked(&ev) { "yes".to_owned() } else { String::new() };
-                    bench.form.update(|form| form.everywhere = value);
+                    state.form.update(|form| form.everywhere = value);
                 }
             />
             "For every cluster"
@@ -97,16 +97,16 @@ fn datalist(id: &'static str, values: Vec<String>) -> impl IntoView {
 }
 
 fn text_input(
-    bench: EditorState,
+    state: EditorState,
     of: TextInputProps,
     locked: bool,
     part: fn(&mut OverrideForm) -> &mut String,
 ) -> AnyView {
     let id = format!("override-{}", of.name);
-    let begin = part(&mut bench.form.get_untracked()).clone();
+    let begin = part(&mut state.form.get_untracked()).clone();
     let path = format!("/override/{}", of.name);
     let is_bad = move || {
-        let wrong = bench.input.with(|input| input.clone().err().unwrap_or_default());
+        let wrong = state.input.with(|input| input.clone().err().unwrap_or_default());
         wrong.iter().any(|finding| finding.path == path).to_string()
     };
     view! {
@@ -128,7 +128,7 @@ fn text_input(
                 list=(!of.list.is_empty()).then_some(of.list)
                 aria-invalid=is_bad
                 aria-describedby=format!("{id}-help")
-                on:input=move |ev| bench.form.update(|form| *part(form) = event_target_value(&ev))
+                on:input=move |ev| state.form.update(|form| *part(form) = event_target_value(&ev))
             />
             <p class="field-help" id=format!("{id}-help")>
                 {if locked { "Fixed. Create another override to use another name." } else { of.help }}

@@ -133,7 +133,7 @@ mod tests {
             decision
                 .evaluations
                 .into_iter()
-                .map(|verdict| (verdict.name, verdict.selected, verdict.filters))
+                .map(|evaluation| (evaluation.name, evaluation.selected, evaluation.filters))
                 .collect()
         };
         assert_eq!(evaluate(browser), evaluate(hub));

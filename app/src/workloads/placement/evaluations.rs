@@ -116,8 +116,8 @@ struct FunnelStage {
 /// The filters that are always shown or removed clusters; the first entry has all clusters.
 fn funnel_stages(decision: &Decision) -> Vec<FunnelStage> {
     let mut taken: BTreeMap<PlacementFilter, usize> = BTreeMap::new();
-    for verdict in decision.rejected() {
-        if let Some(step) = verdict.failed_filter() {
+    for evaluation in decision.rejected() {
+        if let Some(step) = evaluation.failed_filter() {
             *taken.entry(step.filter).or_default() += 1;
         }
     }
@@ -205,13 +205,13 @@ fn decision_tables(
     search: RwSignal<String>,
 ) -> AnyView {
     let (selected, rejected): (Vec<ClusterEvaluation>, Vec<ClusterEvaluation>) =
-        decision.evaluations.into_iter().partition(|verdict| verdict.selected);
+        decision.evaluations.into_iter().partition(|evaluation| evaluation.selected);
     let is_long = selected.len().max(rejected.len()) > ROWS;
     let (selected, rejected) = (StoredValue::new(selected), StoredValue::new(rejected));
-    let found = move |verdicts: StoredValue<Vec<ClusterEvaluation>>| {
+    let found = move |evaluations: StoredValue<Vec<ClusterEvaluation>>| {
         let search = search.get().trim().to_lowercase();
-        verdicts.with_value(|all| {
-            let mut fits = all.iter().filter(|verdict| verdict.name.contains(&search));
+        evaluations.with_value(|all| {
+            let mut fits = all.iter().filter(|evaluation| evaluation.name.contains(&search));
             let rows: Vec<ClusterEvaluation> = fits.by_ref().take(ROWS).cloned().collect();
             (rows, fits.count())
         })
@@ -262,7 +262,7 @@ fn selected_table(
     all: usize,
     connectivity: ConnectivityByName,
 ) -> AnyView {
-    let ranked = rows.iter().any(|verdict| describe_rank(verdict).is_some());
+    let ranked = rows.iter().any(|evaluation| describe_rank(evaluation).is_some());
     let reach = |name: &str| {
         connectivity
             .with_value(|connectivity| connectivity.get(name).copied())
@@ -291,7 +291,7 @@ fn selected_table(
             </thead>
             <tbody>
                 {none}
-                {rows.into_iter().map(|verdict| selected_row(&verdict, reach(&verdict.name), ranked)).collect_view()}
+                {rows.into_iter().map(|evaluation| selected_row(&evaluation, reach(&evaluation.name), ranked)).collect_view()}
                 {more_row(more, columns)}
             </tbody>
         </table>
@@ -300,9 +300,9 @@ fn selected_table(
 }
 
 /// The rank, score and spread of a selected cluster; `None` if none of them applies.
-fn describe_rank(verdict: &ClusterEvaluation) -> Option<String> {
+fn describe_rank(evaluation: &ClusterEvaluation) -> Option<String> {
     let find = |describe: fn(&FilterObservation) -> Option<String>| {
-        verdict.filters.iter().find_map(|result| describe(&result.actual))
+        evaluation.filters.iter().find_map(|result| describe(&result.actual))
     };
     let rank = find(|actual| match actual {
         FilterObservation::Rank { position, of, .. } => Some(format!("place {position} of {of}")),
@@ -320,7 +320,7 @@ fn describe_rank(verdict: &ClusterEvaluation) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn selected_row(verdict: &ClusterEvaluation, reach: Connectivity, ranked: bool) -> impl IntoView + use<> {
+fn selected_row(evaluation: &ClusterEvaluation, reach: Connectivity, ranked: bool) -> impl IntoView + use<> {
     // Shows only the filters that select a cluster; all selected clusters pass the others.
     let is_selecting =
         |step: &&FilterResult| matches!(step.filter, PlacementFilter::Predicate | PlacementFilter::NewMember);
@@ -328,11 +328,11 @@ fn selected_row(verdict: &ClusterEvaluation, reach: Connectivity, ranked: bool) 
         true => step.expected.to_string(),
         false => step.actual.to_string(),
     };
-    let because: Vec<String> = verdict.filters.iter().filter(is_selecting).map(words).collect();
+    let because: Vec<String> = evaluation.filters.iter().filter(is_selecting).map(words).collect();
     let because = join_names(&because, because.len(), 3);
     let rank = ranked.then(|| {
         view! {
-            <td data-label="Rank">{describe_rank(verdict).unwrap_or_default()}</td>
+            <td data-label="Rank">{describe_rank(evaluation).unwrap_or_default()}</td>
         }
     });
     let note = (reach == Connectivity::Offline).then_some(", gets it when it reconnects");
@@ -341,7 +341,7 @@ fn selected_row(verdict: &ClusterEvaluation, reach: Connectivity, ranked: bool) 
             <th scope="row" class="cell-name name">
                 <span class="hue-healthy">{icon("check")}</span>
                 " "
-                <a href=paths::cluster(&verdict.name)>{verdict.name.clone()}</a>
+                <a href=paths::cluster(&evaluation.name)>{evaluation.name.clone()}</a>
             </th>
             <td class="mono" data-label="Reason">
                 {because}
@@ -356,24 +356,24 @@ fn selected_row(verdict: &ClusterEvaluation, reach: Connectivity, ranked: bool) 
 }
 
 fn rejected_table(rejected: Vec<ClusterEvaluation>, more: usize, all: usize) -> AnyView {
-    let row = |verdict: ClusterEvaluation| {
-        let step = verdict.failed_filter().cloned();
+    let row = |evaluation: ClusterEvaluation| {
+        let step = evaluation.failed_filter().cloned();
         let at = step.as_ref().map_or("", |step| filter_label(step.filter));
         let remedy = step.as_ref().and_then(|step| step.remedy.as_ref()).map(ToString::to_string);
-        let (asked, seen) =
+        let (expected, actual) =
             step.map(|step| (step.expected.to_string(), step.actual.to_string())).unwrap_or_default();
         view! {
             <tr>
                 <th scope="row" class="cell-name name text-2">
                     {icon("minus")}
                     " "
-                    <a href=paths::cluster(&verdict.name)>{verdict.name.clone()}</a>
+                    <a href=paths::cluster(&evaluation.name)>{evaluation.name.clone()}</a>
                 </th>
                 <td data-label="Required">
-                    {at} <p class="meta mono">{asked}</p>
+                    {at} <p class="meta mono">{expected}</p>
                 </td>
                 <td class="mono" data-label="Found">
-                    {seen}
+                    {actual}
                 </td>
                 <td data-label="Remedy">{remedy}</td>
             </tr>

@@ -42,12 +42,12 @@ pub fn PlacementFields(
     let sets = Memo::new(move |_| form.with(|form| form.predicates.len()));
     let as_text = Memo::new(move |_| form.with(|form| form.as_text == "yes"));
     // Fields are initialised from the form and not updated from it: a replaced form creates new fields.
-    let made = RwSignal::new(0);
+    let field_generation = RwSignal::new(0);
     view! {
         <div class="fields placement-fields">
             <div class="fields" class:hidden=move || as_text.get()>
                 {move || {
-                    made.track();
+                    field_generation.track();
                     (0..sets.get()).map(|at| predicate_fields(form, fleet, wrong, at)).collect_view()
                 }}
                 <div>
@@ -57,11 +57,11 @@ pub fn PlacementFields(
                     </button>
                 </div>
                 {move || {
-                    made.track();
+                    field_generation.track();
                     constraint_fields(form, wrong)
                 }}
             </div>
-            {yaml_editor(form, fleet, wrong, made)}
+            {yaml_editor(form, fleet, wrong, field_generation)}
         </div>
     }
     .into_any()
@@ -345,7 +345,7 @@ fn yaml_editor(
     form: RwSignal<PlacementForm>,
     fleet: StoredValue<Fleet>,
     wrong: FieldFindings,
-    made: RwSignal<u32>,
+    field_generation: RwSignal<u32>,
 ) -> AnyView {
     let (on, begin) = form.with_untracked(|form| (form.as_text == "yes", form.text.clone()));
     let text = RwSignal::new(begin);
@@ -367,7 +367,7 @@ fn yaml_editor(
         });
         text.set(form.with_untracked(|form| form.text.clone()));
         if !on {
-            made.update(|n| *n += 1);
+            field_generation.update(|n| *n += 1);
         }
     };
     view! {

@@ -9,11 +9,11 @@ use super::form::{RolloutForm, WaveForm};
 use crate::components::icon;
 use crate::workloads::text_field::{FieldFindings, TextFieldProps, finding_or_help, text_field};
 
-/// The waves, and the button that adds one. `alive`: whether the page is hydrated.
-pub fn wave_list(form: RwSignal<RolloutForm>, wrong: FieldFindings, alive: RwSignal<bool>) -> AnyView {
+/// The waves, and the button that adds one. `is_hydrated`: whether the page is hydrated.
+pub fn wave_list(form: RwSignal<RolloutForm>, wrong: FieldFindings, is_hydrated: RwSignal<bool>) -> AnyView {
     let count = Memo::new(move |_| form.with(|form| form.waves.len()));
     view! {
-        <For each=move || 0..count.get() key=|at| *at children=move |at| wave_fields(WaveRow { form, wrong, count, is_hydrated: alive, at }) />
+        <For each=move || 0..count.get() key=|at| *at children=move |at| wave_fields(WaveRow { form, wrong, count, is_hydrated, at }) />
         <p class="field-help">{finding_or_help(wrong, "/rollout/waves".to_owned(), "")}</p>
         <div>
             <button
@@ -115,7 +115,7 @@ struct WaveRow {
 }
 
 fn wave_fields(row: WaveRow) -> AnyView {
-    let WaveRow { form, wrong, count, is_hydrated: alive, at } = row;
+    let WaveRow { form, wrong, count, is_hydrated, at } = row;
     let field = move |part: &WaveFieldProps| {
         let WaveFieldProps { key, label, placeholder, help, value_mut: of } = *part;
         let read = move || {
@@ -150,7 +150,7 @@ fn wave_fields(row: WaveRow) -> AnyView {
     // The spare row is only for browsers without JavaScript.
     let spare = move || {
         let blank = form.with(|form| form.waves.get(at).is_some_and(WaveForm::is_blank));
-        !alive.get() && blank && at + 1 == count.get()
+        !is_hydrated.get() && blank && at + 1 == count.get()
     };
     view! {
         <div role="group" class="wave" class:wave-spare=spare aria-labelledby=name>

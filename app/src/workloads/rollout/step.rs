@@ -65,34 +65,34 @@ struct SelectedClusters {
 /// Findings about the form, and its waves.
 type RolloutPreview = (Vec<Finding>, Vec<WavePreview>);
 
-fn preview_rollout(form: &RolloutForm, chosen: &SelectedClusters) -> RolloutPreview {
+fn preview_rollout(form: &RolloutForm, selected: &SelectedClusters) -> RolloutPreview {
     let mut findings = form.findings();
     let Ok((strategy, rows)) = form.parse() else { return (findings, Vec::new()) };
-    let clusters: Vec<&Cluster> = chosen.clusters.iter().collect();
-    findings.extend(map_to_fields(check_fleet(&strategy, &clusters, &chosen.groups), &rows));
+    let clusters: Vec<&Cluster> = selected.clusters.iter().collect();
+    findings.extend(map_to_fields(check_fleet(&strategy, &clusters, &selected.groups), &rows));
     finding::sort_findings(&mut findings);
-    (findings, preview_waves(&strategy, &clusters, &chosen.groups))
+    (findings, preview_waves(&strategy, &clusters, &selected.groups))
 }
 
 fn show_rollout(data: PlacementData, action: ServerAction<RolloutSave>) -> AnyView {
     let workload = data.workload;
     let fleet = data.candidates.into_fleet();
     let decision = decide(&workload.draft.placement, &fleet.clusters, &fleet.groups, &fleet.current);
-    let order: Vec<_> = decision.selected().map(|verdict| verdict.cluster).collect();
+    let order: Vec<_> = decision.selected().map(|evaluation| evaluation.cluster).collect();
     let by_id: std::collections::HashMap<_, _> =
         fleet.clusters.into_iter().map(|cluster| (cluster.id, cluster)).collect();
     let clusters = order.iter().filter_map(|id| by_id.get(id).cloned()).collect();
-    let chosen = StoredValue::new(SelectedClusters { clusters, groups: fleet.groups });
+    let selected = StoredValue::new(SelectedClusters { clusters, groups: fleet.groups });
     let form = RwSignal::new(RolloutForm::from_strategy(&workload.draft.rollout));
-    let alive = RwSignal::new(false);
+    let is_hydrated = RwSignal::new(false);
     Effect::new(move |_| {
         form.update(|form| form.waves.retain(|row| !row.is_blank()));
-        alive.set(true);
+        is_hydrated.set(true);
     });
-    let judged =
-        Memo::new(move |_| form.with(|form| chosen.with_value(|chosen| preview_rollout(form, chosen))));
-    let wrong: FieldFindings = Memo::new(move |_| judged.with(|(findings, _)| findings_by_field(findings)));
-    let findings = Signal::derive(move || judged.with(|(findings, _)| findings.clone()));
+    let preview =
+        Memo::new(move |_| form.with(|form| selected.with_value(|selected| preview_rollout(form, selected))));
+    let wrong: FieldFindings = Memo::new(move |_| preview.with(|(findings, _)| findings_by_field(findings)));
+    let findings = Signal::derive(move || preview.with(|(findings, _)| findings.clone()));
     let base_revision =
         track_base_revision(workload.revision, move || action.value().get().and_then(Result::ok));
     view! {
@@ -103,10 +103,10 @@ fn show_rollout(data: PlacementData, action: ServerAction<RolloutSave>) -> AnyVi
             <div class="grid gap-10 lg:grid-cols-[minmax(0,1fr)_344px]">
                 <div class="fields">
                     {preset_buttons(form)}
-                    {wave_list(form, wrong, alive)}
+                    {wave_list(form, wrong, is_hydrated)}
                     {schedule_fields(form, wrong)}
                 </div>
-                {live_preview(judged, chosen)}
+                {live_preview(preview, selected)}
             </div>
             <WizardFooter step=WizardStep::Rollout findings=findings busy=action.pending() />
         </ActionForm>
@@ -149,10 +149,10 @@ fn preset_buttons(form: RwSignal<RolloutForm>) -> AnyView {
 }
 
 /// The live preview of the waves.
-fn live_preview(judged: Memo<RolloutPreview>, chosen: StoredValue<SelectedClusters>) -> AnyView {
-    let all = chosen.with_value(|chosen| u32::try_from(chosen.clusters.len()).unwrap_or(u32::MAX));
+fn live_preview(preview: Memo<RolloutPreview>, selected: StoredValue<SelectedClusters>) -> AnyView {
+    let all = selected.with_value(|selected| u32::try_from(selected.clusters.len()).unwrap_or(u32::MAX));
     let lead = move || {
-        let waves = judged.with(|(_, waves)| waves.len());
+        let waves = preview.with(|(_, waves)| waves.len());
         match waves {
             0 => format!("{} at once", pluralize(all, "cluster")),
             n => {
@@ -169,8 +169,8 @@ fn live_preview(judged: Memo<RolloutPreview>, chosen: StoredValue<SelectedCluste
             <h2 class="section" id="waves">
                 {lead}
             </h2>
-            <WaveList waves=Signal::derive(move || judged.with(|(_, waves)| waves.clone())) />
-            {move || judged.with(|(findings, _)| findings.iter().map(finding_line).collect_view())}
+            <WaveList waves=Signal::derive(move || preview.with(|(_, waves)| waves.clone())) />
+            {move || preview.with(|(findings, _)| findings.iter().map(finding_line).collect_view())}
         </section>
     }
     .into_any()

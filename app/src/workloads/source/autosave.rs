@@ -51,7 +51,7 @@ impl Autosave {
         drafts: FileDrafts,
         base_revision: RwSignal<i64>,
     ) -> Self {
-        let keeper = Self {
+        let autosave = Self {
             name: StoredValue::new(name.to_owned()),
             namespace,
             drafts,
@@ -59,12 +59,12 @@ impl Autosave {
             stored_files: StoredValue::new(untrack(|| drafts.files())),
             state: RwSignal::default(),
         };
-        let mut later = debounce(PAUSE, move |()| keeper.save());
+        let mut later = debounce(PAUSE, move |()| autosave.save());
         Effect::new(move |before: Option<()>| {
             let now = drafts.files();
-            let changed = keeper.stored_files.with_value(|stored| *stored != now);
+            let changed = autosave.stored_files.with_value(|stored| *stored != now);
             if before.is_some() && changed {
-                keeper.state.update(|state| {
+                autosave.state.update(|state| {
                     if !matches!(state, SaveState::Failed(_) | SaveState::Saving) {
                         *state = SaveState::Scheduled;
                     }
@@ -74,7 +74,7 @@ impl Autosave {
         });
         Effect::new(move |_| {
             let listener = window_event_listener_untyped("beforeunload", move |event| {
-                let is_unsaved = keeper
+                let is_unsaved = autosave
                     .state
                     .with_untracked(|state| matches!(state, SaveState::Scheduled | SaveState::Failed(_)));
                 if is_unsaved {
@@ -85,18 +85,18 @@ impl Autosave {
         });
         // Navigation within the pause stores the draft too.
         on_cleanup(move || {
-            if keeper.state.try_get_untracked() == Some(SaveState::Scheduled) {
-                keeper.save();
+            if autosave.state.try_get_untracked() == Some(SaveState::Scheduled) {
+                autosave.save();
             }
         });
-        keeper
+        autosave
     }
 
     /// Records that a form submission stored everything.
-    pub fn record_submission(self, kept: SavedDraft) {
+    pub fn record_submission(self, saved: SavedDraft) {
         self.stored_files.set_value(untrack(|| self.drafts.files()));
-        self.base_revision.set(kept.revision);
-        self.state.set(SaveState::Saved(kept.saved_at));
+        self.base_revision.set(saved.revision);
+        self.state.set(SaveState::Saved(saved.saved_at));
     }
 
     /// Stores the current files; one save at a time.
@@ -122,7 +122,7 @@ impl Autosave {
         spawn_local(async move {
             let name = form.name.clone();
             match source_save(form, String::new()).await {
-                Ok(kept) => self.record_save(files, kept),
+                Ok(saved) => self.record_save(files, saved),
                 Err(error) => {
                     let why = describe_error(&name, &error).await;
                     let _ = self.state.try_set(SaveState::Failed(why));
@@ -131,14 +131,14 @@ impl Autosave {
         });
     }
 
-    fn record_save(self, files: Vec<SourceFile>, kept: SavedDraft) {
+    fn record_save(self, files: Vec<SourceFile>, saved: SavedDraft) {
         // The page may have been left meanwhile.
-        if self.base_revision.try_set(kept.revision).is_some() {
+        if self.base_revision.try_set(saved.revision).is_some() {
             return;
         }
         let more = untrack(|| self.drafts.files()) != files;
         self.stored_files.set_value(files);
-        self.state.set(SaveState::Saved(kept.saved_at));
+        self.state.set(SaveState::Saved(saved.saved_at));
         if more {
             self.state.set(SaveState::Scheduled);
             self.save();

@@ -99,20 +99,21 @@ impl FileDrafts {
     /// Applies a fix as one edit that can be undone. A fix for a text that has changed since does nothing: the findings of
     /// the new text follow.
     pub fn apply_fix(self, fix: &Fix) {
-        let Ok(mended) = fix::apply(&untrack(|| self.files()), fix) else { return };
+        let Ok(fixed) = fix::apply(&untrack(|| self.files()), fix) else { return };
         let files = self.files.get_untracked();
-        for (file, mended) in files.iter().zip(mended) {
-            if file.text.with_untracked(|text| *text != mended.text) {
-                set_text(&mended.name, &mended.text);
-                file.text.set(mended.text);
+        for (file, fixed) in files.iter().zip(fixed) {
+            if file.text.with_untracked(|text| *text != fixed.text) {
+                set_text(&fixed.name, &fixed.text);
+                file.text.set(fixed.text);
             }
         }
     }
 
     /// Findings of the guard rails, updated when typing pauses.
     pub fn findings(self, name: Signal<String>, namespace: Signal<String>) -> Memo<Vec<Finding>> {
-        let seen = RwSignal::new((name.get_untracked(), namespace.get_untracked(), untrack(|| self.files())));
-        let mut refresh = debounce(PAUSE, move |now| seen.set(now));
+        let checked =
+            RwSignal::new((name.get_untracked(), namespace.get_untracked(), untrack(|| self.files())));
+        let mut refresh = debounce(PAUSE, move |now| checked.set(now));
         Effect::new(move |before: Option<()>| {
             let now = (name.get(), namespace.get(), self.files());
             if before.is_some() {
@@ -121,13 +122,13 @@ impl FileDrafts {
         });
         let kinds = schema::schema_signal();
         Effect::new(move |_| {
-            if seen.with(|(_, _, files)| !is_blank(files)) {
+            if checked.with(|(_, _, files)| !is_blank(files)) {
                 schema::fetch_schema(kinds);
             }
         });
         Memo::new(move |_| {
             let kinds = kinds.get().unwrap_or_default();
-            seen.with(|(name, namespace, files)| check_files(&kinds, name, namespace, files))
+            checked.with(|(name, namespace, files)| check_files(&kinds, name, namespace, files))
         })
     }
 }
@@ -162,10 +163,10 @@ pub fn FilesEditor(
     /// Prefix of the form's fields.
     prefix: &'static str,
 ) -> impl IntoView {
-    let take = Callback::new(move |file: LocalFile| drafts.add_file(&file));
-    let mend = Callback::new(move |fix: Fix| drafts.apply_fix(&fix));
+    let add_file = Callback::new(move |file: LocalFile| drafts.add_file(&file));
+    let apply_fix = Callback::new(move |fix: Fix| drafts.apply_fix(&fix));
     view! {
-        <div class="stack-md" on:dragover=|ev| ev.prevent_default() on:drop=move |ev| read_dropped_files(&ev, take)>
+        <div class="stack-md" on:dragover=|ev| ev.prevent_default() on:drop=move |ev| read_dropped_files(&ev, add_file)>
             <For each=move || drafts.files.get() key=|file| file.key children=move |file| file_editor(drafts, file, findings, prefix) />
             <div class="flex flex-wrap items-center gap-2">
                 <button class="btn btn-sm" type="button" on:click=move |_| drafts.push(&find_free_file_name(drafts), "")>
@@ -175,7 +176,7 @@ pub fn FilesEditor(
                 <label class="btn btn-sm">
                     {icon("upload")}
                     "Upload"
-                    <input class="sr-only" type="file" multiple=true accept=".yaml,.yml,.json" on:change=move |ev| read_picked_files(&ev, take) />
+                    <input class="sr-only" type="file" multiple=true accept=".yaml,.yml,.json" on:change=move |ev| read_picked_files(&ev, add_file) />
                 </label>
                 <span class="meta">"Or drop files here. A file can hold several documents, separated by ---."</span>
             </div>
@@ -187,7 +188,7 @@ pub fn FilesEditor(
                         {move || findings.with(|all| summarize_findings(all))}
                     </span>
                 </h2>
-                {move || view! { <FindingList findings=findings.get() on_fix=mend /> }}
+                {move || view! { <FindingList findings=findings.get() on_fix=apply_fix /> }}
             </section>
         </div>
     }
@@ -195,8 +196,8 @@ pub fn FilesEditor(
 }
 
 fn find_free_file_name(drafts: FileDrafts) -> String {
-    let taken: Vec<String> = untrack(|| drafts.files()).into_iter().map(|file| file.name).collect();
-    let free = (2..).map(|n| format!("file-{n}.yaml")).find(|name| !taken.contains(name));
+    let used: Vec<String> = untrack(|| drafts.files()).into_iter().map(|file| file.name).collect();
+    let free = (2..).map(|n| format!("file-{n}.yaml")).find(|name| !used.contains(name));
     free.unwrap_or_default()
 }
 

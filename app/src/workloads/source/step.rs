@@ -31,10 +31,10 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let findings = drafts.findings(Signal::stored(workload.name.clone()), namespace.into());
     let base_revision = RwSignal::new(workload.revision);
-    let keeper = Autosave::new(&workload.name, namespace, drafts, base_revision);
+    let autosave = Autosave::new(&workload.name, namespace, drafts, base_revision);
     Effect::new(move |_| {
-        if let Some(Ok(kept)) = action.value().get() {
-            keeper.record_submission(kept);
+        if let Some(Ok(saved)) = action.value().get() {
+            autosave.record_submission(saved);
         }
     });
     view! {
@@ -47,7 +47,7 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
                 <ContainersForm text=SourceText::new(drafts, findings) name=workload.name.clone() intent=workload.intent />
                 <FilesEditor drafts=drafts findings=findings prefix="form" />
             </div>
-            <WizardFooter step=WizardStep::Source findings=findings busy=action.pending() state=move || keeper.status_view() />
+            <WizardFooter step=WizardStep::Source findings=findings busy=action.pending() state=move || autosave.status_view() />
         </ActionForm>
     }
     .into_any()
