@@ -34,3 +34,15 @@ impl DemoAction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slug_equals_the_serialized_action() {
+        for action in DemoAction::ALL {
+            assert_eq!(serde_json::to_string(&action).unwrap(), format!("{:?}", action.slug()));
+        }
+    }
+}

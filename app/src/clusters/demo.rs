@@ -67,18 +67,6 @@ pub fn FaultResult(action: ServerAction<InjectDemoFault>) -> impl IntoView {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_slug_equals_the_serialized_action() {
-        for action in DemoAction::ALL {
-            assert_eq!(serde_json::to_string(&action).unwrap(), format!("{:?}", action.slug()));
-        }
-    }
-}
-
 const fn icon_and_label(action: DemoAction) -> (&'static str, &'static str) {
     match action {
         DemoAction::DeleteObject => ("trash", "Delete an object"),
