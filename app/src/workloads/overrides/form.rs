@@ -264,7 +264,7 @@ impl OverrideForm {
     }
 }
 
-/// The value of a row; `None` if it must be a number and is not. Templates are kept as strings: their values are only known
+/// The value of a row; `None` if it must be a number and is not. Templates stay strings: their values are only known
 /// per cluster.
 fn parse_value(row: &OverrideFieldForm) -> Option<Value> {
     let text = row.value.trim();

@@ -167,7 +167,7 @@ fn describe_target(over: &Override) -> String {
     if parts.is_empty() { "no cluster".to_owned() } else { parts.join("; ") }
 }
 
-/// The URL of this page with the query parameter `key` (`override` or `cluster`) changed; the other one is kept.
+/// The URL of this page with the query parameter `key` (`override` or `cluster`) changed; the other one stays.
 fn query_link(key: &'static str, value: String) -> impl Fn() -> String + Send + Sync + Clone + 'static {
     let (path, query) = (use_location().pathname, use_query_map());
     move || {

@@ -20,11 +20,15 @@ use crate::workloads::placement::candidates::Fleet;
 /// The state that the parts of the editor share.
 #[derive(Clone, Copy)]
 pub struct EditorState {
+    /// The workload with its stored draft.
     pub workload: StoredValue<Workload>,
+    /// The clusters and groups that an override can target.
     pub fleet: StoredValue<Fleet>,
     /// The objects of the source.
     pub objects: StoredValue<Vec<Value>>,
+    /// The fields of the source that have an input.
     pub fields: StoredValue<Vec<OverridableField>>,
+    /// The input of the form.
     pub form: RwSignal<OverrideForm>,
     /// The parsed form, or the findings about its invalid fields.
     pub input: Memo<Result<OverrideInput, Vec<Finding>>>,

@@ -43,7 +43,7 @@ pub fn ProbeFields(
     .into_any()
 }
 
-/// Replaces the handler of the probe. Its other fields, such as period and timeout, are kept.
+/// Replaces the handler of the probe. Its other fields, such as period and timeout, stay unchanged.
 fn set_handler(text: SourceText, at: ObjectLocation, path: &str, from: &str, to: &str) {
     if to.is_empty() {
         return text.remove_value(at, path);

@@ -111,7 +111,7 @@ impl SourceText {
         self.findings.with(|all| all.iter().filter(|finding| here(finding)).cloned().collect())
     }
 
-    /// Changes the text of one file. A rejected edit leaves it unchanged and is reported by [`Self::trouble`].
+    /// Changes the text of one file. A rejected edit leaves it unchanged and is reported by [`Self::error`].
     pub fn edit_file(self, file: u32, change: impl Fn(&str) -> Result<String, EditError>) {
         let Some(text) = self.drafts.text_signal(file) else { return };
         match change(&text.get_untracked()) {
