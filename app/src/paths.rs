@@ -155,6 +155,12 @@ fn percent_encode(text: &str) -> String {
     })
 }
 
+/// The id of the editor of a file.
+pub fn editor_anchor(file: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    format!("file-{}", file.chars().map(safe).collect::<String>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -42,11 +42,10 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
-    let mut summary = host::into_app_result(hub.get_cluster(&name).await)?;
+    let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
+    let (mut summary, releases) = host::into_app_result(hub.get_cluster_with_releases(&name, &query).await)?;
     let kinds = std::mem::take(&mut summary.cluster.facts.apis).len();
     let namespaces = LimitedNamespaces::from_facts(std::mem::take(&mut summary.cluster.facts.namespaces));
-    let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
-    let releases = host::into_app_result(hub.list_cluster_releases(&name, &query).await)?;
     Ok(ClusterView {
         summary,
         kinds: u32::try_from(kinds).unwrap_or(u32::MAX),

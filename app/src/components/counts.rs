@@ -4,7 +4,8 @@ use domain::release::ReleaseState;
 use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 
-use super::{StatusStyle, icon};
+use super::icon::icon;
+use super::status::StatusStyle;
 use crate::paths;
 
 /// Groups of states, worst first.

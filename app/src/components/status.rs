@@ -7,7 +7,7 @@ use domain::health::HealthStatus;
 use domain::release::{ReleaseState, SyncStatus};
 use leptos::prelude::*;
 
-use super::{icon, icon_sized};
+use super::icon::{icon, icon_sized};
 use crate::live;
 
 /// How a value is displayed: icon of the sprite, class of the hue, class of the emphasis.

@@ -45,7 +45,7 @@ pub async fn workload_create(form: NewForm) -> AppResult<()> {
         return Err(host::with_status(AppError::from_finding(finding)));
     }
     let files = match form.start_from {
-        StartFrom::Containers => vec![super::starter::starter_file(&name)],
+        StartFrom::Containers => vec![super::source::starter::starter_file(&name)],
         StartFrom::Files => Vec::new(),
     };
     let spec = WorkloadSpec { namespace, source: Source::Yaml { files }, ..WorkloadSpec::default() };

@@ -41,13 +41,13 @@ fn ReleaseCauses(view: ReleaseView, at: Timestamp) -> impl IntoView {
     let unhealthy: Vec<ResourceStatus> =
         view.resources.iter().filter(|resource| is_unhealthy(resource)).cloned().collect();
     let raw = view.release.stages().current().and_then(|stage| {
-        let trouble = stage.state.reason()?.clone();
+        let reason = stage.state.reason()?.clone();
         Some(view! {
             <pre class="raw">
                 <span class="text-3">
-                    {format!("{}, {}, attempt {}\n", stage.name.label(), trouble.reason, trouble.attempts.max(1))}
+                    {format!("{}, {}, attempt {}\n", stage.name.label(), reason.reason, reason.attempts.max(1))}
                 </span>
-                {trouble.message}
+                {reason.message}
             </pre>
         })
     });

@@ -45,6 +45,14 @@ fn rollout_attention(workload: &str, rollout: &Rollout, now: Timestamp) -> Atten
 }
 
 impl Hub {
+    /// The number of workloads and the number of clusters.
+    pub async fn count_fleet(&self) -> Result<(u32, u32), Error> {
+        let mut tx = self.read().await?;
+        let workloads = store::workload::count(&mut tx, self.project()).await?;
+        let first = ListQuery { limit: Some(1), ..ListQuery::default() };
+        Ok((workloads, store::cluster::list(&mut tx, &first).await?.total))
+    }
+
     /// The first page of workloads, worst first, as rows, and the first page of clusters as columns; `query` filters
     /// the rows.
     pub async fn get_fleet(&self, query: &ListQuery) -> Result<FleetOverview, Error> {

@@ -31,6 +31,7 @@ mod workload;
 
 pub use actor::{Actor, ActorKind, RequestKey};
 pub use authority::{Authority, AuthorityError, ListenerCertificate};
+pub use blocking::run_blocking_in_place;
 pub use clock::Clock;
 pub use cluster::NewCluster;
 pub use error::Error;
@@ -45,4 +46,6 @@ pub use loops::{Loops, TableStatistics};
 pub use overrides::OverrideEdit;
 pub use placement::PlacementInputs;
 pub use sign_in::Session;
-pub use workload::{CheckResult, PublishOptions, RemovalOptions, WorkloadEdit};
+pub use workload::{
+    CheckResult, DraftPatch, PolicyPatch, PublishOptions, RemovalOptions, RevisionDetails, WorkloadEdit,
+};

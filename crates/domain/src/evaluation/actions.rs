@@ -2,7 +2,7 @@
 
 pub use crate::model::action_unavailable::ActionUnavailable;
 use crate::model::release::{Release, ReleaseGoal};
-use crate::model::workload::{Intent, Workload};
+use crate::model::workload::{Intent, Source, Workload};
 
 type ActionCheck = Result<(), ActionUnavailable>;
 
@@ -15,11 +15,17 @@ fn unavailable(why: impl Into<String>) -> ActionCheck {
 pub fn check_publish(workload: &Workload) -> ActionCheck {
     match workload.intent {
         Intent::Deleting => unavailable(format!("{} is being deleted.", workload.name)),
-        _ if workload.draft.source.files().is_empty() => {
-            unavailable("There are no manifests yet: add a file first.")
-        }
+        _ if workload.draft.source.files().is_empty() => unavailable(NO_MANIFESTS),
         _ => Ok(()),
     }
+}
+
+const NO_MANIFESTS: &str = "There are no manifests yet: write or upload one first.";
+
+/// Whether the texts of a source may be published: a publish of blank ones would remove everything that runs, which is
+/// an unpublish. Separate from [`check_publish`], which lists and heads of pages evaluate without the texts.
+pub fn check_manifests(source: &Source) -> ActionCheck {
+    if source.is_blank() { unavailable(NO_MANIFESTS) } else { Ok(()) }
 }
 
 /// Whether the workload may be edited.
@@ -54,6 +60,13 @@ pub fn check_delete(workload: &Workload) -> ActionCheck {
         Intent::Deleting => unavailable(format!("{} is already being deleted.", workload.name)),
         _ => Ok(()),
     }
+}
+
+/// Why agents can't join: the server was started without a listener for them.
+pub fn agents_disabled() -> ActionUnavailable {
+    ActionUnavailable(
+        "Agents are not enabled on this server: start it with --agent-listen and --agent-url.".to_owned(),
+    )
 }
 
 /// Whether a cluster group may be deleted. `used_by` are the workloads whose draft or published revision uses it.

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use domain::actions::{self, ActionUnavailable};
+use domain::actions;
 use domain::cluster::Cluster;
 use domain::manifest::{self, ParsedManifests};
 use domain::placement::{ClusterGroup, Decision, decide};
@@ -136,13 +136,7 @@ impl Hub {
         let workload = self.load_workload(tx, name).await?;
         check_if_match(workload.revision, reviewed)?;
         actions::check_publish(&workload)?;
-        if workload.draft.source.is_blank() {
-            // Publishing it would remove everything that runs; that is an unpublish.
-            return Err(ActionUnavailable(
-                "The manifests are still empty: write or upload one first.".to_owned(),
-            )
-            .into());
-        }
+        actions::check_manifests(&workload.draft.source)?;
         let published = match workload.published.filter(|_| workload.intent == Intent::Published) {
             Some(number) => Some(store::revision::get_existing(tx, workload.id, number).await?),
             None => None,

@@ -10,6 +10,7 @@ use hub::{Error, PublishOptions, RemovalOptions, RequestKey};
 
 mod addons;
 mod desired_state;
+mod draft_changes;
 mod exposures;
 mod facts;
 mod plan;

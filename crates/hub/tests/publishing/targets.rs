@@ -1,12 +1,12 @@
 //! Which clusters get a workload, and which lose it.
 
-use domain::overrides::{ClusterSelector, Override, Patch, PatchOp};
+use domain::overrides::{ClusterSelector, Patch, PatchOp};
+use domain::page::ListQuery;
 use domain::placement::{ClusterGroup, Placement, Predicate, Remedy};
 use domain::release::ReleaseState;
 use domain::report::DesiredPhase;
-use domain::request::ClusterPatch;
-use domain::{OverrideId, page::ListQuery};
-use hub::PublishOptions;
+use domain::request::{ClusterPatch, OverridePut};
+use hub::{OverrideEdit, PublishOptions};
 use serde_json::json;
 
 use crate::release_state;
@@ -166,7 +166,7 @@ async fn e_6_a_removal_notice_continues_after_its_decision_was_deleted_and_compu
     }
     relabel(&test, "east", Some("dev")).await;
     wait_for_pending_removals(&test, &["east"]).await;
-    let before = test.hub.list_pending_removals("web").await.unwrap();
+    let before = test.hub.get_workload_with_removals("web").await.unwrap().1;
     test.advance_clock(600);
     test.execute_sql("DELETE FROM decision").await;
     test.run_placer().await;
@@ -175,7 +175,7 @@ async fn e_6_a_removal_notice_continues_after_its_decision_was_deleted_and_compu
     })
     .await;
     assert_eq!(
-        test.hub.list_pending_removals("web").await.unwrap(),
+        test.hub.get_workload_with_removals("web").await.unwrap().1,
         before,
         "the notice is neither lost nor extended"
     );
@@ -223,9 +223,7 @@ async fn an_override_published_on_save_changes_only_its_target_clusters() {
         agent.apply_release().await;
     }
     let before = test.hub.get_release("web", "west").await.unwrap().release.generation();
-    let change = Override {
-        id: OverrideId::from_parts(1, 1),
-        name: "east-colour".into(),
+    let content = OverridePut {
         target: ClusterSelector { clusters: vec!["east".into()], ..ClusterSelector::default() },
         priority: 500,
         patches: vec![Patch {
@@ -233,7 +231,8 @@ async fn an_override_published_on_save_changes_only_its_target_clusters() {
             op: PatchOp::Set { path: "/data/colour".into(), value: json!("green") },
         }],
     };
-    test.hub.save_override(&test.actor, "web", change, true).await.unwrap();
+    let edit = OverrideEdit { name: "east-colour".into(), content, publish_now: true };
+    test.hub.put_override(&test.actor, "web", edit).await.unwrap();
     let desired = east
         .wait_for_desired_state(|desired_state| desired_state.releases[0].generation > 1)
         .await

@@ -78,6 +78,13 @@ impl EventDetail {
     }
 }
 
+impl EventDetail {
+    /// Whether the message names the workload of its subject. That of drift names the object on its cluster instead.
+    pub const fn message_names_workload(&self) -> bool {
+        !matches!(self, Self::Drift(_))
+    }
+}
+
 impl EditAction {
     const fn verb(self) -> &'static str {
         match self {
@@ -148,4 +155,40 @@ fn list_changes(changes: &ClusterChanges) -> String {
         parts.push(if schedulable { "schedulable" } else { "unschedulable" }.to_owned());
     }
     parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::id::{ClusterId, WorkloadId};
+
+    #[test]
+    fn a_detail_states_whether_its_message_names_the_workload() {
+        let subject = EventSubject {
+            workload: Some((WorkloadId::from_parts(1, 1), "storefront".to_owned())),
+            cluster: Some((ClusterId::from_parts(1, 1), "edge-1".to_owned())),
+            release: None,
+        };
+        let object = json!({ "version": "v1", "kind": "ConfigMap", "namespace": "shop", "name": "settings" });
+        let details = [
+            json!({ "type": "published", "revision": 1 }),
+            json!({ "type": "rolledBack", "revision": 1 }),
+            json!({ "type": "syncRequested", "clusters": 3 }),
+            json!({ "type": "override", "name": "eu", "action": "saved" }),
+            json!({ "type": "placement", "selected": 2, "total": 3 }),
+            json!({ "type": "removalsPending", "clusters": ["edge-1"] }),
+            json!({ "type": "removalsWithheld", "clusters": 5 }),
+            json!({ "type": "removalsCancelled", "clusters": ["edge-1"] }),
+            json!({ "type": "releaseState", "from": "Queued", "to": "Healthy" }),
+            json!({ "type": "drift", "object": object, "fields": ["/data/colour"], "outcome": "healed" }),
+            json!({ "type": "drift", "object": object, "outcome": "found" }),
+        ];
+        for detail in details {
+            let detail: EventDetail = serde_json::from_value(detail).unwrap();
+            let message = detail.message(&subject, Timestamp::from_millis(0));
+            assert_eq!(message.contains("storefront"), detail.message_names_workload(), "{message}");
+        }
+    }
 }
