@@ -7,13 +7,13 @@ use domain::release::{ReleaseState, ReleaseView};
 use domain::workload::{Intent, WorkloadView};
 use serde::Serialize;
 
-use super::CommandTarget;
 use crate::clock;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, sanitize};
 use crate::pages::list_all_pages;
+use crate::resources::CommandTarget;
 
 /// Group, version and kind of the records that an agent stores on its cluster.
 const RECORD_KIND: (&str, &str, &str) = ("flotilla.dev", "v1alpha1", "AppliedRelease");
