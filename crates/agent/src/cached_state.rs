@@ -7,14 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::bundle::Bundle;
-use domain::report::{DesiredRelease, DesiredState};
+use domain::report::{DesiredPhase, DesiredRelease, DesiredState};
 use domain::{Digest, ReleaseId};
 use tokio::sync::watch;
 
+use crate::backoff::Backoff;
 use crate::cache::{CacheError, SharedCache};
-use crate::connect::Backoff;
-use crate::desired_state::named_bundle;
-use crate::run::AgentOptions;
+use crate::options::AgentOptions;
 
 mod bundle_packs;
 
@@ -60,6 +59,14 @@ impl CachedState {
             }
         }
         state
+    }
+}
+
+/// The release and the bundle that a [`DesiredRelease`] names, if it names one.
+pub(crate) fn named_bundle(desired: &DesiredRelease) -> Option<(ReleaseId, &Digest)> {
+    match &desired.phase {
+        DesiredPhase::Present { bundle, .. } => Some((desired.release, bundle)),
+        DesiredPhase::Absent { .. } => None,
     }
 }
 

@@ -9,16 +9,16 @@ use domain::Timestamp;
 use domain::bundle::Bundle;
 use domain::release::stage::StageReason;
 use domain::release::{Reason, StageState};
-use domain::report::{DesiredPhase, DesiredRelease, DesiredState};
+use domain::report::{DesiredRelease, DesiredState};
 use domain::{Digest, ReleaseId};
 use engine::ReleaseInput;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::cached_state::CachedState;
-use crate::connect::Backoff;
+use crate::backoff::Backoff;
+use crate::cached_state::{CachedState, named_bundle};
+use crate::context::AgentContext;
 use crate::link::Link;
-use crate::run::AgentContext;
 
 /// Capacity of the channel of fetch results.
 const RESULT_CHANNEL_CAPACITY: usize = 8;
@@ -179,14 +179,6 @@ impl BundleFetcher {
             None => (None, StageState::Skipped { message: "Nothing to fetch.".to_owned() }),
         };
         ReleaseInput { desired: want.clone(), bundle, pull_stage: pulled }
-    }
-}
-
-/// The release and the bundle that a [`DesiredRelease`] names, if it names one.
-pub(crate) fn named_bundle(want: &DesiredRelease) -> Option<(ReleaseId, &Digest)> {
-    match &want.phase {
-        DesiredPhase::Present { bundle, .. } => Some((want.release, bundle)),
-        DesiredPhase::Absent { .. } => None,
     }
 }
 

@@ -11,9 +11,9 @@ use domain::{Digest, Finding, PlanId};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::connect::Backoff;
+use crate::backoff::Backoff;
+use crate::context::AgentContext;
 use crate::link::{Link, LinkError};
-use crate::run::AgentContext;
 
 /// Concurrent dry runs: one costs the API server as much as an apply.
 const MAX_CONCURRENT: usize = 2;

@@ -20,8 +20,8 @@ use wire::{AgentClient, AgentError};
 use crate::cache::SharedCache;
 use crate::identity::{AgentIdentity, JoinError};
 use crate::link::{Link, LinkError};
+use crate::options::AgentOptions;
 use crate::renewal;
-use crate::run::AgentOptions;
 
 /// Polling interval of the version while the stream is open (P6).
 const VERSION_POLL_INTERVAL: Duration = Duration::from_secs(60);

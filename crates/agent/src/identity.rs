@@ -9,9 +9,9 @@ use sha2::{Digest as _, Sha256};
 use wire::agent::{IssuedCertificate, JoinTokenParts, RegisterRequest, RegisterResponse};
 use wire::{AgentClient, AgentError};
 
+use crate::backoff::Backoff;
 use crate::cache::{CacheError, SharedCache};
-use crate::connect::Backoff;
-use crate::run::AgentOptions;
+use crate::options::AgentOptions;
 
 const IDENTITY_ENTRY: &str = "identity";
 /// Polling interval while the registration waits to be accepted.
