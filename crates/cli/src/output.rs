@@ -15,7 +15,7 @@ mod findings;
 mod sanitize;
 mod table;
 
-pub use colour::{Colour, ColourMode, state_colour};
+pub use colour::{ColourMode, state_colour};
 pub use findings::{count_findings, join_names};
 pub use sanitize::sanitize;
 pub use table::Table;

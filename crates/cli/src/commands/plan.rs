@@ -1,5 +1,6 @@
 //! `flotilla plan` and `flotilla diff`: what a publish of the draft would do on every cluster (E-2).
 
+use anstyle::AnsiColor;
 use clap::Args;
 use domain::nearest::find_nearest;
 use domain::plan::{
@@ -12,9 +13,7 @@ use serde_json::Value;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{
-    Colour, ColourMode, OutputArgs, Printer, count_findings, join_names, pluralize, sanitize,
-};
+use crate::output::{ColourMode, OutputArgs, Printer, count_findings, join_names, pluralize, sanitize};
 
 /// How long the server waits for the dry runs of the clusters, in seconds.
 const DRY_RUN_WAIT_SECONDS: u64 = 20;
@@ -166,11 +165,11 @@ fn format_group(group: &ClusterPlanGroup, paint: ColourMode) -> String {
         TargetChange::Remove => " to remove it from",
     };
     let state = match &group.dry_run {
-        DryRunState::Answered if group.counts.rejected > 0 => paint.apply(Colour::Red, "rejected"),
+        DryRunState::Answered if group.counts.rejected > 0 => paint.apply(AnsiColor::Red, "rejected"),
         DryRunState::Answered => "accepted".to_owned(),
         DryRunState::Requested => "dry run pending".to_owned(),
         DryRunState::NotRequested { message: why } | DryRunState::NotRendered { message: why } => {
-            paint.apply(Colour::Yellow, &format!("not tested: {}", sanitize(why)))
+            paint.apply(AnsiColor::Yellow, &format!("not tested: {}", sanitize(why)))
         }
     };
     let names = sanitize(&join_names(&group.clusters));
@@ -194,18 +193,19 @@ fn format_change(one: &PlannedChange, paint: ColourMode) -> String {
     match &one.action {
         PlannedAction::Unchanged => format!("  = {object}"),
         PlannedAction::Create => {
-            format!("  {}{unverified}", paint.apply(Colour::Green, &format!("+ {object}")))
+            format!("  {}{unverified}", paint.apply(AnsiColor::Green, &format!("+ {object}")))
         }
         PlannedAction::Delete => {
-            format!("  {}{unverified}", paint.apply(Colour::Red, &format!("- {object}")))
+            format!("  {}{unverified}", paint.apply(AnsiColor::Red, &format!("- {object}")))
         }
         PlannedAction::Orphan => format!("  . {object} stays as an orphan{unverified}"),
         PlannedAction::Rejected { finding } => {
             let message = sanitize(&finding.message);
-            format!("  {}", paint.apply(Colour::Red, &format!("! {object} {}: {message}", finding.code)))
+            format!("  {}", paint.apply(AnsiColor::Red, &format!("! {object} {}: {message}", finding.code)))
         }
         PlannedAction::Change { fields, omitted: left_out } => {
-            let mut text = format!("  {}{unverified}", paint.apply(Colour::Yellow, &format!("~ {object}")));
+            let mut text =
+                format!("  {}{unverified}", paint.apply(AnsiColor::Yellow, &format!("~ {object}")));
             for field in fields {
                 text.push_str(&format_field(field, paint));
             }
@@ -225,8 +225,8 @@ fn format_field(field: &FieldChange, paint: ColourMode) -> String {
             text.push_str(&format!("\n        {}", paint.apply(colour, &line)));
         }
     };
-    side("-", Colour::Red, &field.live);
-    side("+", Colour::Green, &field.desired);
+    side("-", AnsiColor::Red, &field.live);
+    side("+", AnsiColor::Green, &field.desired);
     text
 }
 
