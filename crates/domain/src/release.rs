@@ -6,6 +6,7 @@
 //! release inconsistent.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::cluster::Connectivity;
 use crate::condition::{self, Condition};
@@ -33,7 +34,9 @@ pub use state::ReleaseState;
 pub use transition::{DesiredRevision, ReleaseSpec, RenderOutcome, ReportRejected};
 
 /// Whether the objects on the cluster match the desired ones: the first axis.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum SyncStatus {
     /// Nothing is applied yet.
@@ -58,21 +61,15 @@ pub const FINALIZER: &str = "flotilla.dev/release-cleanup";
 
 impl SyncStatus {
     /// The name, as in JSON and in the console.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "Pending",
-            Self::Applying => "Applying",
-            Self::Synced => "Synced",
-            Self::Stale => "Stale",
-            Self::Drifted => "Drifted",
-            Self::Removing => "Removing",
-            Self::Removed => "Removed",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 /// Whether the rollout lets the cluster apply the desired bundle.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Gate {
     /// Nothing prevents the delivery.
@@ -86,12 +83,8 @@ pub enum Gate {
 
 impl Gate {
     /// The name, as in JSON and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "Open",
-            Self::Closed => "Closed",
-            Self::Aborted => "Aborted",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -4,6 +4,7 @@
 //! compute equal results.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::decide::Candidate;
 use super::filter_result::ScorePart;
@@ -15,9 +16,10 @@ use crate::quantity::Quantity;
 pub const MAX_WEIGHT: i32 = 10;
 
 /// What is scored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum ScoreName {
     /// 100 points for a cluster that runs the workload.
     #[default]
@@ -32,16 +34,11 @@ pub enum ScoreName {
 
 impl ScoreName {
     /// All scores, in display order.
-    pub const ALL: [Self; 4] = [Self::Steady, Self::AllocatableCpu, Self::AllocatableMemory, Self::Label];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Its name in the policy.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Steady => "steady",
-            Self::AllocatableCpu => "allocatableCpu",
-            Self::AllocatableMemory => "allocatableMemory",
-            Self::Label => "label",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Its name, with the labels that score.
