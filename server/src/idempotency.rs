@@ -4,7 +4,6 @@
 //! accepted in a body with a limit.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -13,6 +12,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hub::{Actor, RequestKey, StoredResponse};
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use crate::problem::{ApiError, error_chain};
@@ -39,14 +39,14 @@ struct InFlightGuard<'a>(&'a InFlightKeys, (String, String));
 impl InFlightKeys {
     fn try_insert(&self, actor: &Actor, key: &str) -> Option<InFlightGuard<'_>> {
         let entry = (actor.name.clone(), key.to_owned());
-        let fresh = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(entry.clone());
+        let fresh = self.0.lock().insert(entry.clone());
         fresh.then(|| InFlightGuard(self, entry))
     }
 }
 
 impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+        self.0.0.lock().remove(&self.1);
     }
 }
 

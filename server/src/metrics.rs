@@ -182,7 +182,7 @@ pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiErr
     let metrics = site.metrics();
     metrics.scrapes.inc();
     let fleet = site.hub().get_fleet(&ListQuery { limit: Some(1), ..ListQuery::default() }).await?;
-    for state in domain::release::ReleaseState::ALL {
+    for &state in domain::release::ReleaseState::ALL {
         let gauge = metrics.releases.get_or_create(&StateLabels { state: state.as_str() });
         gauge.set(i64::from(fleet.counts.count(state)));
     }

@@ -117,7 +117,8 @@ impl StateGroup {
             return String::new();
         };
         let words: Vec<&str> = ReleaseState::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .filter(|state| Self::from_state(*state) == group)
             .map(ReleaseState::as_str)
             .collect();
@@ -207,7 +208,7 @@ mod tests {
 
     #[test]
     fn every_state_is_in_a_group_and_every_group_has_a_state() {
-        let all: ReleaseCounts = ReleaseState::ALL.into_iter().collect();
+        let all: ReleaseCounts = ReleaseState::ALL.iter().copied().collect();
         let sum: u32 = count_by_group(&all).iter().map(|(_, n)| n).sum();
         assert_eq!(sum, all.total());
         assert_eq!(count_by_group(&all).len(), StateGroup::ALL.len());

@@ -210,8 +210,8 @@ mod tests {
     #[test]
     fn different_states_never_share_shape_and_hue() {
         let same_on_purpose = [ReleaseState::Orphaned, ReleaseState::Abandoned];
-        for a in ReleaseState::ALL {
-            for b in ReleaseState::ALL {
+        for &a in ReleaseState::ALL {
+            for &b in ReleaseState::ALL {
                 let differ = a != b && !(same_on_purpose.contains(&a) && same_on_purpose.contains(&b));
                 assert!(
                     !differ || StatusStyle::from_state(a) != StatusStyle::from_state(b),
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn every_last_known_state_is_grey_and_outlined() {
-        for state in ReleaseState::ALL {
+        for &state in ReleaseState::ALL {
             let look = StatusStyle::from_last_known(state);
             assert!(look.icon.ends_with("-last") && look.hue == "hue-unknown", "{state:?}");
         }

@@ -3,8 +3,8 @@
 //! A running agent alone proves nothing about its cluster: an agent inside the server always runs, and an agent in a
 //! cluster whose API server is down can't observe it.
 
+use crate::context::AgentContext;
 use crate::link::Link;
-use crate::run::AgentContext;
 
 pub(crate) async fn run<L: Link>(agent: &AgentContext<L>) {
     let mut beat = tokio::time::interval(agent.options.heartbeat_interval);

@@ -69,7 +69,7 @@ pub trait Link: Send + Sync + 'static {
     fn submit_cluster_plan(
         &self,
         plan: PlanId,
-        effect: ClusterPlan,
+        cluster_plan: ClusterPlan,
     ) -> impl Future<Output = Result<(), LinkError>> + Send;
 
     /// Sends a batch of reports.

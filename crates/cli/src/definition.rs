@@ -170,7 +170,7 @@ mod tests {
         let path = folder.path().join("workload.yaml");
         std::fs::write(&path, text).unwrap();
         WorkloadDefinition::read(&[path]).map_err(|failure| {
-            let report = failure.into_report(None).unwrap();
+            let Failure::Report(report) = failure else { panic!("not a report") };
             format!("{} {}", report.message, report.hint)
         })
     }

@@ -217,7 +217,7 @@ fn render_document() -> String {
         | note | For information. |\n\n\
         | scope | what the check reads |\n|---|---|\n"
         .to_owned();
-    for scope in Scope::ALL {
+    for &scope in Scope::ALL {
         let _ = writeln!(text, "| {} | {} |", scope.as_str(), scope.description());
     }
     for family in FAMILIES {

@@ -22,8 +22,8 @@ mod reachability;
 mod served_kind;
 mod server_time;
 
+pub(crate) use self::percent_encoding::encode_query;
 pub(crate) use error_response::from_client_error;
-pub(crate) use percent_encoding::encode_query;
 pub(crate) use reachability::Reachability;
 pub(crate) use served_kind::ServedKind;
 

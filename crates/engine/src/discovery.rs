@@ -4,11 +4,12 @@
 //! result is cached and read again when a custom resource definition changes or a kind is missing.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use domain::object::ObjectRef;
 use futures::StreamExt;
 use futures::stream;
+use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::{Mutex, watch};
 
@@ -83,10 +84,7 @@ impl Discovery {
 
     /// The latest result.
     pub(crate) fn kinds(&self) -> Arc<ServedKinds> {
-        match self.kinds.read() {
-            Ok(kinds) => kinds.clone(),
-            Err(poisoned) => poisoned.into_inner().clone(),
-        }
+        self.kinds.read().clone()
     }
 
     /// Changes whenever a result differs from the previous one.
@@ -102,10 +100,7 @@ impl Discovery {
         let mut count = self.refresh_count.lock().await;
         let fresh = Arc::new(discover(&self.api).await?);
         if *fresh != *self.kinds() {
-            match self.kinds.write() {
-                Ok(mut kinds) => *kinds = fresh.clone(),
-                Err(poisoned) => *poisoned.into_inner() = fresh.clone(),
-            }
+            *self.kinds.write() = fresh.clone();
             *count += 1;
             self.changed.send_replace(*count);
         }

@@ -1,7 +1,7 @@
 //! The engine's public interface.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::bundle::Bundle;
@@ -11,6 +11,7 @@ use domain::report::DesiredPhase;
 use domain::schema::EncodedSchema;
 use domain::{Digest, ReleaseId};
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -172,7 +173,7 @@ impl Engine {
 
     /// Runs all tasks until cancelled. Effective once: a second call returns immediately.
     pub async fn run(&self, cancel: CancellationToken) {
-        let work = self.task_receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let work = self.task_receiver.lock().take();
         let Some(mut work) = work else { return };
         let mut tasks = JoinSet::new();
         self.spawn_tasks(&mut tasks);

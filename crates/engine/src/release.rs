@@ -4,13 +4,14 @@
 //! preflight → plan → apply → prune → health → report, or remove. Each step is a file.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use domain::ReleaseId;
 use domain::bundle::Bundle;
 use domain::release::StageState;
 use domain::report::{DesiredPhase, DesiredRelease};
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -91,7 +92,7 @@ impl ReleaseWorker {
 
     /// The latest request; `None` once the release is missing from the desired state.
     pub(crate) fn request(&self) -> Option<Arc<ReconcileRequest>> {
-        self.request.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.request.lock().clone()
     }
 
     pub(crate) fn request_version(&self) -> u64 {
@@ -103,7 +104,7 @@ impl ReleaseWorker {
     }
 
     fn set_request(&self, request: Option<ReconcileRequest>) {
-        *self.request.lock().unwrap_or_else(PoisonError::into_inner) = request.map(Arc::new);
+        *self.request.lock() = request.map(Arc::new);
         self.request_version.fetch_add(1, Ordering::AcqRel);
         self.wakeup.notify_one();
     }
@@ -114,8 +115,8 @@ impl ReleaseWorker {
 pub(crate) struct ReleaseWorkers(RwLock<HashMap<ReleaseId, Arc<ReleaseWorker>>>);
 
 impl ReleaseWorkers {
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<ReleaseId, Arc<ReleaseWorker>>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> parking_lot::RwLockReadGuard<'_, HashMap<ReleaseId, Arc<ReleaseWorker>>> {
+        self.0.read()
     }
 
     /// Wakes one release, if it exists.
@@ -154,7 +155,7 @@ impl ReleaseWorkers {
 
     /// Replaces the desired state; returns the new workers, whose loops have to be started.
     pub(crate) fn replace_inputs(&self, all: Vec<ReleaseInput>) -> Vec<Arc<ReleaseWorker>> {
-        let mut workers = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut workers = self.0.write();
         let mut previous = std::mem::take(&mut *workers);
         let mut created = Vec::new();
         for desired in all {

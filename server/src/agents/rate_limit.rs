@@ -1,12 +1,12 @@
 //! Rate limits for session starts, which all agents send at the same time after an outage of the hub, and for
 //! registrations, which cost the hub something even when they are rejected (P20).
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
 use rand::Rng as _;
 use tokio::time::Instant;
 
@@ -59,7 +59,7 @@ impl TokenBucket {
     }
 
     fn try_acquire(&self, now: Instant) -> Result<(), RateLimited> {
-        let mut left = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.level.lock();
         let gone: Duration = now.saturating_duration_since(left.1);
         let filled = gone.as_secs_f64().mul_add(self.rate.per_second, left.0).min(self.rate.burst);
         let enough = filled >= 1.0;

@@ -300,11 +300,11 @@ fn score_row(form: RwSignal<PlacementForm>, wrong: FieldFindings, at: usize) -> 
                 name=format!("placement[score][{at}][name]")
                 on:change=move |ev| {
                     let name = event_target_value(&ev);
-                    let name = ScoreName::ALL.into_iter().find(|score| score.as_str() == name).unwrap_or_default();
+                    let name = ScoreName::ALL.iter().copied().find(|score| score.as_str() == name).unwrap_or_default();
                     form.update(|form| if let Some(row) = form.score.get_mut(at) { row.name = name });
                 }
             >
-                {ScoreName::ALL.map(option).collect_view()}
+                {ScoreName::ALL.iter().copied().map(option).collect_view()}
             </select>
             {placement_field(form, wrong, part("Weight", "weight", "weight"), move |form| form.score.get_mut(at).map(|row| &mut row.weight))}
             {placement_field(form, wrong, part("Scored labels", "tier=edge", "selector"), move |form| form.score.get_mut(at).map(|row| &mut row.selector))}

@@ -296,7 +296,7 @@ impl PlacementForm {
         };
         let score = |at: usize| {
             let part = |name: &str| get(&format!("[score][{at}][{name}]"));
-            let name = ScoreName::ALL.into_iter().find(|score| score.as_str() == part("name"));
+            let name = ScoreName::ALL.iter().copied().find(|score| score.as_str() == part("name"));
             ScoreForm { name: name.unwrap_or_default(), weight: part("weight"), selector: part("selector") }
         };
         let sets: Vec<PredicateForm> = (0..rows("predicates", "by")).map(set).collect();

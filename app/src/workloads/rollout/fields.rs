@@ -280,7 +280,7 @@ pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> Any
             <div class="fields pt-3">
                 <fieldset class="field">
                     <legend class="field-label mb-1">"Start clusters only on these days"</legend>
-                    <div class="flex flex-wrap gap-x-4 gap-y-1">{Weekday::ALL.map(day).collect_view()}</div>
+                    <div class="flex flex-wrap gap-x-4 gap-y-1">{Weekday::ALL.iter().copied().map(day).collect_view()}</div>
                     <p class="field-help">"None ticked means every day."</p>
                 </fieldset>
                 <div class="grid grid-cols-2 gap-x-3 gap-y-2 xl:grid-cols-4">

@@ -155,7 +155,7 @@ impl RolloutForm {
         let windowed = !all_day || !self.days.is_empty();
         let day = |day: &Weekday| self.days.iter().any(|one| one == day.as_str());
         let window = windowed.then(|| RolloutWindow {
-            days: Weekday::ALL.into_iter().filter(day).collect(),
+            days: Weekday::ALL.iter().copied().filter(day).collect(),
             from: from.to_owned(),
             to: to.to_owned(),
             utc_offset: self.offset.trim().to_owned(),

@@ -64,7 +64,7 @@ fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
     let action = ServerAction::<RolloutControl>::new();
     let error =
         move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> });
-    let verbs = RolloutAction::ALL.into_iter().filter(|verb| rollout.check_action(*verb).is_ok());
+    let verbs = RolloutAction::ALL.iter().copied().filter(|verb| rollout.check_action(*verb).is_ok());
     let verbs = verbs.map(|verb| {
         view! {
             <button class="btn btn-sm" type="submit" name="action" value=verb.as_str()>

@@ -48,15 +48,15 @@ pub async fn p17_a_remaining_finalizer_is_reported_and_blocks_no_other_workload(
     hub.delete_workload("c").await;
     let blocked = async || {
         let target = hub.target_cluster("c", member.name).await?;
-        let trouble = target.stages.get(StageName::Pruned).state.reason()?.clone();
-        (trouble.reason == Reason::FinalizerPending).then_some((target, trouble))
+        let reason = target.stages.get(StageName::Pruned).state.reason()?.clone();
+        (reason.reason == Reason::FinalizerPending).then_some((target, reason))
     };
     let what =
         || async { format!("{:#?}\n{}", hub.target_cluster("c", member.name).await, member.log_tail()) };
     wait_until(what, async || blocked().await.is_some()).await;
-    let (before, trouble) = blocked().await.unwrap();
-    assert!(trouble.message.contains("ConfigMap lab/c"), "{}", trouble.message);
-    assert!(trouble.message.contains("finalizer example.com/hold"), "{}", trouble.message);
+    let (before, reason) = blocked().await.unwrap();
+    assert!(reason.message.contains("ConfigMap lab/c"), "{}", reason.message);
+    assert!(reason.message.contains("finalizer example.com/hold"), "{}", reason.message);
     assert_eq!(before.state, ReleaseState::Terminating);
 
     hub.publish_object("g", &config_map("g", "1"), &[member.name]).await;

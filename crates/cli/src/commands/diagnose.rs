@@ -7,13 +7,13 @@ use domain::release::{ReleaseState, ReleaseView};
 use domain::workload::{Intent, WorkloadView};
 use serde::Serialize;
 
-use super::CommandTarget;
 use crate::clock;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, sanitize};
 use crate::pages::list_all_pages;
+use crate::resources::CommandTarget;
 
 /// Group, version and kind of the records that an agent stores on its cluster.
 const RECORD_KIND: (&str, &str, &str) = ("flotilla.dev", "v1alpha1", "AppliedRelease");
@@ -49,8 +49,8 @@ struct DiagnosticCheck {
 }
 
 impl DiagnosticCheck {
-    fn new(ok: bool, subject: impl Into<String>, seen: impl Into<String>) -> Self {
-        Self { ok, subject: subject.into(), observed: seen.into(), hint: String::new() }
+    fn new(ok: bool, subject: impl Into<String>, observed: impl Into<String>) -> Self {
+        Self { ok, subject: subject.into(), observed: observed.into(), hint: String::new() }
     }
 
     /// Adds what to do if the check failed.
@@ -204,25 +204,25 @@ fn needs_attention(release: &ReleaseView) -> bool {
 /// The state of a release with its reason, then every object with a problem.
 fn release_checks(view: &ReleaseView) -> Vec<DiagnosticCheck> {
     let on = format!("{} on {}", view.workload_name, view.cluster_name);
-    let mut seen = format!("{}: {}", view.state.as_str(), view.message);
+    let mut observed = format!("{}: {}", view.state.as_str(), view.message);
     let mut hint = String::new();
     if let Some(stage) = view.release.stages().current() {
-        seen = format!("{seen} (stage {}, {})", stage.name.label(), stage.state.as_str());
-        if let Some(trouble) = stage.state.reason() {
-            let next = trouble.next_retry.map_or_else(
+        observed = format!("{observed} (stage {}, {})", stage.name.label(), stage.state.as_str());
+        if let Some(reason) = stage.state.reason() {
+            let next = reason.next_retry.map_or_else(
                 || "it continues on the next change".to_owned(),
                 |at| format!("next retry at {at}"),
             );
-            hint = format!("{} after {} attempts; {next}.", trouble.reason, trouble.attempts);
+            hint = format!("{} after {} attempts; {next}.", reason.reason, reason.attempts);
         }
     }
-    let mut checks = vec![DiagnosticCheck::new(false, on, seen).with_hint(hint)];
+    let mut checks = vec![DiagnosticCheck::new(false, on, observed).with_hint(hint)];
     for resource in view.resources.iter().filter(|one| one.problem.is_some() || !one.causes.is_empty()) {
         let problem = resource.problem.as_ref();
         let text = problem.map(|problem| format!("{}: {}", problem.code, problem.message));
-        let seen = text.into_iter().chain(resource.causes.iter().cloned()).collect::<Vec<_>>().join("; ");
+        let observed = text.into_iter().chain(resource.causes.iter().cloned()).collect::<Vec<_>>().join("; ");
         let hint = problem.map(|problem| problem.hint.clone()).unwrap_or_default();
-        checks.push(DiagnosticCheck::new(false, resource.object.to_string(), seen).with_hint(hint));
+        checks.push(DiagnosticCheck::new(false, resource.object.to_string(), observed).with_hint(hint));
     }
     checks
 }

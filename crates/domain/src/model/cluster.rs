@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::labels::{self, Labels};
@@ -24,9 +25,12 @@ const fn default_lease_seconds() -> u32 {
 }
 
 /// How the cluster is served.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum ClusterKind {
     /// By an agent inside the cluster, which connects to the hub.
     #[default]
@@ -39,17 +43,27 @@ pub enum ClusterKind {
 
 impl ClusterKind {
     /// The name that is displayed and stored in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Kubeconfig => "kubeconfig",
-            Self::Simulated => "simulated",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 /// The connectivity axis: whether the hub receives heartbeats from a cluster.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Connectivity {
     /// The last heartbeat is within the lease.
@@ -63,12 +77,8 @@ pub enum Connectivity {
 
 impl Connectivity {
     /// The name that is displayed and stored in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Online => "Online",
-            Self::Late => "Late",
-            Self::Offline => "Offline",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The connectivity for a last heartbeat at `last_seen`: late after one lease, offline after three.
@@ -83,7 +93,7 @@ impl Connectivity {
 }
 
 /// The effect of a taint on placements that do not tolerate it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum TaintEffect {
     /// The cluster is not selected; an existing selection ends.
@@ -96,15 +106,11 @@ pub enum TaintEffect {
 
 impl TaintEffect {
     /// All effects.
-    pub const ALL: [Self; 3] = [Self::NoSelect, Self::PreferNoSelect, Self::NoSelectIfNew];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Its name, as in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoSelect => "NoSelect",
-            Self::PreferNoSelect => "PreferNoSelect",
-            Self::NoSelectIfNew => "NoSelectIfNew",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -2,6 +2,7 @@
 //! (docs/decisions/0006-three-axes-one-derived-state.md).
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::time::Timestamp;
 
@@ -9,7 +10,21 @@ use crate::kubernetes::time::Timestamp;
 pub const COMPLETED: &str = "Completed";
 
 /// How healthy something is. Ordered from best to worst, so the worst of many is the maximum.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum HealthStatus {
     /// Operational.
@@ -29,19 +44,11 @@ pub enum HealthStatus {
 
 impl HealthStatus {
     /// Every value, best first.
-    pub const ALL: [Self; 6] =
-        [Self::Healthy, Self::Suspended, Self::Progressing, Self::Missing, Self::Degraded, Self::Unknown];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The name that is displayed and stored in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Healthy => "Healthy",
-            Self::Suspended => "Suspended",
-            Self::Progressing => "Progressing",
-            Self::Missing => "Missing",
-            Self::Degraded => "Degraded",
-            Self::Unknown => "Unknown",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

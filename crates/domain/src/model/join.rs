@@ -1,6 +1,7 @@
 //! Joining of clusters: join tokens, registrations that wait for acceptance, conditions of a cluster.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::id::{ClusterId, JoinTokenId};
 use crate::kubernetes::labels::Labels;
@@ -117,9 +118,10 @@ impl NewJoinToken {
 }
 
 /// The state of a registration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum RegistrationState {
     /// It waits for a user's decision.
     Pending,
@@ -131,12 +133,8 @@ pub enum RegistrationState {
 
 impl RegistrationState {
     /// The name stored in the database, the same as in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Accepted => "accepted",
-            Self::Rejected => "rejected",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -170,7 +168,7 @@ pub struct Registration {
 }
 
 /// The type of a cluster condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ClusterConditionType {
     /// A user accepted it, or a token with automatic acceptance.
@@ -185,13 +183,8 @@ pub enum ClusterConditionType {
 
 impl ClusterConditionType {
     /// The displayed name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "Accepted",
-            Self::Joined => "Joined",
-            Self::Reachable => "Reachable",
-            Self::Healthy => "Healthy",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

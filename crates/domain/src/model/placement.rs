@@ -4,6 +4,7 @@
 //! the expected value, the actual value and the result, so that "why is edge-3 not selected?" can be answered later.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::labels::LabelSelector;
@@ -108,9 +109,10 @@ fn saturating_u32(count: usize) -> u32 {
 pub const MAX_WEIGHT: i32 = 10;
 
 /// What is scored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum ScoreName {
     /// 100 points for a cluster that runs the workload.
     #[default]
@@ -125,16 +127,11 @@ pub enum ScoreName {
 
 impl ScoreName {
     /// All scores, in display order.
-    pub const ALL: [Self; 4] = [Self::Steady, Self::AllocatableCpu, Self::AllocatableMemory, Self::Label];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Its name in the policy.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Steady => "steady",
-            Self::AllocatableCpu => "allocatableCpu",
-            Self::AllocatableMemory => "allocatableMemory",
-            Self::Label => "label",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Its name, with the labels that score.

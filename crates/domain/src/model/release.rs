@@ -6,6 +6,7 @@
 //! release inconsistent.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
@@ -35,7 +36,9 @@ pub use transition::{DesiredRevision, ReleaseSpec, RenderOutcome, ReportRejected
 pub use view::ReleaseView;
 
 /// Whether the objects on the cluster match the desired ones: the first axis.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum SyncStatus {
     /// Nothing is applied yet.
@@ -60,21 +63,15 @@ pub const FINALIZER: &str = "flotilla.dev/release-cleanup";
 
 impl SyncStatus {
     /// The name, as in JSON and in the console.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "Pending",
-            Self::Applying => "Applying",
-            Self::Synced => "Synced",
-            Self::Stale => "Stale",
-            Self::Drifted => "Drifted",
-            Self::Removing => "Removing",
-            Self::Removed => "Removed",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 /// Whether the rollout lets the cluster apply the desired bundle.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Gate {
     /// Nothing prevents the delivery.
@@ -88,12 +85,8 @@ pub enum Gate {
 
 impl Gate {
     /// The name, as in JSON and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "Open",
-            Self::Closed => "Closed",
-            Self::Aborted => "Aborted",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

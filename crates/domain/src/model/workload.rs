@@ -1,6 +1,7 @@
 //! Workloads: drafts edited by people, and the immutable revisions created by publishing them.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::id::{ProjectId, WorkloadId};
 use crate::kubernetes::labels::Labels;
@@ -103,9 +104,12 @@ pub struct WorkloadSpec {
 }
 
 /// The intent of a person for the whole workload; its progress is derived from its releases.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum Intent {
     /// Never published: only a draft (S0-1).
     #[default]
@@ -120,13 +124,8 @@ pub enum Intent {
 
 impl Intent {
     /// The name in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Published => "published",
-            Self::Unpublished => "unpublished",
-            Self::Deleting => "deleting",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

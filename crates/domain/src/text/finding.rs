@@ -4,15 +4,30 @@
 //! the command line prints it, the API returns it in `findings[]` (S0-15).
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 mod fix;
 
 pub use fix::{Fix, TextEdit};
 
 /// The severity of a finding. Ordered: the worst is the greatest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum Severity {
     /// For information.
     Note,
@@ -24,12 +39,8 @@ pub enum Severity {
 
 impl Severity {
     /// The displayed name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

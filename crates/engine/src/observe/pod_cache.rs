@@ -4,9 +4,10 @@
 //! their owner references. Only the fields used by the diagnosis are cached.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use domain::ReleaseId;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use super::TaskSender;
@@ -53,7 +54,7 @@ impl PodCache {
     }
 
     fn lock_index(&self) -> MutexGuard<'_, PodIndex> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+        self.index.lock()
     }
 
     /// Records the release of an object, so that changes of its pods wake it.

@@ -1,10 +1,10 @@
 //! Retention: deletes expired rows, each table by itself and in batches, so that neither a large table nor an error in one
 //! of them keeps the others from being cleaned, and no transaction is long.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use domain::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use store::retention::RetainedTable;
 use tokio_util::sync::CancellationToken;
 
@@ -68,8 +68,8 @@ impl Default for RetentionStatistics {
 }
 
 impl RetentionStatistics {
-    fn tables(&self) -> std::sync::MutexGuard<'_, Vec<TableStatistics>> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn tables(&self) -> MutexGuard<'_, Vec<TableStatistics>> {
+        self.0.lock()
     }
 
     fn update(&self, table: RetainedTable, change: impl FnOnce(&mut TableStatistics)) {

@@ -268,7 +268,7 @@ pub fn applied_report(desired: &DesiredRelease) -> ReleaseReport {
         DesiredPhase::Present { bundle, .. } => Some(bundle.clone()),
         DesiredPhase::Absent { .. } => None,
     };
-    let stages = StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent());
+    let stages = StageName::ALL.iter().copied().filter(|name| name.is_reported_by_agent());
     ReleaseReport {
         release: desired.release,
         generation: desired.generation,

@@ -52,7 +52,7 @@ pub(crate) const fn state_rank(state: ReleaseState) -> i64 {
 
 /// Names of the states in which nothing is desired on the cluster any more.
 pub(super) fn gone_state_names() -> impl Iterator<Item = &'static str> {
-    ReleaseState::ALL.into_iter().filter(|state| state.is_gone()).map(ReleaseState::as_str)
+    ReleaseState::ALL.iter().copied().filter(|state| state.is_gone()).map(ReleaseState::as_str)
 }
 
 /// Decodes a column with the name of a state.
@@ -83,15 +83,19 @@ mod tests {
 
     #[test]
     fn the_order_of_states_matches_the_stored_ranks() {
-        let words: Vec<&str> = ReleaseState::ALL.into_iter().map(ReleaseState::as_str).collect();
+        let words: Vec<&str> = ReleaseState::ALL.iter().copied().map(ReleaseState::as_str).collect();
         // Another order, or a new state in between, needs a migration that re-ranks `release` and `release_count`.
         assert_eq!(
             words.join(" "),
             "Removed Orphaned Abandoned Healthy Suspended Terminating Removing Pending Queued Pulling Applying \
              Progressing Stale Unknown Drifted Blocked Degraded Failed"
         );
-        assert!(ReleaseState::ALL.into_iter().enumerate().all(|(n, state)| state_rank(state) == n as i64));
+        assert!(
+            ReleaseState::ALL.iter().copied().enumerate().all(|(n, state)| state_rank(state) == n as i64)
+        );
         // The index `release_failing` begins at 15.
-        assert!(ReleaseState::ALL.into_iter().all(|state| state.is_failing() == (state_rank(state) >= 15)));
+        assert!(
+            ReleaseState::ALL.iter().copied().all(|state| state.is_failing() == (state_rank(state) >= 15))
+        );
     }
 }

@@ -10,7 +10,7 @@ use crate::parsing::parse_text;
 
 /// Parses a taint effect.
 fn parse_effect(word: &str) -> Option<TaintEffect> {
-    TaintEffect::ALL.into_iter().find(|effect| effect.as_str() == word)
+    TaintEffect::ALL.iter().copied().find(|effect| effect.as_str() == word)
 }
 
 pub(super) fn parse_toleration(text: &str) -> Result<Toleration, Finding> {

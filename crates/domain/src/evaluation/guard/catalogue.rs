@@ -3,6 +3,8 @@
 //! A code is emitted if and only if it is declared here: `crates/domain/tests/guard_rails.rs` compares the catalogue with
 //! the sources of all crates and with docs/guard-rails.md (`cargo xtask guard-rails` writes that file).
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::text::finding::{Finding, Severity};
 
 mod identity_and_text;
@@ -34,7 +36,8 @@ impl GuardRail {
 }
 
 /// The input that a check needs, which decides where it can run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "camelCase")]
 pub enum Scope {
     /// The draft alone.
     Static,
@@ -52,19 +55,11 @@ pub enum Scope {
 
 impl Scope {
     /// All scopes, in the order in which the checks of a draft run.
-    pub const ALL: [Self; 6] =
-        [Self::Static, Self::Change, Self::Fleet, Self::Publish, Self::Agent, Self::Verb];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The displayed name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Static => "static",
-            Self::Change => "change",
-            Self::Fleet => "fleet",
-            Self::Publish => "publish",
-            Self::Agent => "agent",
-            Self::Verb => "verb",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// What the checks read and where they run.

@@ -33,8 +33,8 @@ pub struct BlastRadius {
 impl BlastRadius {
     /// The rejected clusters among those that run the workload.
     pub fn from_decision(decision: &Decision, current: &HashSet<ClusterId>) -> Self {
-        let lost = decision.rejected().filter(|verdict| current.contains(&verdict.cluster));
-        let mut losing: Vec<String> = lost.map(|verdict| verdict.name.clone()).collect();
+        let lost = decision.rejected().filter(|evaluation| current.contains(&evaluation.cluster));
+        let mut losing: Vec<String> = lost.map(|evaluation| evaluation.name.clone()).collect();
         losing.sort();
         Self { losing, current: u32::try_from(current.len()).unwrap_or(u32::MAX) }
     }

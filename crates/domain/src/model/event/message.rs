@@ -162,7 +162,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::id::{ClusterId, WorkloadId};
+    use crate::kubernetes::id::{ClusterId, WorkloadId};
 
     #[test]
     fn a_detail_states_whether_its_message_names_the_workload() {

@@ -7,14 +7,29 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::labels::{self, LabelTerm};
 use crate::model::cluster::Cluster;
 
 /// A cluster fact that a placement can select on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum FactKey {
     /// The infrastructure provider of its nodes, such as `aws`.
     Provider,
@@ -28,16 +43,11 @@ pub enum FactKey {
 
 impl FactKey {
     /// All facts.
-    pub const ALL: [Self; 4] = [Self::Provider, Self::Region, Self::Zone, Self::KubernetesVersion];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Its name in a selector.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Provider => "provider",
-            Self::Region => "region",
-            Self::Zone => "zone",
-            Self::KubernetesVersion => "kubernetesVersion",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// Its known values; empty if it is unknown.
@@ -67,7 +77,7 @@ impl FactKey {
 impl FromStr for FactKey {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|fact| fact.as_str() == text);
+        let known = Self::ALL.iter().copied().find(|fact| fact.as_str() == text);
         // An alias that other tools use.
         known
             .or_else(|| (text == "k8sVersion").then_some(Self::KubernetesVersion))
@@ -245,7 +255,7 @@ impl FactSelector {
 
     /// Whether its terms contradict each other on one fact, so that no cluster can match.
     pub fn is_contradictory(&self) -> bool {
-        FactKey::ALL.into_iter().any(|fact| {
+        FactKey::ALL.iter().copied().any(|fact| {
             let terms: Vec<&FactTerm> = self.terms.iter().filter(|term| term.fact() == fact).collect();
             // A cluster can have several zones, and each term may match a different one.
             fact != FactKey::Zone && terms.len() > 1 && !is_satisfiable(fact, &terms)

@@ -229,7 +229,7 @@ pub(super) fn find_fact_changes(selector: &FactSelector, cluster: &Cluster) -> V
             _ => RequiredChange::RemoveFactTerms { terms: FactSelector { terms } },
         })
     };
-    FactKey::ALL.into_iter().filter_map(change).collect()
+    FactKey::ALL.iter().copied().filter_map(change).collect()
 }
 
 fn find_label_change(key: &str, terms: &[&LabelTerm], labels: &Labels) -> Option<Option<RequiredChange>> {

@@ -69,7 +69,7 @@ fn any_report() -> impl Strategy<Value = ReleaseReport> {
     ];
     (0..=8_usize, any_state(), prop::option::of(0..3_u8), sync, health, prop::bool::weighted(0.3)).prop_map(
         |(done, next, applied, sync, health, gone)| {
-            let agents = StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent());
+            let agents = StageName::ALL.iter().copied().filter(|name| name.is_reported_by_agent());
             let states = std::iter::repeat_n(StageState::Done, done).chain([next]);
             ReleaseReport {
                 release: ReleaseId::from_parts(1, 1),

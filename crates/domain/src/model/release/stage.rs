@@ -1,12 +1,13 @@
 //! The thirteen stages of one delivery, in strict order. A stage never times out (S2-1 … S2-7).
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::reason::Reason;
 use crate::kubernetes::time::Timestamp;
 
 /// A stage, ordered by time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum StageName {
@@ -40,21 +41,7 @@ pub enum StageName {
 
 impl StageName {
     /// All stages, in order.
-    pub const ALL: [Self; 13] = [
-        Self::Accepted,
-        Self::Approved,
-        Self::Placed,
-        Self::Rendered,
-        Self::Released,
-        Self::Notified,
-        Self::Pulled,
-        Self::Preflight,
-        Self::Applied,
-        Self::Pruned,
-        Self::ImagesPulled,
-        Self::Operational,
-        Self::Confirmed,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Whether the agent reports it; the hub sets the other stages.
     pub fn is_reported_by_agent(self) -> bool {
@@ -101,9 +88,10 @@ impl StageName {
 }
 
 /// The progress of a stage.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "state", rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum StageState {
     /// An earlier stage is not finished.
     #[default]
@@ -184,15 +172,8 @@ impl StageState {
     }
 
     /// The name, as in JSON.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Skipped { .. } => "skipped",
-            Self::Running { .. } => "running",
-            Self::Waiting(_) => "waiting",
-            Self::Failed(_) => "failed",
-            Self::Done => "done",
-        }
+    pub fn as_str(&self) -> &'static str {
+        self.into()
     }
 }
 
@@ -228,7 +209,7 @@ pub struct InvalidStages;
 impl TryFrom<Vec<Stage>> for Stages {
     type Error = InvalidStages;
     fn try_from(stages: Vec<Stage>) -> Result<Self, InvalidStages> {
-        if !stages.iter().map(|stage| stage.name).eq(StageName::ALL) {
+        if !stages.iter().map(|stage| stage.name).eq(StageName::ALL.iter().copied()) {
             return Err(InvalidStages);
         }
         let decode = |stage: Stage| Stage { state: stage.state.at_stage(stage.name), ..stage };
@@ -245,7 +226,7 @@ impl From<Stages> for Vec<Stage> {
 impl Default for Stages {
     fn default() -> Self {
         let pending = |name| Stage { name, state: StageState::Pending, started_at: None, finished_at: None };
-        Self(StageName::ALL.into_iter().map(pending).collect())
+        Self(StageName::ALL.iter().copied().map(pending).collect())
     }
 }
 

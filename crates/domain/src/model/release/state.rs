@@ -1,13 +1,27 @@
 //! The displayed state of a release, derived from desired phase, stages and axes. Nothing else derives it.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::{Gate, Release, ReleaseGoal, StageName, StageState, SyncStatus};
 use crate::model::cluster::Connectivity;
 use crate::model::health::HealthStatus;
 
 /// The state of a release. Ordered by severity, so the worst of many is the maximum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ReleaseState {
     /// Removed from the cluster.
@@ -50,54 +64,16 @@ pub enum ReleaseState {
 
 impl ReleaseState {
     /// Every state, least severe first.
-    pub const ALL: [Self; 18] = [
-        Self::Removed,
-        Self::Orphaned,
-        Self::Abandoned,
-        Self::Healthy,
-        Self::Suspended,
-        Self::Terminating,
-        Self::Removing,
-        Self::Pending,
-        Self::Queued,
-        Self::Pulling,
-        Self::Applying,
-        Self::Progressing,
-        Self::Stale,
-        Self::Unknown,
-        Self::Drifted,
-        Self::Blocked,
-        Self::Degraded,
-        Self::Failed,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The name, as in the console, in JSON and in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Removed => "Removed",
-            Self::Orphaned => "Orphaned",
-            Self::Abandoned => "Abandoned",
-            Self::Healthy => "Healthy",
-            Self::Suspended => "Suspended",
-            Self::Terminating => "Terminating",
-            Self::Removing => "Removing",
-            Self::Pending => "Pending",
-            Self::Queued => "Queued",
-            Self::Pulling => "Pulling",
-            Self::Applying => "Applying",
-            Self::Progressing => "Progressing",
-            Self::Stale => "Stale",
-            Self::Unknown => "Unknown",
-            Self::Drifted => "Drifted",
-            Self::Blocked => "Blocked",
-            Self::Degraded => "Degraded",
-            Self::Failed => "Failed",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The state of this name.
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
+        Self::ALL.iter().copied().find(|state| state.as_str() == word)
     }
 
     /// Whether it needs attention.

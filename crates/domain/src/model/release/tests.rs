@@ -42,7 +42,7 @@ fn stage_reason(reason: Reason, message: &str) -> StageReason {
 
 /// A report about the current generation: stages before `stage` are done, `stage` is in `state`.
 fn report(release: &Release, stage: StageName, state: StageState) -> ReleaseReport {
-    let before = StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent() && *name < stage);
+    let before = StageName::ALL.iter().copied().filter(|name| name.is_reported_by_agent() && *name < stage);
     let done = before.map(|name| StageReport { name, state: StageState::Done });
     ReleaseReport {
         release: release.id,

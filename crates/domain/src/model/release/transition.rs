@@ -280,7 +280,7 @@ impl Release {
 
     /// Marks the hub's stages before `until` as finished. Approval is required per wave, not per cluster.
     fn finish_hub_stages(&mut self, until: StageName, at: Timestamp) {
-        for name in StageName::ALL.into_iter().take_while(|name| *name < until) {
+        for name in StageName::ALL.iter().copied().take_while(|name| *name < until) {
             let state = match name {
                 StageName::Approved => StageState::Skipped { message: "No approval is required.".to_owned() },
                 _ => StageState::Done,
@@ -376,7 +376,7 @@ impl Release {
     }
 
     fn update_stages(&mut self, report: &ReleaseReport, at: Timestamp) {
-        for name in StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent()) {
+        for name in StageName::ALL.iter().copied().filter(|name| name.is_reported_by_agent()) {
             let reported = report.stages.iter().find(|stage| stage.name == name);
             let state = reported.map_or(StageState::Pending, |stage| stage.state.clone());
             self.stages.set(name, state, at);

@@ -1,15 +1,17 @@
 //! Actions of a person on a rollout.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::{Rollout, RolloutState};
 use crate::kubernetes::time::Timestamp;
 use crate::model::action_unavailable::ActionUnavailable;
 
 /// An action of a person on a rollout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum RolloutAction {
     /// Admit no more clusters.
     Pause,
@@ -25,17 +27,11 @@ pub enum RolloutAction {
 
 impl RolloutAction {
     /// All actions.
-    pub const ALL: [Self; 5] = [Self::Pause, Self::Resume, Self::Approve, Self::Promote, Self::Abort];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The name in URLs, in JSON and on the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Approve => "approve",
-            Self::Promote => "promote",
-            Self::Abort => "abort",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The past participle, for events and errors.

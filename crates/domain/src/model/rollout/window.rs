@@ -4,6 +4,7 @@
 //! window that is an hour longer covers both offsets.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::time::Timestamp;
 use crate::text::finding::Finding;
@@ -12,9 +13,10 @@ const MINUTE: i64 = 60_000;
 const DAY: i64 = 86_400_000;
 
 /// A day of the week.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum Weekday {
     /// Monday.
     Mon,
@@ -34,19 +36,11 @@ pub enum Weekday {
 
 impl Weekday {
     /// All days, Monday first.
-    pub const ALL: [Self; 7] = [Self::Mon, Self::Tue, Self::Wed, Self::Thu, Self::Fri, Self::Sat, Self::Sun];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The name in JSON and in forms.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mon => "mon",
-            Self::Tue => "tue",
-            Self::Wed => "wed",
-            Self::Thu => "thu",
-            Self::Fri => "fri",
-            Self::Sat => "sat",
-            Self::Sun => "sun",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
     /// The weekday of a day counted from 1970-01-01, a Thursday.

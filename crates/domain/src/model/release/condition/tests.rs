@@ -27,7 +27,7 @@ fn targeted_release() -> Release {
 
 /// A report in which the stages before `stage` are done and `stage` has this state.
 fn report(release: &Release, stage: StageName, state: StageState) -> ReleaseReport {
-    let before = StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent() && *name < stage);
+    let before = StageName::ALL.iter().copied().filter(|name| name.is_reported_by_agent() && *name < stage);
     let done = before.map(|name| StageReport { name, state: StageState::Done });
     ReleaseReport {
         release: release.id(),

@@ -209,10 +209,10 @@ mod tests {
     }
 
     fn evaluate_clusters(targets: &[(&str, ReleaseState, u32)]) -> WaitState {
-        let goal = WaitCondition::Deployed { revision: 2, clusters: vec!["a".into(), "b".into()] };
+        let condition = WaitCondition::Deployed { revision: 2, clusters: vec!["a".into(), "b".into()] };
         let targets: Vec<TargetCluster> = targets.iter().map(|(n, s, r)| target_cluster(n, *s, *r)).collect();
         let counts = targets.iter().map(|target| target.state).collect();
-        goal.evaluate(&WorkloadStatus { counts, target_clusters: targets, rollout: None })
+        condition.evaluate(&WorkloadStatus { counts, target_clusters: targets, rollout: None })
     }
 
     #[test]
@@ -242,8 +242,8 @@ mod tests {
 
     #[test]
     fn r7_the_wait_names_clusters_without_contact() {
-        let verdict = evaluate_clusters(&[("a", ReleaseState::Unknown, 2), ("b", ReleaseState::Healthy, 2)]);
-        assert!(matches!(verdict, WaitState::Stalled(why) if why.contains("No contact with a.")));
+        let state = evaluate_clusters(&[("a", ReleaseState::Unknown, 2), ("b", ReleaseState::Healthy, 2)]);
+        assert!(matches!(state, WaitState::Stalled(why) if why.contains("No contact with a.")));
     }
 
     #[test]
