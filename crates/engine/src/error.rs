@@ -76,9 +76,19 @@ pub enum Error {
     /// A webhook with `failurePolicy: Fail` does not respond.
     #[error("a required admission webhook does not respond: {0}")]
     AdmissionUnavailable(String),
-    /// The request changes an immutable field.
-    #[error("a field cannot be changed after creation: {0}")]
-    ImmutableField(String),
+    /// The request changes immutable fields.
+    #[error("{} cannot be changed after creation: {message}", describe_immutable(.fields))]
+    ImmutableField {
+        /// All of them, as dotted paths; empty if the server names none.
+        fields: Vec<String>,
+        /// Whether the server rejects the request for nothing else.
+        is_only_cause: bool,
+        /// The server's message.
+        message: String,
+    },
+    /// A job whose immutable fields change has not ended.
+    #[error("the job still runs with the content of an earlier revision")]
+    JobRunning,
     /// The object is not valid.
     #[error("not valid: {0}")]
     Invalid(String),
@@ -120,7 +130,8 @@ impl Error {
             Self::PermissionDenied(_) => Reason::PermissionDenied,
             Self::AdmissionRejected(_) => Reason::AdmissionRejected,
             Self::AdmissionUnavailable(_) => Reason::AdmissionUnavailable,
-            Self::ImmutableField(_) => Reason::ImmutableField,
+            Self::ImmutableField { .. } => Reason::ImmutableField,
+            Self::JobRunning => Reason::JobRunning,
             Self::Invalid(_) => Reason::Invalid,
             Self::Gone => Reason::Gone,
             Self::Unreadable(_) => Reason::Unreadable,
@@ -158,7 +169,10 @@ impl Error {
             Self::AdmissionUnavailable(_) => {
                 "Restore the webhook or delete its configuration; the request is retried automatically."
             }
-            Self::ImmutableField(_) => "Rename the object, or delete it so that it is re-created.",
+            Self::JobRunning => "Nothing to do: it is replaced and runs again once it has ended.",
+            Self::ImmutableField { .. } => {
+                "Rename the object, or delete it so that it is re-created; the policy changedJobs: replace does so for jobs."
+            }
             Self::Invalid(_) | Self::Unreadable(_) | Self::NotFound(_) => {
                 "Correct the object and publish again."
             }
@@ -170,7 +184,7 @@ impl Error {
             Self::PermissionDenied(_)
             | Self::NotIdentical(_)
             | Self::AdmissionRejected(_)
-            | Self::ImmutableField(_)
+            | Self::ImmutableField { .. }
             | Self::Invalid(_)
             | Self::ApplyConflict { .. }
             | Self::Unreadable(_) => RetryClass::Slow,
@@ -189,6 +203,14 @@ impl Error {
     /// Whether no response was received.
     pub(crate) const fn is_unreachable(&self) -> bool {
         matches!(self, Self::ApiServerUnreachable(_) | Self::Timeout(_))
+    }
+}
+
+fn describe_immutable(fields: &[String]) -> String {
+    match fields {
+        [] => "a field".to_owned(),
+        [one] => format!("field {one}"),
+        many => format!("fields {}", many.join(", ")),
     }
 }
 

@@ -35,6 +35,7 @@ mod prune;
 mod reconcile_state;
 mod reconciliation;
 mod remove;
+mod replace;
 mod report;
 mod retry;
 mod status;
@@ -43,6 +44,7 @@ mod worker;
 pub(crate) use apply::check_identical;
 pub(crate) use object_action::{ObjectInput, is_job_complete};
 pub(crate) use preflight::defined_kinds;
+pub(crate) use replace::{can_replace, name_immutable_fields};
 pub(crate) use worker::run_worker;
 
 /// A desired release with its bundle.

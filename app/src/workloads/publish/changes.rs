@@ -92,15 +92,19 @@ fn change_group(changed: ChangeGroup, open: bool, needs_confirmation: bool) -> i
 }
 
 fn is_unchanged(tally: ChangeCounts) -> bool {
-    tally.create + tally.change + tally.delete + tally.orphan == 0 && tally.unchanged > 0
+    tally.create + tally.change + tally.replace + tally.delete + tally.orphan == 0 && tally.unchanged > 0
 }
 
 fn format_counts(tally: ChangeCounts) -> String {
-    format!("+{} ~{} −{}", tally.create, tally.change, tally.delete)
+    let replaced = if tally.replace > 0 { format!(" −/+{}", tally.replace) } else { String::new() };
+    format!("+{} ~{} −{}{replaced}", tally.create, tally.change, tally.delete)
 }
 
 fn describe_counts(tally: ChangeCounts) -> String {
     let mut text = format!("{} created, {} changed, {} deleted", tally.create, tally.change, tally.delete);
+    if tally.replace > 0 {
+        text.push_str(&format!(", {} replaced", tally.replace));
+    }
     if tally.orphan > 0 {
         text.push_str(&format!(", {} orphaned", tally.orphan));
     }
@@ -160,6 +164,9 @@ fn object_diff(one: &PlannedChange) -> AnyView {
         PlannedAction::Delete => ("−", String::new(), &[][..]),
         PlannedAction::Orphan => (".", "stays, no longer managed".to_owned(), &[][..]),
         PlannedAction::Rejected { finding } => ("!", finding.code.clone(), &[][..]),
+        PlannedAction::Replace { fields, .. } => {
+            ("−/+", "is deleted and created again; a Job runs again".to_owned(), fields.as_slice())
+        }
         PlannedAction::Change { fields, omitted: left_out } => {
             let n = u32::try_from(fields.len()).unwrap_or(u32::MAX).saturating_add(*left_out);
             let hidden = fields.iter().any(has_hidden_value);
@@ -201,6 +208,7 @@ const fn action_label(outcome: &PlannedAction) -> &'static str {
         PlannedAction::Unchanged => "Unchanged:",
         PlannedAction::Create => "Create",
         PlannedAction::Change { .. } => "Change",
+        PlannedAction::Replace { .. } => "Replace",
         PlannedAction::Delete => "Delete",
         PlannedAction::Orphan => "Orphan",
         PlannedAction::Rejected { .. } => "Rejected:",

@@ -179,9 +179,10 @@ fn format_group(group: &ClusterPlanGroup, paint: ColourMode) -> String {
 }
 
 pub(super) fn format_counts(tally: ChangeCounts) -> String {
-    let ChangeCounts { create, change, delete, orphan: let_go, .. } = tally;
+    let ChangeCounts { create, change, replace, delete, orphan: let_go, .. } = tally;
     let kept = if let_go > 0 { format!(" {let_go} orphaned") } else { String::new() };
-    format!("+{create} ~{change} -{delete}{kept}")
+    let replaced = if replace > 0 { format!(" {replace} replaced") } else { String::new() };
+    format!("+{create} ~{change} -{delete}{replaced}{kept}")
 }
 
 fn format_change(one: &PlannedChange, paint: ColourMode) -> String {
@@ -200,8 +201,13 @@ fn format_change(one: &PlannedChange, paint: ColourMode) -> String {
             let message = sanitize(&finding.message);
             format!("  {}", paint.apply(Colour::Red, &format!("! {object} {}: {message}", finding.code)))
         }
-        PlannedAction::Change { fields, omitted: left_out } => {
-            let mut text = format!("  {}{untried}", paint.apply(Colour::Yellow, &format!("~ {object}")));
+        PlannedAction::Change { fields, omitted: left_out }
+        | PlannedAction::Replace { fields, omitted: left_out } => {
+            let title = match &one.action {
+                PlannedAction::Replace { .. } => format!("-/+ {object} is replaced (runs again)"),
+                _ => format!("~ {object}"),
+            };
+            let mut text = format!("  {}{untried}", paint.apply(Colour::Yellow, &title));
             for field in fields {
                 text.push_str(&format_field(field, paint));
             }

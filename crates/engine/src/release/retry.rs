@@ -61,6 +61,7 @@ impl RetryState {
             | Error::NamespaceTerminating(_)
             | Error::DefinitionNotEstablished(_)
             | Error::ObjectTerminating(_)
+            | Error::JobRunning
             | Error::ObjectAwaited(_)
             | Error::ApiServerUnreachable(_)
             | Error::Timeout(_)

@@ -10,6 +10,7 @@ mod drift;
 mod facts;
 mod fixtures;
 mod interrupted;
+mod jobs;
 mod killed;
 mod kinds;
 mod permissions;
@@ -90,6 +91,11 @@ scenarios! {
         g409_fields_of_another_manager_conflict_in_plan_and_publish,
         g401_an_unknown_kind_fails_plan_and_publish,
         g407_an_exhausted_quota_rejects_plan_and_publish;
+    jobs:
+        s3_4_a_changed_job_is_planned_as_replaced_and_runs_again,
+        s3_4_a_changed_job_that_runs_is_replaced_after_its_end,
+        g406_a_changed_job_is_rejected_by_plan_and_publish_if_the_policy_refuses_it,
+        g406_every_immutable_field_is_named;
     removal:
         s3_13_objects_missing_from_a_new_bundle_are_pruned,
         s3_13_an_object_re_created_by_another_party_is_not_pruned,
