@@ -323,8 +323,8 @@ CREATE TABLE release (
 CREATE INDEX release_by_workload ON release (workload_id, state_rank DESC, cluster_name);
 CREATE INDEX release_by_cluster ON release (cluster_id, state_rank DESC, workload_name);
 CREATE INDEX release_in_desired_state ON release (cluster_id, id) WHERE in_desired_state = 1;
--- 15 is the rank of Blocked: it and all more severe states need attention.
-CREATE INDEX release_failing ON release (state_rank DESC, state_since) WHERE state_rank >= 15;
+-- 16 is the rank of Blocked: it and all more severe states need attention.
+CREATE INDEX release_failing ON release (state_rank DESC, state_since) WHERE state_rank >= 16;
 CREATE INDEX release_desired ON release (desired) WHERE desired IS NOT NULL;
 CREATE INDEX release_released ON release (released) WHERE released IS NOT NULL;
 CREATE INDEX release_applied ON release (applied) WHERE applied IS NOT NULL;

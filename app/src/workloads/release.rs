@@ -58,7 +58,7 @@ fn ReleaseCauses(view: ReleaseView, at: Timestamp) -> impl IntoView {
         <section class="stack-sm">
             <h2 class="section">"Why"</h2>
             <p class="flex flex-wrap items-center gap-1">
-                {look.with_label(view.state.as_str())} <span>"for " <Age since=view.release.state_since() at=at /></span>
+                {look.with_label(view.state.label())} <span>"for " <Age since=view.release.state_since() at=at /></span>
                 {view
                     .release
                     .reported_at()
@@ -162,6 +162,9 @@ fn describe_remedy(one: &ReleaseView) -> &'static str {
         },
         ReleaseState::Removed | ReleaseState::Orphaned | ReleaseState::Abandoned => {
             "Nothing. It is listed as history."
+        }
+        ReleaseState::NotAssessed => {
+            "Nothing. It is applied, and nothing says whether it works: its kind has no health rule and no readable conditions."
         }
         ReleaseState::Suspended => "Nothing. It is suspended: its rollout is paused or aborted.",
         ReleaseState::Terminating => {

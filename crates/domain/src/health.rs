@@ -8,12 +8,17 @@ use crate::time::Timestamp;
 /// The reason of something that has completed; of a release when everything that runs in it has.
 pub const COMPLETED: &str = "Completed";
 
+/// The label of what is not assessed.
+pub(crate) const NOT_ASSESSED_LABEL: &str = "Not assessed";
+
 /// How healthy something is. Ordered from best to worst, so the worst of many is the maximum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum HealthStatus {
     /// Operational.
     Healthy,
+    /// It exists, and nothing that can be read says whether it works.
+    NotAssessed,
     /// Paused on purpose.
     Suspended,
     /// Not operational yet, without a failure.
@@ -29,19 +34,40 @@ pub enum HealthStatus {
 
 impl HealthStatus {
     /// Every value, best first.
-    pub const ALL: [Self; 6] =
-        [Self::Healthy, Self::Suspended, Self::Progressing, Self::Missing, Self::Degraded, Self::Unknown];
+    pub const ALL: [Self; 7] = [
+        Self::Healthy,
+        Self::NotAssessed,
+        Self::Suspended,
+        Self::Progressing,
+        Self::Missing,
+        Self::Degraded,
+        Self::Unknown,
+    ];
 
     /// The name that is displayed and stored in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Healthy => "Healthy",
+            Self::NotAssessed => "NotAssessed",
             Self::Suspended => "Suspended",
             Self::Progressing => "Progressing",
             Self::Missing => "Missing",
             Self::Degraded => "Degraded",
             Self::Unknown => "Unknown",
         }
+    }
+
+    /// The name for people.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::NotAssessed => NOT_ASSESSED_LABEL,
+            other => other.as_str(),
+        }
+    }
+
+    /// Whether nothing more is waited for: healthy, or not assessed, which the policies accepted.
+    pub const fn is_operational(self) -> bool {
+        matches!(self, Self::Healthy | Self::NotAssessed)
     }
 }
 

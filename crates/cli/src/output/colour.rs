@@ -69,9 +69,11 @@ pub const fn state_colour(state: ReleaseState) -> Colour {
         ReleaseState::Healthy => Colour::Green,
         ReleaseState::Failed | ReleaseState::Degraded | ReleaseState::Blocked => Colour::Red,
         ReleaseState::Drifted | ReleaseState::Stale | ReleaseState::Suspended => Colour::Yellow,
-        ReleaseState::Unknown | ReleaseState::Removed | ReleaseState::Orphaned | ReleaseState::Abandoned => {
-            Colour::Grey
-        }
+        ReleaseState::NotAssessed
+        | ReleaseState::Unknown
+        | ReleaseState::Removed
+        | ReleaseState::Orphaned
+        | ReleaseState::Abandoned => Colour::Grey,
         _ => Colour::Blue,
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Gate, Release, ReleaseGoal, StageName, StageState, SyncStatus};
 use crate::cluster::Connectivity;
-use crate::health::HealthStatus;
+use crate::health::{HealthStatus, NOT_ASSESSED_LABEL};
 
 /// The state of a release. Ordered by severity, so the worst of many is the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -18,6 +18,8 @@ pub enum ReleaseState {
     Abandoned,
     /// Confirmed and operational.
     Healthy,
+    /// Confirmed; nothing says whether it is operational.
+    NotAssessed,
     /// Paused on purpose.
     Suspended,
     /// Removal waits for finalizers.
@@ -50,11 +52,12 @@ pub enum ReleaseState {
 
 impl ReleaseState {
     /// Every state, least severe first.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Removed,
         Self::Orphaned,
         Self::Abandoned,
         Self::Healthy,
+        Self::NotAssessed,
         Self::Suspended,
         Self::Terminating,
         Self::Removing,
@@ -78,6 +81,7 @@ impl ReleaseState {
             Self::Orphaned => "Orphaned",
             Self::Abandoned => "Abandoned",
             Self::Healthy => "Healthy",
+            Self::NotAssessed => "NotAssessed",
             Self::Suspended => "Suspended",
             Self::Terminating => "Terminating",
             Self::Removing => "Removing",
@@ -92,6 +96,14 @@ impl ReleaseState {
             Self::Blocked => "Blocked",
             Self::Degraded => "Degraded",
             Self::Failed => "Failed",
+        }
+    }
+
+    /// The name for people.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::NotAssessed => NOT_ASSESSED_LABEL,
+            other => other.as_str(),
         }
     }
 
@@ -121,7 +133,7 @@ impl ReleaseState {
 
     /// The message of a release with this last known state while its cluster is offline.
     pub fn last_known_message(self) -> String {
-        format!("The cluster is offline; last known state: {}.", self.as_str())
+        format!("The cluster is offline; last known state: {}.", self.label())
     }
 
     /// Whether the release is over and the cluster has nothing left to do.
@@ -211,12 +223,15 @@ impl Release {
         }
     }
 
-    /// Every stage is finished, so the release was confirmed healthy; sync and current health decide.
+    /// Every stage is finished, so the release was confirmed operational; sync and current health decide.
     fn settled_state(&self) -> ReleaseState {
         match (self.sync, self.health.status) {
-            (_, status) if status != HealthStatus::Healthy => self.applied_state(),
+            (_, status) if !status.is_operational() => self.applied_state(),
             (SyncStatus::Drifted, _) => ReleaseState::Drifted,
-            (SyncStatus::Synced, _) if self.applied == self.released => ReleaseState::Healthy,
+            (SyncStatus::Synced, health) if self.applied == self.released => match health {
+                HealthStatus::NotAssessed => ReleaseState::NotAssessed,
+                _ => ReleaseState::Healthy,
+            },
             (SyncStatus::Pending | SyncStatus::Applying, _) => ReleaseState::Applying,
             _ => ReleaseState::Stale,
         }

@@ -4,7 +4,7 @@ use super::stage::StageReason;
 use super::{Gate, Reason, Release, ReleaseGoal, StageName, StageState, Stages, SyncStatus};
 use crate::cluster::Connectivity;
 use crate::digest::Digest;
-use crate::health::{Health, HealthStatus};
+use crate::health::{Health};
 use crate::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 use crate::time::Timestamp;
@@ -399,7 +399,7 @@ impl Release {
     fn update_confirmation(&mut self, at: Timestamp) {
         let confirmed = self.applied.is_some()
             && self.applied == self.released
-            && self.health.status == HealthStatus::Healthy
+            && self.health.status.is_operational()
             && self.stages.get(StageName::Operational).state.is_finished();
         let state = if confirmed { StageState::Done } else { StageState::Pending };
         self.stages.set(StageName::Confirmed, state, at);

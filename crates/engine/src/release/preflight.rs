@@ -142,6 +142,7 @@ pub(crate) fn defined_kinds(objects: &[DesiredObject]) -> HashMap<(String, Strin
                 kind: text(&value, "/spec/names/kind"),
                 plural: text(&value, "/spec/names/plural"),
                 namespaced: text(&value, "/spec/scope") == "Namespaced",
+                has_status: true,
             };
             ((resource.group.clone(), resource.kind.clone()), resource)
         })

@@ -145,6 +145,7 @@ scenarios! {
         c3_an_image_that_cannot_be_pulled_is_reported,
         c3_a_pod_that_fits_no_node_is_unschedulable,
         c3_a_selector_no_node_matches_is_unschedulable,
+        c3_a_pod_whose_volume_is_provisioned_late_waits_for_it,
         c3_a_failing_probe_is_the_cause_while_progressing,
         c3_a_bare_pod_runs_and_is_healthy,
         c3_a_bare_pod_that_fails_is_degraded;
@@ -158,5 +159,6 @@ scenarios! {
         c1_a_disruption_budget_counts_its_pods,
         c1_a_definition_with_conflicting_names_is_degraded,
         c1_plain_objects_are_healthy_once_they_exist,
-        c1_a_custom_object_without_a_status_has_a_grace_period;
+        c1_a_custom_object_without_a_status_has_a_grace_period_and_is_then_not_assessed,
+        c1_a_custom_object_whose_kind_has_no_status_is_healthy_at_once;
 }
