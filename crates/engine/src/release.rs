@@ -28,6 +28,7 @@ mod apply;
 mod custom_kind;
 mod drift;
 mod expire;
+mod finalizers;
 mod hub_behind;
 mod object_action;
 mod preflight;

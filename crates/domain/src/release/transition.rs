@@ -4,7 +4,7 @@ use super::stage::StageReason;
 use super::{Gate, Reason, Release, ReleaseGoal, StageName, StageState, Stages, SyncStatus};
 use crate::cluster::Connectivity;
 use crate::digest::Digest;
-use crate::health::{Health};
+use crate::health::Health;
 use crate::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 use crate::time::Timestamp;

@@ -138,7 +138,10 @@ fn immutable_error(status: &Value, message: String) -> Error {
 fn not_found_error(status: &Value, message: String) -> Error {
     let kind = status.pointer("/details/kind").and_then(Value::as_str).unwrap_or_default();
     let name = status.pointer("/details/name").and_then(Value::as_str).unwrap_or_default();
-    if message.contains("could not find the requested resource") {
+    // A path of a kind that is not served is answered with plain text, or with a status without a name.
+    if status["kind"] != "Status" && status.get("details").is_none() && status.get("message").is_none()
+        || message.contains("could not find the requested resource")
+    {
         Error::ApiMissing(message)
     } else if kind == "namespaces" && !name.is_empty() {
         Error::NamespaceMissing(name.to_owned())
@@ -287,6 +290,16 @@ mod tests {
             error_from(404, &json!({"message": "configmaps \"a\" not found"})).reason(),
             Reason::NotFound
         );
+    }
+
+    #[test]
+    fn a_path_that_is_not_served_is_a_missing_kind_and_not_a_missing_object() {
+        let error = from_status(StatusCode::NOT_FOUND, b"404 page not found\n", None);
+        assert_eq!(error.reason(), Reason::ApiMissing);
+        let lamp =
+            domain::object::ObjectRef { version: "v1".into(), kind: "Lamp".into(), ..Default::default() };
+        assert_eq!(error.clone().with_kind(&lamp, false).to_string(), "the cluster does not serve Lamp (v1)");
+        assert_eq!(error.with_kind(&lamp, true).reason(), Reason::DefinitionNotEstablished);
     }
 
     #[test]

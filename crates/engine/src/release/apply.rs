@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::custom_kind::ensure_established;
 use super::drift::{self, DriftAction};
+use super::finalizers::describe_finalizers;
 use super::object_action::{ObjectAction, ObjectInput, decide_action};
 use super::preflight;
 use super::reconciliation::{ReconcileFlow, Reconciliation, waiting_stage};
@@ -228,8 +229,7 @@ fn plan_write(
             return None;
         }
         ObjectAction::Terminating => {
-            let finalizers =
-                live.map(|live| super::remove::describe_finalizers(&live.value())).unwrap_or_default();
+            let finalizers = live.map(|live| describe_finalizers(&live.value())).unwrap_or_default();
             pass.set_waiting(at, Error::ObjectTerminating(finalizers));
             return None;
         }
@@ -338,7 +338,8 @@ async fn run_write(
         }
         None => Err(Error::ApiMissing(desired.object.kind.clone())),
     };
-    (job, result)
+    let is_defined = || pass.defines_kind(&desired.object);
+    (job, result.map_err(|error| error.with_kind(&desired.object, is_defined())))
 }
 
 async fn apply_object(

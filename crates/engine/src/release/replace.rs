@@ -6,9 +6,9 @@ use domain::plan::diff;
 use domain::policy::ChangedJobsPolicy;
 use serde_json::Value;
 
+use super::finalizers::describe_finalizers;
 use super::object_action::ObjectInput;
 use super::reconciliation::Reconciliation;
-use super::remove::describe_finalizers;
 use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
 use crate::error::Error;
 use crate::observe::LiveObject;

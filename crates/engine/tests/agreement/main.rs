@@ -18,6 +18,7 @@ mod plan;
 mod pods;
 mod rejections;
 mod removal;
+mod terminating;
 mod test_agent;
 mod test_env;
 mod webhook;
@@ -104,6 +105,9 @@ scenarios! {
         an_orphaned_release_leaves_its_objects_without_label_and_annotations,
         s3_11_a_manually_deleted_record_is_re_created,
         s3_11_an_apply_with_a_uid_re_creates_nothing;
+    terminating:
+        s3_12_a_terminating_namespace_names_the_finalizer_and_kind_that_block_it,
+        a_deleted_definition_is_restored_and_its_objects_wait_for_it;
     fixtures:
         s0_9_a_three_tier_shop_is_applied_healed_and_removed,
         s3_8_kubectl_shows_state_workload_revision_and_age_of_a_release,
