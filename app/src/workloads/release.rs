@@ -155,6 +155,9 @@ fn describe_remedy(one: &ReleaseView) -> &'static str {
             "The objects are applied but not healthy. Fix the cause shown here, in the draft or on the cluster; a fix outside the draft needs no publish."
         }
         ReleaseState::Failed => match one.release.stages().current().map(|stage| &stage.state) {
+            Some(StageState::Failed(reason)) if reason.next_retry.is_none() => {
+                "Fix the cause shown here: another attempt can't succeed before. Then publish, or sync."
+            }
             Some(StageState::Failed(_)) => {
                 "It is retried automatically, without a limit. Fix the cause and the next attempt continues from this stage; Sync retries now."
             }

@@ -206,6 +206,11 @@ impl Error {
         }
     }
 
+    /// Whether another attempt can't succeed before the object, or the one on the cluster, is changed.
+    pub(crate) const fn needs_change(&self) -> bool {
+        matches!(self, Self::ImmutableField { .. } | Self::NotIdentical(_) | Self::ApplyConflict { .. })
+    }
+
     /// `Retry-After` of the response.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -215,7 +220,7 @@ impl Error {
     }
 
     /// Whether no response was received.
-    pub(crate) const fn is_unreachable(&self) -> bool {
+    pub const fn is_unreachable(&self) -> bool {
         matches!(self, Self::ApiServerUnreachable(_) | Self::Timeout(_))
     }
 }

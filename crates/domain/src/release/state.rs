@@ -253,6 +253,9 @@ impl Release {
                 let trouble = self.stages.get(StageName::Pruned).state.reason();
                 trouble.map_or_else(|| why.clone(), |reason| reason.text().to_owned())
             }
+            ReleaseGoal::Removed { .. } if self.policies.create_namespace => {
+                "All its objects are gone from the cluster. A namespace that Flotilla created for them stays.".to_owned()
+            }
             ReleaseGoal::Removed { .. } => "All its objects are gone from the cluster.".to_owned(),
             ReleaseGoal::Orphaned { .. } => "It was orphaned: its objects stay on the cluster.".to_owned(),
             ReleaseGoal::Abandoned { .. } => {

@@ -34,7 +34,7 @@ async fn complete_job(env: &TestEnv, image: &str) -> Value {
     uid
 }
 
-pub async fn s3_4_a_changed_job_is_planned_as_replaced_and_runs_again(env: TestEnv) {
+pub async fn a_changed_job_is_planned_as_replaced_and_runs_again(env: TestEnv) {
     let first = complete_job(&env, "nginx:1").await;
     let plan = env.dry_run(vec![job("nginx:2")], Policies::default()).await;
     let PlannedAction::Replace { fields, .. } = &plan.objects[0].action else { panic!("{plan:#?}") };
@@ -54,7 +54,7 @@ pub async fn s3_4_a_changed_job_is_planned_as_replaced_and_runs_again(env: TestE
     assert_eq!(image_and_uid(&env).await.1, second);
 }
 
-pub async fn s3_4_a_changed_job_that_runs_is_replaced_after_its_end(env: TestEnv) {
+pub async fn a_changed_job_that_runs_is_replaced_after_its_end(env: TestEnv) {
     let mut endless = job("nginx:1");
     endless["spec"]["template"]["spec"]["nodeSelector"] = json!({"disk": "none"});
     env.set_present(vec![endless], Policies::default());
@@ -99,6 +99,12 @@ pub async fn g406_every_immutable_field_is_named(env: TestEnv) {
     let message = &plan.findings().next().unwrap().message;
     assert!(message.contains(named), "{message}");
     env.set_present(vec![after], Policies::default());
-    let (_, message) = env.until_stage_reason(StageName::Applied, "ImmutableField").await;
+    let (report, message) = env.until_stage_reason(StageName::Applied, "ImmutableField").await;
     assert!(message.contains(named), "{message}");
+    let reason = stage_state(&report, StageName::Applied).and_then(|state| state.reason()).unwrap();
+    assert_eq!(reason.next_retry, None, "no time is shown at which another attempt could succeed");
+    env.delete(("apps/v1", "StatefulSet"), "db").await;
+    env.until_applied().await;
+    let live = env.get(("apps/v1", "StatefulSet"), "db").await.unwrap();
+    assert_eq!(live["spec"]["serviceName"], "other");
 }

@@ -93,8 +93,8 @@ scenarios! {
         g401_an_unknown_kind_fails_plan_and_publish,
         g407_an_exhausted_quota_rejects_plan_and_publish;
     jobs:
-        s3_4_a_changed_job_is_planned_as_replaced_and_runs_again,
-        s3_4_a_changed_job_that_runs_is_replaced_after_its_end,
+        a_changed_job_is_planned_as_replaced_and_runs_again,
+        a_changed_job_that_runs_is_replaced_after_its_end,
         g406_a_changed_job_is_rejected_by_plan_and_publish_if_the_policy_refuses_it,
         g406_every_immutable_field_is_named;
     removal:
