@@ -28,6 +28,20 @@ use crate::release::{
     name_immutable_fields,
 };
 
+/// Why the dry run of one object has no result.
+enum DryRunError {
+    /// Another workload owns the object.
+    OwnedByWorkload(String),
+    /// A request failed.
+    Request(Error),
+}
+
+impl From<Error> for DryRunError {
+    fn from(error: Error) -> Self {
+        Self::Request(error)
+    }
+}
+
 /// Inputs of one dry run.
 #[derive(Clone, Copy)]
 struct DryRunContext<'a> {
@@ -141,7 +155,12 @@ impl DryRunContext<'_> {
     ) -> (u32, PlannedChange, Option<Finding>) {
         let (change, finding) = match self.try_apply(desired, &rule).await {
             Ok(outcome) => (PlannedChange::verified(desired.object.clone(), outcome), None),
-            Err(error) => self.plan_from_error(desired, &rule, &error).await,
+            Err(DryRunError::OwnedByWorkload(owner)) => {
+                let object = desired.object.clone();
+                let finding = ownership_finding(&object, &owner);
+                (PlannedChange::verified(object, PlannedAction::Rejected { finding }), None)
+            }
+            Err(DryRunError::Request(error)) => self.plan_from_error(desired, &rule, &error).await,
         };
         (desired.ordinal, change, finding)
     }
@@ -150,20 +169,21 @@ impl DryRunContext<'_> {
         self,
         desired: &DesiredObject,
         rule: &ObjectPolicy<'_>,
-    ) -> Result<PlannedAction, Error> {
+    ) -> Result<PlannedAction, DryRunError> {
         let object = &desired.object;
         let Some(resource) = self.kinds.resolve(object) else {
-            return Err(Error::ApiMissing(format!("{} ({})", object.kind, object.api_version())));
+            let missing = format!("{} ({})", object.kind, object.api_version());
+            return Err(Error::ApiMissing(missing).into());
         };
         let path = ServedKind::object_path(resource, &object.namespace, &object.name);
         let live = match self.api.get(&path).await {
             Ok(live) => Some(live),
             Err(Error::NotFound(_)) => None,
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
         match (rule.strategy, &live) {
             (UpdateStrategy::ServerSideApply, _) | (UpdateStrategy::CreateOnly, None) => {}
-            (UpdateStrategy::ReadOnly, None) => return Err(Error::ObjectAwaited(object.to_string())),
+            (UpdateStrategy::ReadOnly, None) => return Err(Error::ObjectAwaited(object.to_string()).into()),
             (_, Some(_)) => return Ok(PlannedAction::Unchanged),
         }
         let found = live.as_ref().map(LiveObject::from_value);
@@ -193,12 +213,9 @@ impl DryRunContext<'_> {
         let body = desired.apply_body(live.as_ref(), rule, false);
         let mut after = match (self.api.apply(&path, body, force, true).await, &live) {
             (Err(error @ Error::ImmutableField { .. }), Some(live)) => {
-                return self.plan_immutable_change(
-                    ObjectInput { desired, policy: rule },
-                    live,
-                    error,
-                    is_owned,
-                );
+                let planned =
+                    self.plan_immutable_change(ObjectInput { desired, policy: rule }, live, error, is_owned);
+                return planned.map_err(DryRunError::Request);
             }
             (applied, _) => applied?.object,
         };
@@ -239,12 +256,12 @@ impl DryRunContext<'_> {
     }
 
     /// Fails if another desired release owns the object, or if the conflict policy is to abort.
-    fn check_owner(self, other: ReleaseId) -> Result<(), Error> {
+    fn check_owner(self, other: ReleaseId) -> Result<(), DryRunError> {
         if !self.cx.workers.is_desired(other) && self.policies.conflict != ConflictPolicy::Abort {
             return Ok(());
         }
         let workload = self.cx.applied_releases.get(other).map(|record| record.workload.clone());
-        Err(Error::Conflict(workload.unwrap_or_else(|| other.to_string())))
+        Err(DryRunError::OwnedByWorkload(workload.unwrap_or_else(|| other.to_string())))
     }
 
     /// Maps an error to a rejected change, or to an untried one if no dry run was possible.
@@ -359,18 +376,31 @@ fn rejection_finding(object: &ObjectRef, error: &Error) -> Option<Finding> {
         Error::NamespaceMissing(_) => "G108",
         Error::Invalid(_) => "G403",
         Error::ImmutableField { .. } => "G406",
-        Error::ApplyConflict { .. } | Error::Conflict(_) | Error::NotIdentical(_) => "G409",
+        Error::ApplyConflict { .. } | Error::NotIdentical(_) => "G409",
         Error::PermissionDenied(_) => "G410",
         Error::AdmissionRejected(message) if message.contains("exceeded quota") => "G407",
         Error::AdmissionRejected(_) | Error::Unreadable(_) => "G404",
         _ => return None,
     };
-    let (message, hint) = match error {
-        Error::Conflict(owner) => (
-            format!("{object} belongs to workload {owner:?} on the cluster."),
-            "Remove it from one of the two workloads, or rename it.",
-        ),
-        error => (format!("{object}: {error}."), error.hint()),
-    };
-    Some(Finding::error(code, message, hint).with_object(object.to_string()))
+    let message = format!("{object}: {error}.");
+    Some(Finding::error(code, message, error.hint()).with_object(object.to_string()))
+}
+
+fn ownership_finding(object: &ObjectRef, owner: &str) -> Finding {
+    let message = format!("{object} belongs to workload {owner:?} on the cluster.");
+    let hint = "Remove it from one of the two workloads, or rename it.";
+    Finding::error("G409", message, hint).with_object(object.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g409_a_concurrent_change_is_not_a_conflict_of_owners() {
+        let object = ObjectRef { version: "v1".into(), kind: "ConfigMap".into(), ..ObjectRef::default() };
+        assert_eq!(rejection_finding(&object, &Error::Conflict("the object has been modified".into())), None);
+        let fields = Error::ApplyConflict { managers: vec!["helm".into()], fields: vec![".data".into()] };
+        assert_eq!(rejection_finding(&object, &fields).unwrap().code, "G409");
+    }
 }
