@@ -113,6 +113,9 @@ CREATE TABLE cluster_heartbeat (
     cluster_id TEXT PRIMARY KEY REFERENCES cluster (id) ON DELETE CASCADE,
     connectivity TEXT NOT NULL,
     last_seen BIGINT,
+    -- Since when and why the API server does not respond to the agent; NULL while it responds.
+    api_server_outage_since BIGINT,
+    api_server_error TEXT NOT NULL,
     incarnation BIGINT NOT NULL,
     seq BIGINT NOT NULL
 );

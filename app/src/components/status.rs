@@ -1,7 +1,7 @@
 //! Status as shape, word and colour, always all three: the icon, hue and emphasis of each value of each axis.
 
 use domain::Timestamp;
-use domain::cluster::Connectivity;
+use domain::cluster::{Cluster, Connectivity};
 use domain::finding::Severity;
 use domain::health::HealthStatus;
 use domain::release::{ReleaseState, SyncStatus};
@@ -192,8 +192,24 @@ pub fn health_label(status: HealthStatus) -> impl IntoView {
     StatusStyle::from_health(status).with_label(status.label())
 }
 
+/// The connectivity of a cluster; while its API server does not respond to its agent, that and since when.
+pub fn cluster_label(cluster: &Cluster, at: Timestamp) -> impl IntoView + use<> {
+    let Some(since) = cluster.api_server_outage.as_ref().map(|outage| outage.since) else {
+        return connectivity_label(cluster.connectivity, cluster.last_seen, at).into_any();
+    };
+    let now = live::server_now(at);
+    let word = move || format!("API server down, {}", since.format_age(now.get()));
+    let look = broken("offline");
+    view! { <span class=format!("state {} {}", look.emphasis, look.hue)>{icon(look.icon)} <span>{word}</span></span> }
+        .into_any()
+}
+
 /// The third axis; if the cluster is not online, with the age of its last heartbeat.
-pub fn connectivity_label(reach: Connectivity, last_seen: Option<Timestamp>, at: Timestamp) -> impl IntoView {
+fn connectivity_label(
+    reach: Connectivity,
+    last_seen: Option<Timestamp>,
+    at: Timestamp,
+) -> impl IntoView + use<> {
     let look = StatusStyle::from_connectivity(reach);
     let now = live::server_now(at);
     let word = move || match (reach, last_seen) {

@@ -60,7 +60,7 @@ pub(crate) struct AgentContext<L> {
 
 /// Serves one cluster until `cancel`. Retries an unreachable cluster or hub without limit.
 pub async fn run<L: Link>(link: L, client: kube::Client, options: AgentOptions, cancel: CancellationToken) {
-    let Some(engine) = connect::connect_engine(client, &options, &cancel).await else {
+    let Some(engine) = connect::connect_engine(&link, client, &options, &cancel).await else {
         return;
     };
     let (cached, writer) = match &options.cache {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::cluster::{ApiResource, Cluster, ClusterFacts, NamespaceFacts};
+use domain::cluster::{ApiResource, ApiServerOutage, Cluster, ClusterFacts, NamespaceFacts};
 use domain::page::{ListQuery, Page};
 use domain::{ClusterId, Timestamp};
 
@@ -21,14 +21,14 @@ mod schema;
 pub(crate) use desired_state::flush as flush_desired_state;
 pub use desired_state::{bump as bump_desired_state, version as desired_state_version};
 pub use heartbeat::{
-    advance_report_position, begin_incarnation, get_report_position, list_overdue, record_heartbeats,
-    set_connectivity,
+    advance_report_position, begin_api_server_outage, begin_incarnation, end_api_server_outage,
+    get_report_position, list_overdue, record_heartbeats, set_connectivity,
 };
 pub use schema::{list_schema_digests, set_schema_digest};
 
 /// Columns of every query for clusters, without the long lists of API kinds and namespaces.
 const SELECT: &str = "SELECT c.id, c.name, c.kind, c.labels, c.taints, c.schedulable, c.lease_seconds, c.created_at, c.revision, \
-     f.facts, h.connectivity, h.last_seen";
+     f.facts, h.connectivity, h.last_seen, h.api_server_outage_since, h.api_server_error";
 const FROM: &str = " FROM cluster c JOIN cluster_facts f ON f.cluster_id = c.id \
      JOIN cluster_heartbeat h ON h.cluster_id = c.id WHERE 1 = 1";
 
@@ -52,7 +52,8 @@ pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
         .bind_text(cluster.id)
         .execute(tx)
         .await?;
-    sql("INSERT INTO cluster_heartbeat (cluster_id, connectivity, last_seen, incarnation, seq) VALUES ($1, $2, $3, 0, 0)")
+    sql("INSERT INTO cluster_heartbeat (cluster_id, connectivity, last_seen, api_server_error, incarnation, seq) \
+         VALUES ($1, $2, $3, '', 0, 0)")
         .bind_text(cluster.id)
         .bind_text(cluster.connectivity.as_str())
         .bind(cluster.last_seen.map(Timestamp::millis))
@@ -174,11 +175,12 @@ pub async fn delete(tx: &mut Tx, id: ClusterId) -> Result<bool, Error> {
     Ok(sql("DELETE FROM cluster WHERE id = $1").bind_text(id).execute(tx).await? == 1)
 }
 
-/// How many clusters are not online.
+/// How many clusters are not online, or have an API server that does not respond.
 pub async fn count_not_online(tx: &mut Tx) -> Result<u32, Error> {
-    let n = sql("SELECT COUNT(*) FROM cluster_heartbeat WHERE connectivity IN ('Late', 'Offline')")
-        .fetch_number(tx)
-        .await?;
+    let n = sql("SELECT COUNT(*) FROM cluster_heartbeat WHERE connectivity IN ('Late', 'Offline') \
+                 OR api_server_outage_since IS NOT NULL")
+    .fetch_number(tx)
+    .await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
@@ -222,9 +224,15 @@ fn read(row: &RowReader<'_>) -> Result<Cluster, DecodeError> {
         facts: read_facts(row)?,
         connectivity: row.enum_value("connectivity")?,
         last_seen: row.opt_timestamp("last_seen")?,
+        api_server_outage: read_outage(row)?,
         created_at: row.timestamp("created_at")?,
         revision: row.int("revision")?,
     })
+}
+
+fn read_outage(row: &RowReader<'_>) -> Result<Option<ApiServerOutage>, DecodeError> {
+    let Some(since) = row.opt_timestamp("api_server_outage_since")? else { return Ok(None) };
+    Ok(Some(ApiServerOutage { since, message: row.text("api_server_error")? }))
 }
 
 /// A cluster that has not reported yet has no facts.
