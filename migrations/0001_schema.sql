@@ -116,6 +116,9 @@ CREATE TABLE cluster_heartbeat (
     cluster_id TEXT PRIMARY KEY REFERENCES cluster (id) ON DELETE CASCADE,
     connectivity TEXT NOT NULL,
     last_seen BIGINT,
+    -- Since when and why the API server does not respond to the agent; NULL while it responds.
+    api_server_outage_since BIGINT,
+    api_server_error TEXT NOT NULL,
     incarnation BIGINT NOT NULL,
     seq BIGINT NOT NULL
 );
@@ -339,8 +342,8 @@ CREATE TABLE release (
 CREATE INDEX release_by_workload ON release (workload_id, state_rank DESC, cluster_name);
 CREATE INDEX release_by_cluster ON release (cluster_id, state_rank DESC, workload_name);
 CREATE INDEX release_in_desired_state ON release (cluster_id, id) WHERE in_desired_state = 1;
--- 15 is the rank of Blocked: it and all more severe states need attention.
-CREATE INDEX release_failing ON release (state_rank DESC, state_since) WHERE state_rank >= 15;
+-- 16 is the rank of Blocked: it and all more severe states need attention.
+CREATE INDEX release_failing ON release (state_rank DESC, state_since) WHERE state_rank >= 16;
 CREATE INDEX release_desired ON release (desired) WHERE desired IS NOT NULL;
 CREATE INDEX release_released ON release (released) WHERE released IS NOT NULL;
 CREATE INDEX release_applied ON release (applied) WHERE applied IS NOT NULL;

@@ -11,7 +11,7 @@ use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use crate::components::counts::describe_counts;
-use crate::components::{Pager, StateStrip, connectivity_label, render_resource, search_field};
+use crate::components::{Pager, StateStrip, cluster_label, render_resource, search_field};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
@@ -161,7 +161,7 @@ fn row(one: ClusterSummary, at: Timestamp) -> impl IntoView {
             <th scope="row" class="cell-name name">
                 <a href=paths::cluster(&cluster.name)>{cluster.name.clone()}</a>
             </th>
-            <td class="cell-state">{connectivity_label(cluster.connectivity, cluster.last_seen, at)}</td>
+            <td class="cell-state">{cluster_label(&cluster, at)}</td>
             <td data-label="Region">{region}</td>
             <td class="mono" data-label="Kubernetes">
                 {cluster.facts.kubernetes_version.clone()}

@@ -14,7 +14,7 @@ use super::conditions::Conditions;
 use super::demo::{FaultMenu, FaultResult, InjectDemoFault};
 use super::labels::{ClusterLabel, LabelEditor};
 use crate::components::{
-    Age, Empty, Pager, StateCounts, StateLabel, StateStrip, connectivity_label, pluralize, render_resource,
+    Age, Empty, Pager, StateCounts, StateLabel, StateStrip, cluster_label, pluralize, render_resource,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -105,7 +105,7 @@ fn show_cluster(
                 <div class="head">
                     <div class="flex flex-wrap items-baseline gap-x-3 gap-y-1">
                         <h1 class="title-mono">{cluster.name.clone()}</h1>
-                        {connectivity_label(cluster.connectivity, cluster.last_seen, at)}
+                        {cluster_label(&cluster, at)}
                     </div>
                     <div class="head-actions">
                         {simulated.then(|| view! { <FaultMenu name=cluster.name.clone() action=broken /> })}

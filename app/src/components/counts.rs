@@ -1,4 +1,4 @@
-//! Counts of releases per state, in eight groups; each is a filter (S1-19).
+//! Counts of releases per state, in nine groups; each is a filter (S1-19).
 
 use domain::release::ReleaseState;
 use domain::rollup::ReleaseCounts;
@@ -23,6 +23,8 @@ pub enum StateGroup {
     Suspended,
     /// The cluster does not report.
     Unknown,
+    /// Applied; nothing says whether it works.
+    NotAssessed,
     /// Healthy.
     Healthy,
     /// Removed, orphaned or abandoned.
@@ -31,13 +33,14 @@ pub enum StateGroup {
 
 impl StateGroup {
     /// All of them, worst first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Failing,
         Self::Blocked,
         Self::Drifted,
         Self::Moving,
         Self::Suspended,
         Self::Unknown,
+        Self::NotAssessed,
         Self::Healthy,
         Self::Gone,
     ];
@@ -57,6 +60,7 @@ impl StateGroup {
             | ReleaseState::Terminating => Self::Moving,
             ReleaseState::Suspended => Self::Suspended,
             ReleaseState::Unknown => Self::Unknown,
+            ReleaseState::NotAssessed => Self::NotAssessed,
             ReleaseState::Healthy => Self::Healthy,
             ReleaseState::Removed | ReleaseState::Orphaned | ReleaseState::Abandoned => Self::Gone,
         }
@@ -71,6 +75,7 @@ impl StateGroup {
             Self::Moving => "rolling-out",
             Self::Suspended => "suspended",
             Self::Unknown => "unknown",
+            Self::NotAssessed => "not-assessed",
             Self::Healthy => "healthy",
             Self::Gone => "removed",
         }
@@ -85,6 +90,7 @@ impl StateGroup {
             Self::Moving => "Rolling out",
             Self::Suspended => "Suspended",
             Self::Unknown => "Unknown",
+            Self::NotAssessed => "Not assessed",
             Self::Healthy => "Healthy",
             Self::Gone => "Removed",
         }
@@ -99,6 +105,7 @@ impl StateGroup {
             Self::Moving => ReleaseState::Progressing,
             Self::Suspended => ReleaseState::Suspended,
             Self::Unknown => ReleaseState::Unknown,
+            Self::NotAssessed => ReleaseState::NotAssessed,
             Self::Healthy => ReleaseState::Healthy,
             Self::Gone => ReleaseState::Removed,
         })

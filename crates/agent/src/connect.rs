@@ -1,5 +1,6 @@
 //! Connections to the cluster and to the hub: each is retried until it answers, independently of the other.
 
+use domain::report::Heartbeat;
 use engine::Engine;
 use tokio_util::sync::CancellationToken;
 
@@ -8,7 +9,8 @@ use crate::link::Link;
 use crate::options::AgentOptions;
 
 /// Connects the engine to the cluster; `None` if cancelled first.
-pub(crate) async fn connect_engine(
+pub(crate) async fn connect_engine<L: Link>(
+    link: &L,
     client: kube::Client,
     options: &AgentOptions,
     cancel: &CancellationToken,
@@ -18,7 +20,15 @@ pub(crate) async fn connect_engine(
         loop {
             match Engine::connect(client.clone(), options.engine.clone()).await {
                 Ok(engine) => break engine,
-                Err(error) => backoff.wait("the cluster's API server does not answer", &error).await,
+                Err(error) => {
+                    // The hub has to know why the cluster does not report. Sending is best effort: it is repeated.
+                    if error.is_unreachable() {
+                        let _ = link
+                            .send_heartbeat(Heartbeat { api_server_error: Some(error.to_string()) })
+                            .await;
+                    }
+                    backoff.wait("the cluster's API server does not answer", &error).await;
+                }
             }
         }
     };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use domain::plan::ClusterPlan;
-use domain::report::{DesiredState, ReportAck, ReportBatch};
+use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
 use domain::{Digest, PlanId, ReleaseId};
 use rand::Rng as _;
@@ -158,8 +158,8 @@ impl Link for HttpLink {
         self.client().upload_schema(schema).await.map_err(rejection_or_failure)
     }
 
-    async fn send_heartbeat(&self) -> Result<(), LinkError> {
-        self.client().send_heartbeat().await.map_err(link_error)
+    async fn send_heartbeat(&self, heartbeat: Heartbeat) -> Result<(), LinkError> {
+        self.client().send_heartbeat(&heartbeat).await.map_err(link_error)
     }
 
     async fn wait_until_reachable(&self) {

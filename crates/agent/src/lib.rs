@@ -22,7 +22,7 @@ mod renewal;
 mod reports;
 mod run;
 
-pub use engine::{Options as EngineOptions, build_client as kube_client};
+pub use engine::{Options as EngineOptions, REQUEST_LOG_FILTER, build_client as kube_client};
 pub use http::{HttpLink, ReconnectBackoff};
 pub use identity::{AgentIdentity, JoinConfig, JoinError, join};
 pub use image_registry::{RegistryClient, RegistryScheme};

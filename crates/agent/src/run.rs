@@ -14,7 +14,7 @@ use crate::{cached_state, connect, desired_state, dry_run_requests, heartbeat, r
 
 /// Serves one cluster until `cancel`. Retries an unreachable cluster or hub without limit.
 pub async fn run<L: Link>(link: L, client: kube::Client, options: AgentOptions, cancel: CancellationToken) {
-    let Some(engine) = connect::connect_engine(client, &options, &cancel).await else {
+    let Some(engine) = connect::connect_engine(&link, client, &options, &cancel).await else {
         return;
     };
     let (cached, writer) = match &options.cache {

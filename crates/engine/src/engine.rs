@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::ApiClient;
+use crate::api::{ApiClient, Outage};
 use crate::applied_release::{self, AppliedReleaseSummary, AppliedReleases};
 use crate::discovery::Discovery;
 use crate::error::Error;
@@ -144,6 +144,16 @@ impl Engine {
     /// The records on the cluster.
     pub fn applied_releases(&self) -> Vec<AppliedReleaseSummary> {
         self.cx.applied_releases.summaries()
+    }
+
+    /// The current outage of the API server, and every change of it.
+    pub fn subscribe_outages(&self) -> watch::Receiver<Option<Outage>> {
+        self.cx.api.reachability().subscribe()
+    }
+
+    /// Checks whether the API server responds; the result is that of [`Engine::subscribe_outages`].
+    pub async fn probe_api_server(&self) {
+        self.cx.api.probe().await;
     }
 
     /// Whether the API server is reachable.
@@ -286,8 +296,14 @@ async fn handle_reachability(cx: Arc<EngineContext>, facts_changed: Arc<watch::S
         let outage = reach.borrow_and_update().clone();
         let is_reachable = outage.is_none();
         match outage {
-            Some(outage) => tracing::info!(cause = outage.cause, "the API server is unreachable"),
-            None => tracing::info!("the API server is reachable again"),
+            Some(outage) => tracing::warn!(
+                cause = outage.cause,
+                "the API server does not respond; requests are repeated without further messages"
+            ),
+            None => {
+                let failed_requests = cx.api.reachability().failures_of_outage();
+                tracing::warn!(failed_requests, "the API server responds again");
+            }
         }
         cx.workers.wake_all();
         if is_reachable {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::cluster::{ApiResource, Cluster, ClusterFacts, NamespaceFacts};
+use domain::cluster::{ApiResource, ApiServerOutage, Cluster, ClusterFacts, NamespaceFacts};
 use domain::page::{ListQuery, Page};
 use domain::{ClusterId, Timestamp};
 
@@ -22,8 +22,8 @@ mod schema;
 pub(crate) use desired_state::flush as flush_desired_state;
 pub use desired_state::{bump as bump_desired_state, version as desired_state_version};
 pub use heartbeat::{
-    advance_report_position, begin_incarnation, get_report_position, list_overdue, record_heartbeats,
-    set_connectivity,
+    advance_report_position, begin_api_server_outage, begin_incarnation, end_api_server_outage,
+    get_report_position, list_overdue, record_heartbeats, set_connectivity,
 };
 pub use schema::{list_schema_digests, set_schema_digest};
 
@@ -42,6 +42,7 @@ table_row! {
     + facts => facts: json_or_default;
     + connectivity => connectivity: enum_value;
     + last_seen => last_seen: opt_timestamp;
+    + api_server_outage_since => api_server_outage: api_server_outage;
 }
 
 const FROM: &str = " FROM cluster c JOIN cluster_facts f ON f.cluster_id = c.id \
@@ -49,7 +50,8 @@ const FROM: &str = " FROM cluster c JOIN cluster_facts f ON f.cluster_id = c.id 
 
 /// The columns of every query for clusters, without the long lists of API kinds and namespaces.
 fn select() -> Sql {
-    table::select::<Cluster>("c").push(", f.facts, h.connectivity, h.last_seen")
+    table::select::<Cluster>("c")
+        .push(", f.facts, h.connectivity, h.last_seen, h.api_server_outage_since, h.api_server_error")
 }
 
 /// Adds a cluster. [`Error::AlreadyExists`] if the name or id is taken.
@@ -59,7 +61,8 @@ pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
         .bind_text(cluster.id)
         .execute(tx)
         .await?;
-    sql("INSERT INTO cluster_heartbeat (cluster_id, connectivity, last_seen, incarnation, seq) VALUES ($1, $2, $3, 0, 0)")
+    sql("INSERT INTO cluster_heartbeat (cluster_id, connectivity, last_seen, api_server_error, incarnation, seq) \
+         VALUES ($1, $2, $3, '', 0, 0)")
         .bind_text(cluster.id)
         .bind_text(cluster.connectivity.as_str())
         .bind(cluster.last_seen.map(Timestamp::millis))
@@ -176,11 +179,12 @@ pub async fn delete(tx: &mut Tx, id: ClusterId) -> Result<bool, Error> {
     Ok(sql("DELETE FROM cluster WHERE id = $1").bind_text(id).execute(tx).await? == 1)
 }
 
-/// How many clusters are not online.
+/// How many clusters are not online, or have an API server that does not respond.
 pub async fn count_not_online(tx: &mut Tx) -> Result<u32, Error> {
-    let n = sql("SELECT COUNT(*) FROM cluster_heartbeat WHERE connectivity IN ('Late', 'Offline')")
-        .fetch_number(tx)
-        .await?;
+    let n = sql("SELECT COUNT(*) FROM cluster_heartbeat WHERE connectivity IN ('Late', 'Offline') \
+                 OR api_server_outage_since IS NOT NULL")
+    .fetch_number(tx)
+    .await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
@@ -210,4 +214,12 @@ fn read_with_lists(row: &RowReader<'_>) -> Result<Cluster, DecodeError> {
     cluster.facts.apis = row.json::<Vec<ApiResource>>("apis")?;
     cluster.facts.namespaces = row.json::<Vec<NamespaceFacts>>("namespaces")?;
     Ok(cluster)
+}
+
+impl RowReader<'_> {
+    /// The outage of an API server that began at the time in this column, with its error.
+    fn api_server_outage(&self, since: &str) -> Result<Option<ApiServerOutage>, DecodeError> {
+        let Some(since) = self.opt_timestamp(since)? else { return Ok(None) };
+        Ok(Some(ApiServerOutage { since, message: self.text("api_server_error")? }))
+    }
 }

@@ -92,15 +92,20 @@ fn change_group(changed: ChangeGroup, open: bool, needs_confirmation: bool) -> i
 }
 
 fn is_unchanged(counts: ChangeCounts) -> bool {
-    counts.create + counts.change + counts.delete + counts.orphan == 0 && counts.unchanged > 0
+    counts.create + counts.change + counts.replace + counts.delete + counts.orphan == 0
+        && counts.unchanged > 0
 }
 
 fn format_counts(counts: ChangeCounts) -> String {
-    format!("+{} ~{} −{}", counts.create, counts.change, counts.delete)
+    let replaced = if counts.replace > 0 { format!(" −/+{}", counts.replace) } else { String::new() };
+    format!("+{} ~{} −{}{replaced}", counts.create, counts.change, counts.delete)
 }
 
 fn describe_counts(counts: ChangeCounts) -> String {
     let mut text = format!("{} created, {} changed, {} deleted", counts.create, counts.change, counts.delete);
+    if counts.replace > 0 {
+        text.push_str(&format!(", {} replaced", counts.replace));
+    }
     if counts.orphan > 0 {
         text.push_str(&format!(", {} orphaned", counts.orphan));
     }
@@ -160,6 +165,9 @@ fn object_diff(one: &PlannedChange) -> AnyView {
         PlannedAction::Delete => ("−", String::new(), &[][..]),
         PlannedAction::Orphan => (".", "stays, no longer managed".to_owned(), &[][..]),
         PlannedAction::Rejected { finding } => ("!", finding.code.clone(), &[][..]),
+        PlannedAction::Replace { fields, .. } => {
+            ("−/+", "is deleted and created again; a Job runs again".to_owned(), fields.as_slice())
+        }
         PlannedAction::Change { fields, omitted: left_out } => {
             let n = u32::try_from(fields.len()).unwrap_or(u32::MAX).saturating_add(*left_out);
             let hidden = fields.iter().any(has_hidden_value);
@@ -201,6 +209,7 @@ const fn action_label(outcome: &PlannedAction) -> &'static str {
         PlannedAction::Unchanged => "Unchanged:",
         PlannedAction::Create => "Create",
         PlannedAction::Change { .. } => "Change",
+        PlannedAction::Replace { .. } => "Replace",
         PlannedAction::Delete => "Delete",
         PlannedAction::Orphan => "Orphan",
         PlannedAction::Rejected { .. } => "Rejected:",

@@ -54,7 +54,7 @@ impl Link for SlowHub {
         std::future::pending().await
     }
 
-    async fn send_heartbeat(&self) -> Result<(), LinkError> {
+    async fn send_heartbeat(&self, _: domain::report::Heartbeat) -> Result<(), LinkError> {
         std::future::pending().await
     }
 }

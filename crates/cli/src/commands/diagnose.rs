@@ -1,7 +1,7 @@
 //! `flotilla diagnose`: checks a workload or a cluster, in order of dependency, with a hint for each failure (S3-14).
 
 use clap::Args;
-use domain::cluster::{ClusterSummary, Connectivity};
+use domain::cluster::{Cluster, ClusterSummary, Connectivity};
 use domain::placement::Decision;
 use domain::release::{ReleaseState, ReleaseView};
 use domain::workload::{Intent, WorkloadView};
@@ -118,6 +118,25 @@ async fn check_cluster(remote: &ServerConnection, name: &str) -> Result<Vec<Diag
     Ok(checks)
 }
 
+fn api_server_check(cluster: &Cluster) -> DiagnosticCheck {
+    let observed = match &cluster.api_server_outage {
+        Some(outage) => {
+            format!(
+                "does not respond to the agent for {}: {}",
+                outage.since.format_age(clock::now()),
+                outage.message
+            )
+        }
+        None if cluster.connectivity == Connectivity::Offline => {
+            "unknown while the agent does not report".to_owned()
+        }
+        None => "responds to the agent".to_owned(),
+    };
+    let responds = cluster.api_server_outage.is_none() && cluster.connectivity != Connectivity::Offline;
+    DiagnosticCheck::new(responds, "API server", observed)
+        .with_hint("Check the API server and the network between it and the agent; what was published is applied once it responds.")
+}
+
 /// The checks of a cluster: registered, agent online, record kind installed, facts reported, schedulable.
 fn cluster_checks(ClusterSummary { cluster, .. }: &ClusterSummary) -> Vec<DiagnosticCheck> {
     let name = &cluster.name;
@@ -137,6 +156,7 @@ fn cluster_checks(ClusterSummary { cluster, .. }: &ClusterSummary) -> Vec<Diagno
         DiagnosticCheck::new(true, format!("cluster {name}"), format!("registered {}", cluster.created_at)),
         DiagnosticCheck::new(cluster.connectivity != Connectivity::Offline, "agent", format!("{}, last seen {seen}", cluster.connectivity.as_str()))
             .with_hint("Check that its pod runs (kubectl get pods -n flotilla-system) and can connect to the hub; the status of the cluster is the last known one."),
+        api_server_check(cluster),
         DiagnosticCheck::new(record.0, format!("record kind {kind} ({group}/{version})"), record.1)
             .with_hint("The agent installs it when it starts; it needs permission to create custom resource definitions."),
         DiagnosticCheck::new(!facts.kubernetes_version.is_empty(), "facts", match facts.kubernetes_version.as_str() {
@@ -229,7 +249,7 @@ fn release_checks(view: &ReleaseView) -> Vec<DiagnosticCheck> {
 
 #[cfg(test)]
 mod tests {
-    use domain::cluster::{ApiResource, Cluster, ClusterFacts, ClusterKind};
+    use domain::cluster::{ApiResource, ApiServerOutage, ClusterFacts, ClusterKind};
     use domain::rollup::ReleaseCounts;
     use domain::{ClusterId, Timestamp};
 
@@ -275,7 +295,16 @@ mod tests {
     #[test]
     fn s3_14_a_cluster_is_checked_from_its_registration_to_its_agent_and_its_record_kind() {
         assert_eq!(failed_subjects(|_| {}), Vec::<String>::new());
-        assert_eq!(failed_subjects(|cluster| cluster.connectivity = Connectivity::Offline), ["agent"]);
+        assert_eq!(
+            failed_subjects(|cluster| cluster.connectivity = Connectivity::Offline),
+            ["agent", "API server"]
+        );
+        let down = |cluster: &mut Cluster| {
+            let since = Timestamp::from_millis(1);
+            cluster.api_server_outage =
+                Some(ApiServerOutage { since, message: "connection refused".to_owned() });
+        };
+        assert_eq!(failed_subjects(down), ["API server"]);
         let without = |cluster: &mut Cluster| cluster.facts.apis[0].kind = "Other".into();
         assert_eq!(failed_subjects(without), ["record kind AppliedRelease (flotilla.dev/v1alpha1)"]);
         assert_eq!(failed_subjects(|cluster| cluster.schedulable = false), ["schedulable"]);
@@ -284,6 +313,6 @@ mod tests {
             cluster.last_seen = None;
             cluster.facts = ClusterFacts::default();
         };
-        assert_eq!(failed_subjects(never).len(), 3);
+        assert_eq!(failed_subjects(never).len(), 4);
     }
 }

@@ -178,9 +178,10 @@ fn format_group(group: &ClusterPlanGroup, paint: ColourMode) -> String {
 }
 
 pub(super) fn format_counts(counts: ChangeCounts) -> String {
-    let ChangeCounts { create, change, delete, orphan, .. } = counts;
+    let ChangeCounts { create, change, replace, delete, orphan, .. } = counts;
     let orphaned = if orphan > 0 { format!(" {orphan} orphaned") } else { String::new() };
-    format!("+{create} ~{change} -{delete}{orphaned}")
+    let replaced = if replace > 0 { format!(" {replace} replaced") } else { String::new() };
+    format!("+{create} ~{change} -{delete}{replaced}{orphaned}")
 }
 
 fn format_change(one: &PlannedChange, paint: ColourMode) -> String {
@@ -203,9 +204,13 @@ fn format_change(one: &PlannedChange, paint: ColourMode) -> String {
             let message = sanitize(&finding.message);
             format!("  {}", paint.apply(AnsiColor::Red, &format!("! {object} {}: {message}", finding.code)))
         }
-        PlannedAction::Change { fields, omitted: left_out } => {
-            let mut text =
-                format!("  {}{unverified}", paint.apply(AnsiColor::Yellow, &format!("~ {object}")));
+        PlannedAction::Change { fields, omitted: left_out }
+        | PlannedAction::Replace { fields, omitted: left_out } => {
+            let title = match &one.action {
+                PlannedAction::Replace { .. } => format!("-/+ {object} is replaced (runs again)"),
+                _ => format!("~ {object}"),
+            };
+            let mut text = format!("  {}{unverified}", paint.apply(AnsiColor::Yellow, &title));
             for field in fields {
                 text.push_str(&format_field(field, paint));
             }

@@ -51,9 +51,11 @@ pub const fn state_colour(state: ReleaseState) -> AnsiColor {
         ReleaseState::Healthy => AnsiColor::Green,
         ReleaseState::Failed | ReleaseState::Degraded | ReleaseState::Blocked => AnsiColor::Red,
         ReleaseState::Drifted | ReleaseState::Stale | ReleaseState::Suspended => AnsiColor::Yellow,
-        ReleaseState::Unknown | ReleaseState::Removed | ReleaseState::Orphaned | ReleaseState::Abandoned => {
-            AnsiColor::BrightBlack
-        }
+        ReleaseState::NotAssessed
+        | ReleaseState::Unknown
+        | ReleaseState::Removed
+        | ReleaseState::Orphaned
+        | ReleaseState::Abandoned => AnsiColor::BrightBlack,
         _ => AnsiColor::Blue,
     }
 }

@@ -4,7 +4,7 @@ use anstyle::{Ansi256Color, AnsiColor};
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, Color, ContentArrangement};
 use domain::Severity;
-use domain::cluster::Connectivity;
+use domain::cluster::{Cluster, Connectivity};
 use domain::release::ReleaseState;
 
 use super::colour::{self, ColourMode};
@@ -73,6 +73,14 @@ impl TableRow<'_> {
     /// Adds a state.
     pub fn state(self, state: ReleaseState) -> Self {
         self.push_cell(state.as_str(), Some(colour::state_colour(state)))
+    }
+
+    /// Adds the connectivity of a cluster, and whether its API server is down.
+    pub fn cluster_connectivity(self, cluster: &Cluster) -> Self {
+        if cluster.api_server_outage.is_none() {
+            return self.connectivity(cluster.connectivity);
+        }
+        self.push_cell(&format!("{}, API server down", cluster.connectivity.as_str()), Some(AnsiColor::Red))
     }
 
     /// Adds a connectivity.

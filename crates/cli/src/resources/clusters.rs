@@ -37,7 +37,7 @@ pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer
         let row = table
             .add_row()
             .text(&cluster.name)
-            .connectivity(cluster.connectivity)
+            .cluster_connectivity(cluster)
             .text(seen)
             .text(cluster.region());
         let row = row.text(&cluster.facts.kubernetes_version).text(format_states(counts));
@@ -94,6 +94,9 @@ pub async fn print_cluster(
     };
     field("name", cluster.name.clone());
     field("connectivity", cluster.connectivity.as_str().to_owned());
+    if let Some(outage) = &cluster.api_server_outage {
+        field("API server", format!("does not respond since {}: {}", outage.since, outage.message));
+    }
     field("last seen", cluster.last_seen.map(|seen| seen.to_string()).unwrap_or_default());
     field("kind", cluster.kind.as_str().to_owned());
     field("version", cluster.facts.kubernetes_version.clone());

@@ -129,8 +129,14 @@ fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus
         return WaitState::Failing;
     }
     let arrived = |target: &&TargetCluster| {
-        matches!(target.state, ReleaseState::Healthy | ReleaseState::Suspended | ReleaseState::Drifted)
-            || target.state.is_gone()
+        let is_arrived = matches!(
+            target.state,
+            ReleaseState::Healthy
+                | ReleaseState::NotAssessed
+                | ReleaseState::Suspended
+                | ReleaseState::Drifted
+        );
+        is_arrived || target.state.is_gone()
     };
     let open: Vec<&TargetCluster> = targets.iter().filter(|target| !arrived(target)).collect();
     if open.is_empty() {

@@ -35,6 +35,11 @@ impl ObjectRef {
         api_version.split_once('/').unwrap_or(("", api_version))
     }
 
+    /// Whether it is a Kubernetes Job.
+    pub fn is_job(&self) -> bool {
+        self.group == "batch" && self.kind == "Job"
+    }
+
     /// Whether both refer to the same object, whatever their API versions.
     pub fn is_same_object(&self, other: &Self) -> bool {
         (&self.group, &self.kind, &self.namespace, &self.name)

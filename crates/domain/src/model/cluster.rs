@@ -250,6 +250,18 @@ impl ClusterFacts {
     }
 }
 
+/// An outage of a cluster's API server, as its agent reports it. The agent and the hub are up, so it is not a matter of
+/// connectivity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ApiServerOutage {
+    /// Since when, by the hub's clock.
+    pub since: Timestamp,
+    /// The error that the agent gets.
+    pub message: String,
+}
+
 /// A registered cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -280,6 +292,9 @@ pub struct Cluster {
     /// When its last heartbeat arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<Timestamp>,
+    /// Since when and why its API server does not respond to its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_server_outage: Option<ApiServerOutage>,
     /// When it was registered.
     pub created_at: Timestamp,
     /// Incremented with every change by a user; the `ETag`.
@@ -300,6 +315,7 @@ impl Cluster {
             facts: ClusterFacts::default(),
             connectivity: Connectivity::Offline,
             last_seen: None,
+            api_server_outage: None,
             created_at,
             revision: 1,
         }

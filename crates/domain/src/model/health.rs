@@ -9,6 +9,9 @@ use crate::kubernetes::time::Timestamp;
 /// The reason of something that has completed; of a release when everything that runs in it has.
 pub const COMPLETED: &str = "Completed";
 
+/// The label of what is not assessed.
+pub(crate) const NOT_ASSESSED_LABEL: &str = "Not assessed";
+
 /// How healthy something is. Ordered from best to worst, so the worst of many is the maximum.
 #[derive(
     Debug,
@@ -29,6 +32,8 @@ pub const COMPLETED: &str = "Completed";
 pub enum HealthStatus {
     /// Operational.
     Healthy,
+    /// It exists, and nothing that can be read says whether it works.
+    NotAssessed,
     /// Paused on purpose.
     Suspended,
     /// Not operational yet, without a failure.
@@ -49,6 +54,19 @@ impl HealthStatus {
     /// The name that is displayed and stored in the database.
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+
+    /// The name for people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::NotAssessed => NOT_ASSESSED_LABEL,
+            other => other.as_str(),
+        }
+    }
+
+    /// Whether nothing more is waited for: healthy, or not assessed, which the policies accepted.
+    pub const fn is_operational(self) -> bool {
+        matches!(self, Self::Healthy | Self::NotAssessed)
     }
 }
 

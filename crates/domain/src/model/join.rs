@@ -10,6 +10,8 @@ use crate::model::cluster::{Cluster, ClusterFacts, ClusterKind, Connectivity};
 use crate::model::condition::ConditionStatus;
 use crate::text::finding::Finding;
 
+mod api_server;
+
 /// Default lifetime of a join token, in minutes.
 pub const DEFAULT_TOKEN_MINUTES: u32 = 24 * 60;
 /// Longest lifetime of a join token, in minutes: thirty days.
@@ -177,6 +179,8 @@ pub enum ClusterConditionType {
     Joined,
     /// The hub receives its heartbeats.
     Reachable,
+    /// Its API server responds to its agent.
+    ApiServerReachable,
     /// Its facts are reported, and a node is schedulable.
     Healthy,
 }
@@ -240,6 +244,7 @@ pub fn cluster_conditions(cluster: &Cluster, joining: Option<&JoinStatus>) -> Ve
         None => vec![served_condition(cluster)],
     };
     all.push(reachable_condition(cluster));
+    all.push(api_server::condition(cluster));
     all.push(healthy_condition(cluster));
     for condition in &mut all {
         condition.hint = if condition.is_true() { String::new() } else { hint_for(condition, cluster) };
@@ -267,10 +272,13 @@ fn hint_for(condition: &ClusterCondition, cluster: &Cluster) -> String {
         (ClusterConditionType::Reachable, _) => {
             "Check whether the server can reach its API server with the kubeconfig.".to_owned()
         }
+        (ClusterConditionType::ApiServerReachable, reason) => api_server::hint(reason).to_owned(),
         (ClusterConditionType::Healthy, "NotReported") => {
             "No action is needed: its agent reports once it is connected.".to_owned()
         }
-        (ClusterConditionType::Healthy, "Offline") => "Restore its connection first.".to_owned(),
+        (ClusterConditionType::Healthy, "Offline" | "ApiServerUnreachable") => {
+            "Restore its connection first.".to_owned()
+        }
         (ClusterConditionType::Healthy, _) => "Check its nodes: kubectl get nodes.".to_owned(),
         (ClusterConditionType::Accepted, _) => format!("Accept it: flotilla cluster accept {name}."),
     }
@@ -313,6 +321,10 @@ fn healthy_condition(cluster: &Cluster) -> ClusterCondition {
     let facts = &cluster.facts;
     if !facts.is_reported() {
         return healthy(None, "NotReported", "Its agent has not reported its facts yet.".to_owned());
+    }
+    if cluster.api_server_outage.is_some() {
+        let message = "Its health is unknown while its API server does not respond.";
+        return healthy(None, "ApiServerUnreachable", message.to_owned());
     }
     if cluster.connectivity == Connectivity::Offline {
         return healthy(None, "Offline", "Its health is unknown while it is offline.".to_owned());
@@ -452,6 +464,7 @@ mod tests {
                 expected("Accepted", True, "Accepted"),
                 expected("Joined", False, "Waiting"),
                 expected("Reachable", False, "Offline"),
+                expected("ApiServerReachable", Unknown, "Offline"),
                 expected("Healthy", Unknown, "NotReported")
             ]
         );
@@ -460,13 +473,17 @@ mod tests {
         cluster.facts.kubernetes_version = "v1.36.3".to_owned();
         cluster.facts.nodes = Some(2);
         cluster.facts.node_pools = vec![crate::model::cluster::NodePool { nodes: 2, ..Default::default() }];
-        assert_eq!(summary(&cluster, &joining)[3], expected("Healthy", False, "NoSchedulableNodes"));
+        assert_eq!(summary(&cluster, &joining)[4], expected("Healthy", False, "NoSchedulableNodes"));
         cluster.facts.node_pools[0].ready = 1;
         assert!(summary(&cluster, &joining).iter().all(|(_, status, _)| *status == True));
         cluster.connectivity = Connectivity::Offline;
         assert_eq!(
             summary(&cluster, &joining)[2..],
-            [expected("Reachable", False, "Offline"), expected("Healthy", Unknown, "Offline")]
+            [
+                expected("Reachable", False, "Offline"),
+                expected("ApiServerReachable", Unknown, "Offline"),
+                expected("Healthy", Unknown, "Offline")
+            ]
         );
         joining.revoked_at = Some(Timestamp::from_millis(9));
         assert_eq!(summary(&cluster, &joining)[0], expected("Accepted", False, "Revoked"));

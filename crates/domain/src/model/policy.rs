@@ -58,6 +58,31 @@ pub enum DeletionPolicy {
     SelectivelyOrphan,
 }
 
+/// What to do with a Job of the workload whose immutable fields a new revision changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ChangedJobsPolicy {
+    /// Once it has ended it is deleted and created again, so it runs again.
+    #[default]
+    Replace,
+    /// It stays as it is, and the revision is rejected.
+    Refuse,
+}
+
+/// What to do with a release whose health nothing can tell: a kind without a rule and without readable conditions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum NotAssessedPolicy {
+    /// The release counts as operational for its wave and is shown as not assessed: otherwise a kind without readable status
+    /// would block every publish for ever.
+    #[default]
+    Accept,
+    /// The release waits until it is healthy.
+    Wait,
+}
+
 /// How an object is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -133,6 +158,12 @@ pub struct Policies {
     /// `None` for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_seconds_after_finished: Option<u32>,
+    /// What to do with a Job that a new revision changes.
+    #[serde(skip_serializing_if = "ChangedJobsPolicy::is_default")]
+    pub changed_jobs: ChangedJobsPolicy,
+    /// What to do with a release whose health is not assessed.
+    #[serde(skip_serializing_if = "NotAssessedPolicy::is_default")]
+    pub not_assessed: NotAssessedPolicy,
     /// How objects are written; the last rule that matches an object applies, the default is server-side apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub update: Vec<UpdateRule>,
@@ -157,11 +188,27 @@ impl Default for Policies {
             deletion: DeletionPolicy::default(),
             orphan: Vec::new(),
             ttl_seconds_after_finished: None,
+            changed_jobs: ChangedJobsPolicy::default(),
+            not_assessed: NotAssessedPolicy::default(),
             update: Vec::new(),
             ignore: Vec::new(),
             feedback: Vec::new(),
             executor: String::new(),
         }
+    }
+}
+
+impl ChangedJobsPolicy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl NotAssessedPolicy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -179,7 +226,7 @@ impl ObjectSelector {
 }
 
 /// The names of the policies in files and in the API.
-pub const POLICY_NAMES: [&str; 11] = [
+pub const POLICY_NAMES: [&str; 13] = [
     "createNamespace",
     "prune",
     "drift",
@@ -187,6 +234,8 @@ pub const POLICY_NAMES: [&str; 11] = [
     "deletion",
     "orphan",
     "ttlSecondsAfterFinished",
+    "changedJobs",
+    "notAssessed",
     "update",
     "ignore",
     "feedback",

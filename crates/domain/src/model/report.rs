@@ -85,6 +85,16 @@ pub struct DryRunRequest {
     pub desired_phase: DesiredPhase,
 }
 
+/// The message that renews the lease of a cluster, or says that its API server does not respond: then the lease is not
+/// renewed, because nothing is known of the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Heartbeat {
+    /// The error that the agent gets from the API server; `None` while it responds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_server_error: Option<String>,
+}
+
 /// Reports of one agent, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

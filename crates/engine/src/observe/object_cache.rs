@@ -221,7 +221,11 @@ impl ObjectCache {
                 fresh.insert(key, newer);
             }
         }
-        *objects = fresh;
+        let former = std::mem::replace(&mut *objects, fresh);
+        former
+            .iter()
+            .filter(|(key, live)| objects.get(*key).is_none_or(|other| other.uid != live.uid))
+            .for_each(|(_, live)| pods.remove_owner(&live.uid));
         drop(objects);
         let first = self.state.send_replace(CacheState::Fresh) == CacheState::Starting;
         if !first {

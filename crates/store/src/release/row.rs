@@ -87,15 +87,15 @@ mod tests {
         // Another order, or a new state in between, needs a migration that re-ranks `release` and `release_count`.
         assert_eq!(
             words.join(" "),
-            "Removed Orphaned Abandoned Healthy Suspended Terminating Removing Pending Queued Pulling Applying \
-             Progressing Stale Unknown Drifted Blocked Degraded Failed"
+            "Removed Orphaned Abandoned Healthy NotAssessed Suspended Terminating Removing Pending Queued Pulling \
+             Applying Progressing Stale Unknown Drifted Blocked Degraded Failed"
         );
         assert!(
             ReleaseState::ALL.iter().copied().enumerate().all(|(n, state)| state_rank(state) == n as i64)
         );
-        // The index `release_failing` begins at 15.
+        // The index `release_failing` begins at 16.
         assert!(
-            ReleaseState::ALL.iter().copied().all(|state| state.is_failing() == (state_rank(state) >= 15))
+            ReleaseState::ALL.iter().copied().all(|state| state.is_failing() == (state_rank(state) >= 16))
         );
     }
 }

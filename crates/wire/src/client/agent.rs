@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::plan::ClusterPlan;
-use domain::report::{DesiredState, ReportAck, ReportBatch};
+use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
 use domain::{Digest, PlanId, ReleaseId};
 use futures::StreamExt as _;
@@ -95,9 +95,9 @@ impl AgentClient {
         self.post("sessions", request).await
     }
 
-    /// Renews the lease.
-    pub async fn send_heartbeat(&self) -> Result<(), AgentError> {
-        self.post::<serde_json::Value>("heartbeat", &serde_json::json!({})).await.map(drop)
+    /// Renews the lease, or reports that the API server does not respond.
+    pub async fn send_heartbeat(&self, heartbeat: &Heartbeat) -> Result<(), AgentError> {
+        self.post::<serde_json::Value>("heartbeat", heartbeat).await.map(drop)
     }
 
     /// Sends a batch of reports.

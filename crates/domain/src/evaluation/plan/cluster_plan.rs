@@ -6,7 +6,7 @@ use super::{FieldChange, diff, find_removed_fields};
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::object::{ObjectRef, object_ref};
 use crate::model::bundle::Bundle;
-use crate::model::policy::{DeletionPolicy, Policies, UpdateStrategy};
+use crate::model::policy::{ChangedJobsPolicy, DeletionPolicy, Policies, UpdateStrategy};
 use crate::text::finding::Finding;
 
 /// Most objects that are listed, and most fields of one object; the rest is counted.
@@ -61,6 +61,15 @@ pub enum PlannedAction {
         #[serde(default, skip_serializing_if = "is_zero")]
         omitted: u32,
     },
+    /// It is deleted and created again, because these fields can't be changed otherwise. A Job runs again.
+    #[serde(rename_all = "camelCase")]
+    Replace {
+        /// The fields.
+        fields: Vec<FieldChange>,
+        /// Number of fields that are not listed.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        omitted: u32,
+    },
     /// It is deleted.
     Delete,
     /// It stays, and is no longer managed.
@@ -81,6 +90,9 @@ pub struct ChangeCounts {
     pub create: u32,
     /// Changed.
     pub change: u32,
+    /// Deleted and created again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub replace: u32,
     /// Deleted.
     pub delete: u32,
     /// Left on the cluster, no longer managed.
@@ -126,6 +138,29 @@ impl PlannedAction {
         }
         Self::Change { fields, omitted: u32::try_from(left_out).unwrap_or(u32::MAX) }
     }
+
+    /// The same changes made by a replacement of the object.
+    #[must_use]
+    pub fn into_replacement(self) -> Self {
+        match self {
+            Self::Change { fields, omitted } => Self::Replace { fields, omitted },
+            other => other,
+        }
+    }
+}
+
+/// Whether these changes are of a Job and can only be made by a replacement, which the policies allow.
+fn replaces_job(object: &ObjectRef, fields: &[FieldChange], policies: &Policies) -> bool {
+    const IMMUTABLE: [&str; 4] =
+        ["/spec/template", "/spec/selector", "/spec/completions", "/spec/completionMode"];
+    let is_immutable = |path: &str| {
+        IMMUTABLE.iter().any(|field| {
+            path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    object.is_job()
+        && policies.changed_jobs == ChangedJobsPolicy::Replace
+        && fields.iter().any(|change| is_immutable(&change.path))
 }
 
 fn truncate_str(text: &str, bytes: usize) -> &str {
@@ -157,7 +192,9 @@ impl ClusterPlan {
                 (_, Some(old)) => {
                     let mut fields = diff(new, old);
                     fields.extend(find_removed_fields(old, new, old));
-                    PlannedAction::from_field_changes(fields)
+                    let is_replaced = replaces_job(&object, &fields, policies);
+                    let change = PlannedAction::from_field_changes(fields);
+                    if is_replaced { change.into_replacement() } else { change }
                 }
             };
             PlannedChange::unverified(object, outcome, why)
@@ -198,6 +235,7 @@ impl ClusterPlan {
                 PlannedAction::Unchanged => &mut counts.unchanged,
                 PlannedAction::Create => &mut counts.create,
                 PlannedAction::Change { .. } => &mut counts.change,
+                PlannedAction::Replace { .. } => &mut counts.replace,
                 PlannedAction::Delete => &mut counts.delete,
                 PlannedAction::Orphan => &mut counts.orphan,
                 PlannedAction::Rejected { .. } => &mut counts.rejected,
@@ -293,6 +331,21 @@ mod tests {
             &Policies::default(),
         );
         assert!(serde_json::to_string(&long).unwrap().len() < MAX_VALUE_BYTES * 2);
+    }
+
+    #[test]
+    fn e_2_a_changed_job_is_planned_to_run_again_unless_the_policy_refuses_it() {
+        let job = |image: &str, parallelism: u32| {
+            json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once", "namespace": "web"},
+                "spec": {"parallelism": parallelism, "template": {"spec": {"containers": [{"name": "main", "image": image}]}}}})
+        };
+        let plan = |after, policies: &Policies| estimate(&[job("tool:1", 1)], &[after], policies).counts();
+        let replaced = plan(job("tool:2", 1), &Policies::default());
+        assert_eq!((replaced.replace, replaced.change), (1, 0));
+        let scaled = plan(job("tool:1", 2), &Policies::default());
+        assert_eq!((scaled.replace, scaled.change), (0, 1));
+        let refusing = Policies { changed_jobs: ChangedJobsPolicy::Refuse, ..Policies::default() };
+        assert_eq!(plan(job("tool:2", 1), &refusing).replace, 0);
     }
 
     fn bundle() -> impl Strategy<Value = Vec<Value>> {

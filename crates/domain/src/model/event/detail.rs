@@ -143,6 +143,14 @@ pub enum EventDetail {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last_seen: Option<Timestamp>,
     },
+    /// The API server of a cluster stopped responding to its agent, or responds again.
+    ApiServer {
+        /// Whether it responds.
+        responds: bool,
+        /// The error that the agent gets.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        message: String,
+    },
     /// A cluster runs another version of Kubernetes.
     KubernetesVersion {
         /// Before; empty if it was not known.
@@ -220,6 +228,7 @@ impl EventDetail {
             Self::SyncRequested { .. } => EventKind::WorkloadSynced,
             Self::Override { .. } => EventKind::OverrideSaved,
             Self::Placement { .. }
+            | Self::ApiServer { responds: false, .. }
             | Self::RemovalsPending { .. }
             | Self::RemovalsWithheld { .. }
             | Self::RemovalsCancelled { .. } => EventKind::PlacementDecided,
@@ -227,7 +236,7 @@ impl EventDetail {
             Self::ReleaseState { .. } => EventKind::ReleaseChanged,
             Self::Drift(DriftDetail { outcome: DriftOutcome::Healed, .. }) => EventKind::DriftHealed,
             Self::Drift(_) => EventKind::DriftFound,
-            Self::Connectivity { .. } => EventKind::ClusterConnectivity,
+            Self::Connectivity { .. } | Self::ApiServer { .. } => EventKind::ClusterConnectivity,
             Self::KubernetesVersion { .. } => EventKind::ClusterFacts,
             Self::ClusterChanges(_) | Self::ClusterGroup { .. } => EventKind::ClusterEdited,
             Self::JoinRequested { .. } => EventKind::ClusterPending,

@@ -44,6 +44,12 @@ impl EventDetail {
                 let age = last_seen.map_or_else(|| "an unknown time".to_owned(), |seen| seen.format_age(at));
                 connectivity_message(cluster, (*from, *to), &age)
             }
+            Self::ApiServer { responds: true, .. } => {
+                format!("The API server of cluster {cluster} responds to its agent again.")
+            }
+            Self::ApiServer { message, .. } => {
+                format!("The API server of cluster {cluster} does not respond to its agent: {message}")
+            }
             Self::KubernetesVersion { to, .. } => format!("Cluster {cluster} runs Kubernetes {to}."),
             Self::ClusterChanges(changes) => {
                 format!("Cluster {cluster} was changed: {}.", list_changes(changes))

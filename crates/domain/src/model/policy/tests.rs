@@ -50,6 +50,8 @@ fn every_policy_is_known_by_its_stored_name() {
     let full = Policies {
         orphan: vec![ObjectSelector::default()],
         ttl_seconds_after_finished: Some(1),
+        changed_jobs: ChangedJobsPolicy::Refuse,
+        not_assessed: NotAssessedPolicy::Wait,
         update: vec![UpdateRule::default()],
         ignore: vec![IgnoreRule::default()],
         feedback: vec![FeedbackRule::default()],

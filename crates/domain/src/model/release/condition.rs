@@ -160,7 +160,7 @@ fn degraded_condition(release: &Release) -> Condition {
 fn healthy_condition(release: &Release) -> Condition {
     let health = &release.health();
     let is = match health.status {
-        HealthStatus::Unknown => None,
+        HealthStatus::Unknown | HealthStatus::NotAssessed => None,
         status => Some(status == HealthStatus::Healthy),
     };
     let reason = if health.reason.is_empty() { health.status.as_str() } else { &health.reason };
@@ -244,7 +244,7 @@ pub fn resource_conditions(resource: &ResourceStatus) -> Vec<Condition> {
     let available = Condition::new(ConditionType::Available, resource.available, reason, message);
     let health = &resource.health;
     let is_healthy = match health.status {
-        HealthStatus::Unknown => None,
+        HealthStatus::Unknown | HealthStatus::NotAssessed => None,
         status => Some(status == HealthStatus::Healthy),
     };
     let reason = if health.reason.is_empty() { health.status.as_str() } else { &health.reason };

@@ -85,6 +85,8 @@ reasons! {
     ObjectTerminating,
     /// An object that is only observed does not exist.
     ObjectAwaited,
+    /// A changed Job still runs; it is replaced once it has ended.
+    JobRunning,
     /// An existing object differs from the one to adopt.
     NotIdentical,
     /// The agent lacks a permission.

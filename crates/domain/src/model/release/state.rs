@@ -5,7 +5,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::{Gate, Release, ReleaseGoal, StageName, StageState, SyncStatus};
 use crate::model::cluster::Connectivity;
-use crate::model::health::HealthStatus;
+use crate::model::health::{HealthStatus, NOT_ASSESSED_LABEL};
 
 /// The state of a release. Ordered by severity, so the worst of many is the maximum.
 #[derive(
@@ -32,6 +32,8 @@ pub enum ReleaseState {
     Abandoned,
     /// Confirmed and operational.
     Healthy,
+    /// Confirmed; nothing says whether it is operational.
+    NotAssessed,
     /// Paused on purpose.
     Suspended,
     /// Removal waits for finalizers.
@@ -71,6 +73,14 @@ impl ReleaseState {
         self.into()
     }
 
+    /// The name for people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::NotAssessed => NOT_ASSESSED_LABEL,
+            other => other.as_str(),
+        }
+    }
+
     /// The state of this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|state| state.as_str() == word)
@@ -97,7 +107,7 @@ impl ReleaseState {
 
     /// The message of a release with this last known state while its cluster is offline.
     pub fn last_known_message(self) -> String {
-        format!("The cluster is offline; last known state: {}.", self.as_str())
+        format!("The cluster is offline; last known state: {}.", self.label())
     }
 
     /// Whether the release is over and the cluster has nothing left to do.
@@ -187,12 +197,15 @@ impl Release {
         }
     }
 
-    /// Every stage is finished, so the release was confirmed healthy; sync and current health decide.
+    /// Every stage is finished, so the release was confirmed operational; sync and current health decide.
     fn finished_state(&self) -> ReleaseState {
         match (self.sync, self.health.status) {
-            (_, status) if status != HealthStatus::Healthy => self.applied_state(),
+            (_, status) if !status.is_operational() => self.applied_state(),
             (SyncStatus::Drifted, _) => ReleaseState::Drifted,
-            (SyncStatus::Synced, _) if self.applied == self.released => ReleaseState::Healthy,
+            (SyncStatus::Synced, health) if self.applied == self.released => match health {
+                HealthStatus::NotAssessed => ReleaseState::NotAssessed,
+                _ => ReleaseState::Healthy,
+            },
             (SyncStatus::Pending | SyncStatus::Applying, _) => ReleaseState::Applying,
             _ => ReleaseState::Stale,
         }
@@ -213,6 +226,9 @@ impl Release {
             ReleaseGoal::Removing { message: why, .. } => {
                 let stage_reason = self.stages.get(StageName::Pruned).state.reason();
                 stage_reason.map_or_else(|| why.clone(), |reason| reason.text().to_owned())
+            }
+            ReleaseGoal::Removed { .. } if self.policies.create_namespace => {
+                "All its objects are gone from the cluster. A namespace that Flotilla created for them stays.".to_owned()
             }
             ReleaseGoal::Removed { .. } => "All its objects are gone from the cluster.".to_owned(),
             ReleaseGoal::Orphaned { .. } => "It was orphaned: its objects stay on the cluster.".to_owned(),

@@ -282,7 +282,11 @@ fn s3_10_a_removal_continues_until_the_cluster_reports_that_nothing_is_left() {
     assert_eq!(release.state(), ReleaseState::Removing);
     gone.removed = true;
     release.apply_report(&gone, at(5)).unwrap();
-    assert_state(&release, ReleaseState::Removed, "All its objects are gone from the cluster.");
+    assert_state(
+        &release,
+        ReleaseState::Removed,
+        "All its objects are gone from the cluster. A namespace that Flotilla created for them stays.",
+    );
     assert_eq!((release.desired_release("web"), release.applied.clone()), (None, None));
     assert_eq!(release.apply_report(&gone, at(6)), Err(ReportRejected::NotExpected));
 }

@@ -6,7 +6,7 @@ use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::Connectivity;
-use crate::model::health::{Health, HealthStatus};
+use crate::model::health::Health;
 use crate::model::policy::{DeletionPolicy, Policies};
 use crate::model::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 
@@ -401,7 +401,7 @@ impl Release {
     fn update_confirmation(&mut self, at: Timestamp) {
         let confirmed = self.applied.is_some()
             && self.applied == self.released
-            && self.health.status == HealthStatus::Healthy
+            && self.health.status.is_operational()
             && self.stages.get(StageName::Operational).state.is_finished();
         let state = if confirmed { StageState::Done } else { StageState::Pending };
         self.stages.set(StageName::Confirmed, state, at);

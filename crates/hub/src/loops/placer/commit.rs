@@ -250,7 +250,7 @@ async fn delete_if_removed(
         |release: &Release| !matches!(release.goal(), ReleaseGoal::Present | ReleaseGoal::Removing { .. });
     if releases.iter().all(is_gone) {
         store::workload::delete(tx, workload.id).await?;
-        let message = format!("{} was deleted; nothing of it is left on any cluster.", workload.name);
+        let message = format!("{} was deleted; none of its objects is left on any cluster.", workload.name);
         effects.events.push(
             NewEvent::new(EventKind::WorkloadDeleted, "flotilla", message)
                 .with_workload(workload.id, &workload.name),
