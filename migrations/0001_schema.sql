@@ -33,7 +33,7 @@ CREATE TABLE session (
 CREATE INDEX session_expiry ON session (expires_at);
 
 -- An API token of a user; only the hash of its secret is stored. Written and deleted by its user; `used_at` is
--- updated at most once a minute. Cascades.
+-- updated at most once a minute. Deleted by the retention loop 30 days after it has expired; cascades.
 CREATE TABLE api_token (
     id TEXT PRIMARY KEY,
     user_id TEXT NOT NULL REFERENCES user_account (id) ON DELETE CASCADE,
@@ -53,24 +53,27 @@ CREATE TABLE setting (
 );
 
 -- A stored response, by the idempotency key of its request and the actor. Written in the transaction that executes
--- the request; deleted by the retention loop after a day.
+-- the request; deleted by the retention loop after a day. A large body is an artifact: `body` is then NULL, and
+-- `body_digest` is its digest.
 CREATE TABLE idempotency_record (
     idempotency_key TEXT NOT NULL,
     actor TEXT NOT NULL,
     request_hash TEXT NOT NULL,
     status BIGINT NOT NULL,
-    body TEXT NOT NULL,
+    body TEXT,
+    body_digest TEXT,
     created_at BIGINT NOT NULL,
     PRIMARY KEY (idempotency_key, actor)
 );
 CREATE INDEX idempotency_record_age ON idempotency_record (created_at);
+CREATE INDEX idempotency_record_body ON idempotency_record (body_digest) WHERE body_digest IS NOT NULL;
 
 -- ------------------------------------------------------------------------------------------------------------ clusters
 -- The fields that users edit, the facts, the heartbeat and the version of the desired state are four rows, because
 -- they are written by four parties at four rates.
 
 -- A cluster, with the fields that users edit; `region` is copied from its labels. Written at its registration and by
--- users; deleted by users, after its releases. `revision` counts edits.
+-- users; deleted by users, after its releases. `resource_version` counts edits.
 CREATE TABLE cluster (
     id TEXT PRIMARY KEY,
     name TEXT{{bytewise}} NOT NULL UNIQUE,
@@ -81,7 +84,7 @@ CREATE TABLE cluster (
     schedulable BIGINT NOT NULL,
     lease_seconds BIGINT NOT NULL,
     created_at BIGINT NOT NULL,
-    revision BIGINT NOT NULL
+    resource_version BIGINT NOT NULL
 );
 
 -- One label of a cluster, in addition to `cluster.labels`, for selectors. Replaced with the labels of the cluster;
@@ -113,6 +116,9 @@ CREATE TABLE cluster_heartbeat (
     cluster_id TEXT PRIMARY KEY REFERENCES cluster (id) ON DELETE CASCADE,
     connectivity TEXT NOT NULL,
     last_seen BIGINT,
+    -- Since when and why the API server does not respond to the agent; NULL while it responds.
+    api_server_outage_since BIGINT,
+    api_server_error TEXT NOT NULL,
     incarnation BIGINT NOT NULL,
     seq BIGINT NOT NULL
 );
@@ -126,12 +132,12 @@ CREATE TABLE cluster_desired_state (
 );
 
 -- A cluster group: a named set of clusters, by name or by label selector. Written by users; deleted by users while
--- no workload references it. `revision` counts edits.
+-- no workload references it. `resource_version` counts edits.
 CREATE TABLE cluster_group (
     name TEXT{{bytewise}} PRIMARY KEY,
     members TEXT NOT NULL,
     selector TEXT,
-    revision BIGINT NOT NULL
+    resource_version BIGINT NOT NULL
 );
 
 -- --------------------------------------------------------------------------------------------------- joining of agents
@@ -200,8 +206,8 @@ CREATE TABLE cluster_join (
 -- ----------------------------------------------------------------------------------------------------------- workloads
 
 -- A workload with its draft. Written by users; deleted by the placer once `intent` is deleting and no release is
--- left on any cluster. `published_revision` is the number of the published revision, `revision` counts
--- edits.
+-- left on any cluster. `published_revision` is the number of the published revision, `resource_version`
+-- counts edits.
 CREATE TABLE workload (
     id TEXT PRIMARY KEY,
     project_id TEXT NOT NULL REFERENCES project (id),
@@ -215,7 +221,7 @@ CREATE TABLE workload (
     updated_by TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL,
-    revision BIGINT NOT NULL,
+    resource_version BIGINT NOT NULL,
     draft TEXT NOT NULL,
     UNIQUE (project_id, name)
 );
@@ -231,7 +237,8 @@ CREATE TABLE workload_label (
 );
 CREATE INDEX workload_label_value ON workload_label (name, value, owner_id);
 
--- A published snapshot of a workload's draft, numbered from 1. Written by a publish, immutable; cascades.
+-- A published snapshot of a workload's draft, numbered from 1. Written by a publish, immutable; deleted by the
+-- retention loop after 90 days unless it is one of the newest 100 or in use; cascades.
 CREATE TABLE revision (
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
     number BIGINT NOT NULL,
@@ -241,6 +248,7 @@ CREATE TABLE revision (
     spec TEXT NOT NULL,
     PRIMARY KEY (workload_id, number)
 );
+CREATE INDEX revision_age ON revision (created_at);
 
 -- A cluster on which a user retains a workload although it no longer matches. Written by users, deleted by the next
 -- publish of the workload; `revision` is the published one at that time. Cascades.
@@ -254,22 +262,35 @@ CREATE TABLE retained_cluster (
 );
 CREATE INDEX retained_cluster_by_cluster ON retained_cluster (cluster_id);
 
--- A recorded placement decision of a workload. Written by the placer; those before the last 50 of the workload are
--- deleted by the next insert; cascades. `pending_removals` repeats a part of `body`: pages read it with every
--- notice, and a decision on ten thousand clusters has megabytes.
+-- A recorded placement decision of a workload, without its pending removals. Written by the placer; those before the
+-- last 50 of the workload are deleted by the next insert; cascades.
 CREATE TABLE decision (
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
     number BIGINT NOT NULL,
     body TEXT NOT NULL,
-    pending_removals TEXT NOT NULL,
     PRIMARY KEY (workload_id, number)
 );
+
+-- A cluster that runs a workload and no longer matches: the workload is removed from it after `remove_after`. `requested`
+-- is 1 if a publish requested the removal, `waiting_for` is what it waited for in the last pass, the JSON of a
+-- domain::placement::RemovalWait. Written and deleted by the placer with its decisions; cascades.
+CREATE TABLE pending_removal (
+    workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
+    cluster_id TEXT NOT NULL REFERENCES cluster (id) ON DELETE CASCADE,
+    remove_after BIGINT NOT NULL,
+    requested BIGINT NOT NULL,
+    waiting_for TEXT,
+    PRIMARY KEY (workload_id, cluster_id)
+);
+CREATE INDEX pending_removal_by_cluster ON pending_removal (cluster_id);
 
 -- The placer's work queue, one row per workload. Inserted with the workload; marked by every transaction that
 -- requires a new placement, claimed and settled by the placer; cascades. `due_at` is when the row may be claimed
 -- and, while `claimed` is 1, the end of the claim's lease; NULL when nothing is to do. `dirty_epoch` counts marks,
 -- `claimed_dirty_epoch` is its value at the claim, `claim_epoch` counts claims and fences them. `attempts` counts failures
--- in a row and delays `due_at`, `failure` is the message of the last one.
+-- in a row and delays `due_at`, `failure` is the message of the last one. `placed_revision` is the
+-- revision that the placer has written to every selected cluster, 0 before the first: until then its waves can't be
+-- counted, and its removals are those of a publish.
 CREATE TABLE placer_queue (
     workload_id TEXT PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
     dirty_epoch BIGINT NOT NULL,
@@ -279,7 +300,8 @@ CREATE TABLE placer_queue (
     claim_epoch BIGINT NOT NULL,
     claimed_dirty_epoch BIGINT NOT NULL,
     attempts BIGINT NOT NULL,
-    failure TEXT
+    failure TEXT,
+    placed_revision BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX placer_queue_due ON placer_queue (due_at, workload_id) WHERE due_at IS NOT NULL;
 
@@ -327,8 +349,8 @@ CREATE TABLE release (
 CREATE INDEX release_by_workload ON release (workload_id, state_rank DESC, cluster_name);
 CREATE INDEX release_by_cluster ON release (cluster_id, state_rank DESC, workload_name);
 CREATE INDEX release_in_desired_state ON release (cluster_id, id) WHERE in_desired_state = 1;
--- 15 is the rank of Blocked: it and all more severe states need attention.
-CREATE INDEX release_failing ON release (state_rank DESC, state_since) WHERE state_rank >= 15;
+-- 16 is the rank of Blocked: it and all more severe states need attention.
+CREATE INDEX release_failing ON release (state_rank DESC, state_since) WHERE state_rank >= 16;
 CREATE INDEX release_desired ON release (desired) WHERE desired IS NOT NULL;
 CREATE INDEX release_released ON release (released) WHERE released IS NOT NULL;
 CREATE INDEX release_applied ON release (applied) WHERE applied IS NOT NULL;
@@ -371,8 +393,8 @@ CREATE TABLE release_tombstone (
 CREATE INDEX release_tombstone_by_cluster ON release_tombstone (cluster_id);
 CREATE INDEX release_tombstone_age ON release_tombstone (created_at);
 
--- Bytes by their digest: bundles and API schemas. Written by the placer and by plans (bundles) and by reports
--- (schemas); deleted by the retention loop when nothing references them and `last_put_at` is two days ago.
+-- Bytes by their digest: bundles, API schemas and large responses. Written by the placer and by plans (bundles), by
+-- reports (schemas) and with idempotency records (responses); deleted by the retention loop when nothing references them and `last_put_at` is two days ago.
 CREATE TABLE artifact (
     digest TEXT PRIMARY KEY,
     last_put_at BIGINT NOT NULL,
@@ -395,7 +417,8 @@ CREATE INDEX exposure_by_cluster ON exposure (cluster_id);
 
 -- ------------------------------------------------------------------------------------------------------------ rollouts
 
--- The rollout of one revision in waves. Written by the publish, the rollout loop and users; cascades. `active` is 1
+-- The rollout of one revision in waves. Written by the publish, the rollout loop and users; deleted by the retention
+-- loop with its revision; cascades. `active` is 1
 -- until it has ended, `needs_attention` is 1 while it waits for an action of a user or for offline clusters.
 CREATE TABLE rollout (
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
@@ -408,10 +431,9 @@ CREATE TABLE rollout (
 CREATE INDEX rollout_active ON rollout (workload_id) WHERE active = 1;
 CREATE INDEX rollout_needs_attention ON rollout (workload_id) WHERE needs_attention = 1;
 
--- The rollout loop's work queue, one row per workload that had a rollout, with the columns of `placer_queue`.
--- Inserted by the first publish in waves; marked by the placer, reports and users, claimed and settled by the
--- rollout loop; cascades. `placed_revision` is the revision that the placer has written to every selected cluster:
--- before that, waves cannot be counted.
+-- The rollout loop's work queue, one row per workload that had a rollout, with the columns of `placer_queue` except
+-- `placed_revision`. Inserted by the first publish in waves; marked by the placer, reports and users, claimed and settled
+-- by the rollout loop; cascades.
 CREATE TABLE rollout_queue (
     workload_id TEXT PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
     dirty_epoch BIGINT NOT NULL,
@@ -421,8 +443,7 @@ CREATE TABLE rollout_queue (
     claim_epoch BIGINT NOT NULL,
     claimed_dirty_epoch BIGINT NOT NULL,
     attempts BIGINT NOT NULL,
-    failure TEXT,
-    placed_revision BIGINT NOT NULL DEFAULT 0
+    failure TEXT
 );
 CREATE INDEX rollout_queue_due ON rollout_queue (due_at, workload_id) WHERE due_at IS NOT NULL;
 

@@ -39,7 +39,7 @@ pub fn App() -> impl IntoView {
                 <ParentRoute path=path!("") view=FramedRoutes ssr=SsrMode::Async>
                     <Route path=path!("") view=FleetPage ssr=SsrMode::Async />
                     <Route path=path!("workloads") view=WorkloadsPage ssr=SsrMode::Async />
-                    <Route path=path!("workloads/:name") view=WorkloadPage ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name") view=|| view! { <WorkloadPage editor=lazy::workload_editor /> } ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name/revisions/:number") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Revision)) ssr=SsrMode::Async />
                     <Route path=path!("clusters") view=ClustersPage ssr=SsrMode::Async />
                     <Route path=path!("clusters/:name") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Cluster)) ssr=SsrMode::Async />

@@ -11,7 +11,7 @@ use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use crate::components::counts::describe_counts;
-use crate::components::{Pager, StateStrip, connectivity_label, render_resource, search_field};
+use crate::components::{Pager, StateStrip, cluster_label, render_resource, search_field};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
@@ -27,7 +27,6 @@ mod registrations;
 
 use registrations::{PendingRegistrations, RegistrationActions};
 
-pub use demo::DemoAction;
 pub use groups::{GroupPage, GroupsPage};
 pub use join::JoinPage;
 pub use page::ClusterPage;
@@ -65,9 +64,9 @@ pub fn ClustersPage() -> impl IntoView {
     let query = use_query_map();
     let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
     let version = live::watch_version(|| Some(Topic::Fleet));
-    let verdicts = RegistrationActions::new();
+    let actions = RegistrationActions::new();
     let data = Resource::new(
-        move || (part("q"), part("labels"), query.read().get("cursor"), version.get(), verdicts.version()),
+        move || (part("q"), part("labels"), query.read().get("cursor"), version.get(), actions.version()),
         |(q, labels, cursor, ..)| clusters_read(q, labels, cursor),
     );
     view! {
@@ -105,21 +104,15 @@ pub fn ClustersPage() -> impl IntoView {
                     </button>
                 </div>
             </Form>
-            {render_resource(data, move |list| show_list(list, verdicts, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
+            {render_resource(data, move |list| show_list(list, actions, &part("q"), &part("labels"), query.read().get("cursor").is_some()))}
         </div>
     }
     .into_any()
 }
 
-fn show_list(
-    list: ClusterList,
-    verdicts: RegistrationActions,
-    q: &str,
-    labels: &str,
-    later: bool,
-) -> AnyView {
+fn show_list(list: ClusterList, actions: RegistrationActions, q: &str, labels: &str, later: bool) -> AnyView {
     let (page, at) = (list.page, list.at);
-    let pending = view! { <PendingRegistrations waiting=list.pending verdicts=verdicts at=at /> };
+    let pending = view! { <PendingRegistrations waiting=list.pending actions=actions at=at /> };
     if page.items.is_empty() {
         return view! {
             {pending}
@@ -168,7 +161,7 @@ fn row(one: ClusterSummary, at: Timestamp) -> impl IntoView {
             <th scope="row" class="cell-name name">
                 <a href=paths::cluster(&cluster.name)>{cluster.name.clone()}</a>
             </th>
-            <td class="cell-state">{connectivity_label(cluster.connectivity, cluster.last_seen, at)}</td>
+            <td class="cell-state">{cluster_label(&cluster, at)}</td>
             <td data-label="Region">{region}</td>
             <td class="mono" data-label="Kubernetes">
                 {cluster.facts.kubernetes_version.clone()}

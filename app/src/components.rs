@@ -9,6 +9,7 @@ pub mod empty;
 pub mod error;
 pub mod field;
 pub mod findings;
+pub mod icon;
 pub mod pager;
 pub mod resource_view;
 pub mod status;
@@ -21,27 +22,12 @@ pub use counts::{StateCounts, StateGroup, StateStrip};
 pub use dialog::ConfirmDialog;
 pub use editor::Editor;
 pub use empty::Empty;
-pub use error::{ErrorBanner, LoadError};
+pub use error::ErrorBanner;
 pub use field::{Banner, DisabledButton, DisabledReason, search_field};
 pub use findings::FindingList;
+pub use icon::{icon, icon_sized};
 pub use pager::Pager;
 pub use resource_view::{render_resource, render_resource_part};
-pub use status::{StateLabel, StatusStyle, cell_status, connectivity_label, health_label, sync_label};
+pub use status::{StateLabel, StatusStyle, cell_status, cluster_label, health_label, sync_label};
 pub use text::{join_names, pluralize, split_words};
 pub use timeline::Timeline;
-
-use leptos::prelude::*;
-
-/// An icon of the sprite, 16 px drawn at 14. A word stands beside it, so it is hidden from screen readers.
-pub fn icon(name: &'static str) -> impl IntoView {
-    icon_sized(name, "icon")
-}
-
-/// The same at another size: `icon icon-16` in lists of errors, `icon icon-18` on a phone.
-pub fn icon_sized(name: &'static str, class: &'static str) -> impl IntoView {
-    view! {
-        <svg class=class aria-hidden="true">
-            <use href=format!("/icons.svg#{name}") />
-        </svg>
-    }
-}

@@ -32,8 +32,8 @@ pub async fn events_read(workload: String, cluster: String, before: Option<i64>)
     use crate::host;
     let hub = host::hub_for_reader()?;
     let name = |text: String| (!text.is_empty()).then(|| text.chars().take(63).collect::<String>());
-    let query =
-        hub::EventQuery { before, workload: name(workload), cluster: name(cluster), limit: PAGE_SIZE };
+    let (workload, cluster) = (name(workload), name(cluster));
+    let query = domain::request::EventQuery { before, workload, cluster, limit: Some(PAGE_SIZE) };
     let events = host::into_app_result(hub.list_events(&query).await)?;
     Ok(EventList { events, at: hub.clock().now() })
 }
@@ -116,15 +116,15 @@ pub fn EventRow(
 ) -> impl IntoView {
     let look = event_style(&event);
     let href = event_address(&event);
-    let place = format_location(&event);
-    let by = if place.is_empty() { event.actor.clone() } else { format!(" · {}", event.actor) };
+    let workload = unnamed_workload(&event).to_owned();
+    let by = if workload.is_empty() { event.actor.clone() } else { format!(" · {}", event.actor) };
     view! {
         <a class=format!("list-row items-start py-2 {}", look.hue) href=href>
             {icon_sized(look.icon, "icon icon-16")}
             <span class="list-main">
                 <span class="text-ink">{event.message.clone()}</span>
                 <span class="meta">
-                    <span class="mono">{place}</span>
+                    <span class="mono">{workload}</span>
                     {by}
                 </span>
             </span>
@@ -136,11 +136,10 @@ pub fn EventRow(
     .into_any()
 }
 
-/// The names of workload and cluster, without those that the message contains.
-fn format_location(event: &Event) -> String {
-    let unless_in_message = |name: &str| (!event.message.contains(name)).then(|| name.to_owned());
-    let names = [unless_in_message(&event.workload_name), unless_in_message(&event.cluster_name)];
-    names.into_iter().flatten().collect::<Vec<_>>().join(" on ")
+/// The workload of an event whose message does not name it; empty for the others. Every message about a cluster names it.
+fn unnamed_workload(event: &Event) -> &str {
+    let is_named = event.detail.as_ref().is_none_or(EventDetail::message_names_workload);
+    if is_named { "" } else { &event.workload_name }
 }
 
 fn event_address(event: &Event) -> String {
@@ -195,5 +194,31 @@ fn event_style(event: &Event) -> StatusStyle {
             | EventKind::OverrideSaved
             | EventKind::ClusterEdited => quiet("edit", "hue-unknown"),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(workload: &str, message: &str, detail: serde_json::Value) -> Event {
+        serde_json::from_value(json!({
+            "seq": 1, "at": "2026-01-01T00:00:00Z", "kind": "driftHealed", "severity": "note", "actor": "flotilla",
+            "workloadName": workload, "clusterName": "edge-1", "message": message, "detail": detail,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_workload_is_shown_beside_a_message_that_does_not_name_it() {
+        let object = json!({ "version": "v1", "kind": "ConfigMap", "namespace": "web", "name": "web" });
+        let drift = json!({ "type": "drift", "object": object, "outcome": "healed" });
+        // The name of the object contains the name of the workload.
+        let event_of_object = event("web", "ConfigMap web/web was deleted on edge-1 and reverted.", drift);
+        assert_eq!(unnamed_workload(&event_of_object), "web");
+        let published = json!({ "type": "published", "revision": 1 });
+        assert_eq!(unnamed_workload(&event("web", "web revision 1 was published.", published)), "");
     }
 }

@@ -1,50 +1,23 @@
 //! The frame around every page: rail, top bar, bottom bar on a phone.
 
-use domain::Timestamp;
 use leptos::prelude::*;
 use leptos_router::components::Outlet;
 use leptos_router::hooks::use_location;
-use serde::{Deserialize, Serialize};
 
 use crate::components::{icon, icon_sized};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
 
+mod data;
 mod help;
 mod top;
 
 pub use help::ShortcutHelp;
 pub use top::LiveStatus;
 
+use data::{FrameData, frame_read};
 use top::TopBar;
-
-/// The data of the frame.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FrameData {
-    /// Name of the signed-in user.
-    pub user_name: String,
-    /// Number of workloads.
-    pub workloads: u32,
-    /// Number of clusters.
-    pub clusters: u32,
-    /// When this was read.
-    pub at: Timestamp,
-}
-
-/// The frame's query.
-#[server(prefix = "/api/fn", endpoint = "frame_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn frame_read() -> AppResult<FrameData> {
-    use crate::host;
-    use domain::page::ListQuery;
-    let user_name = host::actor()?.name;
-    let hub = host::hub()?;
-    let one = ListQuery { limit: Some(1), ..ListQuery::default() };
-    let workloads = host::into_app_result(hub.list_workloads(&one).await)?.total;
-    let clusters = host::into_app_result(hub.list_clusters(&one).await)?.total;
-    Ok(FrameData { user_name, workloads, clusters, at: hub.clock().now() })
-}
 
 /// The sections of the console: icon, label, address.
 const NAV_ITEMS: [(&str, &str, &str); 4] = [

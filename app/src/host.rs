@@ -11,7 +11,7 @@ use http::StatusCode;
 use leptos::prelude::use_context;
 use leptos_axum::ResponseOptions;
 
-use crate::clusters::DemoAction;
+use crate::demo_action::DemoAction;
 use crate::errors::{AppError, AppResult};
 
 /// A future of a trait object.

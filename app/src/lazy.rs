@@ -17,6 +17,7 @@ use crate::clusters::{ClusterPage, GroupPage, GroupsPage, JoinPage};
 #[cfg(feature = "hydrate")]
 use crate::components::resource_view::skeleton;
 use crate::events::EventsPage;
+use crate::paths::WorkloadTab;
 use crate::settings::SettingsPage;
 use crate::workloads::{
     ConfigTab, NewPage, OverridesPage, OverridesTab, PlacementPage, PlacementTab, PoliciesPage, PublishPage,
@@ -137,7 +138,7 @@ fn waiting(_: LazyPart, _: Pin<Box<dyn Future<Output = LazyResult>>>) -> AnyView
 fn hint(part: LazyPart) {
     use http::header::{HeaderValue, LINK};
     let (Some(assets), Some(response)) =
-        (use_context::<crate::shell::Assets>(), use_context::<leptos_axum::ResponseOptions>())
+        (use_context::<crate::assets::Assets>(), use_context::<leptos_axum::ResponseOptions>())
     else {
         return;
     };
@@ -186,7 +187,7 @@ fn PartUnavailable() -> impl IntoView {
     .into_any()
 }
 
-/// The pages of [`Part::Wizard`].
+/// The pages of [`LazyPart::Wizard`].
 #[derive(Debug, Clone, Copy)]
 pub enum WizardView {
     /// The frame of all steps.
@@ -197,7 +198,7 @@ pub enum WizardView {
     Policies,
 }
 
-/// The pages of [`Part::ExplainPlacementArgs`].
+/// The pages of [`LazyPart::Placement`].
 #[derive(Debug, Clone, Copy)]
 pub enum PlacementView {
     /// The tab of the workload of this name.
@@ -208,7 +209,7 @@ pub enum PlacementView {
     Rollout,
 }
 
-/// The pages of [`Part::Secondary`].
+/// The pages of [`LazyPart::Secondary`].
 #[derive(Debug, Clone, Copy)]
 pub enum SecondaryView {
     /// One cluster.
@@ -225,6 +226,16 @@ pub enum SecondaryView {
     Revision,
     /// Settings.
     Settings,
+}
+
+/// The editor in a tab of the workload of this name; nothing for a tab without an editor.
+pub fn workload_editor(tab: WorkloadTab, name: Memo<String>) -> AnyView {
+    match tab {
+        WorkloadTab::Config => lazy_view(LazyPart::Source, source(Some(name))),
+        WorkloadTab::Placement => lazy_view(LazyPart::Placement, placement(PlacementView::Tab(name))),
+        WorkloadTab::Overrides => lazy_view(LazyPart::Overrides, overrides(Some(name))),
+        WorkloadTab::Clusters | WorkloadTab::History | WorkloadTab::Events => ().into_any(),
+    }
 }
 
 // One function for each part: the future of a split function is ready immediately only if the same function fetched the

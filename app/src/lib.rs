@@ -10,8 +10,10 @@
 #![recursion_limit = "512"]
 
 mod app;
+mod assets;
 mod clusters;
 mod components;
+mod demo_action;
 mod errors;
 mod events;
 mod fleet;
@@ -21,6 +23,7 @@ mod host;
 mod lazy;
 mod live;
 mod not_found;
+mod parsing;
 pub mod paths;
 #[cfg(all(test, feature = "ssr"))]
 mod render_tests;
@@ -31,10 +34,11 @@ mod theme;
 mod workloads;
 
 pub use app::App;
-pub use clusters::DemoAction;
+pub use assets::Assets;
+pub use demo_action::DemoAction;
 pub use errors::AppError;
 #[cfg(feature = "ssr")]
 pub use host::{AgentListenerInfo, BoxFuture, DemoControls, SessionActions};
 #[cfg(feature = "hydrate")]
 pub use lazy::fetch_rendered_parts;
-pub use shell::{Assets, shell};
+pub use shell::shell;

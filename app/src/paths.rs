@@ -1,5 +1,10 @@
 //! Every address of the console. Pages, redirects and links use these functions; no path is written by hand.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// Everything but the unreserved characters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// The fleet at a glance.
 pub const FLEET: &str = "/";
 /// All workloads.
@@ -145,14 +150,13 @@ pub fn query(path: &str, pairs: &[(&str, &str)]) -> String {
 }
 
 fn percent_encode(text: &str) -> String {
-    use std::fmt::Write as _;
-    text.bytes().fold(String::with_capacity(text.len()), |mut out, b| {
-        match b {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(b)),
-            _ => write!(out, "%{b:02X}").unwrap_or_default(),
-        }
-        out
-    })
+    utf8_percent_encode(text, RESERVED).to_string()
+}
+
+/// The id of the editor of a file.
+pub fn editor_anchor(file: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    format!("file-{}", file.chars().map(safe).collect::<String>())
 }
 
 #[cfg(test)]

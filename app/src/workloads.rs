@@ -15,44 +15,34 @@ use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
 
-mod candidates;
 mod clusters_tab;
-mod config_tab;
-mod containers;
 mod dialogs;
-mod evaluations;
-mod files;
 mod history_tab;
 mod new;
-mod override_fields;
-mod override_form;
-mod overrides_tab;
+mod overrides;
 mod page;
-mod pending_removals;
-mod placement_fields;
-mod placement_form;
-mod placement_tab;
-mod policy_fields;
+mod placement;
+mod policies;
 mod publish;
 mod queries;
 mod release;
 mod revision;
 mod rollout;
-mod rollout_form;
-#[cfg(feature = "ssr")]
+mod save_button;
 mod source;
-mod starter;
 mod text_field;
 mod wizard;
 
-pub use config_tab::ConfigTab;
 pub use new::NewPage;
-pub use overrides_tab::OverridesTab;
+pub use overrides::{OverridesPage, OverridesTab};
 pub use page::WorkloadPage;
-pub use placement_tab::PlacementTab;
+pub use placement::{PlacementPage, PlacementTab};
+pub use policies::PoliciesPage;
 pub use publish::PublishPage;
 pub use revision::RevisionPage;
-pub use wizard::{OverridesPage, PlacementPage, PoliciesPage, RolloutPage, SourcePage, WizardFrame};
+pub use rollout::RolloutPage;
+pub use source::{ConfigTab, SourcePage};
+pub use wizard::WizardFrame;
 
 /// One page of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -175,6 +175,7 @@ fn init_logging(filter: &str) -> anyhow::Result<()> {
     use anyhow::Context as _;
     let filter =
         EnvFilter::try_new(filter).with_context(|| format!("--log {filter:?} is not a valid log filter"))?;
+    let filter = filter.add_directive(agent::REQUEST_LOG_FILTER.parse()?);
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
     Ok(())

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
 use domain::Timestamp;
+use parking_lot::Mutex;
 
 /// Time window, in milliseconds.
 const WINDOW_MILLIS: i64 = 5 * 60_000;
@@ -46,14 +46,14 @@ pub struct FailedAttempts(Mutex<HashMap<AttemptKey, FailureCount>>);
 impl FailedAttempts {
     /// Milliseconds until the next attempt is allowed; `None` if it is allowed now.
     pub fn blocked_for(&self, who: &AttemptKey, now: Timestamp) -> Option<i64> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.lock();
         let failures = all.get(who).filter(|failures| failures.is_fresh(now))?;
         (failures.count >= who.max_failures()).then(|| WINDOW_MILLIS - now.millis_since(failures.since))
     }
 
     /// Counts a failed attempt.
     pub fn record_failure(&self, who: &AttemptKey, now: Timestamp) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         if all.len() >= MAX_ENTRIES && !all.contains_key(who) {
             evict_entries(&mut all, now);
         }
@@ -66,7 +66,7 @@ impl FailedAttempts {
 
     /// Resets the counter after a successful attempt.
     pub fn reset(&self, who: &AttemptKey) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(who);
+        self.0.lock().remove(who);
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
         for n in 0..MAX_ENTRIES * 2 {
             attempts.record_failure(&AttemptKey::Account(format!("x{n}")), at(1));
         }
-        assert!(attempts.0.lock().unwrap().len() <= MAX_ENTRIES);
+        assert!(attempts.0.lock().len() <= MAX_ENTRIES);
         assert!(attempts.blocked_for(&blocked, at(2)).is_some());
     }
 }

@@ -3,41 +3,25 @@
 //! The router can't match part of a segment, so internally the verb is a segment of its own after `-`. Only this file
 //! depends on that. The OpenAPI document and every link have the colon.
 
+use std::collections::BTreeSet;
+
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::http::uri::PathAndQuery;
 
 /// Separator of name and verb in internal paths.
-const INTERNAL_SEPARATOR: &str = "/-/";
+pub const INTERNAL_SEPARATOR: &str = "/-/";
 
-/// The verbs that may follow a name. Any other suffix stays part of the name, which then is not found.
-const VERBS: [&str; 15] = [
-    "plan",
-    "publish",
-    "restore",
-    "unpublish",
-    "sync",
-    "retain",
-    "accept",
-    "reject",
-    "revoke",
-    "install",
-    "pause",
-    "resume",
-    "approve",
-    "promote",
-    "abort",
-];
-
-/// `/x/name:verb` becomes `/x/name/-/verb`.
-pub fn split_verb<B>(mut request: Request<B>) -> Request<B> {
-    if let Some(uri) = to_internal_uri(request.uri()) {
+/// `/x/name:verb` becomes `/x/name/-/verb` if it is one of these verbs. Any other suffix stays part of the name, which then
+/// is not found.
+pub fn split_verb<B>(verbs: &BTreeSet<String>, mut request: Request<B>) -> Request<B> {
+    if let Some(uri) = to_internal_uri(verbs, request.uri()) {
         *request.uri_mut() = uri;
     }
     request
 }
 
-fn to_internal_uri(uri: &Uri) -> Option<Uri> {
+fn to_internal_uri(verbs: &BTreeSet<String>, uri: &Uri) -> Option<Uri> {
     let path = uri.path();
     if !path.starts_with("/api/v1/") {
         return None;
@@ -48,7 +32,7 @@ fn to_internal_uri(uri: &Uri) -> Option<Uri> {
     }
     let (head, verb) = path.rsplit_once(':')?;
     let name = head.rsplit('/').next().unwrap_or_default();
-    (VERBS.contains(&verb) && !name.is_empty())
+    (verbs.contains(verb) && !name.is_empty())
         .then(|| with_path(uri, &format!("{head}{INTERNAL_SEPARATOR}{verb}")))?
 }
 
@@ -68,10 +52,14 @@ pub fn to_public_path(path: &str) -> String {
 mod tests {
     use super::*;
 
+    fn publish() -> BTreeSet<String> {
+        ["publish".to_owned()].into()
+    }
+
     #[test]
     fn a_verb_becomes_a_segment_and_back_again() {
         let uri: Uri = "/api/v1/projects/default/workloads/web:publish?dryRun=true".parse().unwrap();
-        let inner = to_internal_uri(&uri).unwrap();
+        let inner = to_internal_uri(&publish(), &uri).unwrap();
         assert_eq!(inner, "/api/v1/projects/default/workloads/web/-/publish?dryRun=true");
         assert_eq!(to_public_path(inner.path()), uri.path());
     }
@@ -79,9 +67,9 @@ mod tests {
     #[test]
     fn other_colons_are_unchanged_and_the_internal_form_is_not_a_public_path() {
         for path in ["/api/v1/projects/default/workloads:validate", "/api/v1/clusters/eu-1", "/x:publish"] {
-            assert_eq!(to_internal_uri(&path.parse().unwrap()), None, "{path}");
+            assert_eq!(to_internal_uri(&publish(), &path.parse().unwrap()), None, "{path}");
         }
         let inner = "/api/v1/projects/default/workloads/web/-/publish".parse().unwrap();
-        assert_eq!(to_internal_uri(&inner).unwrap(), "/api/v1/-");
+        assert_eq!(to_internal_uri(&publish(), &inner).unwrap(), "/api/v1/-");
     }
 }

@@ -31,7 +31,7 @@ const LEASE_SECONDS: u32 = 5;
 pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let hub = open_hub(sqlite_url(&args.data)?).await?;
     let clusters = fleet::start_clusters(&args.data.join("clusters"))?;
-    let levers = Arc::new(FaultControls::new(clusters.clone()));
+    let controls = Arc::new(FaultControls::new(clusters.clone()));
     let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
     let dial = AgentEndpointArgs {
         agent_listen: args.agent_endpoint.agent_listen.or(Some(any_port)),
@@ -39,7 +39,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
     };
     let agents = agent_endpoint::listen(&dial, Some(&args.data), &hub).await?;
     let running =
-        RunningServer::start(hub.clone(), &args.web, ServerParts { demo: Some(levers), agents }).await?;
+        RunningServer::start(hub.clone(), &args.web, ServerParts { demo: Some(controls), agents }).await?;
     for (member, cluster) in &clusters {
         let new =
             NewCluster { lease_seconds: LEASE_SECONDS, labels: member.labels(), ..member.new_cluster() };

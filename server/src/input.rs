@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use domain::page::{ListQuery, MAX_LIMIT};
 use domain::release::ReleaseState;
+use domain::strict_input::{self, UniqueKeysValue};
 use hub::Actor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use crate::problem::ApiError;
 /// The only project; any other is not found.
 pub const PROJECT: &str = "default";
 
-/// A JSON body.
+/// A JSON body. A field that the type does not have, or that is set twice, is rejected.
 #[derive(Debug)]
 pub struct Body<T>(pub T);
 
@@ -24,16 +25,17 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        match axum::Json::from_request(request, state).await {
-            Ok(axum::Json(value)) => Ok(Self(value)),
-            Err(rejection) => Err(reject_body(&rejection)),
-        }
+        let axum::Json(UniqueKeysValue(value)) =
+            axum::Json::from_request(request, state).await.map_err(|rejection| reject_body(&rejection))?;
+        strict_input::parse(&value).map(Self).map_err(|error| {
+            ApiError::bad_request(format!("The body is not valid: {}.", truncate_message(&error.to_string())))
+        })
     }
 }
 
 fn reject_body(rejection: &JsonRejection) -> ApiError {
     match rejection.status() {
-        // A wrong field type is a 400 like malformed JSON: 422 is reserved for guard-rail findings.
+        // Malformed JSON is a 400 like a wrong field: 422 is reserved for guard-rail findings.
         StatusCode::UNPROCESSABLE_ENTITY | StatusCode::BAD_REQUEST => {
             let why = crate::problem::error_chain(rejection);
             ApiError::bad_request(format!("The body is not valid: {}", truncate_message(&why)))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agent::{Link, LinkError};
 use domain::plan::ClusterPlan;
-use domain::report::{DesiredState, ReportAck, ReportBatch};
+use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
 use domain::{ClusterId, Digest, PlanId, ReleaseId};
 
@@ -63,8 +63,13 @@ impl Link for InProcessLink {
         stored.map_err(rejected_or_unreachable)
     }
 
-    async fn send_heartbeat(&self) -> Result<(), LinkError> {
-        self.site.hub().record_heartbeat(self.cluster).await.map_err(unreachable)
+    async fn send_heartbeat(&self, heartbeat: Heartbeat) -> Result<(), LinkError> {
+        let hub = self.site.hub();
+        let recorded = match heartbeat.api_server_error {
+            None => hub.record_heartbeat(self.cluster).await,
+            Some(error) => hub.record_api_server_outage(self.cluster, &error).await,
+        };
+        recorded.map_err(unreachable)
     }
 }
 

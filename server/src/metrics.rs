@@ -8,6 +8,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use domain::page::ListQuery;
+use hub::TableStatistics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -43,6 +44,11 @@ struct TaskLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TableLabels {
+    table: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabels {
     state: &'static str,
 }
@@ -57,6 +63,9 @@ pub struct Metrics {
     reports: Family<ReportLabels, Counter>,
     releases: Family<StateLabels, Gauge>,
     clusters_offline: Gauge,
+    table_rows: Family<TableLabels, Gauge>,
+    deleted_rows: Family<TableLabels, Gauge>,
+    retention_failures: Family<TableLabels, Gauge>,
     streams: Gauge,
     task_restarts: Family<TaskLabels, Counter<u64, AtomicU64>>,
     tasks_stopped: Family<TaskLabels, Gauge>,
@@ -74,6 +83,9 @@ impl Default for Metrics {
             reports: Family::default(),
             releases: Family::default(),
             clusters_offline: Gauge::default(),
+            table_rows: Family::default(),
+            deleted_rows: Family::default(),
+            retention_failures: Family::default(),
             streams: Gauge::default(),
             task_restarts: Family::default(),
             tasks_stopped: Family::default(),
@@ -89,6 +101,21 @@ impl Default for Metrics {
             "clusters_offline",
             "Clusters whose lease has expired",
             metrics.clusters_offline.clone(),
+        );
+        registry.register(
+            "table_rows",
+            "Rows of the tables that have a retention, after its last pass",
+            metrics.table_rows.clone(),
+        );
+        registry.register(
+            "retention_deleted_rows",
+            "Rows deleted by retention since the start",
+            metrics.deleted_rows.clone(),
+        );
+        registry.register(
+            "retention_failures",
+            "Passes of retention that failed since the start",
+            metrics.retention_failures.clone(),
         );
         registry.register("sse_clients", "Open event streams", metrics.streams.clone());
         registry.register("task_restarts", "Restarts of background tasks", metrics.task_restarts.clone());
@@ -109,6 +136,18 @@ impl Metrics {
     pub fn track_stream(&self) -> StreamGuard {
         self.streams.inc();
         StreamGuard(self.streams.clone())
+    }
+
+    fn set_retention(&self, tables: &[TableStatistics]) {
+        let to_gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        for of in tables {
+            let labels = TableLabels { table: of.table };
+            if let Some(rows) = of.rows {
+                self.table_rows.get_or_create(&labels).set(to_gauge(rows));
+            }
+            self.deleted_rows.get_or_create(&labels).set(to_gauge(of.deleted));
+            self.retention_failures.get_or_create(&labels).set(to_gauge(of.failures));
+        }
     }
 
     fn count_response(&self, route: String, method: &'static str, response: &Response) {
@@ -154,11 +193,12 @@ pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiErr
     let metrics = site.metrics();
     metrics.scrapes.inc();
     let fleet = site.hub().get_fleet(&ListQuery { limit: Some(1), ..ListQuery::default() }).await?;
-    for state in domain::release::ReleaseState::ALL {
+    for &state in domain::release::ReleaseState::ALL {
         let gauge = metrics.releases.get_or_create(&StateLabels { state: state.as_str() });
         gauge.set(i64::from(fleet.counts.count(state)));
     }
     metrics.clusters_offline.set(i64::from(fleet.clusters_not_online));
+    metrics.set_retention(&site.hub().retention_statistics());
     for (task, status) in site.hub().task_statuses() {
         let labels = TaskLabels { task };
         metrics.task_restarts.get_or_create(&labels).inner().store(status.restarts, Ordering::Relaxed);

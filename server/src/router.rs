@@ -1,5 +1,7 @@
 //! Every route, and the middleware layers.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::DefaultBodyLimit;
@@ -45,7 +47,7 @@ pub struct ServerRouter {
 
 /// Builds the web application.
 pub fn build_router(site: &Site) -> ServerRouter {
-    let (api, openapi) = api::build_api(site);
+    let (api, openapi, verbs) = api::build_api(site);
     let mut routes: Vec<(Method, String)> = api::list_routes(&openapi);
     let mut router = Router::new().merge(api);
     let fixed = [
@@ -74,12 +76,12 @@ pub fn build_router(site: &Site) -> ServerRouter {
         routes.push((Method::GET, listing.path().to_owned()));
         router = router.route(listing.path(), get(page.clone()));
     }
-    ServerRouter { router: apply_layers(site, router), routes, openapi }
+    ServerRouter { router: apply_layers(site, router, verbs), routes, openapi }
 }
 
 /// Adds the layers, innermost first: the last one added receives a request first. The custom verb is split off before
 /// routing.
-fn apply_layers(site: &Site, router: Router<Site>) -> Router {
+fn apply_layers(site: &Site, router: Router<Site>, verbs: BTreeSet<String>) -> Router {
     let guarded = router
         .fallback(console::not_found)
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
@@ -100,7 +102,9 @@ fn apply_layers(site: &Site, router: Router<Site>) -> Router {
         .layer(TraceLayer::new_for_http().make_span_with(request_span))
         .layer(SetRequestIdLayer::new(REQUEST_ID.clone(), MakeRequestUuid))
         .with_state(site.clone());
-    let split = MapRequestLayer::new(|request: Request| custom_verb::split_verb(request)).layer(dressed);
+    let verbs = Arc::new(verbs);
+    let split = move |request: Request| custom_verb::split_verb(&verbs, request);
+    let split = MapRequestLayer::new(split).layer(dressed);
     Router::new().fallback_service(split)
 }
 

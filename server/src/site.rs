@@ -85,10 +85,7 @@ impl Site {
     /// # Errors
     /// The server has no agents' listener.
     pub fn agent_endpoint(&self) -> Result<&AgentEndpoint, hub::Error> {
-        let none = || {
-            let why = "This server has no listener for agents: start it with --agent-listen.";
-            hub::Error::FailedPrecondition(domain::actions::ActionUnavailable(why.to_owned()))
-        };
+        let none = || hub::Error::FailedPrecondition(domain::actions::agents_disabled());
         self.0.options.agent_endpoint.as_ref().ok_or_else(none)
     }
 

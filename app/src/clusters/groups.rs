@@ -45,12 +45,12 @@ pub async fn group_read(name: String) -> AppResult<GroupView> {
 pub async fn group_save(form: GroupForm) -> AppResult<()> {
     use crate::host;
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let seen = form.base_revision;
+    let base_revision = form.base_revision;
     let group = parse_group(form)
         .map_err(|finding| host::with_status(crate::errors::AppError::from_finding(finding)))?;
-    let saved = match seen {
+    let saved = match base_revision {
         0 => hub.create_group(&actor, group).await,
-        seen => hub.save_group(&actor, group, Some(seen)).await,
+        base_revision => hub.save_group(&actor, group, Some(base_revision)).await,
     };
     leptos_axum::redirect(&paths::group(&host::into_app_result(saved)?.name));
     Ok(())
@@ -158,7 +158,7 @@ pub fn GroupPage() -> impl IntoView {
 }
 
 fn show_group(view: GroupView, save: ServerAction<GroupSave>, delete: ServerAction<GroupDelete>) -> AnyView {
-    let GroupView { group, missing, matching, used_by: asked_by } = view;
+    let GroupView { group, missing, matching, used_by } = view;
     let name = group.name.clone();
     let selector = group.selector.as_ref().map(ToString::to_string).unwrap_or_default();
     let by_label = (!selector.is_empty()).then(|| {
@@ -176,17 +176,17 @@ fn show_group(view: GroupView, save: ServerAction<GroupSave>, delete: ServerActi
         let names = join_names(&missing, missing.len(), 6);
         view! { <p class="text-2">{format!("No cluster has this name yet: {names}. Check the spelling.")}</p> }
     });
-    let users = if asked_by.is_empty() {
+    let users = if used_by.is_empty() {
         view! { <p class="text-2">"No workload uses this group."</p> }.into_any()
     } else {
         let link = |workload: &String| {
             let address = paths::workload_tab(workload, WorkloadTab::Placement);
             view! { <li><a class="link name" href=address>{workload.clone()}</a></li> }
         };
-        view! { <ul class="flex flex-wrap gap-x-4 gap-y-1">{asked_by.iter().map(link).collect_view()}</ul> }
+        view! { <ul class="flex flex-wrap gap-x-4 gap-y-1">{used_by.iter().map(link).collect_view()}</ul> }
             .into_any()
     };
-    let deletion = show_deletion(&name, &asked_by, delete);
+    let deletion = show_deletion(&name, &used_by, delete);
     let initial = GroupForm {
         name: name.clone(),
         members: group.members.join("\n"),
@@ -218,9 +218,9 @@ fn show_group(view: GroupView, save: ServerAction<GroupSave>, delete: ServerActi
 }
 
 /// The deletion, or the workloads that prevent it.
-fn show_deletion(name: &str, asked_by: &[String], delete: ServerAction<GroupDelete>) -> AnyView {
+fn show_deletion(name: &str, used_by: &[String], delete: ServerAction<GroupDelete>) -> AnyView {
     let name = name.to_owned();
-    match domain::actions::check_delete_group(&name, asked_by) {
+    match domain::actions::check_delete_group(&name, used_by) {
         Err(why) => {
             view! { <DisabledButton verb="Delete group".to_owned() why=why.to_string() id="why-delete" /> }.into_any()
         }

@@ -52,8 +52,8 @@ pub async fn cluster_install(form: JoinForm) -> AppResult<InstallManifests> {
     use domain::join::NewJoinToken;
     let (hub, actor) = (host::hub()?, host::actor()?);
     let none = || {
-        let why = "Agents are not enabled on this server: start it with --agent-listen and --agent-url.";
-        host::with_status(crate::errors::AppError::FailedPrecondition(why.to_owned()))
+        let why = domain::actions::agents_disabled().to_string();
+        host::with_status(crate::errors::AppError::FailedPrecondition(why))
     };
     let agents = host::agent_endpoint().ok_or_else(none)?;
     let words =

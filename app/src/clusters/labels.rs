@@ -16,10 +16,11 @@ pub async fn cluster_label(
     #[server(default)] remove: String,
 ) -> AppResult<()> {
     use crate::{host, paths};
+    use domain::request::ClusterPatch;
     let actor = host::actor()?;
     let (key, value) = parse_change(&set, &remove)
         .map_err(|finding| host::with_status(crate::errors::AppError::from_finding(finding)))?;
-    let edit = hub::ClusterEdit { labels: [(key, value)].into(), ..hub::ClusterEdit::default() };
+    let edit = ClusterPatch { labels: [(key, value)].into(), ..ClusterPatch::default() };
     host::into_app_result(host::hub()?.edit_cluster(&actor, &name, edit, Some(base_revision)).await)?;
     leptos_axum::redirect(&paths::cluster(&name));
     Ok(())

@@ -14,7 +14,7 @@ use super::conditions::Conditions;
 use super::demo::{FaultMenu, FaultResult, InjectDemoFault};
 use super::labels::{ClusterLabel, LabelEditor};
 use crate::components::{
-    Age, Empty, Pager, StateCounts, StateLabel, StateStrip, connectivity_label, pluralize, render_resource,
+    Age, Empty, Pager, StateCounts, StateLabel, StateStrip, cluster_label, pluralize, render_resource,
 };
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -42,11 +42,10 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;
-    let mut summary = host::into_app_result(hub.get_cluster(&name).await)?;
+    let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
+    let (mut summary, releases) = host::into_app_result(hub.get_cluster_with_releases(&name, &query).await)?;
     let kinds = std::mem::take(&mut summary.cluster.facts.apis).len();
     let namespaces = LimitedNamespaces::from_facts(std::mem::take(&mut summary.cluster.facts.namespaces));
-    let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
-    let releases = host::into_app_result(hub.list_cluster_releases(&name, &query).await)?;
     Ok(ClusterView {
         summary,
         kinds: u32::try_from(kinds).unwrap_or(u32::MAX),
@@ -106,7 +105,7 @@ fn show_cluster(
                 <div class="head">
                     <div class="flex flex-wrap items-baseline gap-x-3 gap-y-1">
                         <h1 class="title-mono">{cluster.name.clone()}</h1>
-                        {connectivity_label(cluster.connectivity, cluster.last_seen, at)}
+                        {cluster_label(&cluster, at)}
                     </div>
                     <div class="head-actions">
                         {simulated.then(|| view! { <FaultMenu name=cluster.name.clone() action=broken /> })}

@@ -61,10 +61,10 @@ impl RegistrationActions {
 #[component]
 pub fn PendingRegistrations(
     waiting: Vec<Registration>,
-    verdicts: RegistrationActions,
+    actions: RegistrationActions,
     at: Timestamp,
 ) -> impl IntoView {
-    let RegistrationActions { accept, reject } = verdicts;
+    let RegistrationActions { accept, reject } = actions;
     let failure = move || {
         let failed =
             accept.value().get().and_then(Result::err).or_else(|| reject.value().get().and_then(Result::err));

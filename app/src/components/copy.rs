@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::icon;
+use super::icon::icon;
 use crate::live;
 
 /// One line of code with a button that copies it. Without script the line can be selected and copied.

@@ -1,10 +1,11 @@
-//! Counts of releases per state, in eight groups; each is a filter (S1-19).
+//! Counts of releases per state, in nine groups; each is a filter (S1-19).
 
 use domain::release::ReleaseState;
 use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 
-use super::{StatusStyle, icon};
+use super::icon::icon;
+use super::status::StatusStyle;
 use crate::paths;
 
 /// Groups of states, worst first.
@@ -22,6 +23,8 @@ pub enum StateGroup {
     Suspended,
     /// The cluster does not report.
     Unknown,
+    /// Applied; nothing says whether it works.
+    NotAssessed,
     /// Healthy.
     Healthy,
     /// Removed, orphaned or abandoned.
@@ -30,13 +33,14 @@ pub enum StateGroup {
 
 impl StateGroup {
     /// All of them, worst first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Failing,
         Self::Blocked,
         Self::Drifted,
         Self::Moving,
         Self::Suspended,
         Self::Unknown,
+        Self::NotAssessed,
         Self::Healthy,
         Self::Gone,
     ];
@@ -56,6 +60,7 @@ impl StateGroup {
             | ReleaseState::Terminating => Self::Moving,
             ReleaseState::Suspended => Self::Suspended,
             ReleaseState::Unknown => Self::Unknown,
+            ReleaseState::NotAssessed => Self::NotAssessed,
             ReleaseState::Healthy => Self::Healthy,
             ReleaseState::Removed | ReleaseState::Orphaned | ReleaseState::Abandoned => Self::Gone,
         }
@@ -70,6 +75,7 @@ impl StateGroup {
             Self::Moving => "rolling-out",
             Self::Suspended => "suspended",
             Self::Unknown => "unknown",
+            Self::NotAssessed => "not-assessed",
             Self::Healthy => "healthy",
             Self::Gone => "removed",
         }
@@ -84,6 +90,7 @@ impl StateGroup {
             Self::Moving => "Rolling out",
             Self::Suspended => "Suspended",
             Self::Unknown => "Unknown",
+            Self::NotAssessed => "Not assessed",
             Self::Healthy => "Healthy",
             Self::Gone => "Removed",
         }
@@ -98,6 +105,7 @@ impl StateGroup {
             Self::Moving => ReleaseState::Progressing,
             Self::Suspended => ReleaseState::Suspended,
             Self::Unknown => ReleaseState::Unknown,
+            Self::NotAssessed => ReleaseState::NotAssessed,
             Self::Healthy => ReleaseState::Healthy,
             Self::Gone => ReleaseState::Removed,
         })
@@ -116,7 +124,8 @@ impl StateGroup {
             return String::new();
         };
         let words: Vec<&str> = ReleaseState::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .filter(|state| Self::from_state(*state) == group)
             .map(ReleaseState::as_str)
             .collect();
@@ -206,7 +215,7 @@ mod tests {
 
     #[test]
     fn every_state_is_in_a_group_and_every_group_has_a_state() {
-        let all: ReleaseCounts = ReleaseState::ALL.into_iter().collect();
+        let all: ReleaseCounts = ReleaseState::ALL.iter().copied().collect();
         let sum: u32 = count_by_group(&all).iter().map(|(_, n)| n).sum();
         assert_eq!(sum, all.total());
         assert_eq!(count_by_group(&all).len(), StateGroup::ALL.len());

@@ -5,8 +5,8 @@ use domain::finding::Finding;
 use leptos::html::Div;
 use leptos::prelude::*;
 
-use super::findings::editor_anchor;
 use crate::live;
+use crate::paths::editor_anchor;
 
 /// The editor of one file.
 #[component]

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::CopyLine;
+use super::copy::CopyLine;
 
 /// An empty list.
 #[component]

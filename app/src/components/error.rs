@@ -4,7 +4,8 @@ use leptos::prelude::*;
 use leptos_router::components::Redirect;
 use leptos_router::hooks::use_location;
 
-use super::{FindingList, icon_sized};
+use super::findings::FindingList;
+use super::icon::icon_sized;
 use crate::errors::AppError;
 use crate::paths;
 

@@ -2,7 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::{StatusStyle, icon, icon_sized};
+use super::icon::{icon, icon_sized};
+use super::status::StatusStyle;
 
 /// The search field of a list. `/` focuses it; without script Enter submits the form.
 pub fn search_field(name: &'static str, label: &'static str, value: String) -> impl IntoView {

@@ -4,7 +4,10 @@ use domain::finding::{Finding, Severity};
 use domain::fix::Fix;
 use leptos::prelude::*;
 
-use super::{StatusStyle, icon, pluralize};
+use super::icon::icon;
+use super::status::StatusStyle;
+use super::text::pluralize;
+use crate::paths::editor_anchor;
 
 /// The list. Source locations are links to the editor of that file.
 #[component]
@@ -60,16 +63,10 @@ pub fn FindingList(
 fn describe_subject(finding: &Finding) -> Option<String> {
     let on = match finding.clusters.len() {
         0 => String::new(),
-        n => format!(" on {}", super::join_names(&finding.clusters, n, 4)),
+        n => format!(" on {}", super::text::join_names(&finding.clusters, n, 4)),
     };
     let text = format!("{}{on}", finding.object);
     (!text.is_empty()).then(|| text.trim().to_owned())
-}
-
-/// The id of the editor of a file.
-pub fn editor_anchor(file: &str) -> String {
-    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    format!("file-{}", file.chars().map(safe).collect::<String>())
 }
 
 /// `1 error, 2 warnings`, or `No findings`.

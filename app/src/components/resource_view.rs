@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::LoadError;
+use super::error::LoadError;
 use crate::errors::{AppError, AppResult};
 
 /// Renders the result of a query. While it is loading again, the previous result stays, so that the layout does not move.

@@ -1,13 +1,13 @@
 //! Status as shape, word and colour, always all three: the icon, hue and emphasis of each value of each axis.
 
 use domain::Timestamp;
-use domain::cluster::Connectivity;
+use domain::cluster::{Cluster, Connectivity};
 use domain::finding::Severity;
 use domain::health::HealthStatus;
 use domain::release::{ReleaseState, SyncStatus};
 use leptos::prelude::*;
 
-use super::{icon, icon_sized};
+use super::icon::{icon, icon_sized};
 use crate::live;
 
 /// How a value is displayed: icon of the sprite, class of the hue, class of the emphasis.
@@ -52,6 +52,7 @@ impl StatusStyle {
             ReleaseState::Removing => highlighted("removing", MOVING),
             ReleaseState::Terminating => highlighted("terminating", MOVING),
             ReleaseState::Healthy => quiet("healthy", HEALTHY),
+            ReleaseState::NotAssessed => quiet("not-assessed", UNKNOWN),
             ReleaseState::Degraded => broken("degraded"),
             ReleaseState::Failed => broken("failed"),
             ReleaseState::Drifted => highlighted("drifted", DRIFTED),
@@ -68,6 +69,7 @@ impl StatusStyle {
     pub const fn from_last_known(state: ReleaseState) -> Self {
         let icon = match state {
             ReleaseState::Healthy => "healthy-last",
+            ReleaseState::NotAssessed => "not-assessed-last",
             ReleaseState::Degraded => "degraded-last",
             ReleaseState::Failed => "failed-last",
             ReleaseState::Drifted => "drifted-last",
@@ -105,6 +107,7 @@ impl StatusStyle {
     pub const fn from_health(status: HealthStatus) -> Self {
         match status {
             HealthStatus::Healthy => quiet("healthy", HEALTHY),
+            HealthStatus::NotAssessed => quiet("not-assessed", UNKNOWN),
             HealthStatus::Suspended => highlighted("suspended", PAUSED),
             HealthStatus::Progressing => highlighted("progressing", MOVING),
             HealthStatus::Missing => broken("missing"),
@@ -146,9 +149,9 @@ impl StatusStyle {
 pub fn cell_status(state: ReleaseState, last_known: ReleaseState) -> (StatusStyle, String) {
     match state {
         ReleaseState::Unknown => {
-            (StatusStyle::from_last_known(last_known), format!("{}, last known", last_known.as_str()))
+            (StatusStyle::from_last_known(last_known), format!("{}, last known", last_known.label()))
         }
-        state => (StatusStyle::from_state(state), state.as_str().to_owned()),
+        state => (StatusStyle::from_state(state), state.label().to_owned()),
     }
 }
 
@@ -168,14 +171,14 @@ pub fn StateLabel(
         (ReleaseState::Unknown, Some(last)) => {
             let now = live::server_now(at);
             let word = move || match reported_at {
-                Some(then) => format!("{}, {} ago", last.as_str(), then.format_age(now.get())),
-                None => format!("{}, last known", last.as_str()),
+                Some(then) => format!("{}, {} ago", last.label(), then.format_age(now.get())),
+                None => format!("{}, last known", last.label()),
             };
             let look = StatusStyle::from_last_known(last);
             view! { <span class=format!("state {} {}", look.emphasis, look.hue)>{icon(look.icon)} <span>{word}</span></span> }
                 .into_any()
         }
-        (state, _) => StatusStyle::from_state(state).with_label(state.as_str()).into_any(),
+        (state, _) => StatusStyle::from_state(state).with_label(state.label()).into_any(),
     }
 }
 
@@ -186,11 +189,27 @@ pub fn sync_label(sync: SyncStatus) -> impl IntoView {
 
 /// The second axis.
 pub fn health_label(status: HealthStatus) -> impl IntoView {
-    StatusStyle::from_health(status).with_label(status.as_str())
+    StatusStyle::from_health(status).with_label(status.label())
+}
+
+/// The connectivity of a cluster; while its API server does not respond to its agent, that and since when.
+pub fn cluster_label(cluster: &Cluster, at: Timestamp) -> impl IntoView + use<> {
+    let Some(since) = cluster.api_server_outage.as_ref().map(|outage| outage.since) else {
+        return connectivity_label(cluster.connectivity, cluster.last_seen, at).into_any();
+    };
+    let now = live::server_now(at);
+    let word = move || format!("API server down, {}", since.format_age(now.get()));
+    let look = broken("offline");
+    view! { <span class=format!("state {} {}", look.emphasis, look.hue)>{icon(look.icon)} <span>{word}</span></span> }
+        .into_any()
 }
 
 /// The third axis; if the cluster is not online, with the age of its last heartbeat.
-pub fn connectivity_label(reach: Connectivity, last_seen: Option<Timestamp>, at: Timestamp) -> impl IntoView {
+fn connectivity_label(
+    reach: Connectivity,
+    last_seen: Option<Timestamp>,
+    at: Timestamp,
+) -> impl IntoView + use<> {
     let look = StatusStyle::from_connectivity(reach);
     let now = live::server_now(at);
     let word = move || match (reach, last_seen) {
@@ -210,8 +229,8 @@ mod tests {
     #[test]
     fn different_states_never_share_shape_and_hue() {
         let same_on_purpose = [ReleaseState::Orphaned, ReleaseState::Abandoned];
-        for a in ReleaseState::ALL {
-            for b in ReleaseState::ALL {
+        for &a in ReleaseState::ALL {
+            for &b in ReleaseState::ALL {
                 let differ = a != b && !(same_on_purpose.contains(&a) && same_on_purpose.contains(&b));
                 assert!(
                     !differ || StatusStyle::from_state(a) != StatusStyle::from_state(b),
@@ -223,7 +242,7 @@ mod tests {
 
     #[test]
     fn every_last_known_state_is_grey_and_outlined() {
-        for state in ReleaseState::ALL {
+        for &state in ReleaseState::ALL {
             let look = StatusStyle::from_last_known(state);
             assert!(look.icon.ends_with("-last") && look.hue == "hue-unknown", "{state:?}");
         }
@@ -234,5 +253,17 @@ mod tests {
         assert_eq!(StatusStyle::from_state(ReleaseState::Healthy).emphasis, "state-quiet");
         assert_eq!(StatusStyle::from_state(ReleaseState::Failed).emphasis, "state-broken");
         assert_eq!(StatusStyle::from_health(HealthStatus::Missing).emphasis, "state-broken");
+    }
+
+    #[test]
+    fn what_is_not_assessed_is_neither_green_nor_shaped_like_healthy() {
+        let state = StatusStyle::from_state(ReleaseState::NotAssessed);
+        assert_eq!(state, StatusStyle::from_health(HealthStatus::NotAssessed));
+        assert_ne!(state.hue, HEALTHY);
+        assert_ne!(state.icon, StatusStyle::from_state(ReleaseState::Healthy).icon);
+        assert_eq!(
+            (ReleaseState::NotAssessed.label(), HealthStatus::NotAssessed.label()),
+            ("Not assessed", "Not assessed")
+        );
     }
 }

@@ -6,7 +6,8 @@ use domain::release::{Stage, StageState, Stages};
 use domain::time::format_duration;
 use leptos::prelude::*;
 
-use super::{StatusStyle, icon_sized};
+use super::icon::icon_sized;
+use super::status::StatusStyle;
 use crate::live;
 
 /// The stages as an ordered list.
@@ -73,13 +74,10 @@ fn stage_style(state: &StageState, current: bool) -> (&'static str, StatusStyle)
 fn stage_detail(stage: &Stage, now: Timestamp) -> String {
     let since = stage.started_at.map(|start| format!(" for {}", start.format_age(now))).unwrap_or_default();
     match &stage.state {
-        StageState::Failed(trouble) | StageState::Waiting(trouble) => {
-            let attempt = if trouble.attempts > 0 {
-                format!(" · attempt {}", trouble.attempts)
-            } else {
-                String::new()
-            };
-            format!("{}{since} · {}{attempt}", stage.state.as_str(), trouble.reason)
+        StageState::Failed(reason) | StageState::Waiting(reason) => {
+            let attempt =
+                if reason.attempts > 0 { format!(" · attempt {}", reason.attempts) } else { String::new() };
+            format!("{}{since} · {}{attempt}", stage.state.as_str(), reason.reason)
         }
         StageState::Running { .. } => format!("running{since}"),
         _ => String::new(),
@@ -96,7 +94,7 @@ fn stage_timing(stage: &Stage, now: Timestamp) -> String {
             }
             _ => String::new(),
         },
-        StageState::Failed(trouble) | StageState::Waiting(trouble) => match trouble.next_retry {
+        StageState::Failed(reason) | StageState::Waiting(reason) => match reason.next_retry {
             Some(next) if next > now => format!("next try in {}", format_duration(next.millis_since(now))),
             Some(_) => "trying now".to_owned(),
             None => String::new(),
@@ -115,12 +113,12 @@ mod tests {
     fn s2_3_a_failed_stage_shows_its_start_reason_attempt_and_next_retry() {
         let at = Timestamp::from_millis(1_000_000);
         let mut stages = Stages::default();
-        let trouble = StageReason {
+        let reason = StageReason {
             attempts: 14,
             next_retry: Some(at.plus_millis(168_000)),
             ..StageReason::new(Reason::ImagePullFailed, "401")
         };
-        stages.set(StageName::ImagesPulled, StageState::Failed(trouble), at.plus_millis(-40 * 60_000));
+        stages.set(StageName::ImagesPulled, StageState::Failed(reason), at.plus_millis(-40 * 60_000));
         let stage = stages.get(StageName::ImagesPulled);
         assert_eq!(stage_detail(stage, at), "failed for 40 min · ImagePullFailed · attempt 14");
         assert_eq!(stage_timing(stage, at), "next try in 2 min");

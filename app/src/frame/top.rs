@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 
-use super::FrameData;
+use super::data::FrameData;
 use crate::components::age::format_time_of_day;
 use crate::components::icon;
 use crate::errors::AppResult;

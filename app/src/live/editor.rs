@@ -28,7 +28,7 @@ mod browser {
     use wasm_bindgen::{JsCast, JsValue};
     use web_sys::{Document, Element, HtmlDivElement, HtmlElement, HtmlTextAreaElement};
 
-    use crate::components::findings::editor_anchor;
+    use crate::paths::editor_anchor;
 
     fn document() -> Option<Document> {
         web_sys::window()?.document()

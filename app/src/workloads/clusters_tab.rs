@@ -47,14 +47,24 @@ pub async fn releases_read(
         // Releases are sorted worst first. A failing release is opened by default.
         "" if group.is_empty() && query.cursor.is_none() => match page.items.first() {
             Some(worst) if StateGroup::from_state(worst.state) == StateGroup::Failing => {
-                hub.get_release(&name, &worst.cluster_name).await.ok()
+                load_open_release(&hub, &name, &worst.cluster_name).await?
             }
             _ => None,
         },
         "" => None,
-        cluster => hub.get_release(&name, cluster).await.ok(),
+        cluster => load_open_release(&hub, &name, cluster).await?,
     };
     Ok(ReleaseList { page, open, read_at: hub.clock().now() })
+}
+
+/// The release on the cluster of the open row; `None` if there is none.
+#[cfg(feature = "ssr")]
+async fn load_open_release(hub: &hub::Hub, name: &str, cluster: &str) -> AppResult<Option<ReleaseView>> {
+    match hub.get_release(name, cluster).await {
+        Ok(release) => Ok(Some(release)),
+        Err(hub::Error::NotFound { .. }) => Ok(None),
+        Err(error) => crate::host::into_app_result(Err(error)),
+    }
 }
 
 /// The tab with the releases.

@@ -24,7 +24,7 @@ pub struct RevisionList {
 /// Reads one page of revisions.
 #[server(prefix = "/api/fn", endpoint = "revisions_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn revisions_read(name: String, cursor: Option<String>) -> AppResult<RevisionList> {
-    use super::source::clear_texts;
+    use super::source::limits::clear_texts;
     use crate::host;
     use domain::page::ListQuery;
     let hub = host::hub_for_reader()?;

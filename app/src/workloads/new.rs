@@ -41,11 +41,11 @@ pub async fn workload_create(form: NewForm) -> AppResult<()> {
     use domain::workload::{NewWorkload, Source, WorkloadSpec};
     let actor = host::actor()?;
     let (name, namespace) = (form.name.trim().to_owned(), form.namespace.trim().to_owned());
-    if let Some(finding) = domain::name::check_namespace(&namespace) {
+    if let Some(finding) = domain::name_check::check_namespace(&namespace) {
         return Err(host::with_status(AppError::from_finding(finding)));
     }
     let files = match form.start_from {
-        StartFrom::Containers => vec![super::starter::starter_file(&name)],
+        StartFrom::Containers => vec![super::source::starter::starter_file(&name)],
         StartFrom::Files => Vec::new(),
     };
     let spec = WorkloadSpec { namespace, source: Source::Yaml { files }, ..WorkloadSpec::default() };
@@ -67,8 +67,8 @@ pub fn NewPage() -> impl IntoView {
             <div class="fields max-w-140">
                 <h1 class="title">"New workload"</h1>
                 {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
-                {name_field("name", "Workload name", "hello-app", name, domain::name::check_workload_name)}
-                {name_field("namespace", "Namespace", "web", namespace, domain::name::check_namespace)}
+                {name_field("name", "Workload name", "hello-app", name, domain::name_check::check_workload_name)}
+                {name_field("namespace", "Namespace", "web", namespace, domain::name_check::check_namespace)}
                 <fieldset class="stack-sm">
                     <legend class="field-label pb-1">"Start from"</legend>
                     {start_option("containers", "A container", "A form for image, ports, environment and resources, next to its YAML.", true)}

@@ -9,18 +9,23 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 use super::clusters_tab::ClustersTab;
 use super::dialogs::WorkloadDialogs;
 use super::history_tab::{EventsTab, HistoryTab};
-use super::pending_removals::PendingRemovals;
+use super::placement::pending_removals::PendingRemovals;
 use super::queries::{WorkloadHead, workload_head_read};
-use super::rollout::RolloutPanel;
+use super::rollout::panel::RolloutPanel;
 use super::wizard::WizardStep;
 use crate::components::{Age, DisabledButton, StateCounts, StateStrip, pluralize, render_resource};
-use crate::lazy::{self, LazyPart, PlacementView, lazy_view};
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
 
+/// Renders the editor in a tab of the workload of this name.
+pub type RenderEditor = fn(WorkloadTab, Memo<String>) -> AnyView;
+
 /// The page of a workload.
 #[component]
-pub fn WorkloadPage() -> impl IntoView {
+pub fn WorkloadPage(
+    /// The editors: their code is fetched when a tab first displays one, so this module does not import them.
+    editor: RenderEditor,
+) -> impl IntoView {
     let params = use_params_map();
     let query = use_query_map();
     let name = Memo::new(move |_| params.read().get("name").unwrap_or_default());
@@ -36,9 +41,7 @@ pub fn WorkloadPage() -> impl IntoView {
             {render_resource(data, move |head| show_workload(head, tab, group))}
             {move || match tab.get() {
                 WorkloadTab::Clusters => view! { <ClustersTab name=name group=group version=version /> }.into_any(),
-                WorkloadTab::Config => lazy_view(LazyPart::Source, lazy::source(Some(name))),
-                WorkloadTab::Placement => lazy_view(LazyPart::Placement, lazy::placement(PlacementView::Tab(name))),
-                WorkloadTab::Overrides => lazy_view(LazyPart::Overrides, lazy::overrides(Some(name))),
+                tab @ (WorkloadTab::Config | WorkloadTab::Placement | WorkloadTab::Overrides) => editor(tab, name),
                 WorkloadTab::History => view! { <HistoryTab name=name version=version /> }.into_any(),
                 WorkloadTab::Events => view! { <EventsTab name=name version=version /> }.into_any(),
             }}
@@ -48,7 +51,7 @@ pub fn WorkloadPage() -> impl IntoView {
 }
 
 fn show_workload(head: WorkloadHead, tab: Memo<WorkloadTab>, group: Memo<String>) -> AnyView {
-    let WorkloadHead { view, pending_removals: leaving, read_at: at } = head;
+    let WorkloadHead { view, pending_removals, read_at: at } = head;
     let counts = view.counts.clone();
     let name = view.workload.name.clone();
     let targeted = counts.targeted();
@@ -66,7 +69,7 @@ fn show_workload(head: WorkloadHead, tab: Memo<WorkloadTab>, group: Memo<String>
             <WorkloadHeader view=view.clone() at=at />
             <WorkloadFacts view=view.clone() />
             {failure_list(&view.failures)}
-            <PendingRemovals name=name.clone() removals=leaving at=at />
+            <PendingRemovals name=name.clone() removals=pending_removals at=at />
             <RolloutPanel name=name.clone() rollout=view.rollout.clone() at=at />
             {(targeted > 0).then(|| view! { <StateStrip counts=counts.clone() /> })}
             {(counts.total() > 0).then_some(count_line)}

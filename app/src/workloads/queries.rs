@@ -23,15 +23,14 @@ pub struct WorkloadHead {
 /// Reads the head of a workload's page.
 #[server(prefix = "/api/fn", endpoint = "workload_head_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn workload_head_read(name: String) -> AppResult<WorkloadHead> {
-    use super::source::clear_texts;
+    use super::source::limits::clear_texts;
     use crate::host;
     let hub = host::hub_for_reader()?;
-    let mut view = host::into_app_result(hub.get_workload(&name).await)?;
+    let (mut view, pending_removals) = host::into_app_result(hub.get_workload_with_removals(&name).await)?;
     clear_texts(&mut view.workload.draft.source);
     if let Some(revision) = &mut view.published_revision {
         clear_texts(&mut revision.spec.source);
     }
-    let pending_removals = host::into_app_result(hub.list_pending_removals(&name).await)?;
     Ok(WorkloadHead { view, pending_removals, read_at: hub.clock().now() })
 }
 

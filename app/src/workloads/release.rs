@@ -41,13 +41,13 @@ fn ReleaseCauses(view: ReleaseView, at: Timestamp) -> impl IntoView {
     let unhealthy: Vec<ResourceStatus> =
         view.resources.iter().filter(|resource| is_unhealthy(resource)).cloned().collect();
     let raw = view.release.stages().current().and_then(|stage| {
-        let trouble = stage.state.reason()?.clone();
+        let reason = stage.state.reason()?.clone();
         Some(view! {
             <pre class="raw">
                 <span class="text-3">
-                    {format!("{}, {}, attempt {}\n", stage.name.label(), trouble.reason, trouble.attempts.max(1))}
+                    {format!("{}, {}, attempt {}\n", stage.name.label(), reason.reason, reason.attempts.max(1))}
                 </span>
-                {trouble.message}
+                {reason.message}
             </pre>
         })
     });
@@ -58,7 +58,7 @@ fn ReleaseCauses(view: ReleaseView, at: Timestamp) -> impl IntoView {
         <section class="stack-sm">
             <h2 class="section">"Why"</h2>
             <p class="flex flex-wrap items-center gap-1">
-                {look.with_label(view.state.as_str())} <span>"for " <Age since=view.release.state_since() at=at /></span>
+                {look.with_label(view.state.label())} <span>"for " <Age since=view.release.state_since() at=at /></span>
                 {view
                     .release
                     .reported_at()
@@ -155,6 +155,9 @@ fn describe_remedy(one: &ReleaseView) -> &'static str {
             "The objects are applied but not healthy. Fix the cause shown here, in the draft or on the cluster; a fix outside the draft needs no publish."
         }
         ReleaseState::Failed => match one.release.stages().current().map(|stage| &stage.state) {
+            Some(StageState::Failed(reason)) if reason.next_retry.is_none() => {
+                "Fix the cause shown here: another attempt can't succeed before. Then publish, or sync."
+            }
             Some(StageState::Failed(_)) => {
                 "It is retried automatically, without a limit. Fix the cause and the next attempt continues from this stage; Sync retries now."
             }
@@ -162,6 +165,9 @@ fn describe_remedy(one: &ReleaseView) -> &'static str {
         },
         ReleaseState::Removed | ReleaseState::Orphaned | ReleaseState::Abandoned => {
             "Nothing. It is listed as history."
+        }
+        ReleaseState::NotAssessed => {
+            "Nothing. It is applied, and nothing says whether it works: its kind has no health rule and no readable conditions."
         }
         ReleaseState::Suspended => "Nothing. It is suspended: its rollout is paused or aborted.",
         ReleaseState::Terminating => {

@@ -10,7 +10,7 @@ use leptos_router::hooks::use_params_map;
 use serde::{Deserialize, Serialize};
 
 use super::history_tab::{WorkloadRestore, roll_back_button};
-use super::publish::changed_objects;
+use super::publish::changes::changed_objects;
 use crate::components::{Age, CopyBlock, ErrorBanner, StateCounts, StateStrip, pluralize, render_resource};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
@@ -32,14 +32,13 @@ pub struct RevisionData {
 /// Reads the page.
 #[server(prefix = "/api/fn", endpoint = "revision_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn revision_read(name: String, number: u32) -> AppResult<RevisionData> {
-    use super::source::clear_texts;
+    use super::source::limits::clear_texts;
     use crate::host;
     let hub = host::hub_for_reader()?;
-    let view = host::into_app_result(hub.get_revision(&name, number).await)?;
-    let mut workload = host::into_app_result(hub.get_workload(&name).await)?;
+    let hub::RevisionDetails { view, mut workload, rollout } =
+        host::into_app_result(hub.get_revision_details(&name, number).await)?;
     clear_texts(&mut workload.workload.draft.source);
     workload.published_revision = None;
-    let rollout = host::into_app_result(hub.get_rollout(&name, Some(number)).await)?;
     Ok(RevisionData { view, workload, rollout, read_at: hub.clock().now() })
 }
 

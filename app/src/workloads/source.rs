@@ -1,65 +1,14 @@
-//! Conversion and limits of source files in server functions.
+//! The source of a workload: its files, the form beside their text, and how a draft of them is saved.
 
-use domain::Finding;
-use domain::workload::{Source, SourceFile};
+mod autosave;
+pub mod fields;
+mod form;
+#[cfg(feature = "ssr")]
+pub mod limits;
+mod save;
+pub mod starter;
+mod step;
+mod tab;
 
-use crate::errors::{AppError, AppResult};
-
-/// Removes the texts of the files and keeps their names and number.
-pub fn clear_texts(source: &mut Source) {
-    match source {
-        Source::Yaml { files } => {
-            for file in files {
-                file.text = String::new();
-            }
-        }
-    }
-}
-
-/// Largest source in bytes over all its files. A larger one is rejected before it is parsed.
-pub const SOURCE_MAX: usize = 1_048_576;
-/// Most files of a source.
-pub const FILES_MAX: usize = 100;
-
-/// Creates a source from the files that are not blank, with line ends normalised to `\n`. Errors: G109 if it exceeds
-/// [`SOURCE_MAX`] or [`FILES_MAX`].
-pub fn create_source(files: Vec<SourceFile>) -> AppResult<Source> {
-    let files: Vec<SourceFile> = files
-        .into_iter()
-        .filter(|file| !file.text.trim().is_empty())
-        .map(|file| SourceFile {
-            name: file.name.chars().take(200).collect(),
-            text: file.text.replace("\r\n", "\n"),
-        })
-        .collect();
-    let size: usize = files.iter().map(|file| file.text.len()).sum();
-    if size > SOURCE_MAX || files.len() > FILES_MAX {
-        return Err(AppError::from_finding(Finding::error(
-            "G109",
-            format!("{} files with {size} bytes exceed the limits of one workload.", files.len()),
-            format!("Stay under {FILES_MAX} files and {SOURCE_MAX} bytes."),
-        )));
-    }
-    Ok(Source::Yaml { files })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(name: &str, text: &str) -> SourceFile {
-        SourceFile { name: name.into(), text: text.into() }
-    }
-
-    #[test]
-    fn line_ends_are_normalised_and_empty_files_are_left_out() {
-        let source = create_source(vec![file("a.yaml", "x: 1\r\ny: 2\r\n"), file("b.yaml", "  \n")]).unwrap();
-        assert_eq!(source.files(), [file("a.yaml", "x: 1\ny: 2\n")]);
-    }
-
-    #[test]
-    fn a_source_that_is_too_large_is_rejected_before_it_is_parsed() {
-        let error = create_source(vec![file("a.yaml", &"x".repeat(SOURCE_MAX + 1))]).unwrap_err();
-        assert_eq!(error.findings()[0].code, "G109");
-    }
-}
+pub use step::SourcePage;
+pub use tab::ConfigTab;

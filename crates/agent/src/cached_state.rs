@@ -7,14 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::bundle::Bundle;
-use domain::report::{DesiredRelease, DesiredState};
+use domain::report::{DesiredPhase, DesiredRelease, DesiredState};
 use domain::{Digest, ReleaseId};
 use tokio::sync::watch;
 
+use crate::backoff::Backoff;
 use crate::cache::{CacheError, SharedCache};
-use crate::connect::Backoff;
-use crate::desired_state::named_bundle;
-use crate::run::AgentOptions;
+use crate::options::AgentOptions;
 
 mod bundle_packs;
 
@@ -40,26 +39,35 @@ impl CachedState {
         before: &Self,
     ) -> Self {
         let previous: HashMap<ReleaseId, &DesiredRelease> =
-            before.desired_state.releases.iter().map(|want| (want.release, want)).collect();
+            before.desired_state.releases.iter().map(|release| (release.release, release)).collect();
         let mut state = Self {
             desired_state: DesiredState { version: list.version, ..DesiredState::default() },
             ..Self::default()
         };
-        for want in &list.releases {
-            let Some((_, digest)) = named_bundle(want) else {
-                state.desired_state.releases.push(want.clone());
+        for desired in &list.releases {
+            let Some((_, digest)) = named_bundle(desired) else {
+                state.desired_state.releases.push(desired.clone());
                 continue;
             };
             if let Some(bundle) = fetched(digest) {
                 state.bundles.insert(digest.clone(), bundle);
-                state.desired_state.releases.push(want.clone());
-            } else if let Some(want) = previous.get(&want.release) {
-                let bundle = named_bundle(want).and_then(|(_, digest)| before.bundles.get_key_value(digest));
+                state.desired_state.releases.push(desired.clone());
+            } else if let Some(release) = previous.get(&desired.release) {
+                let bundle =
+                    named_bundle(release).and_then(|(_, digest)| before.bundles.get_key_value(digest));
                 state.bundles.extend(bundle.map(|(digest, bundle)| (digest.clone(), bundle.clone())));
-                state.desired_state.releases.push((*want).clone());
+                state.desired_state.releases.push((*release).clone());
             }
         }
         state
+    }
+}
+
+/// The release and the bundle that a [`DesiredRelease`] names, if it names one.
+pub(crate) fn named_bundle(desired: &DesiredRelease) -> Option<(ReleaseId, &Digest)> {
+    match &desired.phase {
+        DesiredPhase::Present { bundle, .. } => Some((desired.release, bundle)),
+        DesiredPhase::Absent { .. } => None,
     }
 }
 

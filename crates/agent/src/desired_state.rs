@@ -9,17 +9,20 @@ use domain::Timestamp;
 use domain::bundle::Bundle;
 use domain::release::stage::StageReason;
 use domain::release::{Reason, StageState};
-use domain::report::{DesiredPhase, DesiredRelease, DesiredState};
+use domain::report::{DesiredRelease, DesiredState};
 use domain::{Digest, ReleaseId};
 use engine::ReleaseInput;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::cached_state::CachedState;
-use crate::connect::Backoff;
+use crate::backoff::Backoff;
+use crate::cached_state::{CachedState, named_bundle};
+use crate::context::AgentContext;
 use crate::link::Link;
-use crate::run::AgentContext;
 
+/// Concurrent requests for bundles. A new agent of a full cluster fetches hundreds of bundles; more requests at once would
+/// only hold more bundles in memory, because the link to the hub is shared, and would delay the agents of other clusters.
+const MAX_CONCURRENT_FETCHES: usize = 8;
 /// Capacity of the channel of fetch results.
 const RESULT_CHANNEL_CAPACITY: usize = 8;
 /// Minimum pause between two reads of the full desired state, per release in it: in a burst of versions not every one has
@@ -85,12 +88,8 @@ async fn update_engine<L: Link>(
     mut cached: CachedState,
     cache_updates: watch::Sender<Option<Arc<CachedState>>>,
 ) {
-    let (tell, mut results) = mpsc::channel(RESULT_CHANNEL_CAPACITY);
-    let held =
-        cached.bundles.iter().map(|(digest, bundle)| (digest.clone(), BundleState::Fetched(bundle.clone())));
-    let held = held.collect();
-    let mut bundles =
-        BundleFetcher { states: held, fetches: HashMap::new(), tasks: JoinSet::new(), results: tell };
+    let (sender, mut results) = mpsc::channel(RESULT_CHANNEL_CAPACITY);
+    let mut bundles = BundleFetcher::new(&cached, sender);
     let mut list = cached.desired_state.clone();
     if !list.releases.is_empty() {
         agent.engine.set_desired(bundles.desired_releases(&list));
@@ -141,10 +140,24 @@ struct BundleFetcher {
     states: HashMap<Digest, BundleState>,
     fetches: HashMap<Digest, AbortHandle>,
     tasks: JoinSet<()>,
+    permits: Arc<Semaphore>,
     results: mpsc::Sender<(Digest, BundleState)>,
 }
 
 impl BundleFetcher {
+    /// A fetcher that has the cached bundles.
+    fn new(cached: &CachedState, results: mpsc::Sender<(Digest, BundleState)>) -> Self {
+        let states = cached.bundles.iter();
+        let states = states.map(|(digest, bundle)| (digest.clone(), BundleState::Fetched(bundle.clone())));
+        Self {
+            states: states.collect(),
+            fetches: HashMap::new(),
+            tasks: JoinSet::new(),
+            permits: Arc::new(Semaphore::new(MAX_CONCURRENT_FETCHES)),
+            results,
+        }
+    }
+
     fn update_fetches<L: Link>(&mut self, agent: &Arc<AgentContext<L>>, list: &DesiredState) {
         let named: HashSet<&Digest> =
             list.releases.iter().filter_map(named_bundle).map(|(_, digest)| digest).collect();
@@ -161,7 +174,8 @@ impl BundleFetcher {
         for (release, digest) in list.releases.iter().filter_map(named_bundle) {
             if !self.states.contains_key(digest) {
                 self.states.insert(digest.clone(), BundleState::Fetching);
-                let fetch = fetch_bundle(agent.clone(), release, digest.clone(), self.results.clone());
+                let target = FetchTarget { release, digest: digest.clone(), permits: self.permits.clone() };
+                let fetch = fetch_bundle(agent.clone(), target, self.results.clone());
                 self.fetches.insert(digest.clone(), self.tasks.spawn(fetch));
             }
         }
@@ -181,11 +195,11 @@ impl BundleFetcher {
     }
 
     fn desired_releases(&self, list: &DesiredState) -> Vec<ReleaseInput> {
-        list.releases.iter().map(|want| self.desired_release(want)).collect()
+        list.releases.iter().map(|desired| self.desired_release(desired)).collect()
     }
 
-    fn desired_release(&self, want: &DesiredRelease) -> ReleaseInput {
-        let state = named_bundle(want).and_then(|(_, digest)| self.states.get(digest));
+    fn desired_release(&self, desired: &DesiredRelease) -> ReleaseInput {
+        let state = named_bundle(desired).and_then(|(_, digest)| self.states.get(digest));
         let (bundle, pulled) = match state {
             Some(BundleState::Fetched(bundle)) => (Some(bundle.clone()), StageState::Done),
             Some(BundleState::Unavailable(stage)) => (None, stage.clone()),
@@ -194,39 +208,40 @@ impl BundleFetcher {
             }
             None => (None, StageState::Skipped { message: "Nothing to fetch.".to_owned() }),
         };
-        ReleaseInput { desired: want.clone(), bundle, pull_stage: pulled }
+        ReleaseInput { desired: desired.clone(), bundle, pull_stage: pulled }
     }
 }
 
-/// The release and the bundle that a [`DesiredRelease`] names, if it names one.
-pub(crate) fn named_bundle(want: &DesiredRelease) -> Option<(ReleaseId, &Digest)> {
-    match &want.phase {
-        DesiredPhase::Present { bundle, .. } => Some((want.release, bundle)),
-        DesiredPhase::Absent { .. } => None,
-    }
+/// A bundle to fetch.
+struct FetchTarget {
+    /// A release that names it.
+    release: ReleaseId,
+    digest: Digest,
+    permits: Arc<Semaphore>,
 }
 
 /// Fetches one bundle; retries until it succeeds. A hub that can't be reached or does not have the bundle yet makes the
 /// stage wait, which is no failure (S4-9); bytes with another digest make it fail. Both report reason and next attempt.
 async fn fetch_bundle<L: Link>(
     agent: Arc<AgentContext<L>>,
-    release: ReleaseId,
-    digest: Digest,
-    tell: mpsc::Sender<(Digest, BundleState)>,
+    FetchTarget { release, digest, permits }: FetchTarget,
+    results: mpsc::Sender<(Digest, BundleState)>,
 ) {
     let mut backoff = Backoff::new(&agent.options);
     let mut attempts = 0;
     loop {
+        // The semaphore is never closed.
+        let permit = permits.acquire().await;
         let mut retry_after = Duration::ZERO;
-        let (state, trouble): (fn(StageReason) -> StageState, _) =
+        let (state, reason): (fn(StageReason) -> StageState, _) =
             match agent.link.fetch_bundle(release, &digest).await {
                 Ok(bytes) => match verify_bundle(&bytes, &digest) {
                     Ok(bundle) => {
                         // A closed channel means that the agent is stopping.
-                        let _ = tell.send((digest, BundleState::Fetched(Arc::new(bundle)))).await;
+                        let _ = results.send((digest, BundleState::Fetched(Arc::new(bundle)))).await;
                         return;
                     }
-                    Err(trouble) => (StageState::Failed, trouble),
+                    Err(reason) => (StageState::Failed, reason),
                 },
                 Err(error) => {
                     retry_after = error.retry_after().unwrap_or_default();
@@ -234,12 +249,14 @@ async fn fetch_bundle<L: Link>(
                     (StageState::Waiting, StageReason::new(Reason::WaitingForArtifact, message))
                 }
             };
+        // A bundle that waits for its next attempt delays no other one.
+        drop(permit);
         attempts += 1;
         let delay = backoff.next_delay().max(retry_after);
         let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
         let next_retry = Some(now(&agent).plus_millis(millis));
-        let state = state(StageReason { attempts, next_retry, ..trouble });
-        let _ = tell.send((digest.clone(), BundleState::Unavailable(state))).await;
+        let state = state(StageReason { attempts, next_retry, ..reason });
+        let _ = results.send((digest.clone(), BundleState::Unavailable(state))).await;
         tokio::time::sleep(delay).await;
     }
 }
@@ -259,3 +276,6 @@ fn verify_bundle(bytes: &[u8], digest: &Digest) -> Result<Bundle, StageReason> {
 fn now<L>(agent: &AgentContext<L>) -> Timestamp {
     (agent.options.engine.clock)()
 }
+
+#[cfg(test)]
+mod tests;

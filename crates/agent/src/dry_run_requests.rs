@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use domain::bundle::Bundle;
 use domain::guard::{ImageAvailability, check_images};
-use domain::plan::{ClusterPlan, DryRunRequest};
-use domain::report::{DesiredPhase, DesiredState};
+use domain::plan::ClusterPlan;
+use domain::report::{DesiredPhase, DesiredState, DryRunRequest};
 use domain::{Digest, Finding, PlanId};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::connect::Backoff;
+use crate::backoff::Backoff;
+use crate::context::AgentContext;
 use crate::link::{Link, LinkError};
-use crate::run::AgentContext;
 
 /// Concurrent dry runs: one costs the API server as much as an apply.
 const MAX_CONCURRENT: usize = 2;
@@ -81,10 +81,10 @@ async fn try_process<L: Link>(
         agent.engine.dry_run(request.release, &request.desired_phase, &bundle).await
     };
     // Image checks hold no permit, so a slow registry delays no other dry run.
-    let (mut effect, image_findings): (ClusterPlan, _) =
+    let (mut cluster_plan, image_findings): (ClusterPlan, _) =
         tokio::join!(dry_run, find_missing_images(agent, &bundle));
-    effect.findings.extend(image_findings);
-    agent.link.submit_cluster_plan(request.plan, effect).await
+    cluster_plan.findings.extend(image_findings);
+    agent.link.submit_cluster_plan(request.plan, cluster_plan).await
 }
 
 /// Findings about images that can't be pulled; none if registries are not queried.

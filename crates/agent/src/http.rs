@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use domain::plan::ClusterPlan;
-use domain::report::{DesiredState, ReportAck, ReportBatch};
+use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
 use domain::{Digest, PlanId, ReleaseId};
 use rand::Rng as _;
@@ -20,8 +20,8 @@ use wire::{AgentClient, AgentError};
 use crate::cache::SharedCache;
 use crate::identity::{AgentIdentity, JoinError};
 use crate::link::{Link, LinkError};
+use crate::options::AgentOptions;
 use crate::renewal;
-use crate::run::AgentOptions;
 
 /// Polling interval of the version while the stream is open (P6).
 const VERSION_POLL_INTERVAL: Duration = Duration::from_secs(60);
@@ -76,12 +76,12 @@ impl HttpLink {
         reconnect: ReconnectBackoff,
     ) -> Result<Self, JoinError> {
         let (newest, client) = watch::channel(identity.client()?);
-        let (stream_state, heard) = watch::channel(StreamState::default());
+        let (state_sender, stream_state) = watch::channel(StreamState::default());
         let tasks = [
-            tokio::spawn(follow_stream(client.clone(), stream_state, reconnect)),
+            tokio::spawn(follow_stream(client.clone(), state_sender, reconnect)),
             tokio::spawn(renewal::run(identity, cache, options.clone(), newest)),
         ];
-        Ok(Self { client, stream_state: heard, last_full_read: AtomicU64::new(0), tasks })
+        Ok(Self { client, stream_state, last_full_read: AtomicU64::new(0), tasks })
     }
 
     fn client(&self) -> AgentClient {
@@ -142,8 +142,8 @@ impl Link for HttpLink {
         self.client().fetch_planned_bundle(plan, digest).await.map_err(rejection_or_failure)
     }
 
-    async fn submit_cluster_plan(&self, plan: PlanId, effect: ClusterPlan) -> Result<(), LinkError> {
-        match self.client().submit_cluster_plan(plan, &effect).await {
+    async fn submit_cluster_plan(&self, plan: PlanId, cluster_plan: ClusterPlan) -> Result<(), LinkError> {
+        match self.client().submit_cluster_plan(plan, &cluster_plan).await {
             // The plan has ended or has this result already.
             Err(error) if error.error.is_not_found() => Ok(()),
             other => other.map_err(link_error),
@@ -158,8 +158,8 @@ impl Link for HttpLink {
         self.client().upload_schema(schema).await.map_err(rejection_or_failure)
     }
 
-    async fn send_heartbeat(&self) -> Result<(), LinkError> {
-        self.client().send_heartbeat().await.map_err(link_error)
+    async fn send_heartbeat(&self, heartbeat: Heartbeat) -> Result<(), LinkError> {
+        self.client().send_heartbeat(&heartbeat).await.map_err(link_error)
     }
 
     async fn wait_until_reachable(&self) {

@@ -9,9 +9,9 @@ use sha2::{Digest as _, Sha256};
 use wire::agent::{IssuedCertificate, JoinTokenParts, RegisterRequest, RegisterResponse};
 use wire::{AgentClient, AgentError};
 
+use crate::backoff::Backoff;
 use crate::cache::{CacheError, SharedCache};
-use crate::connect::Backoff;
-use crate::run::AgentOptions;
+use crate::options::AgentOptions;
 
 const IDENTITY_ENTRY: &str = "identity";
 /// Polling interval while the registration waits to be accepted.
@@ -166,24 +166,24 @@ fn crypto_error(error: impl std::fmt::Display) -> JoinError {
     JoinError::Crypto(error.to_string())
 }
 
-/// The stored identity if its certificate is valid; otherwise joins with the invitation and polls until accepted.
+/// The stored identity if its certificate is valid; otherwise joins with the token and polls until accepted.
 ///
 /// # Errors
-/// There is neither certificate nor invitation, the hub rejects the registration, or the key can't be stored. A hub that
+/// There is neither certificate nor token, the hub rejects the registration, or the key can't be stored. A hub that
 /// does not answer is retried without limit.
 pub async fn join(
     cache: &SharedCache,
-    invitation: Option<&JoinConfig>,
+    config: Option<&JoinConfig>,
     options: &AgentOptions,
 ) -> Result<AgentIdentity, JoinError> {
     let now = || (options.engine.clock)();
     let stored = AgentIdentity::load(cache).await?;
-    let Some(invitation) = invitation else {
+    let Some(config) = config else {
         // Also an expired one: the hub will reject it, but the agent still applies the last desired state.
         return stored.filter(|identity| identity.certificate.is_some()).ok_or(JoinError::NoToken);
     };
-    let stored = stored.filter(|identity| identity.hub == invitation.hub);
-    let stored = stored.filter(|identity| identity.token == Some(invitation.token.id));
+    let stored = stored.filter(|identity| identity.hub == config.hub);
+    let stored = stored.filter(|identity| identity.token == Some(config.token.id));
     if let Some(valid) = stored.as_ref().filter(|identity| identity.is_valid_at(now())) {
         return Ok(valid.clone());
     }
@@ -192,13 +192,13 @@ pub async fn join(
         Some(pending) => pending,
         None => {
             // Stored before it is sent, so that an agent that crashed registers again with the same key.
-            let identity = AgentIdentity::generate(&invitation.hub, Some(invitation.token.id))?;
+            let identity = AgentIdentity::generate(&config.hub, Some(config.token.id))?;
             identity.save(cache).await?;
             identity
         }
     };
-    let issued = request_certificate(&identity, invitation, options).await?;
-    if wire::tls::certificate_fingerprint(&issued.authority).as_deref() != Some(&invitation.token.authority) {
+    let issued = request_certificate(&identity, config, options).await?;
+    if wire::tls::certificate_fingerprint(&issued.authority).as_deref() != Some(&config.token.authority) {
         return Err(JoinError::AuthorityMismatch);
     }
     let joined = identity.with_certificate(issued, now());
@@ -209,18 +209,18 @@ pub async fn join(
 
 async fn request_certificate(
     identity: &AgentIdentity,
-    invitation: &JoinConfig,
+    config: &JoinConfig,
     options: &AgentOptions,
 ) -> Result<IssuedCertificate, JoinError> {
-    let tls = wire::tls::pinned_config(&invitation.token.authority).map_err(crypto_error)?;
-    let client = AgentClient::new(&invitation.hub, tls).map_err(crypto_error)?;
+    let tls = wire::tls::pinned_config(&config.token.authority).map_err(crypto_error)?;
+    let client = AgentClient::new(&config.hub, tls).map_err(crypto_error)?;
     let register = RegisterRequest {
-        token: invitation.token.to_string(),
-        name: invitation.name.clone(),
+        token: config.token.to_string(),
+        name: config.name.clone(),
         csr: identity.signing_request()?,
         facts: domain::cluster::ClusterFacts::default(),
     };
-    tracing::info!(key = identity.key_fingerprint()?, name = invitation.name, "registering with the hub");
+    tracing::info!(key = identity.key_fingerprint()?, name = config.name, "registering with the hub");
     let mut backoff = Backoff::new(options);
     loop {
         let delay = match client.register(&register).await {

@@ -5,13 +5,13 @@
 //! availability of the image leaves this module, and response size and time are bounded; redirects are not followed.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::bundle::Bundle;
 use domain::guard::{ImageAvailability, list_images};
 use domain::image::{DEFAULT_REGISTRY, ImageReference};
 use futures::StreamExt as _;
+use parking_lot::Mutex;
 use reqwest::header::{ACCEPT, WWW_AUTHENTICATE};
 use reqwest::{Client, Response, StatusCode, Url};
 use serde::Deserialize;
@@ -94,7 +94,7 @@ impl RegistryClient {
     }
 
     fn cached_availability(&self, image: &str) -> Option<ImageAvailability> {
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = self.cache.lock();
         cache
             .get(image)
             .filter(|(at, _)| at.elapsed() < CACHE_TTL)
@@ -102,7 +102,7 @@ impl RegistryClient {
     }
 
     fn cache_availability(&self, image: String, availability: ImageAvailability) {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.cache.lock();
         if cache.len() >= MAX_CACHED {
             cache.clear();
         }

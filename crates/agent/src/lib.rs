@@ -5,9 +5,11 @@
 //! only and serves exactly one cluster. While the hub is unreachable it applies the last desired state, also after a
 //! restart ([`cache`]).
 
+mod backoff;
 pub mod cache;
 mod cached_state;
 mod connect;
+mod context;
 mod desired_state;
 mod dry_run_requests;
 mod heartbeat;
@@ -15,13 +17,15 @@ mod http;
 mod identity;
 mod image_registry;
 mod link;
+mod options;
 mod renewal;
 mod reports;
 mod run;
 
-pub use engine::{Options as EngineOptions, build_client as kube_client};
+pub use engine::{Options as EngineOptions, REQUEST_LOG_FILTER, build_client as kube_client};
 pub use http::{HttpLink, ReconnectBackoff};
 pub use identity::{AgentIdentity, JoinConfig, JoinError, join};
 pub use image_registry::{RegistryClient, RegistryScheme};
 pub use link::{Link, LinkError};
-pub use run::{AgentOptions, run};
+pub use options::AgentOptions;
+pub use run::run;

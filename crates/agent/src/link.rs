@@ -7,7 +7,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use domain::plan::ClusterPlan;
-use domain::report::{DesiredState, ReportAck, ReportBatch};
+use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
 use domain::{Digest, PlanId, ReleaseId};
 
@@ -69,7 +69,7 @@ pub trait Link: Send + Sync + 'static {
     fn submit_cluster_plan(
         &self,
         plan: PlanId,
-        effect: ClusterPlan,
+        cluster_plan: ClusterPlan,
     ) -> impl Future<Output = Result<(), LinkError>> + Send;
 
     /// Sends a batch of reports.
@@ -78,8 +78,8 @@ pub trait Link: Send + Sync + 'static {
     /// Uploads the schema that a report named, because the hub requested it.
     fn upload_schema(&self, schema: &EncodedSchema) -> impl Future<Output = Result<(), LinkError>> + Send;
 
-    /// Renews the lease; called only while the cluster's API server answers.
-    fn send_heartbeat(&self) -> impl Future<Output = Result<(), LinkError>> + Send;
+    /// Renews the lease, or reports that the cluster's API server does not respond.
+    fn send_heartbeat(&self, heartbeat: Heartbeat) -> impl Future<Output = Result<(), LinkError>> + Send;
 
     /// Completes when the hub becomes reachable again, so that a caller can cut its retry delay short. Never completes if
     /// the link can't detect that.

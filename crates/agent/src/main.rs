@@ -104,7 +104,8 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&args.log)
-        .with_context(|| format!("--log {:?} is not a valid filter", args.log))?;
+        .with_context(|| format!("--log {:?} is not a valid filter", args.log))?
+        .add_directive(engine::REQUEST_LOG_FILTER.parse()?);
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

@@ -8,10 +8,10 @@ use tokio::sync::watch;
 use wire::AgentClient;
 use wire::agent::RenewRequest;
 
+use crate::backoff::Backoff;
 use crate::cache::SharedCache;
-use crate::connect::Backoff;
 use crate::identity::{AgentIdentity, JoinError};
-use crate::run::AgentOptions;
+use crate::options::AgentOptions;
 
 /// Longest sleep between readings of the clock: it may have been set, or the machine may have been suspended.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(3_600);

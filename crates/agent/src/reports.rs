@@ -7,9 +7,10 @@ use domain::report::{ReleaseReport, ReportAck, ReportBatch};
 use domain::{Digest, ReleaseId};
 use tokio::sync::{Notify, watch};
 
-use crate::connect::{self, Backoff};
+use crate::backoff::Backoff;
+use crate::connect;
+use crate::context::AgentContext;
 use crate::link::{Link, LinkError};
-use crate::run::AgentContext;
 
 /// Maximum number of releases and objects in one batch: about 2 MB, far below the hub's limit.
 const MAX_BATCH_OBJECTS: usize = 4_000;

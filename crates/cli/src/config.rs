@@ -165,7 +165,7 @@ mod tests {
         let path = folder.path().join("config.yaml");
         fs::write(&path, "current: prod\ncontexts:\n  prod:\n    server: x\n    token: [flt_secret\n")
             .unwrap();
-        let report = ContextFile::read(&path).err().unwrap().into_report(None).unwrap();
+        let Some(Failure::Report(report)) = ContextFile::read(&path).err() else { panic!("not a report") };
         assert!(report.message.contains("at line "), "{}", report.message);
         assert!(!report.message.contains("flt_secret"));
     }

@@ -2,9 +2,9 @@
 
 use wire::Client;
 
-use crate::args::GlobalArgs;
 use crate::config::{self, ContextFile};
 use crate::failure::Failure;
+use crate::globals::GlobalArgs;
 use crate::output::Printer;
 
 /// A server and the source of its address.
@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn without_an_address_the_hint_names_the_login_command() {
-        let report =
-            ServerConnection::resolve(&GlobalArgs::default(), None).err().unwrap().into_report(None).unwrap();
+        let failure = ServerConnection::resolve(&GlobalArgs::default(), None).err();
+        let Some(Failure::Report(report)) = failure else { panic!("not a report") };
         assert!(report.hint.contains("flotilla login"), "{}", report.hint);
     }
 }

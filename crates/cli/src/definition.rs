@@ -19,8 +19,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use domain::manifest::yaml_value;
 use domain::rollout::RolloutStrategy;
+use domain::strict_input;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::placement::PlacementArgs;
@@ -30,7 +33,7 @@ const MAX_FILE_BYTES: u64 = 64 << 10;
 
 /// The contents of the file. Flags take precedence.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct WorkloadDefinition {
     /// Name of the workload.
     pub name: Option<String>,
@@ -48,7 +51,7 @@ pub struct WorkloadDefinition {
     pub rollout: Option<RolloutStrategy>,
     /// Policies by name; a policy that is absent stays as in the draft.
     #[serde(default)]
-    pub policies: serde_json::Map<String, serde_json::Value>,
+    pub policies: serde_json::Map<String, Value>,
 }
 
 /// One or more names: a list, or text separated by commas.
@@ -80,18 +83,25 @@ impl WorkloadDefinition {
     pub fn read(paths: &[PathBuf]) -> Result<Option<Self>, Failure> {
         let [path] = paths else { return Ok(None) };
         let Some(text) = read_small_file(path) else { return Ok(None) };
-        let begins = |key: &str| text.lines().any(|line| line.starts_with(key));
-        if !begins("payload:") || begins("apiVersion:") || begins("kind:") {
-            return Ok(None);
-        }
-        let read: Self = serde_saphyr::from_str(&text).map_err(|error| {
-            let why = error.without_snippet().to_string();
+        let invalid = |why: &str| {
             Failure::new(
                 format!("{} is not a workload definition: {}.", path.display(), why.trim_end_matches('.')),
                 "It has name, namespace, type, clusters or selector, exclude, rollout, policies, and payload (a file or folder).",
             )
-        })?;
-        read.validate(path).map(Some)
+        };
+        // Also JSON and flow-style YAML, which have no line that begins with the key.
+        match yaml_value::read(&text) {
+            Ok(Some(value)) if is_definition(&value) => {
+                let read: Self = strict_input::parse(&value).map_err(|error| invalid(&error.to_string()))?;
+                read.validate(path).map(Some)
+            }
+            Err(finding) if has_payload_line(&text) => {
+                let line = finding.location.map(|at| format!("line {}: ", at.line)).unwrap_or_default();
+                Err(invalid(&format!("{line}{}", finding.message)))
+            }
+            // Several documents, or text that is no YAML: the error, if it is one, belongs to the manifest.
+            _ => Ok(None),
+        }
     }
 
     fn validate(self, path: &Path) -> Result<Self, Failure> {
@@ -134,6 +144,16 @@ impl WorkloadDefinition {
     }
 }
 
+fn is_definition(value: &Value) -> bool {
+    value.get("payload").is_some() && value.get("apiVersion").is_none() && value.get("kind").is_none()
+}
+
+/// Whether a text that can't be parsed is meant as a definition: it names a payload and no Kubernetes object.
+fn has_payload_line(text: &str) -> bool {
+    let has_line = |key: &str| text.lines().any(|line| line.starts_with(key));
+    has_line("payload:") && !has_line("apiVersion:") && !has_line("kind:")
+}
+
 fn read_small_file(path: &Path) -> Option<String> {
     let meta = std::fs::metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= MAX_FILE_BYTES)?;
     let mut text = String::with_capacity(usize::try_from(meta.len()).unwrap_or_default());
@@ -150,7 +170,7 @@ mod tests {
         let path = folder.path().join("workload.yaml");
         std::fs::write(&path, text).unwrap();
         WorkloadDefinition::read(&[path]).map_err(|failure| {
-            let report = failure.into_report(None).unwrap();
+            let Failure::Report(report) = failure else { panic!("not a report") };
             format!("{} {}", report.message, report.hint)
         })
     }
@@ -180,7 +200,7 @@ mod tests {
         assert_eq!((rollout.waves.len(), rollout.fail_after_millis()), (2, 30_000));
         let slip =
             read_definition("payload: x\nrollout:\n  waves:\n  - {name: canary, soaks: 10m}\n").unwrap_err();
-        assert!(slip.contains("soaks"), "{slip}");
+        assert!(slip.contains(r#"/rollout/waves/0: unknown field "soaks", did you mean "soak"?"#), "{slip}");
     }
 
     #[test]
@@ -190,6 +210,18 @@ mod tests {
             .unwrap();
         assert_eq!(read.placement_args().clusters.unwrap(), ["a", "b"]);
         assert_eq!(read.payload_paths(Path::new("workload.yaml")).len(), 2);
+    }
+
+    #[test]
+    fn r1_a_definition_is_recognised_in_json_and_in_flow_style() {
+        let json = r#"{"name": "shop", "clusters": ["eu-1"], "payload": "./manifests"}"#;
+        let flow = "{name: shop, clusters: [eu-1], payload: ./manifests}\n";
+        for text in [json, flow] {
+            let read = read_definition(text).unwrap().unwrap();
+            assert_eq!(read.placement_args().clusters.unwrap(), ["eu-1"], "{text}");
+        }
+        let slip = read_definition(r#"{"name": "shop", "cluster": ["eu-1"], "payload": "./manifests"}"#);
+        assert!(slip.unwrap_err().contains(r#"unknown field "cluster", did you mean "clusters"?"#));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! The requested output goes to stdout; progress, notes and errors go to stderr.
 
-mod args;
+mod cli;
 mod clock;
 mod commands;
 mod config;
@@ -11,9 +11,12 @@ mod connection;
 mod definition;
 mod exit;
 mod failure;
+mod failure_report;
+mod globals;
 mod output;
 mod pages;
 mod placement;
+mod resources;
 mod source;
 mod wait;
 
@@ -23,7 +26,7 @@ use clap::Parser;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let cli = args::Cli::parse();
+    let cli = cli::Cli::parse();
     let mut out = output::Printer::new();
-    commands::run(cli, &mut out).await.into()
+    cli::run(cli, &mut out).await.into()
 }

@@ -5,6 +5,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use clap::{Args, ValueEnum};
+use domain::rollup::ReleaseCounts;
 use serde::Serialize;
 
 use crate::failure::{Failure, FailureReport};
@@ -14,7 +15,7 @@ mod findings;
 mod sanitize;
 mod table;
 
-pub use colour::{Colour, ColourMode, state_colour};
+pub use colour::{ColourMode, state_colour};
 pub use findings::{count_findings, join_names};
 pub use sanitize::sanitize;
 pub use table::Table;
@@ -22,6 +23,13 @@ pub use table::Table;
 /// The noun in singular or plural, by `count`.
 pub fn pluralize(count: usize, noun: &str) -> String {
     if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
+
+/// Counts per state, worst first.
+pub fn format_states(counts: &ReleaseCounts) -> String {
+    let parts: Vec<String> =
+        counts.worst_first().map(|(state, count)| format!("{count} {}", state.as_str())).collect();
+    parts.join(", ")
 }
 
 /// Output format.

@@ -99,8 +99,8 @@ mod tests {
     }
 
     fn is_usage_error(flags: &PlacementArgs) -> bool {
-        flags.apply_to(stored_placement()).unwrap_err().into_report(None).unwrap().exit
-            == crate::exit::ExitStatus::Usage
+        let failure = flags.apply_to(stored_placement()).unwrap_err();
+        matches!(failure, Failure::Report(report) if report.exit == crate::exit::ExitStatus::Usage)
     }
 
     #[test]

@@ -220,7 +220,7 @@ mod tests {
     }
 
     fn failure_text(paths: &[PathBuf]) -> String {
-        let report = collect_files(paths).unwrap_err().into_report(None).unwrap();
+        let Failure::Report(report) = collect_files(paths).unwrap_err() else { panic!("not a report") };
         format!("{} {}", report.message, report.hint)
     }
 

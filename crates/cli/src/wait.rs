@@ -10,14 +10,14 @@ use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Printer;
 
-mod ended;
-mod goal;
+mod condition;
+mod outcome;
 mod progress;
 mod signals;
 mod timeout;
 
-pub use ended::WaitOutcome;
-pub use goal::{WaitCondition, WaitState};
+pub use condition::{WaitCondition, WaitState};
+pub use outcome::WaitOutcome;
 pub use progress::{ProgressDisplay, ProgressStream};
 pub use signals::ChangeSignals;
 pub use timeout::WaitTimeout;

@@ -11,7 +11,8 @@ use domain::Severity;
 use domain::guard::catalogue::{FAMILIES, GuardRail, GuardRailFamily, Scope, find, rails};
 
 /// Files that declare codes or list rules by code; a literal there emits nothing.
-const DECLARATIONS: [&str; 2] = ["crates/domain/src/guard/catalogue", "crates/domain/src/guard/rules.rs"];
+const DECLARATIONS: [&str; 2] =
+    ["crates/domain/src/evaluation/guard/catalogue", "crates/domain/src/evaluation/guard/rules.rs"];
 const DOCUMENT: &str = "docs/guard-rails.md";
 
 fn root() -> PathBuf {
@@ -28,7 +29,7 @@ struct SourceText {
 impl SourceText {
     /// The part that is compiled into the products; empty for a file of tests.
     fn product_code(&self) -> &str {
-        let is_test = |part: &str| matches!(part, "tests" | "benches" | "tests.rs" | "laws.rs");
+        let is_test = |part: &str| matches!(part, "tests" | "benches" | "tests.rs" | "properties.rs");
         if self.path.split('/').any(is_test)
             || DECLARATIONS.iter().any(|prefix| self.path.starts_with(prefix))
         {
@@ -207,7 +208,7 @@ fn write_family(text: &mut String, family: &GuardRailFamily) {
 
 fn render_document() -> String {
     let mut text = "# Guard rails\n\n\
-        Written by `cargo xtask guard-rails` from `crates/domain/src/guard/catalogue.rs`; a test compares the two.\n\n\
+        Written by `cargo xtask guard-rails` from `crates/domain/src/evaluation/guard/catalogue.rs`; a test compares the two.\n\n\
         A guard rail is a check with a code. Its findings name the object, the line, the reason and one fix. A code keeps its \
         meaning and is never\nreused, so numbers are missing.\n\n\
         | severity | effect |\n|---|---|\n\
@@ -216,7 +217,7 @@ fn render_document() -> String {
         | note | For information. |\n\n\
         | scope | what the check reads |\n|---|---|\n"
         .to_owned();
-    for scope in Scope::ALL {
+    for &scope in Scope::ALL {
         let _ = writeln!(text, "| {} | {} |", scope.as_str(), scope.description());
     }
     for family in FAMILIES {

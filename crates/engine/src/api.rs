@@ -22,8 +22,9 @@ mod reachability;
 mod served_kind;
 mod server_time;
 
+pub(crate) use self::percent_encoding::encode_query;
 pub(crate) use error_response::from_client_error;
-pub(crate) use percent_encoding::encode_query;
+pub use reachability::Outage;
 pub(crate) use reachability::Reachability;
 pub(crate) use served_kind::ServedKind;
 
@@ -31,6 +32,9 @@ use server_time::ServerTime;
 
 /// The field manager of every write by the engine.
 pub const FIELD_MANAGER: &str = "flotilla";
+
+/// Time limit of a probe.
+const PROBE_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Largest response that is read, in bytes: above a full list page of objects of etcd's maximum size.
 const RESPONSE_BYTES_MAX: u64 = 512 << 20;
@@ -105,6 +109,18 @@ impl ApiClient {
     /// The API server's time; the agent's clock until the first response.
     pub(crate) fn now(&self) -> Timestamp {
         self.server_time.to_server_time(self.options.now())
+    }
+
+    /// Requests the server's version, to detect a server that accepts connections and sends no response. Two failures in a
+    /// row are an outage, so a failed request is repeated once.
+    pub(crate) async fn probe(&self) {
+        let prober = Self { deadline: self.deadline.min(PROBE_DEADLINE), ..self.clone() };
+        for _ in 0..2 {
+            match prober.get_bytes("/version").await {
+                Err(error) if error.is_unreachable() => {}
+                _ => return,
+            }
+        }
     }
 
     /// Reads one path.

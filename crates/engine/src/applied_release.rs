@@ -4,10 +4,11 @@
 //! owned objects can be determined. Its finalizer is removed when the objects are gone.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use domain::object::ObjectRef;
 use domain::{Digest, ReleaseId, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -210,7 +211,7 @@ impl AppliedReleases {
     }
 
     fn lock_foreign(&self) -> MutexGuard<'_, HashMap<String, AppliedRelease>> {
-        self.foreign.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.foreign.lock()
     }
 
     fn is_foreign(&self, record: &AppliedRelease) -> bool {
@@ -218,7 +219,7 @@ impl AppliedReleases {
     }
 
     fn lock_known(&self) -> MutexGuard<'_, HashMap<ReleaseId, Arc<AppliedRelease>>> {
-        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.known.lock()
     }
 
     /// The record of a release.
@@ -244,7 +245,7 @@ impl AppliedReleases {
     }
 
     fn lock_written(&self) -> MutexGuard<'_, HashMap<ReleaseId, u64>> {
-        self.written.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.written.lock()
     }
 
     /// A list has started.

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use domain::Digest;
-use domain::bundle::{Bundle, apply_rank, object_ref};
-use domain::object::ObjectRef;
+use domain::bundle::{Bundle, apply_rank};
+use domain::object::{ObjectRef, object_ref};
 use domain::report::DesiredRelease;
 use serde_json::{Map, Value};
 

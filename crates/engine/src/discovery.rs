@@ -4,11 +4,12 @@
 //! result is cached and read again when a custom resource definition changes or a kind is missing.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use domain::object::ObjectRef;
 use futures::StreamExt;
 use futures::stream;
+use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::{Mutex, watch};
 
@@ -83,10 +84,7 @@ impl Discovery {
 
     /// The latest result.
     pub(crate) fn kinds(&self) -> Arc<ServedKinds> {
-        match self.kinds.read() {
-            Ok(kinds) => kinds.clone(),
-            Err(poisoned) => poisoned.into_inner().clone(),
-        }
+        self.kinds.read().clone()
     }
 
     /// Changes whenever a result differs from the previous one.
@@ -102,10 +100,7 @@ impl Discovery {
         let mut count = self.refresh_count.lock().await;
         let fresh = Arc::new(discover(&self.api).await?);
         if *fresh != *self.kinds() {
-            match self.kinds.write() {
-                Ok(mut kinds) => *kinds = fresh.clone(),
-                Err(poisoned) => *poisoned.into_inner() = fresh.clone(),
-            }
+            *self.kinds.write() = fresh.clone();
             *count += 1;
             self.changed.send_replace(*count);
         }
@@ -148,6 +143,9 @@ fn insert_aggregated(list: &Value, kinds: &mut ServedKinds) {
                     kind: text(resource, "/responseKind/kind"),
                     plural: text(resource, "/resource"),
                     namespaced: resource["scope"] == "Namespaced",
+                    has_status: items(resource, "subresources")
+                        .iter()
+                        .any(|subresource| subresource["subresource"] == "status"),
                 });
             }
         }
@@ -190,12 +188,14 @@ fn insert_list(list: &Value, group: &str, version: &str, kinds: &mut ServedKinds
         if plural.contains('/') {
             continue;
         }
+        let status = format!("{plural}/status");
         kinds.insert(ServedKind {
             group: group.to_owned(),
             version: version.to_owned(),
             kind: text(resource, "/kind"),
             plural,
             namespaced: resource["namespaced"] == true,
+            has_status: items(list, "resources").iter().any(|other| other["name"] == status),
         });
     }
 }
@@ -210,11 +210,12 @@ mod tests {
     fn aggregated_discovery_marks_stale_groups_as_unknown() {
         let list = json!({"items": [{"metadata": {"name": "apps"}, "versions": [{"version": "v1", "resources": [
             {"resource": "deployments", "responseKind": {"group": "apps", "version": "v1", "kind": "Deployment"},
-             "scope": "Namespaced"}]}]},
+             "scope": "Namespaced", "subresources": [{"subresource": "status"}]}]}]},
             {"metadata": {"name": "metrics.k8s.io"}, "versions": [{"version": "v1beta1", "freshness": "Stale"}]}]});
         let mut kinds = ServedKinds::default();
         insert_aggregated(&list, &mut kinds);
-        assert_eq!(kinds.get("apps", "v1", "Deployment").unwrap().plural, "deployments");
+        let deployments = kinds.get("apps", "v1", "Deployment").unwrap();
+        assert!(deployments.plural == "deployments" && deployments.has_status);
         assert!(kinds.is_group_known("apps"));
         assert!(!kinds.is_group_known("metrics.k8s.io"), "a stale group is unknown, not missing");
     }
@@ -227,6 +228,7 @@ mod tests {
         let mut kinds = ServedKinds::default();
         insert_list(&list, "", "v1", &mut kinds);
         assert_eq!(kinds.iter().count(), 1);
-        assert!(kinds.get("", "v1", "Pod").unwrap().namespaced);
+        let pods = kinds.get("", "v1", "Pod").unwrap();
+        assert!(pods.namespaced && !pods.has_status);
     }
 }

@@ -23,7 +23,24 @@ use crate::discovery::ServedKinds;
 use crate::error::Error;
 use crate::object_policy::{ObjectPolicies, ObjectPolicy};
 use crate::observe::LiveObject;
-use crate::release::{EngineContext, ObjectInput, check_identical, defined_kinds, is_job_complete};
+use crate::release::{
+    EngineContext, ObjectInput, can_replace, check_identical, defined_kinds, is_job_complete,
+    name_immutable_fields,
+};
+
+/// Why the dry run of one object has no result.
+enum DryRunError {
+    /// Another workload owns the object.
+    OwnedByWorkload(String),
+    /// A request failed.
+    Request(Error),
+}
+
+impl From<Error> for DryRunError {
+    fn from(error: Error) -> Self {
+        Self::Request(error)
+    }
+}
 
 /// Inputs of one dry run.
 #[derive(Clone, Copy)]
@@ -34,6 +51,7 @@ struct DryRunContext<'a> {
     /// Kinds defined by the bundle itself.
     defined_kinds: &'a HashMap<(String, String), ServedKind>,
     release: Option<ReleaseId>,
+    record: Option<&'a AppliedRelease>,
     policies: &'a Policies,
     /// Whether the reconciliation would create this namespace first.
     creates_namespace: &'a (dyn Fn(&str) -> bool + Sync),
@@ -61,6 +79,7 @@ pub(crate) async fn plan_present(
         kinds: &kinds,
         defined_kinds: &defined,
         release,
+        record: record.as_deref(),
         policies,
         creates_namespace: &made,
     };
@@ -74,7 +93,7 @@ pub(crate) async fn plan_present(
     results.sort_by_key(|(ordinal, ..)| *ordinal);
     let findings = results.iter_mut().filter_map(|(.., finding)| finding.take()).collect();
     let mut objects: Vec<PlannedChange> = results.into_iter().map(|(_, change, _)| change).collect();
-    if let Some(record) = record.filter(|_| policies.prune) {
+    if let Some(record) = record.as_deref().filter(|_| policies.prune) {
         let is_desired =
             |entry: &&InventoryEntry| bundle.object_refs().any(|object| object.is_same_object(&entry.object));
         let obsolete: Vec<&InventoryEntry> =
@@ -102,6 +121,7 @@ pub(crate) async fn plan_absent(
         kinds: &kinds,
         defined_kinds: &defined,
         release,
+        record: Some(&record),
         policies,
         creates_namespace: &made,
     };
@@ -135,7 +155,12 @@ impl DryRunContext<'_> {
     ) -> (u32, PlannedChange, Option<Finding>) {
         let (change, finding) = match self.try_apply(desired, &rule).await {
             Ok(outcome) => (PlannedChange::verified(desired.object.clone(), outcome), None),
-            Err(error) => self.plan_from_error(desired, &rule, &error).await,
+            Err(DryRunError::OwnedByWorkload(owner)) => {
+                let object = desired.object.clone();
+                let finding = ownership_finding(&object, &owner);
+                (PlannedChange::verified(object, PlannedAction::Rejected { finding }), None)
+            }
+            Err(DryRunError::Request(error)) => self.plan_from_error(desired, &rule, &error).await,
         };
         (desired.ordinal, change, finding)
     }
@@ -144,27 +169,34 @@ impl DryRunContext<'_> {
         self,
         desired: &DesiredObject,
         rule: &ObjectPolicy<'_>,
-    ) -> Result<PlannedAction, Error> {
+    ) -> Result<PlannedAction, DryRunError> {
         let object = &desired.object;
         let Some(resource) = self.kinds.resolve(object) else {
-            return Err(Error::ApiMissing(format!("{} ({})", object.kind, object.api_version())));
+            let missing = format!("{} ({})", object.kind, object.api_version());
+            return Err(Error::ApiMissing(missing).into());
         };
         let path = ServedKind::object_path(resource, &object.namespace, &object.name);
         let live = match self.api.get(&path).await {
             Ok(live) => Some(live),
             Err(Error::NotFound(_)) => None,
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
         match (rule.strategy, &live) {
             (UpdateStrategy::ServerSideApply, _) | (UpdateStrategy::CreateOnly, None) => {}
-            (UpdateStrategy::ReadOnly, None) => return Err(Error::ObjectAwaited(object.to_string())),
+            (UpdateStrategy::ReadOnly, None) => return Err(Error::ObjectAwaited(object.to_string()).into()),
             (_, Some(_)) => return Ok(PlannedAction::Unchanged),
         }
-        let owner = live.as_ref().and_then(|live| LiveObject::from_value(live).release);
-        if let (Some(live), true) = (&live, owner.is_some() && owner == self.release)
-            && object.kind == "Job"
-            && is_job_complete(live)
-        {
+        let found = live.as_ref().map(LiveObject::from_value);
+        let owner = found.as_ref().and_then(|found| found.release);
+        let is_owned = owner.is_some() && owner == self.release;
+        let has_run = match (&live, &found) {
+            (Some(live), Some(found)) => {
+                is_owned && object.is_job() && found.hash == desired.hash && is_job_complete(live)
+            }
+            // It completed and was cleaned up.
+            _ => self.is_recorded_as_completed(desired),
+        };
+        if has_run {
             return Ok(PlannedAction::Unchanged);
         }
         if let Some(other) = owner.filter(|owner| Some(*owner) != self.release) {
@@ -178,8 +210,15 @@ impl DryRunContext<'_> {
         if let (Some(live), None, ConflictPolicy::IfIdentical) = (&live, owner, self.policies.conflict) {
             check_identical(ObjectInput { desired, policy: rule }, live)?;
         }
-        let mut after =
-            self.api.apply(&path, desired.apply_body(live.as_ref(), rule, false), force, true).await?.object;
+        let body = desired.apply_body(live.as_ref(), rule, false);
+        let mut after = match (self.api.apply(&path, body, force, true).await, &live) {
+            (Err(error @ Error::ImmutableField { .. }), Some(live)) => {
+                let planned =
+                    self.plan_immutable_change(ObjectInput { desired, policy: rule }, live, error, is_owned);
+                return planned.map_err(DryRunError::Request);
+            }
+            (applied, _) => applied?.object,
+        };
         let Some(mut live) = live else { return Ok(PlannedAction::Create) };
         for object in [&mut after, &mut live] {
             remove_ownership_fields(object);
@@ -189,13 +228,40 @@ impl DryRunContext<'_> {
         Ok(PlannedAction::from_field_changes(changes))
     }
 
+    /// A replacement of the object if the reconciliation would replace it, otherwise the error with all immutable fields.
+    fn plan_immutable_change(
+        self,
+        input: ObjectInput<'_>,
+        live: &Value,
+        error: Error,
+        is_owned: bool,
+    ) -> Result<PlannedAction, Error> {
+        if !is_owned || !can_replace(self.policies.changed_jobs, &input.desired.object, &error) {
+            return Err(name_immutable_fields(error, input, live));
+        }
+        let (mut after, mut before) = (input.desired.comparable_value(input.policy), live.clone());
+        remove_ownership_fields(&mut after);
+        remove_ownership_fields(&mut before);
+        let fields = diff(&after, &before);
+        Ok(match PlannedAction::from_field_changes(fields).into_replacement() {
+            PlannedAction::Unchanged => PlannedAction::Replace { fields: Vec::new(), omitted: 0 },
+            replacement => replacement,
+        })
+    }
+
+    fn is_recorded_as_completed(self, desired: &DesiredObject) -> bool {
+        let entries = self.record.map(|record| record.resources.as_slice()).unwrap_or_default();
+        let is_it = |entry: &&InventoryEntry| entry.object.is_same_object(&desired.object);
+        entries.iter().find(is_it).is_some_and(|entry| entry.completed && entry.hash == desired.hash)
+    }
+
     /// Fails if another desired release owns the object, or if the conflict policy is to abort.
-    fn check_owner(self, other: ReleaseId) -> Result<(), Error> {
+    fn check_owner(self, other: ReleaseId) -> Result<(), DryRunError> {
         if !self.cx.workers.is_desired(other) && self.policies.conflict != ConflictPolicy::Abort {
             return Ok(());
         }
         let workload = self.cx.applied_releases.get(other).map(|record| record.workload.clone());
-        Err(Error::Conflict(workload.unwrap_or_else(|| other.to_string())))
+        Err(DryRunError::OwnedByWorkload(workload.unwrap_or_else(|| other.to_string())))
     }
 
     /// Maps an error to a rejected change, or to an untried one if no dry run was possible.
@@ -309,19 +375,32 @@ fn rejection_finding(object: &ObjectRef, error: &Error) -> Option<Finding> {
         Error::ApiMissing(_) => "G401",
         Error::NamespaceMissing(_) => "G108",
         Error::Invalid(_) => "G403",
-        Error::ImmutableField(_) => "G406",
-        Error::ApplyConflict { .. } | Error::Conflict(_) | Error::NotIdentical(_) => "G409",
+        Error::ImmutableField { .. } => "G406",
+        Error::ApplyConflict { .. } | Error::NotIdentical(_) => "G409",
         Error::PermissionDenied(_) => "G410",
         Error::AdmissionRejected(message) if message.contains("exceeded quota") => "G407",
         Error::AdmissionRejected(_) | Error::Unreadable(_) => "G404",
         _ => return None,
     };
-    let (message, hint) = match error {
-        Error::Conflict(owner) => (
-            format!("{object} belongs to workload {owner:?} on the cluster."),
-            "Remove it from one of the two workloads, or rename it.",
-        ),
-        error => (format!("{object}: {error}."), error.hint()),
-    };
-    Some(Finding::error(code, message, hint).with_object(object.to_string()))
+    let message = format!("{object}: {error}.");
+    Some(Finding::error(code, message, error.hint()).with_object(object.to_string()))
+}
+
+fn ownership_finding(object: &ObjectRef, owner: &str) -> Finding {
+    let message = format!("{object} belongs to workload {owner:?} on the cluster.");
+    let hint = "Remove it from one of the two workloads, or rename it.";
+    Finding::error("G409", message, hint).with_object(object.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g409_a_concurrent_change_is_not_a_conflict_of_owners() {
+        let object = ObjectRef { version: "v1".into(), kind: "ConfigMap".into(), ..ObjectRef::default() };
+        assert_eq!(rejection_finding(&object, &Error::Conflict("the object has been modified".into())), None);
+        let fields = Error::ApplyConflict { managers: vec!["helm".into()], fields: vec![".data".into()] };
+        assert_eq!(rejection_finding(&object, &fields).unwrap().code, "G409");
+    }
 }

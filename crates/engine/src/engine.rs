@@ -1,7 +1,7 @@
 //! The engine's public interface.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::bundle::Bundle;
@@ -11,11 +11,12 @@ use domain::report::DesiredPhase;
 use domain::schema::EncodedSchema;
 use domain::{Digest, ReleaseId};
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::ApiClient;
+use crate::api::{ApiClient, Outage};
 use crate::applied_release::{self, AppliedReleaseSummary, AppliedReleases};
 use crate::discovery::Discovery;
 use crate::error::Error;
@@ -151,6 +152,16 @@ impl Engine {
         self.cx.applied_releases.summaries()
     }
 
+    /// The current outage of the API server, and every change of it.
+    pub fn subscribe_outages(&self) -> watch::Receiver<Option<Outage>> {
+        self.cx.api.reachability().subscribe()
+    }
+
+    /// Checks whether the API server responds; the result is that of [`Engine::subscribe_outages`].
+    pub async fn probe_api_server(&self) {
+        self.cx.api.probe().await;
+    }
+
     /// Whether the API server is reachable.
     pub fn is_reachable(&self) -> bool {
         self.cx.api.reachability().outage().is_none()
@@ -178,7 +189,7 @@ impl Engine {
 
     /// Runs all tasks until cancelled. Effective once: a second call returns immediately.
     pub async fn run(&self, cancel: CancellationToken) {
-        let work = self.task_receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let work = self.task_receiver.lock().take();
         let Some(mut work) = work else { return };
         let mut tasks = JoinSet::new();
         self.spawn_tasks(&mut tasks);
@@ -291,8 +302,14 @@ async fn handle_reachability(cx: Arc<EngineContext>, facts_changed: Arc<watch::S
         let outage = reach.borrow_and_update().clone();
         let is_reachable = outage.is_none();
         match outage {
-            Some(outage) => tracing::info!(cause = outage.cause, "the API server is unreachable"),
-            None => tracing::info!("the API server is reachable again"),
+            Some(outage) => tracing::warn!(
+                cause = outage.cause,
+                "the API server does not respond; requests are repeated without further messages"
+            ),
+            None => {
+                let failed_requests = cx.api.reachability().failures_of_outage();
+                tracing::warn!(failed_requests, "the API server responds again");
+            }
         }
         cx.workers.wake_all();
         if is_reachable {

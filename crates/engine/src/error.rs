@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use domain::object::ObjectRef;
 use domain::release::Reason;
 
 /// A failed request.
@@ -49,8 +50,8 @@ pub enum Error {
     /// The namespace does not exist.
     #[error("namespace {0:?} does not exist on the cluster")]
     NamespaceMissing(String),
-    /// The namespace is terminating.
-    #[error("the namespace is being deleted: {0}")]
+    /// The namespace is terminating; with what blocks its deletion, or the server's message.
+    #[error("the namespace is being deleted{}", describe_blockers(.0))]
     NamespaceTerminating(String),
     /// The cluster does not serve the kind.
     #[error("the cluster does not serve {0}")]
@@ -58,8 +59,8 @@ pub enum Error {
     /// The definition of a kind exists but is not established yet.
     #[error("the definition of {0} is not established yet")]
     DefinitionNotEstablished(String),
-    /// The object is terminating; it is re-created once it is gone.
-    #[error("it is being deleted; {0}")]
+    /// The object is terminating, with what blocks its deletion; it is re-created once it is gone.
+    #[error("it is being deleted{}", describe_blockers(.0))]
     ObjectTerminating(String),
     /// An object with update strategy `ReadOnly` does not exist.
     #[error("{0} is not on the cluster, and the workload only observes it")]
@@ -76,9 +77,19 @@ pub enum Error {
     /// A webhook with `failurePolicy: Fail` does not respond.
     #[error("a required admission webhook does not respond: {0}")]
     AdmissionUnavailable(String),
-    /// The request changes an immutable field.
-    #[error("a field cannot be changed after creation: {0}")]
-    ImmutableField(String),
+    /// The request changes immutable fields.
+    #[error("{} cannot be changed after creation: {message}", describe_immutable(.fields))]
+    ImmutableField {
+        /// All of them, as dotted paths; empty if the server names none.
+        fields: Vec<String>,
+        /// Whether the server rejects the request for nothing else.
+        is_only_cause: bool,
+        /// The server's message.
+        message: String,
+    },
+    /// A job whose immutable fields change has not ended.
+    #[error("the job still runs with the content of an earlier revision")]
+    JobRunning,
     /// The object is not valid.
     #[error("not valid: {0}")]
     Invalid(String),
@@ -120,7 +131,8 @@ impl Error {
             Self::PermissionDenied(_) => Reason::PermissionDenied,
             Self::AdmissionRejected(_) => Reason::AdmissionRejected,
             Self::AdmissionUnavailable(_) => Reason::AdmissionUnavailable,
-            Self::ImmutableField(_) => Reason::ImmutableField,
+            Self::ImmutableField { .. } => Reason::ImmutableField,
+            Self::JobRunning => Reason::JobRunning,
             Self::Invalid(_) => Reason::Invalid,
             Self::Gone => Reason::Gone,
             Self::Unreadable(_) => Reason::Unreadable,
@@ -142,13 +154,16 @@ impl Error {
             Self::NamespaceMissing(_) => {
                 "Create the namespace, or let the workload create it (policy createNamespace)."
             }
-            Self::NamespaceTerminating(_) => "Nothing to do: the namespace is re-created once it is gone.",
+            Self::NamespaceTerminating(text) | Self::ObjectTerminating(text) if text.is_empty() => {
+                "Nothing to do: it continues once the deletion is over."
+            }
+            Self::NamespaceTerminating(_) | Self::ObjectTerminating(_) => {
+                "It continues once the deletion is over. The controllers of the finalizers remove them; if a controller is gone, remove its finalizer by hand."
+            }
             Self::ApiMissing(_) => {
                 "Install the custom resource definition, or remove the object for this cluster."
             }
-            Self::DefinitionNotEstablished(_) | Self::ObjectTerminating(_) => {
-                "Nothing to do: it continues automatically."
-            }
+            Self::DefinitionNotEstablished(_) => "Nothing to do: it continues automatically.",
             Self::ObjectAwaited(_) => "Create the object outside of Flotilla, or change its update strategy.",
             Self::NotIdentical(_) => "Make both identical, or set the conflict policy to force.",
             Self::PermissionDenied(_) => "Grant the agent's service account this permission.",
@@ -158,10 +173,23 @@ impl Error {
             Self::AdmissionUnavailable(_) => {
                 "Restore the webhook or delete its configuration; the request is retried automatically."
             }
-            Self::ImmutableField(_) => "Rename the object, or delete it so that it is re-created.",
+            Self::JobRunning => "Nothing to do: it is replaced and runs again once it has ended.",
+            Self::ImmutableField { .. } => {
+                "Rename the object, or delete it so that it is re-created; the policy changedJobs: replace does so for jobs."
+            }
             Self::Invalid(_) | Self::Unreadable(_) | Self::NotFound(_) => {
                 "Correct the object and publish again."
             }
+        }
+    }
+
+    /// Names the kind of this object if the server does not serve it: the response to an unknown path names nothing.
+    /// `is_defined` is whether the bundle defines the kind, so that it is served again soon.
+    pub(crate) fn with_kind(self, object: &ObjectRef, is_defined: bool) -> Self {
+        match self {
+            Self::ApiMissing(_) if is_defined => Self::DefinitionNotEstablished(object.kind.clone()),
+            Self::ApiMissing(_) => Self::ApiMissing(format!("{} ({})", object.kind, object.api_version())),
+            other => other,
         }
     }
 
@@ -170,12 +198,17 @@ impl Error {
             Self::PermissionDenied(_)
             | Self::NotIdentical(_)
             | Self::AdmissionRejected(_)
-            | Self::ImmutableField(_)
+            | Self::ImmutableField { .. }
             | Self::Invalid(_)
             | Self::ApplyConflict { .. }
             | Self::Unreadable(_) => RetryClass::Slow,
             _ => RetryClass::Soon,
         }
+    }
+
+    /// Whether another attempt can't succeed before the object, or the one on the cluster, is changed.
+    pub(crate) const fn needs_change(&self) -> bool {
+        matches!(self, Self::ImmutableField { .. } | Self::NotIdentical(_) | Self::ApplyConflict { .. })
     }
 
     /// `Retry-After` of the response.
@@ -187,8 +220,20 @@ impl Error {
     }
 
     /// Whether no response was received.
-    pub(crate) const fn is_unreachable(&self) -> bool {
+    pub const fn is_unreachable(&self) -> bool {
         matches!(self, Self::ApiServerUnreachable(_) | Self::Timeout(_))
+    }
+}
+
+fn describe_blockers(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
+fn describe_immutable(fields: &[String]) -> String {
+    match fields {
+        [] => "a field".to_owned(),
+        [one] => format!("field {one}"),
+        many => format!("fields {}", many.join(", ")),
     }
 }
 

@@ -39,9 +39,9 @@ pub use domain::health::COMPLETED;
 /// One minute, in milliseconds.
 const MINUTE_MILLIS: i64 = 60_000;
 
-/// The health of one object that is on the cluster, at `now`.
-pub fn assess(object: &Value, now: Timestamp) -> Health {
-    let view = ObjectView { object, now };
+/// The health of one object that is on the cluster, at `now`. `has_status` is whether its kind has a status subresource.
+pub fn assess(object: &Value, has_status: bool, now: Timestamp) -> Health {
+    let view = ObjectView { object, has_status, now };
     assess_common(&view).unwrap_or_else(|| assess_by_kind(&view))
 }
 
@@ -56,18 +56,16 @@ fn assess_common(view: &ObjectView<'_>) -> Option<Health> {
         };
         return Some(progressing("PendingDeletion", message));
     }
-    if view.has("/status/observedGeneration") {
-        let (generation, observed) =
-            (view.int("/metadata/generation"), view.int("/status/observedGeneration"));
-        if generation != observed {
-            let message = format!("generation is {generation}, observed {observed}");
-            return Some(progressing("LatestGenerationNotObserved", message));
-        }
+    if let Some(observed) =
+        view.value_at("/status/observedGeneration").and_then(object_view::parse_generation)
+        && observed < view.int("/metadata/generation")
+    {
+        return Some(not_observed(view, observed));
     }
-    if let Some(stalled) = view.condition("Stalled").filter(|c| c.is_true()) {
+    if let Some(stalled) = view.current_condition("Stalled").filter(|c| c.is_true()) {
         return Some(degraded("Stalled", stalled.message));
     }
-    let reconciling = view.condition("Reconciling").filter(|c| c.is_true())?;
+    let reconciling = view.current_condition("Reconciling").filter(|c| c.is_true())?;
     Some(progressing(reconciling.reason_or("Reconciling"), reconciling.message))
 }
 
@@ -90,9 +88,21 @@ fn assess_by_kind(view: &ObjectView<'_>) -> Health {
         ("apiextensions.k8s.io", "CustomResourceDefinition") => crd::assess(view),
         ("", "Namespace") => namespace::assess(view),
         ("gateway.networking.k8s.io", "Gateway") => gateway::assess_gateway(view),
-        ("gateway.networking.k8s.io", "HTTPRoute") => gateway::assess_route(view),
+        ("gateway.networking.k8s.io", "HTTPRoute" | "GRPCRoute" | "TLSRoute" | "TCPRoute" | "UDPRoute") => {
+            gateway::assess_route(view)
+        }
         _ => static_kind::assess(view).unwrap_or_else(|| conditions::assess(view)),
     }
+}
+
+/// The controller has not observed the latest generation.
+fn not_observed(view: &ObjectView<'_>, observed: i64) -> Health {
+    let message = format!("generation is {}, observed {observed}", view.int("/metadata/generation"));
+    progressing("LatestGenerationNotObserved", message)
+}
+
+fn not_assessed(reason: &str, message: impl Into<String>) -> Health {
+    Health::new(HealthStatus::NotAssessed, reason, message)
 }
 
 fn healthy(message: impl Into<String>) -> Health {

@@ -27,7 +27,7 @@ mod release;
 mod report_queue;
 mod schema;
 
-pub use api::FIELD_MANAGER;
+pub use api::{FIELD_MANAGER, Outage};
 pub use applied_release::AppliedReleaseSummary;
 pub use desired_object::{HASH_ANNOTATION, IGNORE_HEALTH_ANNOTATION, RELEASE_LABEL, WORKLOAD_ANNOTATION};
 pub use engine::{Engine, build_client};
@@ -36,3 +36,7 @@ pub use options::Options;
 pub use release::ReleaseInput;
 pub use report_queue::ReportQueue;
 pub use schema::read_schema;
+
+/// A log filter for the client's messages of single failed requests: an outage causes dozens per second, and is logged once
+/// with their number.
+pub const REQUEST_LOG_FILTER: &str = "kube_client::client::builder=off";

@@ -4,11 +4,12 @@
 //! definitions and records; pods and replica sets of the used namespaces, reduced to what a diagnosis needs.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use domain::ReleaseId;
 use domain::object::ObjectRef;
 use futures::future::BoxFuture;
+use parking_lot::RwLock;
 use tokio::sync::mpsc;
 
 use crate::api::{ApiClient, ServedKind};
@@ -64,7 +65,7 @@ impl ObservedState {
         if let Some(known) = self.find_served(&key) {
             return known;
         }
-        let mut kinds = self.kinds.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kinds = self.kinds.write();
         let objects = kinds.entry(key).or_insert_with(|| {
             let objects = Arc::new(ObjectCache::new(resource.clone()));
             let watch = objects.clone().watch_kind(self.api.clone(), self.workers.clone(), self.pods.clone());
@@ -83,7 +84,7 @@ impl ObservedState {
         object: &ObjectRef,
     ) -> Arc<ObjectCache> {
         let key = (release, object.clone());
-        let mut singles = self.single_objects.write().unwrap_or_else(PoisonError::into_inner);
+        let mut singles = self.single_objects.write();
         if let Some(known) = singles.get(&key)
             && !matches!(known.state(), CacheState::NotServed)
         {
@@ -99,7 +100,7 @@ impl ObservedState {
 
     /// Stops the watches of single objects that this release no longer needs.
     pub(crate) fn retain_single_objects(&self, release: ReleaseId, needed: impl Fn(&ObjectRef) -> bool) {
-        let mut singles = self.single_objects.write().unwrap_or_else(PoisonError::into_inner);
+        let mut singles = self.single_objects.write();
         singles.retain(|(owner, object), objects| {
             let is_needed = *owner != release || needed(object);
             if !is_needed {
@@ -110,7 +111,7 @@ impl ObservedState {
     }
 
     fn find_served(&self, key: &(String, String)) -> Option<Arc<ObjectCache>> {
-        let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
+        let kinds = self.kinds.read();
         let objects = kinds.get(key)?;
         // The watch of a kind ends when the kind is no longer served; a new watch replaces it.
         (!matches!(objects.state(), CacheState::NotServed)).then(|| objects.clone())
@@ -118,13 +119,13 @@ impl ObservedState {
 
     /// Drops caches whose watch has ended, so that the next use starts a new watch.
     pub(crate) fn remove_ended(&self) {
-        let mut kinds = self.kinds.write().unwrap_or_else(PoisonError::into_inner);
+        let mut kinds = self.kinds.write();
         kinds.retain(|_, objects| !matches!(objects.state(), CacheState::NotServed));
     }
 
     /// All observed objects with the label of this release.
     pub(crate) fn labelled_objects(&self, release: ReleaseId) -> Vec<(ServedKind, Arc<LiveObject>)> {
-        let kinds = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
+        let kinds = self.kinds.read();
         let labelled = |objects: &Arc<ObjectCache>| {
             objects
                 .labelled_objects(release)

@@ -4,9 +4,10 @@
 //! be watched, so they are read with the facts and again after a dry run.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -93,7 +94,7 @@ impl PermissionCache {
     }
 
     fn latest(&self) -> Option<CachedPermissions> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     async fn read(
@@ -109,7 +110,7 @@ impl PermissionCache {
             namespaces: namespaces.to_vec(),
             permissions: known.clone(),
         };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reading);
+        *self.0.lock() = Some(reading);
         known
     }
 }

@@ -4,13 +4,14 @@
 //! preflight → plan → apply → prune → health → report, or remove. Each step is a file.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use domain::ReleaseId;
 use domain::bundle::Bundle;
 use domain::release::StageState;
 use domain::report::{DesiredPhase, DesiredRelease};
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -28,6 +29,7 @@ mod apply;
 mod custom_kind;
 mod drift;
 mod expire;
+mod finalizers;
 mod hub_behind;
 mod object_action;
 mod preflight;
@@ -35,6 +37,7 @@ mod prune;
 mod reconcile_state;
 mod reconciliation;
 mod remove;
+mod replace;
 mod report;
 mod retry;
 mod status;
@@ -43,6 +46,7 @@ mod worker;
 pub(crate) use apply::check_identical;
 pub(crate) use object_action::{ObjectInput, is_job_complete};
 pub(crate) use preflight::defined_kinds;
+pub(crate) use replace::{can_replace, name_immutable_fields};
 pub(crate) use worker::run_worker;
 
 /// A desired release with its bundle.
@@ -91,7 +95,7 @@ impl ReleaseWorker {
 
     /// The latest request; `None` once the release is missing from the desired state.
     pub(crate) fn request(&self) -> Option<Arc<ReconcileRequest>> {
-        self.request.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.request.lock().clone()
     }
 
     pub(crate) fn request_version(&self) -> u64 {
@@ -103,7 +107,7 @@ impl ReleaseWorker {
     }
 
     fn set_request(&self, request: Option<ReconcileRequest>) {
-        *self.request.lock().unwrap_or_else(PoisonError::into_inner) = request.map(Arc::new);
+        *self.request.lock() = request.map(Arc::new);
         self.request_version.fetch_add(1, Ordering::AcqRel);
         self.wakeup.notify_one();
     }
@@ -114,8 +118,8 @@ impl ReleaseWorker {
 pub(crate) struct ReleaseWorkers(RwLock<HashMap<ReleaseId, Arc<ReleaseWorker>>>);
 
 impl ReleaseWorkers {
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<ReleaseId, Arc<ReleaseWorker>>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> parking_lot::RwLockReadGuard<'_, HashMap<ReleaseId, Arc<ReleaseWorker>>> {
+        self.0.read()
     }
 
     /// Wakes one release, if it exists.
@@ -152,9 +156,19 @@ impl ReleaseWorkers {
             .is_some_and(|prepared| prepared.digest == *digest)
     }
 
+    /// Removes a worker without a request, whose loop then ends; `false` if it was requested again.
+    pub(crate) fn remove_ended(&self, worker: &ReleaseWorker) -> bool {
+        let mut workers = self.0.write();
+        let has_ended = worker.request().is_none();
+        if has_ended {
+            workers.remove(&worker.id);
+        }
+        has_ended
+    }
+
     /// Replaces the desired state; returns the new workers, whose loops have to be started.
     pub(crate) fn replace_inputs(&self, all: Vec<ReleaseInput>) -> Vec<Arc<ReleaseWorker>> {
-        let mut workers = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut workers = self.0.write();
         let mut previous = std::mem::take(&mut *workers);
         let mut created = Vec::new();
         for desired in all {
@@ -172,7 +186,13 @@ impl ReleaseWorkers {
             };
             workers.insert(id, worker);
         }
-        previous.into_values().for_each(|worker| worker.set_request(None));
+        // They stay until their loops have ended: a release that is requested again meanwhile has one loop, not two.
+        for (id, worker) in previous {
+            if worker.request().is_some() {
+                worker.set_request(None);
+            }
+            workers.insert(id, worker);
+        }
         created
     }
 }
@@ -222,4 +242,35 @@ pub(crate) struct EngineContext {
     pub reports: ReportQueue,
     pub permissions: PermissionCache,
     pub schema_reader: SchemaReader,
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::Digest;
+    use domain::policy::{DeletionPolicy, Policies};
+
+    use super::*;
+
+    fn input() -> ReleaseInput {
+        let phase =
+            DesiredPhase::Absent { deletion: DeletionPolicy::Foreground, policies: Policies::default() };
+        let release = ReleaseId::from_parts(1, 1);
+        let desired =
+            DesiredRelease { release, workload: "shop".into(), generation: 1, sync_nonce: 0, phase };
+        ReleaseInput { desired, bundle: None, pull_stage: StageState::Pending }
+    }
+
+    #[test]
+    fn a_release_that_is_requested_again_before_its_loop_ended_has_one_loop() {
+        let workers = ReleaseWorkers::default();
+        let created = workers.replace_inputs(vec![input()]);
+        assert!(workers.replace_inputs(Vec::new()).is_empty());
+        assert!(created[0].request().is_none());
+        assert!(!workers.has_bundle(created[0].id, &Digest::compute(b"")));
+        assert!(workers.replace_inputs(vec![input()]).is_empty(), "the loop that has not ended continues");
+        assert!(created[0].request().is_some() && !workers.remove_ended(&created[0]));
+        workers.replace_inputs(Vec::new());
+        assert!(workers.remove_ended(&created[0]));
+        assert_eq!(workers.replace_inputs(vec![input()]).len(), 1, "a new loop after the end of the former");
+    }
 }

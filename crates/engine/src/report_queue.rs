@@ -1,10 +1,11 @@
 //! Queue of reports for the hub: the latest complete state of each release, and all drift notes not sent yet.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use domain::ReleaseId;
 use domain::report::ReleaseReport;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 #[derive(Default)]
@@ -32,12 +33,12 @@ impl ReportQueue {
 
     /// Removes all reports that are in the queue now.
     pub fn drain(&self) -> Vec<ReleaseReport> {
-        let mut waiting = self.0.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.0.pending.lock();
         std::mem::take(&mut *waiting).into_values().collect()
     }
 
     pub(crate) fn push(&self, mut report: ReleaseReport) {
-        let mut waiting = self.0.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.0.pending.lock();
         if let Some(older) = waiting.remove(&report.release) {
             let mut drift = older.drift;
             drift.append(&mut report.drift);

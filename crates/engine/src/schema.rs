@@ -3,12 +3,13 @@
 //! No other task waits for it. It is read with a delay after the start and after definitions changed, and only if the
 //! server's OpenAPI index changed.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::Digest;
 use domain::cluster::facts::parse_minor_version;
 use domain::schema::{EncodedSchema, OpenApiDocuments, Schema};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
@@ -66,11 +67,11 @@ impl SchemaReader {
             other => other?,
         };
         let digest = Digest::compute(index.to_string().as_bytes());
-        if *self.index.lock().unwrap_or_else(PoisonError::into_inner) == Some(digest.clone()) {
+        if *self.index.lock() == Some(digest.clone()) {
             return Ok(());
         }
         let (written, is_complete) = read_documents(api, &index).await?;
-        *self.index.lock().unwrap_or_else(PoisonError::into_inner) = is_complete.then_some(digest);
+        *self.index.lock() = is_complete.then_some(digest);
         self.latest.send_if_modified(|latest| {
             let is_changed = latest.as_ref().is_none_or(|latest| latest.digest != written.digest);
             if is_changed {

@@ -1,5 +1,7 @@
 //! Runs work that needs much CPU off the async threads.
 
+use tokio::runtime::{Handle, RuntimeFlavor};
+
 use crate::Error;
 
 /// Runs `work` on a thread for blocking work. Parsing and rendering belong there: the text of a draft is untrusted and
@@ -8,4 +10,36 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(Box::new(error)))
+}
+
+/// Runs `work` on this thread, which hands its async tasks over to another one; for a caller that can't wait, such as a
+/// page that is being rendered. A runtime with one thread has no other: there `work` runs like any other code.
+pub fn run_blocking_in_place<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn other_tasks_of_the_thread_run_while_it_parses() {
+        let (sender, receiver) = mpsc::channel();
+        let work = tokio::spawn(async move {
+            tokio::spawn(async move { sender.send(()) });
+            run_blocking_in_place(|| receiver.recv_timeout(Duration::from_secs(60)))
+        });
+        assert_eq!(work.await.unwrap(), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_runtime_with_one_thread_runs_it_like_other_code() {
+        assert_eq!(run_blocking_in_place(|| 1), 1);
+    }
 }

@@ -1,8 +1,6 @@
 //! Verbs and queries on clusters.
 
-use std::collections::BTreeMap;
-
-use domain::cluster::{ClusterKind, DEFAULT_LEASE_SECONDS, Taint};
+use domain::cluster::{ClusterKind, DEFAULT_LEASE_SECONDS};
 use domain::labels::Labels;
 
 mod delete;
@@ -29,16 +27,4 @@ impl NewCluster {
     pub fn new(name: &str, kind: ClusterKind) -> Self {
         Self { name: name.to_owned(), kind, labels: Labels::new(), lease_seconds: DEFAULT_LEASE_SECONDS }
     }
-}
-
-/// An edit of a cluster; omitted fields stay unchanged.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ClusterEdit {
-    /// Labels to set; `None` as a value removes the label.
-    pub labels: BTreeMap<String, Option<String>>,
-    /// Replaces all taints.
-    pub taints: Option<Vec<Taint>>,
-    /// Whether new workloads may be placed on it.
-    pub schedulable: Option<bool>,
 }

@@ -1,24 +1,12 @@
 //! Queries on the event log.
 
 use domain::event::Event;
+use domain::request::EventQuery;
 
 use crate::{Error, Hub};
 
 /// Maximum events per response.
 const MAX_EVENTS: u32 = 500;
-
-/// Filter of the event log.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct EventQuery {
-    /// Only events before this position.
-    pub before: Option<i64>,
-    /// Only of the workload with this name.
-    pub workload: Option<String>,
-    /// Only of the cluster with this name.
-    pub cluster: Option<String>,
-    /// Maximum number, 1 to 500.
-    pub limit: u32,
-}
 
 impl Hub {
     /// Events, newest first.
@@ -35,7 +23,7 @@ impl Hub {
             }
             None => None,
         };
-        let limit = query.limit.clamp(1, MAX_EVENTS);
+        let limit = query.limit().clamp(1, MAX_EVENTS);
         let query = store::event::EventFilter { before: query.before, workload, cluster, limit };
         Ok(store::event::list(&mut tx, &query).await?)
     }

@@ -37,13 +37,13 @@ pub const FAILPOINTS: [&str; 13] = [
 
 /// The armed panics: point, subject, and how often.
 #[cfg(debug_assertions)]
-static ARMED_PANICS: std::sync::Mutex<Vec<(String, String, u32)>> = std::sync::Mutex::new(Vec::new());
+static ARMED_PANICS: parking_lot::Mutex<Vec<(String, String, u32)>> = parking_lot::Mutex::new(Vec::new());
 
 /// Lets [`panicpoint`] panic `times` times at this point for this subject; 0 disarms it. Debug builds only.
 pub fn arm_panicpoint(point: &str, subject: &str, times: u32) {
     #[cfg(debug_assertions)]
     {
-        let mut armed = ARMED_PANICS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut armed = ARMED_PANICS.lock();
         armed.retain(|(at, of, _)| (at.as_str(), of.as_str()) != (point, subject));
         armed.push((point.to_owned(), subject.to_owned(), times));
     }
@@ -55,7 +55,7 @@ pub fn arm_panicpoint(point: &str, subject: &str, times: u32) {
 pub(crate) fn panicpoint(point: &str, subject: &str) {
     #[cfg(debug_assertions)]
     {
-        let mut armed = ARMED_PANICS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut armed = ARMED_PANICS.lock();
         let found = armed.iter_mut().find(|(at, of, left)| at == point && of == subject && *left > 0);
         if let Some((_, _, left)) = found {
             *left -= 1;

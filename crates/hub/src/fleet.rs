@@ -6,11 +6,12 @@ use domain::event::{Event, EventKind};
 use domain::fleet::{AttentionItem, FleetColumn, FleetOverview, FleetRow};
 use domain::page::ListQuery;
 use domain::release::ReleaseState;
+use domain::request::EventQuery;
 use domain::rollout::Rollout;
 use domain::{ClusterId, Severity, Timestamp};
 use store::workload::WorkloadOrder;
 
-use crate::{Error, EventQuery, Hub};
+use crate::{Error, Hub};
 
 /// Rows without a limit in the query.
 const DEFAULT_ROWS: u32 = 50;
@@ -44,10 +45,19 @@ fn rollout_attention(workload: &str, rollout: &Rollout, now: Timestamp) -> Atten
 }
 
 impl Hub {
+    /// The number of workloads and the number of clusters.
+    pub async fn count_fleet(&self) -> Result<(u32, u32), Error> {
+        let mut tx = self.read().await?;
+        let workloads = store::workload::count(&mut tx, self.project()).await?;
+        let first = ListQuery { limit: Some(1), ..ListQuery::default() };
+        Ok((workloads, store::cluster::list(&mut tx, &first).await?.total))
+    }
+
     /// The first page of workloads, worst first, as rows, and the first page of clusters as columns; `query` filters
     /// the rows.
     pub async fn get_fleet(&self, query: &ListQuery) -> Result<FleetOverview, Error> {
-        let recent = self.list_events(&EventQuery { limit: EVENTS_READ, ..EventQuery::default() }).await?;
+        let recent =
+            self.list_events(&EventQuery { limit: Some(EVENTS_READ), ..EventQuery::default() }).await?;
         let recent = recent.into_iter().filter(|event| !is_progress_event(event)).take(MAX_RECENT).collect();
         let mut tx = self.read().await?;
         let rows = ListQuery { limit: Some(query.limit.unwrap_or(DEFAULT_ROWS)), ..query.clone() };

@@ -3,7 +3,7 @@
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::page::ListQuery;
 use domain::placement::{ClusterGroup, GroupView};
-use domain::{Finding, actions, name};
+use domain::{Finding, actions, name_check};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
@@ -29,7 +29,7 @@ impl Hub {
         let group = self.get_group(name).await?;
         let mut tx = self.read().await?;
         let existing = store::cluster::filter_existing_names(&mut tx, &group.members).await?;
-        let asked_by = store::workload::list_names_by_group(&mut tx, name).await?;
+        let used_by = store::workload::list_names_by_group(&mut tx, name).await?;
         drop(tx);
         let matching = match &group.selector {
             Some(selector) => {
@@ -41,7 +41,7 @@ impl Hub {
             None => 0,
         };
         let missing = group.members.iter().filter(|name| !existing.contains(*name)).cloned().collect();
-        Ok(GroupView { group, missing, matching, used_by: asked_by })
+        Ok(GroupView { group, missing, matching, used_by })
     }
 
     /// Creates a group; [`Error::AlreadyExists`] if there is one with its name.
@@ -118,11 +118,11 @@ impl Hub {
 }
 
 fn check_group(group: &ClusterGroup) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = name::check_label("Group name", &group.name)
+    let mut findings: Vec<Finding> = name_check::check_label("Group name", &group.name)
         .map(|finding| finding.with_path("/name"))
         .into_iter()
         .collect();
-    let invalid = group.members.iter().filter_map(|member| name::check_label("Cluster name", member));
+    let invalid = group.members.iter().filter_map(|member| name_check::check_label("Cluster name", member));
     findings.extend(invalid.take(10).map(|finding| finding.with_path("/members")));
     if group.members.len() > MEMBERS_MAX {
         let message = format!(

@@ -14,7 +14,7 @@ use crate::actor::Actor;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::live::LiveNotices;
-use crate::loops::LoopSignals;
+use crate::loops::{LoopSignals, RetentionStatistics};
 use crate::pauses::PauseDetector;
 use crate::report::SchemaCache;
 use crate::sign_in::HashLimiter;
@@ -60,6 +60,7 @@ struct Inner {
     schema_cache: SchemaCache,
     pause_detector: PauseDetector,
     tasks: TaskRegistry,
+    retention: RetentionStatistics,
 }
 
 impl Hub {
@@ -91,6 +92,7 @@ impl Hub {
             schema_cache: SchemaCache::default(),
             pause_detector,
             tasks: TaskRegistry::default(),
+            retention: RetentionStatistics::default(),
             clock: config.clock,
         })))
     }
@@ -153,6 +155,10 @@ impl Hub {
         &self.0.pause_detector
     }
 
+    pub(crate) fn retention(&self) -> &RetentionStatistics {
+        &self.0.retention
+    }
+
     pub(crate) async fn read(&self) -> Result<Tx, Error> {
         Ok(self.0.store.read().await?)
     }
@@ -164,9 +170,9 @@ impl Hub {
     /// Commits a write with its events, then notifies agents, pages and loops; never before the commit (P31).
     pub(crate) async fn commit(&self, mut tx: Tx, effects: CommitEffects) -> Result<(), Error> {
         let now = self.clock().now();
-        if let Some((actor, key, answer)) = &effects.response {
+        if let Some((actor, key, record)) = &effects.response {
             // In the same transaction: a client that lost the response repeats the request and gets this one (P2).
-            store::idempotency::put(&mut tx, key, actor, answer, now).await?;
+            store::idempotency::put(&mut tx, key, actor, record, now).await?;
         }
         let rollouts = effects.all_rollouts_dirty || !effects.dirty_rollouts.is_empty();
         if effects.all_rollouts_dirty {
@@ -226,8 +232,8 @@ impl CommitEffects {
     pub fn with_response(mut self, actor: &Actor, status: u16, body: &impl Serialize) -> Self {
         self.response = actor.request_key.as_ref().map(|request| {
             let body = serde_json::to_string(body).unwrap_or_default();
-            let answer = IdempotencyRecord { request_hash: request.request_hash.clone(), status, body };
-            (actor.name.clone(), request.key.clone(), answer)
+            let record = IdempotencyRecord { request_hash: request.request_hash.clone(), status, body };
+            (actor.name.clone(), request.key.clone(), record)
         });
         self
     }

@@ -1,6 +1,6 @@
 //! Responses stored under an `Idempotency-Key`, so that a client's retry is not executed twice (P2).
 
-use crate::{Actor, Error, Hub};
+use crate::{Actor, Error, Hub, RequestKey};
 
 /// The stored response of an earlier request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,21 +31,20 @@ impl Hub {
     pub async fn store_response(
         &self,
         actor: &Actor,
-        key: &str,
-        request_hash: &str,
-        answer: &StoredResponse,
+        request: &RequestKey,
+        response: &StoredResponse,
     ) -> Result<(), Error> {
         // Most verbs did: a read is cheaper than waiting for the write lock.
-        if self.stored_response(actor, key, request_hash).await?.is_some() {
+        if self.stored_response(actor, &request.key, &request.request_hash).await?.is_some() {
             return Ok(());
         }
         let mut tx = self.write().await?;
-        let response = store::idempotency::IdempotencyRecord {
-            request_hash: request_hash.to_owned(),
-            status: answer.status,
-            body: answer.body.clone(),
+        let record = store::idempotency::IdempotencyRecord {
+            request_hash: request.request_hash.clone(),
+            status: response.status,
+            body: response.body.clone(),
         };
-        match store::idempotency::put(&mut tx, key, &actor.name, &response, self.clock().now()).await {
+        match store::idempotency::put(&mut tx, &request.key, &actor.name, &record, self.clock().now()).await {
             // The verb stored it in the meantime.
             Err(store::Error::AlreadyExists { .. }) => return Ok(()),
             other => other?,

@@ -33,10 +33,10 @@ mod workload;
 
 pub use actor::{Actor, ActorKind, RequestKey};
 pub use authority::{Authority, AuthorityError, ListenerCertificate};
+pub use blocking::run_blocking_in_place;
 pub use clock::Clock;
-pub use cluster::{ClusterEdit, NewCluster};
+pub use cluster::NewCluster;
 pub use error::Error;
-pub use event::EventQuery;
 pub use failpoint::{FAILPOINTS, arm_panicpoint, failpoint};
 pub use hub::{Hub, HubConfig, IdGenerator};
 pub use idempotency::StoredResponse;
@@ -44,9 +44,11 @@ pub use join::{
     AgentCertificate, AuthenticatedAgent, InstallOptions, JoinRequest, JoinTokenSecret, RegistrationResult,
 };
 pub use live::EventPositions;
-pub use loops::Loops;
-pub use overrides::OverrideContent;
+pub use loops::{Loops, TableStatistics};
+pub use overrides::OverrideEdit;
 pub use placement::PlacementInputs;
-pub use sign_in::{ApiTokenSecret, Session, TokenInfo};
+pub use sign_in::Session;
 pub use supervise::TaskStatus;
-pub use workload::{CheckResult, PublishOptions, RemovalOptions, WorkloadEdit};
+pub use workload::{
+    CheckResult, DraftPatch, PolicyPatch, PublishOptions, RemovalOptions, RevisionDetails, WorkloadEdit,
+};

@@ -1,9 +1,9 @@
 //! Live notices. A notice carries only a position or a counter; the receiver reads the data again (docs/decisions/0001).
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use domain::ClusterId;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::Hub;
@@ -53,7 +53,7 @@ impl LiveNotices {
 
     /// Notifies that the desired state of these clusters changed.
     pub fn notify_desired_state(&self, clusters: &[ClusterId]) {
-        let channels = self.desired_state.lock().unwrap_or_else(PoisonError::into_inner);
+        let channels = self.desired_state.lock();
         for cluster in clusters {
             if let Some(sender) = channels.get(cluster) {
                 sender.send_modify(|count| *count += 1);
@@ -63,14 +63,14 @@ impl LiveNotices {
 
     /// Notifies every waiting agent: another server has written.
     pub fn notify_all_desired_states(&self) {
-        let channels = self.desired_state.lock().unwrap_or_else(PoisonError::into_inner);
+        let channels = self.desired_state.lock();
         for sender in channels.values() {
             sender.send_modify(|count| *count += 1);
         }
     }
 
     pub fn subscribe_desired_state(&self, cluster: ClusterId) -> watch::Receiver<u64> {
-        let mut channels = self.desired_state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut channels = self.desired_state.lock();
         channels.entry(cluster).or_default().subscribe()
     }
 }

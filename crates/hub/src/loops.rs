@@ -15,6 +15,9 @@ mod rollouts;
 mod staleness;
 mod tail;
 
+pub(crate) use retention::RetentionStatistics;
+pub use retention::TableStatistics;
+
 /// Signals that wake the loops. Created with the hub, before any loop runs, so no signal is lost.
 #[derive(Debug, Default)]
 pub(crate) struct LoopSignals {

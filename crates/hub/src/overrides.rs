@@ -5,22 +5,64 @@
 //! whose bundle changed.
 
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
-use domain::overrides::{self, ClusterSelector, Override, Patch};
+use domain::overrides::{self, Override};
+use domain::request::OverridePut;
 use domain::workload::{Intent, Workload, WorkloadSpec};
 use domain::{Finding, OverrideId, actions};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
-/// The content of an override, without its name.
+/// An override to save under its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OverrideContent {
-    /// The clusters it applies to.
-    pub target: ClusterSelector,
-    /// Its priority among overrides of equal specificity.
-    pub priority: u32,
-    /// Patches, in order.
-    pub patches: Vec<Patch>,
+pub struct OverrideEdit {
+    /// Its name.
+    pub name: String,
+    /// Its content.
+    pub content: OverridePut,
+    /// Whether to change the published revision too.
+    pub publish_now: bool,
+}
+
+/// A change of the overrides of one workload.
+enum OverrideChange {
+    /// Stores an override under its name.
+    Save(Override),
+    /// Removes the override of this name.
+    Remove(String),
+}
+
+impl OverrideChange {
+    fn detail(&self) -> EventDetail {
+        let (name, action) = match self {
+            Self::Save(change) => (change.name.clone(), EditAction::Saved),
+            Self::Remove(name) => (name.clone(), EditAction::Deleted),
+        };
+        EventDetail::Override { name, action }
+    }
+
+    /// Adapts the change to the draft: an override with the name keeps its id, and only an existing one can be removed.
+    fn adapt_to(&mut self, draft: &WorkloadSpec) -> Result<(), Error> {
+        let find = |name: &str| draft.overrides.iter().find(|other| other.name == name);
+        match self {
+            Self::Save(change) => change.id = find(&change.name).map_or(change.id, |other| other.id),
+            Self::Remove(name) if find(name).is_none() => {
+                return Err(Error::not_found("override", name.as_str()));
+            }
+            Self::Remove(_) => {}
+        }
+        Ok(())
+    }
+
+    fn apply_to(&self, spec: &mut WorkloadSpec) {
+        match self {
+            Self::Save(change) => match spec.overrides.iter_mut().find(|other| other.name == change.name) {
+                Some(other) => *other = change.clone(),
+                None => spec.overrides.push(change.clone()),
+            },
+            Self::Remove(name) => spec.overrides.retain(|other| other.name != *name),
+        }
+    }
 }
 
 impl Hub {
@@ -29,43 +71,20 @@ impl Hub {
         &self,
         actor: &Actor,
         workload: &str,
-        name: &str,
-        (content, now): (OverrideContent, bool),
+        OverrideEdit { name, content, publish_now }: OverrideEdit,
     ) -> Result<Workload, Error> {
-        let mut tx = self.read().await?;
-        let before = self.load_workload(&mut tx, workload).await?.draft.overrides;
-        drop(tx);
-        let existing = before.into_iter().find(|existing| existing.name == name).map(|existing| existing.id);
         let change = Override {
-            id: existing.unwrap_or_else(|| self.ids().generate(OverrideId::from_parts)),
-            name: name.to_owned(),
+            id: self.ids().generate(OverrideId::from_parts),
+            name,
             target: content.target,
             priority: content.priority,
             patches: content.patches,
         };
-        self.save_override(actor, workload, change, now).await
-    }
-
-    /// Saves an override by name.
-    pub async fn save_override(
-        &self,
-        actor: &Actor,
-        workload: &str,
-        change: Override,
-        now: bool,
-    ) -> Result<Workload, Error> {
         let findings = overrides::check(std::slice::from_ref(&change));
         if findings.iter().any(Finding::is_blocking) {
             return Err(Error::Invalid(findings));
         }
-        let detail = EventDetail::Override { name: change.name.clone(), action: EditAction::Saved };
-        self.change_overrides(actor, workload, OverrideChange { detail, publish_now: now }, move |spec| {
-            match spec.overrides.iter_mut().find(|other| other.name == change.name) {
-                Some(other) => *other = change.clone(),
-                None => spec.overrides.push(change.clone()),
-            }
-        })
-        .await
+        self.change_overrides(actor, workload, OverrideChange::Save(change), publish_now).await
     }
 
     /// Removes an override by name.
@@ -76,37 +95,34 @@ impl Hub {
         name: &str,
         now: bool,
     ) -> Result<Workload, Error> {
-        let detail = EventDetail::Override { name: name.to_owned(), action: EditAction::Deleted };
-        let mut tx = self.read().await?;
-        let found = self.load_workload(&mut tx, workload).await?;
-        drop(tx);
-        if !found.draft.overrides.iter().any(|other| other.name == name) {
-            return Err(Error::not_found("override", name));
-        }
-        self.change_overrides(actor, workload, OverrideChange { detail, publish_now: now }, |spec| {
-            spec.overrides.retain(|other| other.name != name);
-        })
-        .await
+        self.change_overrides(actor, workload, OverrideChange::Remove(name.to_owned()), now).await
     }
 
     async fn change_overrides(
         &self,
         actor: &Actor,
         name: &str,
-        change: OverrideChange,
-        edit: impl Fn(&mut WorkloadSpec),
+        mut change: OverrideChange,
+        now: bool,
     ) -> Result<Workload, Error> {
         let mut tx = self.write().await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
         actions::check_edit(&workload)?;
-        edit(&mut workload.draft);
+        change.adapt_to(&workload.draft)?;
+        change.apply_to(&mut workload.draft);
         let subject = EventSubject::workload(workload.id, name);
-        let event = NewEvent::from_detail(change.detail, &actor.name, subject, self.clock().now());
+        let event = NewEvent::from_detail(change.detail(), &actor.name, subject, self.clock().now());
         let message = event.message.clone();
         let mut effects = CommitEffects::with_event(event);
-        match (change.publish_now, workload.intent, workload.published) {
+        match (now, workload.intent, workload.published) {
             (true, Intent::Published, Some(number)) => {
-                self.publish_override(&mut tx, actor, &mut workload, (number, &message, &edit)).await?;
+                self.publish_override(
+                    &mut tx,
+                    actor,
+                    &mut workload,
+                    PublishedEdit { number, message: &message, change: &change },
+                )
+                .await?;
                 effects.wake_placer = true;
             }
             _ => {
@@ -124,7 +140,7 @@ impl Hub {
         tx: &mut store::Tx,
         actor: &Actor,
         workload: &mut Workload,
-        (number, what, edit): (u32, &str, &impl Fn(&mut WorkloadSpec)),
+        PublishedEdit { number, message, change }: PublishedEdit<'_>,
     ) -> Result<(), Error> {
         let published = store::revision::get(tx, workload.id, number).await?;
         let Some(published) = published else {
@@ -132,16 +148,18 @@ impl Hub {
         };
         self.check_rollout_completed(tx, &workload.name, (workload.id, number)).await?;
         let mut spec = published.spec;
-        edit(&mut spec);
+        change.apply_to(&mut spec);
         let draft = std::mem::replace(&mut workload.draft, spec);
-        let revision = self.create_revision(tx, actor, workload, what).await?;
+        let revision = self.create_revision(tx, actor, workload, message).await?;
         workload.draft = draft;
         workload.draft_changed = workload.draft != revision.spec;
         self.store_workload(tx, actor, workload).await
     }
 }
 
-struct OverrideChange {
-    detail: EventDetail,
-    publish_now: bool,
+/// A change of the published revision with this number, and the message of the revision that it creates.
+struct PublishedEdit<'e> {
+    number: u32,
+    message: &'e str,
+    change: &'e OverrideChange,
 }

@@ -4,11 +4,11 @@
 //! monotonic or by the wall clock (which alone advances while a machine is suspended), no heartbeat could be recorded in
 //! between, and no age may contain that time.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::Timestamp;
 use domain::time::Pauses;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::{Clock, Hub};
@@ -39,7 +39,7 @@ impl PauseDetector {
 
     /// The pauses up to now, with the current one if the last confirmation is too long ago.
     pub fn observe(&self, clock: &Clock) -> Pauses {
-        let mut observation = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut observation = self.0.lock();
         if !clock.counts_leaps() {
             let now = clock.now();
             let (wall, monotonic) = observation.last;
@@ -56,7 +56,7 @@ impl PauseDetector {
     pub fn confirm(&self, clock: &Clock) {
         // The time up to now is a pause if it was too long.
         self.observe(clock);
-        let mut observation = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut observation = self.0.lock();
         observation.last = (clock.now(), Instant::now());
     }
 }

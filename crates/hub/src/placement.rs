@@ -1,9 +1,9 @@
 //! Queries on placement: previews and decisions with their reasons (E-3).
 
-use domain::ClusterId;
 use domain::cluster::Cluster;
-use domain::placement::{ClusterGroup, Decision, PendingRemoval, Placement, decide};
+use domain::placement::{ClusterGroup, Decision, Placement, decide};
 use domain::workload::Workload;
+use domain::{ClusterId, WorkloadId};
 use store::Tx;
 
 use crate::workload::load_present_releases;
@@ -23,27 +23,22 @@ pub struct PlacementInputs {
 impl Hub {
     /// The decision of this placement now. `workload` is the workload whose current clusters are preferred; may be empty.
     pub async fn preview_placement(&self, workload: &str, placement: &Placement) -> Result<Decision, Error> {
-        let PlacementInputs { clusters, groups, current } = self.load_placement_inputs(workload).await?;
+        let mut tx = self.read().await?;
+        let found = store::workload::get_by_name(&mut tx, self.project(), workload).await?;
+        let inputs = load_placement_inputs(&mut tx, found.map(|found| found.id)).await?;
+        let PlacementInputs { clusters, groups, current } = inputs;
         Ok(decide(placement, &clusters, &groups, &current))
     }
 
-    /// The inputs of a placement decision for this workload; the name may be empty or unknown.
-    pub async fn load_placement_inputs(&self, workload: &str) -> Result<PlacementInputs, Error> {
-        let mut tx = self.read().await?;
-        let current = match store::workload::get_by_name(&mut tx, self.project(), workload).await? {
-            Some(found) => load_present_releases(&mut tx, found.id).await?.into_keys().collect(),
-            None => Vec::new(),
-        };
-        let clusters = store::cluster::list_all(&mut tx).await?;
-        let groups = store::group::list(&mut tx).await?;
-        Ok(PlacementInputs { clusters, groups, current })
-    }
-
-    /// Clusters that no longer match and from which this workload will be removed (E-6).
-    pub async fn list_pending_removals(&self, workload: &str) -> Result<Vec<PendingRemoval>, Error> {
+    /// A workload with its draft, and the inputs of a placement decision for it, from one read transaction.
+    pub async fn get_draft_with_placement_inputs(
+        &self,
+        workload: &str,
+    ) -> Result<(Workload, PlacementInputs), Error> {
         let mut tx = self.read().await?;
         let found = self.load_workload(&mut tx, workload).await?;
-        load_pending_removals(&mut tx, &found).await
+        let inputs = load_placement_inputs(&mut tx, Some(found.id)).await?;
+        Ok((found, inputs))
     }
 
     /// The latest decision for this workload; a preview of the draft if there is none.
@@ -51,7 +46,7 @@ impl Hub {
         let mut tx = self.read().await?;
         let found = self.load_workload(&mut tx, workload).await?;
         let latest = store::decision::get_latest(&mut tx, found.id).await?;
-        let pending_removals = load_pending_removals(&mut tx, &found).await?;
+        let pending_removals = store::pending_removal::list(&mut tx, found.id).await?;
         drop(tx);
         match latest {
             Some(decision) => Ok(Decision { pending_removals, ..decision }),
@@ -60,17 +55,13 @@ impl Hub {
     }
 }
 
-/// The pending removals of the latest decision, with those who retain the workload now: the placer may not have recorded
-/// that in a decision yet.
-pub(crate) async fn load_pending_removals(
-    tx: &mut Tx,
-    workload: &Workload,
-) -> Result<Vec<PendingRemoval>, Error> {
-    let mut removals = store::decision::list_pending_removals(tx, workload.id).await?;
-    let Some(revision) = workload.published.filter(|_| !removals.is_empty()) else { return Ok(removals) };
-    let retained = store::retained_cluster::list(tx, workload.id, revision).await?;
-    for one in &mut removals {
-        one.retained_by = retained.get(&one.cluster).cloned();
-    }
-    Ok(removals)
+/// `workload` is the workload whose current clusters are preferred.
+async fn load_placement_inputs(tx: &mut Tx, workload: Option<WorkloadId>) -> Result<PlacementInputs, Error> {
+    let current = match workload {
+        Some(id) => load_present_releases(tx, id).await?.into_keys().collect(),
+        None => Vec::new(),
+    };
+    let clusters = store::cluster::list_all(tx).await?;
+    let groups = store::group::list(tx).await?;
+    Ok(PlacementInputs { clusters, groups, current })
 }

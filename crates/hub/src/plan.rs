@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::finding::{self, Finding};
-use domain::plan::{ClusterPlan, DryRunRequest, DryRunState, Plan};
+use domain::plan::{ClusterPlan, DryRunState, Plan};
+use domain::report::DryRunRequest;
 use domain::{ClusterId, Digest, PlanId, Timestamp, WorkloadId};
 use store::Tx;
 use store::plan::TargetWithRequest;
@@ -58,7 +59,8 @@ impl Hub {
             store::artifact::put(&mut tx, digest, bytes, plan.created_at).await?;
         }
         store::plan::insert(&mut tx, workload, &plan, &targets, &expected).await?;
-        let requested = targets.iter().filter(|(_, ask)| ask.is_some()).map(|(target, _)| target.cluster);
+        let requested =
+            targets.iter().filter(|(_, request)| request.is_some()).map(|(target, _)| target.cluster);
         let changed_clusters: Vec<ClusterId> = requested.collect();
         self.commit(tx, CommitEffects { changed_clusters, ..CommitEffects::default() }).await?;
         plan.targets = targets.into_iter().map(|(target, _)| target).collect();

@@ -52,7 +52,7 @@ pub(crate) async fn render_targets(
     decision: &Decision,
     CurrentReleases { groups, waves }: CurrentReleases,
 ) -> Result<Vec<ReleaseTarget>, Error> {
-    let selected: Vec<ClusterId> = decision.selected().map(|verdict| verdict.cluster).collect();
+    let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
     let mut tx = hub.read().await?;
     let clusters = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
     drop(tx);

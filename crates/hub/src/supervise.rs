@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ pub struct Panicked(String);
 /// # Errors
 /// It panicked.
 pub(crate) async fn catch_panic<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
-    // State that the future shares is behind a lock that ignores poisoning, or in the database.
+    // State that the future shares is behind a lock without poisoning, or in the database.
     AssertUnwindSafe(work).catch_unwind().await.map_err(|payload| {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         Panicked(text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default())
@@ -52,7 +52,7 @@ pub struct TaskRegistry(Mutex<BTreeMap<&'static str, TaskStatus>>);
 
 impl TaskRegistry {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, TaskStatus>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn update(&self, name: &'static str, change: impl FnOnce(&mut TaskStatus)) {

@@ -12,6 +12,7 @@ use store::Tx;
 
 use crate::{Actor, Error, Hub};
 
+mod change_draft;
 mod check;
 mod create;
 mod delete;
@@ -27,7 +28,9 @@ mod sync;
 mod unpublish;
 mod view;
 
+pub use change_draft::{DraftPatch, PolicyPatch};
 pub(crate) use check::trim_passed_filters;
+pub use revision::RevisionDetails;
 pub(crate) use snapshot::{PublishSnapshot, PublishableWorkload, in_decision_order, load_present_releases};
 
 /// An edit of a workload; omitted fields stay unchanged.
@@ -78,6 +81,9 @@ pub struct CheckResult {
     /// The selected clusters that are not online.
     #[serde(skip)]
     pub not_online: BTreeMap<String, Connectivity>,
+    /// The number of manifests in its source.
+    #[serde(skip)]
+    pub manifests: usize,
     /// The waves of its rollout; empty without waves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waves: Vec<WavePreview>,

@@ -3,9 +3,9 @@
 //! Connection faults apply to every request; workload faults apply to pods that start afterwards. The names that
 //! trigger a fault without any setting are listed in the crate's documentation.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rand::Rng;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -96,7 +96,7 @@ impl Faults {
     }
 
     fn lock(&self) -> MutexGuard<'_, FaultSettings> {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+        self.settings.lock()
     }
 
     /// Makes the cluster unreachable: running watches break, every new request fails without a response.

@@ -3,8 +3,9 @@
 pub(crate) mod custom;
 
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::schema::{NodeId, TypeRef, TypeSchema};
@@ -179,12 +180,12 @@ impl KindRegistry {
     }
 
     pub(crate) fn served(&self) -> Arc<KindCatalog> {
-        self.served.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.served.read().clone()
     }
 
     /// Adds or replaces the kind of a definition. A replacement retains the id. Built-in kinds cannot be replaced.
     pub(crate) fn register(&self, definition: &Value) {
-        let mut served = self.served.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut served = self.served.write();
         let mut kinds = served.kinds.clone();
         let Some(mut kind) = custom::kind_from_definition(definition) else { return };
         match kinds.iter().position(|k| k.group == kind.group && k.plural == kind.plural) {
@@ -203,7 +204,7 @@ impl KindRegistry {
 
     /// Stops serving a custom kind.
     pub(crate) fn unregister(&self, group: &str, plural: &str) {
-        let mut served = self.served.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut served = self.served.write();
         let kinds = served.kinds.iter().filter(|k| !(k.is_custom && k.group == group && k.plural == plural));
         *served = Arc::new(KindCatalog::new(kinds.cloned().collect()));
     }

@@ -6,9 +6,10 @@
 pub(crate) mod history;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -93,7 +94,7 @@ impl ObjectStore {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, StoreState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The resource version of the latest write.

@@ -1,4 +1,5 @@
-//! Artifacts: bytes by their digest. Bundles, which releases reference, and API schemas, which clusters reference.
+//! Artifacts: bytes by their digest. Bundles, which releases reference, API schemas, which clusters reference, and large
+//! responses, which idempotency records reference.
 
 use domain::{Digest, Timestamp};
 
@@ -6,8 +7,8 @@ use crate::decode::decode_row;
 use crate::sql::sql;
 use crate::{Error, Tx};
 
-/// Minimum interval between updates of `last_put_at`, in milliseconds: shorter than the age in
-/// [`delete_unreferenced`].
+/// Minimum interval between updates of `last_put_at`, in milliseconds: shorter than the retention of an unreferenced
+/// artifact.
 const TOUCH_INTERVAL_MILLIS: i64 = 24 * 3_600_000;
 
 /// Stores bytes under their digest, which the caller has computed. Writes nothing if they exist and were put within a
@@ -43,17 +44,4 @@ pub async fn exists(tx: &mut Tx, digest: &Digest) -> Result<bool, Error> {
     let count =
         sql("SELECT COUNT(*) FROM artifact WHERE digest = $1").bind_text(digest).fetch_number(tx).await?;
     Ok(count > 0)
-}
-
-/// Deletes what no release and no cluster references and was not put for two days; returns how many. The two days
-/// protect an artifact while the transaction that put it has not yet committed the release that references it.
-pub async fn delete_unreferenced(tx: &mut Tx, now: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM artifact WHERE last_put_at < $1 \
-         AND NOT EXISTS (SELECT 1 FROM release r WHERE r.desired = artifact.digest) \
-         AND NOT EXISTS (SELECT 1 FROM release r WHERE r.released = artifact.digest) \
-         AND NOT EXISTS (SELECT 1 FROM release r WHERE r.applied = artifact.digest) \
-         AND NOT EXISTS (SELECT 1 FROM cluster_facts f WHERE f.schema_digest = artifact.digest)")
-    .bind(now.plus_millis(-2 * TOUCH_INTERVAL_MILLIS).millis())
-    .execute(tx)
-    .await
 }

@@ -6,7 +6,8 @@ use domain::join::JoinStatus;
 use domain::{ClusterId, Timestamp};
 
 use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
-use crate::sql::sql;
+use crate::sql::{Sql, sql};
+use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
 /// A certificate that was issued to an agent.
@@ -28,29 +29,30 @@ pub struct CertificateRecord {
     pub revoked_at: Option<Timestamp>,
 }
 
-const SELECT: &str = "SELECT serial, cluster_id, fingerprint, certificate, created_at, not_after, revoked_at \
-     FROM agent_certificate ";
+table_row! {
+    CertificateRecord as certificate in "agent_certificate" => CertificateRecord;
+    Key serial = &certificate.serial => serial: text;
+    Fixed cluster_id = certificate.cluster.to_string() => cluster: parse;
+    Fixed fingerprint = &certificate.fingerprint => fingerprint: text;
+    Fixed certificate = &certificate.certificate => certificate: text;
+    Fixed created_at = certificate.created_at => created_at: timestamp;
+    Fixed not_after = certificate.not_after => not_after: timestamp;
+    Mutable revoked_at = certificate.revoked_at => revoked_at: opt_timestamp;
+}
+
+fn select() -> Sql {
+    table::select_from::<CertificateRecord>().push(" ")
+}
 
 /// Adds a certificate.
 pub async fn insert(tx: &mut Tx, certificate: &CertificateRecord) -> Result<(), Error> {
-    sql("INSERT INTO agent_certificate (serial, cluster_id, fingerprint, certificate, created_at, not_after, revoked_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)")
-    .bind_text(&certificate.serial)
-    .bind_text(certificate.cluster)
-    .bind_text(&certificate.fingerprint)
-    .bind_text(&certificate.certificate)
-    .bind(certificate.created_at.millis())
-    .bind(certificate.not_after.millis())
-    .bind(certificate.revoked_at.map(Timestamp::millis))
-    .execute(tx)
-    .await
-    .map(drop)
+    table::insert(std::slice::from_ref(certificate))?.execute(tx).await.map(drop)
 }
 
 /// The certificate with this serial number.
 pub async fn get(tx: &mut Tx, serial: &str) -> Result<Option<CertificateRecord>, Error> {
-    let row = sql(SELECT).push("WHERE serial = $1").bind_text(serial).fetch_optional(tx).await?;
-    decode_row(row, "agent_certificate", read)
+    let row = select().push("WHERE serial = $1").bind_text(serial).fetch_optional(tx).await?;
+    decode_row(row, "agent_certificate", read_row)
 }
 
 /// The certificate of this cluster and key that expires last, if it expires after `until` and is not revoked.
@@ -60,7 +62,7 @@ pub async fn find_valid(
     fingerprint: &str,
     until: Timestamp,
 ) -> Result<Option<CertificateRecord>, Error> {
-    let row = sql(SELECT)
+    let row = select()
         .push("WHERE cluster_id = $1 AND fingerprint = $2 AND revoked_at IS NULL AND not_after > $3 ")
         .push("ORDER BY not_after DESC LIMIT 1")
         .bind_text(cluster)
@@ -68,18 +70,13 @@ pub async fn find_valid(
         .bind(until.millis())
         .fetch_optional(tx)
         .await?;
-    decode_row(row, "agent_certificate", read)
+    decode_row(row, "agent_certificate", read_row)
 }
 
 /// Revokes every certificate of a cluster; returns how many were not revoked before.
 pub async fn revoke_by_cluster(tx: &mut Tx, cluster: ClusterId, at: Timestamp) -> Result<u64, Error> {
     let revoke = "UPDATE agent_certificate SET revoked_at = $1 WHERE cluster_id = $2 AND revoked_at IS NULL";
     sql(revoke).bind(at.millis()).bind_text(cluster).execute(tx).await
-}
-
-/// Deletes certificates that expired before `before`; returns how many.
-pub async fn delete_before(tx: &mut Tx, before: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM agent_certificate WHERE not_after < $1").bind(before.millis()).execute(tx).await
 }
 
 /// Records that a cluster was accepted, or accepted again, and clears an earlier revocation.
@@ -143,18 +140,6 @@ fn read_join_status(row: &RowReader<'_>) -> Result<JoinStatus, DecodeError> {
         accepted_at: row.timestamp("accepted_at")?,
         joined_at: row.opt_timestamp("joined_at")?,
         agent_version: row.text("agent_version")?,
-        revoked_at: row.opt_timestamp("revoked_at")?,
-    })
-}
-
-fn read(row: &RowReader<'_>) -> Result<CertificateRecord, DecodeError> {
-    Ok(CertificateRecord {
-        serial: row.text("serial")?,
-        cluster: row.parse("cluster_id")?,
-        fingerprint: row.text("fingerprint")?,
-        certificate: row.text("certificate")?,
-        created_at: row.timestamp("created_at")?,
-        not_after: row.timestamp("not_after")?,
         revoked_at: row.opt_timestamp("revoked_at")?,
     })
 }

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeSet;
 
-use domain::cluster::{ApiResource, Cluster, ClusterFacts, NamespaceFacts};
+use domain::cluster::{ApiResource, ApiServerOutage, Cluster, ClusterFacts, NamespaceFacts};
 use domain::page::{ListQuery, Page};
 use domain::{ClusterId, Timestamp};
 
 use crate::decode::{DecodeError, RowReader, decode_page, decode_row, decode_rows};
 use crate::label::{self, LabelOwner};
 use crate::sql::{Sql, like_pattern, sql, to_json};
+use crate::table::{self, table_row};
 use crate::{Error, Tx, cursor, release};
 
 mod desired_state;
@@ -21,38 +22,48 @@ mod schema;
 pub(crate) use desired_state::flush as flush_desired_state;
 pub use desired_state::{bump as bump_desired_state, version as desired_state_version};
 pub use heartbeat::{
-    OverdueCluster, advance_report_position, begin_incarnation, get_report_position, last_heartbeat,
-    list_overdue, record_heartbeats, set_connectivity,
+    OverdueCluster, advance_report_position, begin_api_server_outage, begin_incarnation,
+    end_api_server_outage, get_report_position, last_heartbeat, list_overdue, record_heartbeats,
+    set_connectivity,
 };
 pub use schema::{list_schema_digests, set_schema_digest};
 
-/// Columns of every query for clusters, without the long lists of API kinds and namespaces.
-const SELECT: &str = "SELECT c.id, c.name, c.kind, c.labels, c.taints, c.schedulable, c.lease_seconds, c.created_at, c.revision, \
-     f.facts, h.connectivity, h.last_seen";
+table_row! {
+    Cluster as cluster in "cluster" => Cluster;
+    Key id = cluster.id.to_string() => id: parse;
+    Fixed name = &cluster.name => name: text;
+    Fixed kind = cluster.kind.as_str() => kind: enum_value;
+    Mutable region = cluster.region();
+    Mutable labels = to_json(&cluster.labels)? => labels: json;
+    Mutable taints = to_json(&cluster.taints)? => taints: json;
+    Mutable schedulable = cluster.schedulable => schedulable: flag;
+    Fixed lease_seconds = cluster.lease_seconds => lease_seconds: count;
+    Fixed created_at = cluster.created_at => created_at: timestamp;
+    Mutable resource_version = cluster.revision => revision: int;
+    + facts => facts: json_or_default;
+    + connectivity => connectivity: enum_value;
+    + last_seen => last_seen: opt_timestamp;
+    + api_server_outage_since => api_server_outage: api_server_outage;
+}
+
 const FROM: &str = " FROM cluster c JOIN cluster_facts f ON f.cluster_id = c.id \
      JOIN cluster_heartbeat h ON h.cluster_id = c.id WHERE 1 = 1";
 
+/// The columns of every query for clusters, without the long lists of API kinds and namespaces.
+fn select() -> Sql {
+    table::select::<Cluster>("c")
+        .push(", f.facts, h.connectivity, h.last_seen, h.api_server_outage_since, h.api_server_error")
+}
+
 /// Adds a cluster. [`Error::AlreadyExists`] if the name or id is taken.
 pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
-    sql("INSERT INTO cluster (id, name, kind, region, labels, taints, schedulable, lease_seconds, created_at, revision) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
-    .bind_text(cluster.id)
-    .bind_text(&cluster.name)
-    .bind_text(cluster.kind.as_str())
-    .bind_text(cluster.region())
-    .bind(to_json(&cluster.labels)?)
-    .bind(to_json(&cluster.taints)?)
-    .bind(i64::from(cluster.schedulable))
-    .bind(i64::from(cluster.lease_seconds))
-    .bind(cluster.created_at.millis())
-    .bind(cluster.revision)
-    .execute(tx)
-    .await?;
+    table::insert(std::slice::from_ref(cluster))?.execute(tx).await?;
     sql("INSERT INTO cluster_facts (cluster_id, facts, apis, namespaces) VALUES ($1, '{}', '[]', '[]')")
         .bind_text(cluster.id)
         .execute(tx)
         .await?;
-    sql("INSERT INTO cluster_heartbeat (cluster_id, connectivity, last_seen, incarnation, seq) VALUES ($1, $2, $3, 0, 0)")
+    sql("INSERT INTO cluster_heartbeat (cluster_id, connectivity, last_seen, api_server_error, incarnation, seq) \
+         VALUES ($1, $2, $3, '', 0, 0)")
         .bind_text(cluster.id)
         .bind_text(cluster.connectivity.as_str())
         .bind(cluster.last_seen.map(Timestamp::millis))
@@ -66,19 +77,14 @@ pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
     label::replace_labels(tx, LabelOwner::Cluster, &cluster.id.to_string(), &cluster.labels).await
 }
 
-/// Writes the fields that users edit (labels, taints, schedulable) and the new revision, if the row still has
-/// `expected_revision`; returns whether it had. Facts, connectivity and last seen do not change.
-pub async fn update(tx: &mut Tx, cluster: &Cluster, expected_revision: i64) -> Result<bool, Error> {
-    let changed =
-        sql("UPDATE cluster SET region = $1, labels = $2, taints = $3, schedulable = $4, revision = $5 \
-                       WHERE id = $6 AND revision = $7")
-        .bind_text(cluster.region())
-        .bind(to_json(&cluster.labels)?)
-        .bind(to_json(&cluster.taints)?)
-        .bind(i64::from(cluster.schedulable))
-        .bind(cluster.revision)
-        .bind_text(cluster.id)
-        .bind(expected_revision)
+/// Writes the fields that users edit (labels, taints, schedulable) and the new resource version, if the row still has
+/// `expected_version`; returns whether it had. Facts, connectivity and last seen do not change.
+pub async fn update(tx: &mut Tx, cluster: &Cluster, expected_version: i64) -> Result<bool, Error> {
+    let changed = table::update(cluster)?
+        .push(" WHERE id = ")
+        .push_bind(cluster.id.to_string())
+        .push(" AND resource_version = ")
+        .push_bind(expected_version)
         .execute(tx)
         .await?;
     if changed == 1 {
@@ -116,8 +122,8 @@ pub async fn get_by_id(tx: &mut Tx, id: ClusterId) -> Result<Option<Cluster>, Er
 
 /// Every cluster, by name, without its lists of kinds and namespaces: the input of placement.
 pub async fn list_all(tx: &mut Tx) -> Result<Vec<Cluster>, Error> {
-    let rows = sql(SELECT).push(FROM).push(" ORDER BY c.name").fetch_all(tx).await?;
-    decode_rows(&rows, "cluster", read)
+    let rows = select().push(FROM).push(" ORDER BY c.name").fetch_all(tx).await?;
+    decode_rows(&rows, "cluster", read_row)
 }
 
 /// Those of these names that belong to clusters.
@@ -156,13 +162,13 @@ pub async fn get_many_with_facts(tx: &mut Tx, ids: &[ClusterId]) -> Result<Vec<C
 pub async fn list(tx: &mut Tx, query: &ListQuery) -> Result<Page<Cluster>, Error> {
     let after = cursor::decode("cluster", 1, query.cursor.as_deref())?;
     let total = push_filters(sql("SELECT COUNT(*)"), query)?.fetch_number(tx).await?;
-    let mut page = push_filters(sql(SELECT), query)?;
+    let mut page = push_filters(select(), query)?;
     if let Some(after) = after {
         page = page.push(" AND c.name > ").push_bind(after[0].clone());
     }
     let limit = query.limit();
     let rows = page.push(" ORDER BY c.name LIMIT ").push_bind(i64::from(limit) + 1).fetch_all(tx).await?;
-    let mut placed = decode_page(&rows, "cluster", |row| row.text("name"), read);
+    let mut placed = decode_page(&rows, "cluster", |row| row.text("name"), read_row);
     let next = cursor::truncate_page(&mut placed, limit, |(name, _)| cursor::encode("cluster", &[name]));
     let items = placed.into_iter().filter_map(|(_, cluster)| cluster).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
@@ -174,11 +180,12 @@ pub async fn delete(tx: &mut Tx, id: ClusterId) -> Result<bool, Error> {
     Ok(sql("DELETE FROM cluster WHERE id = $1").bind_text(id).execute(tx).await? == 1)
 }
 
-/// How many clusters are not online.
+/// How many clusters are not online, or have an API server that does not respond.
 pub async fn count_not_online(tx: &mut Tx) -> Result<u32, Error> {
-    let n = sql("SELECT COUNT(*) FROM cluster_heartbeat WHERE connectivity IN ('Late', 'Offline')")
-        .fetch_number(tx)
-        .await?;
+    let n = sql("SELECT COUNT(*) FROM cluster_heartbeat WHERE connectivity IN ('Late', 'Offline') \
+                 OR api_server_outage_since IS NOT NULL")
+    .fetch_number(tx)
+    .await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
@@ -200,37 +207,20 @@ fn push_filters(head: Sql, query: &ListQuery) -> Result<Sql, Error> {
 }
 
 fn select_with_lists() -> Sql {
-    sql(SELECT).push(", f.apis, f.namespaces").push(FROM)
+    select().push(", f.apis, f.namespaces").push(FROM)
 }
 
 fn read_with_lists(row: &RowReader<'_>) -> Result<Cluster, DecodeError> {
-    let mut cluster = read(row)?;
+    let mut cluster = read_row(row)?;
     cluster.facts.apis = row.json::<Vec<ApiResource>>("apis")?;
     cluster.facts.namespaces = row.json::<Vec<NamespaceFacts>>("namespaces")?;
     Ok(cluster)
 }
 
-fn read(row: &RowReader<'_>) -> Result<Cluster, DecodeError> {
-    Ok(Cluster {
-        id: row.parse("id")?,
-        name: row.text("name")?,
-        kind: row.enum_value("kind")?,
-        labels: row.json("labels")?,
-        taints: row.json("taints")?,
-        schedulable: row.flag("schedulable")?,
-        lease_seconds: row.count("lease_seconds")?,
-        facts: read_facts(row)?,
-        connectivity: row.enum_value("connectivity")?,
-        last_seen: row.opt_timestamp("last_seen")?,
-        created_at: row.timestamp("created_at")?,
-        revision: row.int("revision")?,
-    })
-}
-
-/// A cluster that has not reported yet has no facts.
-fn read_facts(row: &RowReader<'_>) -> Result<ClusterFacts, DecodeError> {
-    match row.text("facts")?.as_str() {
-        "{}" => Ok(ClusterFacts::default()),
-        _ => row.json("facts"),
+impl RowReader<'_> {
+    /// The outage of an API server that began at the time in this column, with its error.
+    fn api_server_outage(&self, since: &str) -> Result<Option<ApiServerOutage>, DecodeError> {
+        let Some(since) = self.opt_timestamp(since)? else { return Ok(None) };
+        Ok(Some(ApiServerOutage { since, message: self.text("api_server_error")? }))
     }
 }

@@ -83,6 +83,17 @@ impl<'r> RowReader<'r> {
         decode_json(column, &self.text(column)?)
     }
 
+    /// A structure that is stored as JSON; the default for `{}`, which stands for a value that was never reported.
+    pub(crate) fn json_or_default<T: DeserializeOwned + Default>(
+        &self,
+        column: &str,
+    ) -> Result<T, DecodeError> {
+        match self.text(column)?.as_str() {
+            "{}" => Ok(T::default()),
+            text => decode_json(column, text),
+        }
+    }
+
     /// A structure that is stored as JSON, or NULL.
     pub(crate) fn opt_json<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>, DecodeError> {
         let text: Option<String> = self.get(column)?;

@@ -10,15 +10,36 @@
 use domain::event::{Event, NewEvent};
 use domain::{ClusterId, Timestamp, WorkloadId};
 
-use crate::decode::{DecodeError, RowReader, decode_readable_rows};
-use crate::sql::{Sql, sql, to_json};
+use crate::decode::decode_readable_rows;
+use crate::sql::{sql, to_json};
+use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
 /// Maximum number of events per call.
 const LIMIT_MAX: u32 = 1000;
 
-const SELECT: &str = "SELECT seq, created_at, kind, severity, workload_id, workload_name, cluster_id, cluster_name, \
-     release_id, actor, message, detail FROM event WHERE ";
+/// A new event at its position.
+struct EventRow<'e> {
+    seq: i64,
+    event: &'e NewEvent,
+    at: Timestamp,
+}
+
+table_row! {
+    EventRow<'_> as row in "event" => Event;
+    Key seq = row.seq => seq: int;
+    Fixed created_at = row.at => at: timestamp;
+    Fixed kind = row.event.kind.to_json_name() => kind: enum_value;
+    Fixed severity = row.event.severity.as_str() => severity: enum_value;
+    Fixed workload_id = row.event.subject.workload.as_ref().map(|(id, _)| id.to_string()) => workload: opt_parse;
+    Fixed workload_name = row.event.subject.workload.as_ref().map_or("", |(_, name)| name) => workload_name: text;
+    Fixed cluster_id = row.event.subject.cluster.as_ref().map(|(id, _)| id.to_string()) => cluster: opt_parse;
+    Fixed cluster_name = row.event.subject.cluster.as_ref().map_or("", |(_, name)| name) => cluster_name: text;
+    Fixed release_id = row.event.subject.release.map(|id| id.to_string()) => release: opt_parse;
+    Fixed actor = &row.event.actor => actor: text;
+    Fixed message = &row.event.message => message: text;
+    Fixed detail = row.event.detail.as_ref().map(to_json).transpose()? => detail: opt_json;
+}
 
 /// Which events to list, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,14 +63,17 @@ pub async fn append(tx: &mut Tx, events: &[NewEvent], at: Timestamp) -> Result<(
 
 /// The events after this position, oldest first.
 pub async fn list_after(tx: &mut Tx, seq: i64, limit: u32) -> Result<Vec<Event>, Error> {
-    let some =
-        sql(SELECT).push("seq > $1 ORDER BY seq LIMIT $2").bind(seq).bind(i64::from(limit.min(LIMIT_MAX)));
-    Ok(decode_readable_rows(&some.fetch_all(tx).await?, "event", read))
+    let some = table::select_from::<EventRow<'_>>()
+        .push(" WHERE seq > $1 ORDER BY seq LIMIT $2")
+        .bind(seq)
+        .bind(i64::from(limit.min(LIMIT_MAX)));
+    Ok(decode_readable_rows(&some.fetch_all(tx).await?, "event", read_row))
 }
 
 /// Events, newest first.
 pub async fn list(tx: &mut Tx, query: &EventFilter) -> Result<Vec<Event>, Error> {
-    let mut some = sql(SELECT).push("seq < $1").bind(query.before.unwrap_or(i64::MAX));
+    let mut some =
+        table::select_from::<EventRow<'_>>().push(" WHERE seq < $1").bind(query.before.unwrap_or(i64::MAX));
     if let Some(workload) = query.workload {
         some = some.push(" AND workload_id = ").push_bind(workload.to_string());
     }
@@ -61,17 +85,12 @@ pub async fn list(tx: &mut Tx, query: &EventFilter) -> Result<Vec<Event>, Error>
         .push_bind(i64::from(query.limit.min(LIMIT_MAX)))
         .fetch_all(tx)
         .await?;
-    Ok(decode_readable_rows(&rows, "event", read))
+    Ok(decode_readable_rows(&rows, "event", read_row))
 }
 
 /// Position of the newest event; 0 if there was never one.
 pub async fn last_seq(tx: &mut Tx) -> Result<i64, Error> {
     sql("SELECT value FROM counter WHERE name = 'event'").fetch_number(tx).await
-}
-
-/// Deletes the events before `at`; returns how many.
-pub async fn delete_before(tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM event WHERE created_at < $1").bind(at.millis()).execute(tx).await
 }
 
 /// Allocates positions and writes the events, as the last step of a commit.
@@ -84,61 +103,10 @@ pub(crate) async fn flush(tx: &mut Tx) -> Result<Option<i64>, Error> {
     let last = sql(allocate).bind(events.len() as i64).fetch_number(tx).await?;
     let first = last - events.len() as i64 + 1;
     for (n, some) in events.chunks(50).enumerate() {
-        let mut insert = sql(
-            "INSERT INTO event (seq, created_at, kind, severity, workload_id, workload_name, cluster_id, \
-                              cluster_name, release_id, actor, message, detail) VALUES ",
-        );
-        for (m, (event, at)) in some.iter().enumerate() {
-            insert = insert.push(if m == 0 { "(" } else { ", (" });
-            insert = push_values(insert, first + (n * 50 + m) as i64, event, *at)?.push(")");
-        }
-        insert.execute(tx).await?;
+        let start = first + (n * 50) as i64;
+        let rows: Vec<EventRow<'_>> =
+            (start..).zip(some).map(|(seq, (event, at))| EventRow { seq, event, at: *at }).collect();
+        table::insert(&rows)?.execute(tx).await?;
     }
     Ok(Some(last))
-}
-
-fn push_values(insert: Sql, seq: i64, event: &NewEvent, at: Timestamp) -> Result<Sql, Error> {
-    let detail = event.detail.as_ref().map(to_json).transpose()?;
-    let (workload, cluster) = (event.subject.workload.as_ref(), event.subject.cluster.as_ref());
-    Ok(insert
-        .push_bind(seq)
-        .push(", ")
-        .push_bind(at.millis())
-        .push(", ")
-        .push_bind(event.kind.to_json_name())
-        .push(", ")
-        .push_bind(event.severity.as_str().to_owned())
-        .push(", ")
-        .push_bind(workload.map(|(id, _)| id.to_string()))
-        .push(", ")
-        .push_bind(workload.map(|(_, name)| name.clone()).unwrap_or_default())
-        .push(", ")
-        .push_bind(cluster.map(|(id, _)| id.to_string()))
-        .push(", ")
-        .push_bind(cluster.map(|(_, name)| name.clone()).unwrap_or_default())
-        .push(", ")
-        .push_bind(event.subject.release.map(|id| id.to_string()))
-        .push(", ")
-        .push_bind(event.actor.clone())
-        .push(", ")
-        .push_bind(event.message.clone())
-        .push(", ")
-        .push_bind(detail))
-}
-
-fn read(row: &RowReader<'_>) -> Result<Event, DecodeError> {
-    Ok(Event {
-        seq: row.int("seq")?,
-        at: row.timestamp("created_at")?,
-        kind: row.enum_value("kind")?,
-        severity: row.enum_value("severity")?,
-        workload: row.opt_parse("workload_id")?,
-        workload_name: row.text("workload_name")?,
-        cluster: row.opt_parse("cluster_id")?,
-        cluster_name: row.text("cluster_name")?,
-        release: row.opt_parse("release_id")?,
-        actor: row.text("actor")?,
-        message: row.text("message")?,
-        detail: row.opt_json("detail")?,
-    })
 }

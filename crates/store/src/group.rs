@@ -2,59 +2,52 @@
 
 use domain::placement::ClusterGroup;
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{decode_row, decode_rows};
 use crate::sql::{sql, to_json};
+use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
-const SELECT: &str = "SELECT name, members, selector, revision FROM cluster_group";
+table_row! {
+    ClusterGroup as group in "cluster_group" => ClusterGroup;
+    Key name = &group.name => name: text;
+    Mutable members = to_json(&group.members)? => members: json;
+    Mutable selector = group.selector.as_ref().map(ToString::to_string) => selector: opt_parse;
+    Mutable resource_version = group.revision => revision: int;
+}
 
 /// Every group, by name.
 pub async fn list(tx: &mut Tx) -> Result<Vec<ClusterGroup>, Error> {
-    let rows = sql(SELECT).push(" ORDER BY name").fetch_all(tx).await?;
-    decode_rows(&rows, "cluster_group", read)
+    let rows = table::select_from::<ClusterGroup>().push(" ORDER BY name").fetch_all(tx).await?;
+    decode_rows(&rows, "cluster_group", read_row)
 }
 
 /// The group with this name.
 pub async fn get_by_name(tx: &mut Tx, name: &str) -> Result<Option<ClusterGroup>, Error> {
     decode_row(
-        sql(SELECT).push(" WHERE name = $1").bind_text(name).fetch_optional(tx).await?,
+        table::select_from::<ClusterGroup>()
+            .push(" WHERE name = $1")
+            .bind_text(name)
+            .fetch_optional(tx)
+            .await?,
         "cluster_group",
-        read,
+        read_row,
     )
-}
-
-fn read(row: &RowReader<'_>) -> Result<ClusterGroup, DecodeError> {
-    Ok(ClusterGroup {
-        name: row.text("name")?,
-        members: row.json("members")?,
-        selector: row.opt_parse("selector")?,
-        revision: row.int("revision")?,
-    })
 }
 
 /// Adds a group. [`Error::AlreadyExists`] if its name is taken.
 pub async fn insert(tx: &mut Tx, group: &ClusterGroup) -> Result<(), Error> {
-    sql("INSERT INTO cluster_group (name, members, selector, revision) VALUES ($1, $2, $3, $4)")
-        .bind_text(&group.name)
-        .bind(to_json(&group.members)?)
-        .bind_opt_text(group.selector.as_ref())
-        .bind(group.revision)
-        .execute(tx)
-        .await
-        .map(drop)
+    table::insert(std::slice::from_ref(group))?.execute(tx).await.map(drop)
 }
 
-/// Writes a group, if it still has `expected_revision`; returns whether it had.
-pub async fn update(tx: &mut Tx, group: &ClusterGroup, expected_revision: i64) -> Result<bool, Error> {
-    let changed = sql("UPDATE cluster_group SET members = $1, selector = $2, revision = $3 \
-                       WHERE name = $4 AND revision = $5")
-    .bind(to_json(&group.members)?)
-    .bind_opt_text(group.selector.as_ref())
-    .bind(group.revision)
-    .bind_text(&group.name)
-    .bind(expected_revision)
-    .execute(tx)
-    .await?;
+/// Writes a group, if it still has `expected_version`; returns whether it had.
+pub async fn update(tx: &mut Tx, group: &ClusterGroup, expected_version: i64) -> Result<bool, Error> {
+    let changed = table::update(group)?
+        .push(" WHERE name = ")
+        .push_bind(group.name.clone())
+        .push(" AND resource_version = ")
+        .push_bind(expected_version)
+        .execute(tx)
+        .await?;
     Ok(changed == 1)
 }
 

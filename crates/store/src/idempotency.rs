@@ -3,11 +3,15 @@
 //! The response is stored in the transaction that executes the request. A client that did not receive it repeats the
 //! request and receives the stored one.
 
-use domain::Timestamp;
+use domain::{Digest, Timestamp};
 
 use crate::decode::decode_row;
 use crate::sql::sql;
-use crate::{Error, Tx};
+use crate::{Error, Tx, artifact};
+
+/// Maximum size of a body in its own row, in bytes. A larger one is an artifact, so that equal responses, such as those of
+/// an unchanged workload that is applied every minute, are stored once.
+const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// A stored response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,16 +26,27 @@ pub struct IdempotencyRecord {
 
 /// The response stored for this actor and key.
 pub async fn find(tx: &mut Tx, key: &str, actor: &str) -> Result<Option<IdempotencyRecord>, Error> {
-    let row = sql("SELECT idempotency_key, request_hash, status, body FROM idempotency_record \
+    let row = sql("SELECT idempotency_key, request_hash, status, body, body_digest FROM idempotency_record \
                    WHERE idempotency_key = $1 AND actor = $2")
     .bind_text(key)
     .bind_text(actor)
     .fetch_optional(tx)
     .await?;
-    decode_row(row, "idempotency_record", |row| {
+    let found = decode_row(row, "idempotency_record", |row| {
         let status = row.count("status")?.try_into().map_err(|_| "status: out of range".to_owned())?;
-        Ok(IdempotencyRecord { request_hash: row.text("request_hash")?, status, body: row.text("body")? })
-    })
+        let body: Option<String> = row.get("body")?;
+        let record = IdempotencyRecord {
+            request_hash: row.text("request_hash")?,
+            status,
+            body: body.unwrap_or_default(),
+        };
+        Ok((record, row.opt_parse::<Digest>("body_digest")?))
+    })?;
+    let Some((record, digest)) = found else { return Ok(None) };
+    let Some(digest) = digest else { return Ok(Some(record)) };
+    let missing = || Error::MissingRow { table: "artifact", id: digest.to_string() };
+    let bytes = artifact::get(tx, &digest).await?.ok_or_else(missing)?;
+    Ok(Some(IdempotencyRecord { body: String::from_utf8_lossy(&bytes).into_owned(), ..record }))
 }
 
 /// Stores a response. [`Error::AlreadyExists`] if the same request was executed meanwhile: roll back, and [`find`] its
@@ -40,23 +55,24 @@ pub async fn put(
     tx: &mut Tx,
     key: &str,
     actor: &str,
-    answer: &IdempotencyRecord,
+    record: &IdempotencyRecord,
     at: Timestamp,
 ) -> Result<(), Error> {
-    sql("INSERT INTO idempotency_record (idempotency_key, actor, request_hash, status, body, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6)")
+    let bytes = record.body.as_bytes();
+    let digest = (bytes.len() > MAX_INLINE_BYTES).then(|| Digest::compute(bytes));
+    if let Some(digest) = &digest {
+        artifact::put(tx, digest, bytes, at).await?;
+    }
+    sql("INSERT INTO idempotency_record (idempotency_key, actor, request_hash, status, body, body_digest, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)")
     .bind_text(key)
     .bind_text(actor)
-    .bind_text(&answer.request_hash)
-    .bind(i64::from(answer.status))
-    .bind_text(&answer.body)
+    .bind_text(&record.request_hash)
+    .bind(i64::from(record.status))
+    .bind_opt_text(digest.is_none().then_some(&record.body))
+    .bind_opt_text(digest.as_ref())
     .bind(at.millis())
     .execute(tx)
     .await
     .map(drop)
-}
-
-/// Deletes the responses stored before `at`; returns how many.
-pub async fn delete_before(tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM idempotency_record WHERE created_at < $1").bind(at.millis()).execute(tx).await
 }

@@ -3,46 +3,54 @@
 use domain::join::JoinToken;
 use domain::{JoinTokenId, Timestamp};
 
-use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
-use crate::sql::{sql, to_json};
+use crate::decode::{decode_readable_rows, decode_row};
+use crate::sql::{Sql, sql, to_json};
+use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
-const SELECT: &str = "SELECT id, secret_sha256, cluster_name, labels, auto_accept, max_uses, uses, created_by, created_at, \
-     expires_at, revoked_at FROM join_token ";
+/// A token with the hash of its secret.
+struct JoinTokenRow<'t> {
+    token: &'t JoinToken,
+    secret_sha256: &'t str,
+}
+
+table_row! {
+    JoinTokenRow<'_> as row in "join_token" => JoinToken;
+    Key id = row.token.id.to_string() => id: parse;
+    Fixed secret_sha256 = row.secret_sha256;
+    Fixed cluster_name = row.token.cluster_name.clone() => cluster_name: get;
+    Fixed labels = to_json(&row.token.labels)? => labels: json;
+    Fixed auto_accept = row.token.auto_accept => auto_accept: flag;
+    Fixed max_uses = row.token.max_uses => max_uses: count;
+    Mutable uses = row.token.uses => uses: count;
+    Fixed created_by = &row.token.created_by => created_by: text;
+    Fixed created_at = row.token.created_at => created_at: timestamp;
+    Fixed expires_at = row.token.expires_at => expires_at: timestamp;
+    Mutable revoked_at = row.token.revoked_at => revoked_at: opt_timestamp;
+}
+
+fn select() -> Sql {
+    table::select_from::<JoinTokenRow<'_>>().push(" ")
+}
+
 /// Maximum number of listed tokens, newest first.
 const LIST_MAX: i64 = 500;
 
 /// Adds a token.
-pub async fn insert(tx: &mut Tx, token: &JoinToken, sha256: &str) -> Result<(), Error> {
-    sql("INSERT INTO join_token (id, secret_sha256, cluster_name, labels, auto_accept, max_uses, uses, created_by, \
-         created_at, expires_at, revoked_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)")
-    .bind_text(token.id)
-    .bind_text(sha256)
-    .bind_opt_text(token.cluster_name.as_deref())
-    .bind(to_json(&token.labels)?)
-    .bind(i64::from(token.auto_accept))
-    .bind(i64::from(token.max_uses))
-    .bind(i64::from(token.uses))
-    .bind_text(&token.created_by)
-    .bind(token.created_at.millis())
-    .bind(token.expires_at.millis())
-    .bind(token.revoked_at.map(Timestamp::millis))
-    .execute(tx)
-    .await
-    .map(drop)
+pub async fn insert(tx: &mut Tx, token: &JoinToken, secret_sha256: &str) -> Result<(), Error> {
+    table::insert(&[JoinTokenRow { token, secret_sha256 }])?.execute(tx).await.map(drop)
 }
 
 /// The token with this id and the hash of its secret; the row is locked until the transaction ends.
 pub async fn get(tx: &mut Tx, id: JoinTokenId) -> Result<Option<(JoinToken, String)>, Error> {
-    let row =
-        sql(SELECT).push("WHERE id = $1").bind_text(id).push_locking_clause(tx).fetch_optional(tx).await?;
-    decode_row(row, "join_token", |row| Ok((read(row)?, row.text("secret_sha256")?)))
+    let row = select().push("WHERE id = $1").bind_text(id).push_locking_clause(tx).fetch_optional(tx).await?;
+    decode_row(row, "join_token", |row| Ok((read_row(row)?, row.text("secret_sha256")?)))
 }
 
 /// The newest tokens, at most 500.
 pub async fn list(tx: &mut Tx) -> Result<Vec<JoinToken>, Error> {
-    let rows = sql(SELECT).push("ORDER BY id DESC LIMIT $1").bind(LIST_MAX).fetch_all(tx).await?;
-    Ok(decode_readable_rows(&rows, "join_token", read))
+    let rows = select().push("ORDER BY id DESC LIMIT $1").bind(LIST_MAX).fetch_all(tx).await?;
+    Ok(decode_readable_rows(&rows, "join_token", read_row))
 }
 
 /// Counts one use, if any is left; returns whether one was.
@@ -55,24 +63,4 @@ pub async fn consume_use(tx: &mut Tx, id: JoinTokenId) -> Result<bool, Error> {
 pub async fn revoke(tx: &mut Tx, id: JoinTokenId, at: Timestamp) -> Result<bool, Error> {
     let revoke = "UPDATE join_token SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
     Ok(sql(revoke).bind(at.millis()).bind_text(id).execute(tx).await? == 1)
-}
-
-/// Deletes tokens that expired before `before`; returns how many.
-pub async fn delete_before(tx: &mut Tx, before: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM join_token WHERE expires_at < $1").bind(before.millis()).execute(tx).await
-}
-
-fn read(row: &RowReader<'_>) -> Result<JoinToken, DecodeError> {
-    Ok(JoinToken {
-        id: row.parse("id")?,
-        cluster_name: row.get("cluster_name")?,
-        labels: row.json("labels")?,
-        auto_accept: row.flag("auto_accept")?,
-        max_uses: row.count("max_uses")?,
-        uses: row.count("uses")?,
-        created_by: row.text("created_by")?,
-        created_at: row.timestamp("created_at")?,
-        expires_at: row.timestamp("expires_at")?,
-        revoked_at: row.opt_timestamp("revoked_at")?,
-    })
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::plan::{ClusterPlan, DryRunRequest, Plan, PlanTarget};
+use domain::plan::{ClusterPlan, Plan, PlanTarget};
+use domain::report::DryRunRequest;
 use domain::{ClusterId, Digest, PlanId, Timestamp, WorkloadId};
 
 use crate::decode::{decode_row, decode_rows};
@@ -184,9 +185,4 @@ pub async fn count_pending(tx: &mut Tx, plan: PlanId) -> Result<i64, Error> {
         .bind_text(plan)
         .fetch_number(tx)
         .await
-}
-
-/// Deletes plans that expired before `time`; returns how many.
-pub async fn delete_expired(tx: &mut Tx, time: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM plan WHERE expires_at < $1").bind(time.millis()).execute(tx).await
 }

@@ -26,11 +26,11 @@ pub(crate) use list::push_state_filter;
 pub use list::{list_by_cluster, list_by_workload};
 pub use save::{insert, insert_many, update, update_many};
 
-use row::{SELECT, read_release};
+use row::{read_release, select_releases};
 
 /// The release with this id.
 pub async fn get(tx: &mut Tx, id: ReleaseId) -> Result<Option<Release>, Error> {
-    let row = sql(SELECT)
+    let row = select_releases()
         .push(" FROM release r WHERE r.id = $1")
         .bind_text(id)
         .push_locking_clause(tx)
@@ -45,7 +45,8 @@ pub async fn get_many(tx: &mut Tx, ids: &[ReleaseId]) -> Result<Vec<Release>, Er
     ids.sort_unstable();
     let mut found = Vec::with_capacity(ids.len());
     for ids in ids.chunks(500) {
-        let some = sql(SELECT).push(" FROM release r WHERE r.id IN ").push_list(ids).push(" ORDER BY r.id");
+        let some =
+            select_releases().push(" FROM release r WHERE r.id IN ").push_list(ids).push(" ORDER BY r.id");
         let rows = some.push_locking_clause(tx).fetch_all(tx).await?;
         found.extend(decode_rows(&rows, "release", read_release)?);
     }
@@ -58,7 +59,7 @@ pub async fn get_by_workload_and_cluster(
     workload: WorkloadId,
     cluster: ClusterId,
 ) -> Result<Option<Release>, Error> {
-    let row = sql(SELECT)
+    let row = select_releases()
         .push(" FROM release r WHERE r.workload_id = $1 AND r.cluster_id = $2")
         .bind_text(workload)
         .bind_text(cluster)
@@ -70,13 +71,15 @@ pub async fn get_by_workload_and_cluster(
 
 /// Every release of a workload, by id.
 pub async fn list_all_by_workload(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<Release>, Error> {
-    let some = sql(SELECT).push(" FROM release r WHERE r.workload_id = $1 ORDER BY r.id").bind_text(workload);
+    let some =
+        select_releases().push(" FROM release r WHERE r.workload_id = $1 ORDER BY r.id").bind_text(workload);
     decode_rows(&some.push_locking_clause(tx).fetch_all(tx).await?, "release", read_release)
 }
 
 /// Every release of a cluster with the name of its workload, by id.
 pub async fn list_all_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<(Release, String)>, Error> {
-    let some = sql(SELECT).push(" FROM release r WHERE r.cluster_id = $1 ORDER BY r.id").bind_text(cluster);
+    let some =
+        select_releases().push(" FROM release r WHERE r.cluster_id = $1 ORDER BY r.id").bind_text(cluster);
     let rows = some.push_locking_clause(tx).fetch_all(tx).await?;
     decode_rows(&rows, "release", |row| Ok((read_release(row)?, row.text("workload_name")?)))
 }

@@ -4,36 +4,39 @@ use domain::WorkloadId;
 use domain::page::{ListQuery, Page};
 use domain::workload::Revision;
 
-use crate::decode::{DecodeError, RowReader, decode_page, decode_row};
-use crate::sql::{sql, to_json};
+use crate::decode::{decode_page, decode_row};
+use crate::sql::{Sql, sql, to_json};
+use crate::table::{self, table_row};
 use crate::{Error, Tx, cursor};
 
-const SELECT: &str = "SELECT workload_id, number, author, message, created_at, spec FROM revision \
-     WHERE workload_id = $1";
+table_row! {
+    Revision as revision in "revision" => Revision;
+    Key workload_id = revision.workload.to_string() => workload: parse;
+    Key number = revision.number => number: count;
+    Fixed author = &revision.author => author: text;
+    Fixed message = &revision.message => message: text;
+    Fixed created_at = revision.created_at => created_at: timestamp;
+    Fixed spec = to_json(&revision.spec)? => spec: json;
+}
+
+fn select() -> Sql {
+    table::select_from::<Revision>().push(" WHERE workload_id = $1")
+}
 
 /// Adds a revision. [`Error::AlreadyExists`] if the workload has one with this number, from a concurrent publish.
 pub async fn insert(tx: &mut Tx, revision: &Revision) -> Result<(), Error> {
-    sql("INSERT INTO revision (workload_id, number, author, message, created_at, spec) VALUES ($1, $2, $3, $4, $5, $6)")
-        .bind_text(revision.workload)
-        .bind(i64::from(revision.number))
-        .bind_text(&revision.author)
-        .bind_text(&revision.message)
-        .bind(revision.created_at.millis())
-        .bind(to_json(&revision.spec)?)
-        .execute(tx)
-        .await
-        .map(drop)
+    table::insert(std::slice::from_ref(revision))?.execute(tx).await.map(drop)
 }
 
 /// One revision of a workload.
 pub async fn get(tx: &mut Tx, workload: WorkloadId, number: u32) -> Result<Option<Revision>, Error> {
-    let row = sql(SELECT)
+    let row = select()
         .push(" AND number = $2")
         .bind_text(workload)
         .bind(i64::from(number))
         .fetch_optional(tx)
         .await?;
-    decode_row(row, "revision", read)
+    decode_row(row, "revision", read_row)
 }
 
 /// A revision that another row refers to. [`Error::MissingRow`] if it does not exist: that must not look like a workload
@@ -59,28 +62,17 @@ pub async fn list(tx: &mut Tx, workload: WorkloadId, query: &ListQuery) -> Resul
         .fetch_number(tx)
         .await?;
     let limit = query.limit();
-    let rows = sql(SELECT)
+    let rows = select()
         .push(" AND number < $2 ORDER BY number DESC LIMIT $3")
         .bind_text(workload)
         .bind(before)
         .bind(i64::from(limit) + 1)
         .fetch_all(tx)
         .await?;
-    let mut placed = decode_page(&rows, "revision", |row| row.int("number"), read);
+    let mut placed = decode_page(&rows, "revision", |row| row.int("number"), read_row);
     let next = cursor::truncate_page(&mut placed, limit, |(number, _)| {
         cursor::encode("revision", &[&number.to_string()])
     });
     let items = placed.into_iter().filter_map(|(_, revision)| revision).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
-}
-
-fn read(row: &RowReader<'_>) -> Result<Revision, DecodeError> {
-    Ok(Revision {
-        workload: row.parse("workload_id")?,
-        number: row.count("number")?,
-        spec: row.json("spec")?,
-        author: row.text("author")?,
-        message: row.text("message")?,
-        created_at: row.timestamp("created_at")?,
-    })
 }

@@ -81,21 +81,6 @@ fn read(row: &RowReader<'_>) -> Result<Rollout, DecodeError> {
     row.json("body")
 }
 
-/// Records that the placer has written this revision to every cluster that it selected.
-pub async fn set_placed_revision(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<(), Error> {
-    let update = sql("UPDATE rollout_queue SET placed_revision = $1 WHERE workload_id = $2");
-    update.bind(i64::from(revision)).bind_text(workload).execute(tx).await.map(drop)
-}
-
-/// Whether the placer has written this revision to every cluster that it selected.
-pub async fn is_placed(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<bool, Error> {
-    let placed = sql("SELECT placed_revision FROM rollout_queue WHERE workload_id = $1")
-        .bind_text(workload)
-        .fetch_number(tx)
-        .await?;
-    Ok(placed == i64::from(revision))
-}
-
 /// Counts the releases of a revision by wave and state; those that began to fail after `cutoff` do not count as
 /// failures yet.
 pub async fn count_waves(
@@ -105,7 +90,7 @@ pub async fn count_waves(
 ) -> Result<Vec<WaveCounts>, Error> {
     let rows =
         sql("SELECT MIN(id) AS id, wave, gate, state, connectivity, admitted_offline, COUNT(*) AS n, \
-                    CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS settled, \
+                    CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS past_fail_after, \
                     MIN(CASE WHEN state_since > $1 THEN state_since END) AS since \
                     FROM release WHERE workload_id = $2 AND revision = $3 AND wave IS NOT NULL \
                     GROUP BY wave, gate, state, connectivity, admitted_offline")
@@ -114,23 +99,23 @@ pub async fn count_waves(
         .bind(i64::from(rollout.revision))
         .fetch_all(tx)
         .await?;
-    let mut tallies = vec![WaveCounts::default(); rollout.waves.len()];
+    let mut waves = vec![WaveCounts::default(); rollout.waves.len()];
     let read = decode_rows(&rows, "release", |row| {
-        let alike = StateCount {
+        let count = StateCount {
             count: row.count("n")?,
-            past_fail_after: row.count("settled")?,
+            past_fail_after: row.count("past_fail_after")?,
             since: row.opt_timestamp("since")?,
             is_late: row.enum_value::<Connectivity>("connectivity")? == Connectivity::Late,
             is_admitted_offline: row.int("admitted_offline")? != 0,
         };
         let wave = usize::try_from(row.int("wave")?).ok().filter(|wave| *wave < rollout.waves.len());
         let wave = wave.ok_or("wave: the rollout has no such wave")?;
-        Ok((wave, row.enum_value::<Gate>("gate")?, row::read_state(row, "state")?, alike))
+        Ok((wave, row.enum_value::<Gate>("gate")?, row::read_state(row, "state")?, count))
     })?;
-    for (wave, gate, state, alike) in read {
-        tallies[wave].add(gate == Gate::Closed, state, &alike);
+    for (wave, gate, state, count) in read {
+        waves[wave].add(gate == Gate::Closed, state, &count);
     }
-    Ok(tallies)
+    Ok(waves)
 }
 
 /// Gated releases of a revision: all of the waves before that of `admission`, then at most `admission.most` of that

@@ -35,8 +35,3 @@ pub async fn load(tx: &mut Tx, id: &str, now: Timestamp) -> Result<Option<String
 pub async fn delete(tx: &mut Tx, id: &str) -> Result<bool, Error> {
     Ok(sql("DELETE FROM session WHERE id_hash = $1").bind_text(hash_id(id)).execute(tx).await? == 1)
 }
-
-/// Deletes the sessions that have expired; returns how many.
-pub async fn delete_expired(tx: &mut Tx, now: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM session WHERE expires_at <= $1").bind(now.millis()).execute(tx).await
-}

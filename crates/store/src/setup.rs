@@ -25,7 +25,9 @@ pub async fn get(tx: &mut Tx) -> Result<Option<String>, Error> {
     decode_row(row, "setting", |row| row.text("value"))
 }
 
-/// Deletes the hash; returns whether it existed, so that of two concurrent first sign-ins one succeeds.
-pub async fn clear(tx: &mut Tx) -> Result<bool, Error> {
-    Ok(sql("DELETE FROM setting WHERE name = $1").bind_text(SETTING_NAME).execute(tx).await? == 1)
+/// Deletes this hash; returns whether it was the stored one. The row stays locked until the transaction ends, so of two
+/// transactions with the same token one finds it.
+pub async fn consume(tx: &mut Tx, hash: &str) -> Result<bool, Error> {
+    let delete = sql("DELETE FROM setting WHERE name = $1 AND value = $2");
+    Ok(delete.bind_text(SETTING_NAME).bind_text(hash).execute(tx).await? == 1)
 }

@@ -15,6 +15,7 @@ mod opening;
 mod placer_queue;
 mod releases;
 mod repeated_requests;
+mod retention;
 mod rollouts;
 mod tombstones;
 mod unreadable_rows;

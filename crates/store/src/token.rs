@@ -4,8 +4,9 @@ use std::fmt;
 
 use domain::{Timestamp, TokenId, UserId};
 
-use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row};
-use crate::sql::sql;
+use crate::decode::{decode_readable_rows, decode_row};
+use crate::sql::{Sql, sql};
+use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
 /// An API token.
@@ -37,29 +38,30 @@ impl fmt::Debug for ApiTokenRecord {
 /// Minimum interval between updates of `used_at`, in milliseconds: reading with a token writes at most once a minute.
 const USE_INTERVAL_MILLIS: i64 = 60_000;
 
-const SELECT: &str =
-    "SELECT id, name, user_id, secret_sha256, created_at, expires_at, used_at FROM api_token WHERE ";
+table_row! {
+    ApiTokenRecord as token in "api_token" => ApiTokenRecord;
+    Key id = token.id.to_string() => id: parse;
+    Fixed name = &token.name => name: text;
+    Fixed user_id = token.user.to_string() => user: parse;
+    Fixed secret_sha256 = &token.secret_sha256 => secret_sha256: text;
+    Fixed created_at = token.created_at => created_at: timestamp;
+    Fixed expires_at = token.expires_at => expires_at: opt_timestamp;
+    Mutable used_at = token.used_at => used_at: opt_timestamp;
+}
+
+fn select() -> Sql {
+    table::select_from::<ApiTokenRecord>().push(" WHERE ")
+}
 
 /// Adds a token.
 pub async fn insert(tx: &mut Tx, token: &ApiTokenRecord) -> Result<(), Error> {
-    sql("INSERT INTO api_token (id, name, user_id, secret_sha256, created_at, expires_at, used_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)")
-    .bind_text(token.id)
-    .bind_text(&token.name)
-    .bind_text(token.user)
-    .bind_text(&token.secret_sha256)
-    .bind(token.created_at.millis())
-    .bind(token.expires_at.map(Timestamp::millis))
-    .bind(token.used_at.map(Timestamp::millis))
-    .execute(tx)
-    .await
-    .map(drop)
+    table::insert(std::slice::from_ref(token))?.execute(tx).await.map(drop)
 }
 
 /// The token with this hash, unless it has expired.
 pub async fn get_by_hash(tx: &mut Tx, sha256: &str, now: Timestamp) -> Result<Option<ApiTokenRecord>, Error> {
-    let row = sql(SELECT).push("secret_sha256 = $1 AND (expires_at IS NULL OR expires_at > $2)");
-    decode_row(row.bind_text(sha256).bind(now.millis()).fetch_optional(tx).await?, "api_token", read)
+    let row = select().push("secret_sha256 = $1 AND (expires_at IS NULL OR expires_at > $2)");
+    decode_row(row.bind_text(sha256).bind(now.millis()).fetch_optional(tx).await?, "api_token", read_row)
 }
 
 /// Records the use of a token; writes at most once a minute.
@@ -75,8 +77,8 @@ pub async fn record_use(tx: &mut Tx, id: TokenId, at: Timestamp) -> Result<(), E
 
 /// The tokens of a user, oldest first.
 pub async fn list(tx: &mut Tx, user: UserId) -> Result<Vec<ApiTokenRecord>, Error> {
-    let rows = sql(SELECT).push("user_id = $1 ORDER BY id").bind_text(user).fetch_all(tx).await?;
-    Ok(decode_readable_rows(&rows, "api_token", read))
+    let rows = select().push("user_id = $1 ORDER BY id").bind_text(user).fetch_all(tx).await?;
+    Ok(decode_readable_rows(&rows, "api_token", read_row))
 }
 
 /// Deletes a token of this user; returns whether it existed.
@@ -87,16 +89,4 @@ pub async fn delete(tx: &mut Tx, user: UserId, id: TokenId) -> Result<bool, Erro
         .execute(tx)
         .await?
         == 1)
-}
-
-fn read(row: &RowReader<'_>) -> Result<ApiTokenRecord, DecodeError> {
-    Ok(ApiTokenRecord {
-        id: row.parse("id")?,
-        name: row.text("name")?,
-        user: row.parse("user_id")?,
-        secret_sha256: row.text("secret_sha256")?,
-        created_at: row.timestamp("created_at")?,
-        expires_at: row.opt_timestamp("expires_at")?,
-        used_at: row.opt_timestamp("used_at")?,
-    })
 }

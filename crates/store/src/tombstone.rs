@@ -2,7 +2,7 @@
 
 use domain::release::Tombstone;
 use domain::report::DesiredRelease;
-use domain::{ClusterId, ReleaseId, Timestamp};
+use domain::{ClusterId, ReleaseId};
 
 use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
 use crate::sql::{sql, to_json};
@@ -70,11 +70,6 @@ pub async fn assign(tx: &mut Tx, cluster: ClusterId, releases: &[ReleaseId]) -> 
 pub async fn delete(tx: &mut Tx, release: ReleaseId) -> Result<bool, Error> {
     let delete = sql("DELETE FROM release_tombstone WHERE release_id = $1").bind_text(release);
     Ok(delete.execute(tx).await? == 1)
-}
-
-/// Deletes tombstones from before an instant; returns how many.
-pub async fn delete_before(tx: &mut Tx, at: Timestamp) -> Result<u64, Error> {
-    sql("DELETE FROM release_tombstone WHERE created_at < $1").bind(at.millis()).execute(tx).await
 }
 
 fn read(row: &RowReader<'_>) -> Result<Tombstone, DecodeError> {

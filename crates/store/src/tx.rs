@@ -69,6 +69,10 @@ impl Tx {
         &mut self.inner
     }
 
+    pub(crate) fn is_postgres(&self) -> bool {
+        self.engine == DatabaseEngine::Postgres
+    }
+
     /// The clause that locks selected rows: none on SQLite, which has one writer at a time. Not `FOR UPDATE`, which
     /// would also block writes of rows that only reference them.
     pub(crate) fn locking_clause(&self) -> &'static str {

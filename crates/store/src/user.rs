@@ -4,8 +4,9 @@ use std::fmt;
 
 use domain::{Timestamp, UserId};
 
-use crate::decode::{DecodeError, RowReader, decode_row};
+use crate::decode::decode_row;
 use crate::sql::sql;
+use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
 /// A user who can sign in.
@@ -28,41 +29,33 @@ impl fmt::Debug for User {
     }
 }
 
+table_row! {
+    User as user in "user_account" => User;
+    Key id = user.id.to_string() => id: parse;
+    Fixed name = &user.name => name: text;
+    Fixed password_hash = &user.password_hash => password_hash: text;
+    Fixed created_at = user.created_at => created_at: timestamp;
+}
+
 /// Adds a user. [`Error::AlreadyExists`] if the name is taken.
 pub async fn insert(tx: &mut Tx, user: &User) -> Result<(), Error> {
-    sql("INSERT INTO user_account (id, name, password_hash, created_at) VALUES ($1, $2, $3, $4)")
-        .bind_text(user.id)
-        .bind_text(&user.name)
-        .bind_text(&user.password_hash)
-        .bind(user.created_at.millis())
-        .execute(tx)
-        .await
-        .map(drop)
+    table::insert(std::slice::from_ref(user))?.execute(tx).await.map(drop)
 }
 
 /// The user with this name.
 pub async fn get_by_name(tx: &mut Tx, name: &str) -> Result<Option<User>, Error> {
-    let row = sql("SELECT id, name, password_hash, created_at FROM user_account WHERE name = $1");
-    decode_row(row.bind_text(name).fetch_optional(tx).await?, "user_account", read)
+    let row = table::select_from::<User>().push(" WHERE name = $1");
+    decode_row(row.bind_text(name).fetch_optional(tx).await?, "user_account", read_row)
 }
 
 /// The user with this id.
 pub async fn get_by_id(tx: &mut Tx, id: UserId) -> Result<Option<User>, Error> {
-    let row = sql("SELECT id, name, password_hash, created_at FROM user_account WHERE id = $1");
-    decode_row(row.bind_text(id).fetch_optional(tx).await?, "user_account", read)
+    let row = table::select_from::<User>().push(" WHERE id = $1");
+    decode_row(row.bind_text(id).fetch_optional(tx).await?, "user_account", read_row)
 }
 
 /// Number of users.
 pub async fn count(tx: &mut Tx) -> Result<u32, Error> {
     let n = sql("SELECT COUNT(*) FROM user_account").fetch_number(tx).await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
-}
-
-fn read(row: &RowReader<'_>) -> Result<User, DecodeError> {
-    Ok(User {
-        id: row.parse("id")?,
-        name: row.text("name")?,
-        password_hash: row.text("password_hash")?,
-        created_at: row.timestamp("created_at")?,
-    })
 }

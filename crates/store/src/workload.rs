@@ -3,10 +3,11 @@
 use domain::workload::{Workload, WorkloadSpec};
 use domain::{ProjectId, WorkloadId};
 
-use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};
+use crate::decode::{decode_row, decode_rows};
 use crate::label::{self, LabelOwner};
 use crate::queue::PLACER;
-use crate::sql::{like_pattern, sql, to_json};
+use crate::sql::{Sql, like_pattern, sql, to_json};
+use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
 mod list;
@@ -15,56 +16,55 @@ mod lock;
 pub use list::{WorkloadOrder, list};
 pub use lock::lock_revision;
 
-const SELECT: &str = "SELECT id, project_id, name, labels, intent, published_revision, draft_changed, created_by, created_at, \
-     updated_at, revision, draft FROM workload WHERE ";
+/// A workload with the user of its latest edit.
+struct WorkloadRow<'w> {
+    workload: &'w Workload,
+    updated_by: &'w str,
+}
+
+table_row! {
+    WorkloadRow<'_> as row in "workload" => Workload;
+    Key id = row.workload.id.to_string() => id: parse;
+    Fixed project_id = row.workload.project.to_string() => project: parse;
+    Fixed name = &row.workload.name => name: text;
+    Mutable namespace = &row.workload.draft.namespace;
+    Mutable labels = to_json(&row.workload.labels)? => labels: json;
+    Mutable intent = row.workload.intent.as_str() => intent: enum_value;
+    Mutable published_revision = row.workload.published => published: opt_count;
+    Mutable draft_changed = row.workload.draft_changed => draft_changed: flag;
+    Fixed created_by = &row.workload.created_by => created_by: text;
+    Mutable updated_by = row.updated_by;
+    Fixed created_at = row.workload.created_at => created_at: timestamp;
+    Mutable updated_at = row.workload.updated_at => updated_at: timestamp;
+    Mutable resource_version = row.workload.revision => revision: int;
+    Mutable draft = to_json(&row.workload.draft)? => draft: json;
+}
+
+fn select() -> Sql {
+    table::select_from::<WorkloadRow<'_>>().push(" WHERE ")
+}
 
 /// Adds a workload, not due for the placer. [`Error::AlreadyExists`] if the name is taken in its project.
 pub async fn insert(tx: &mut Tx, workload: &Workload) -> Result<(), Error> {
-    sql("INSERT INTO workload (id, project_id, name, namespace, labels, intent, published_revision, draft_changed, created_by, \
-         updated_by, created_at, updated_at, revision, draft) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $13)")
-    .bind_text(workload.id)
-    .bind_text(workload.project)
-    .bind_text(&workload.name)
-    .bind_text(&workload.draft.namespace)
-    .bind(to_json(&workload.labels)?)
-    .bind_text(workload.intent.as_str())
-    .bind(workload.published.map(i64::from))
-    .bind(i64::from(workload.draft_changed))
-    .bind_text(&workload.created_by)
-    .bind(workload.created_at.millis())
-    .bind(workload.updated_at.millis())
-    .bind(workload.revision)
-    .bind(to_json(&workload.draft)?)
-    .execute(tx)
-    .await?;
+    let row = WorkloadRow { workload, updated_by: &workload.created_by };
+    table::insert(&[row])?.execute(tx).await?;
     PLACER.insert_row(tx, workload.id, workload.created_at).await?;
     label::replace_labels(tx, LabelOwner::Workload, &workload.id.to_string(), &workload.labels).await
 }
 
-/// Writes everything but name, project and creation, if the row still has `expected_revision`; returns whether it
+/// Writes everything but name, project and creation, if the row still has `expected_version`; returns whether it
 /// had.
 pub async fn update(
     tx: &mut Tx,
     workload: &Workload,
-    expected_revision: i64,
+    expected_version: i64,
     updated_by: &str,
 ) -> Result<bool, Error> {
-    let changed =
-        sql("UPDATE workload SET namespace = $1, labels = $2, intent = $3, published_revision = $4, \
-                       draft_changed = $5, updated_by = $6, updated_at = $7, revision = $8, draft = $9 \
-                       WHERE id = $10 AND revision = $11")
-        .bind_text(&workload.draft.namespace)
-        .bind(to_json(&workload.labels)?)
-        .bind_text(workload.intent.as_str())
-        .bind(workload.published.map(i64::from))
-        .bind(i64::from(workload.draft_changed))
-        .bind_text(updated_by)
-        .bind(workload.updated_at.millis())
-        .bind(workload.revision)
-        .bind(to_json(&workload.draft)?)
-        .bind_text(workload.id)
-        .bind(expected_revision)
+    let changed = table::update(&WorkloadRow { workload, updated_by })?
+        .push(" WHERE id = ")
+        .push_bind(workload.id.to_string())
+        .push(" AND resource_version = ")
+        .push_bind(expected_version)
         .execute(tx)
         .await?;
     if changed == 1 {
@@ -75,18 +75,18 @@ pub async fn update(
 
 /// The workload with this name.
 pub async fn get_by_name(tx: &mut Tx, project: ProjectId, name: &str) -> Result<Option<Workload>, Error> {
-    let row = sql(SELECT)
+    let row = select()
         .push("project_id = $1 AND name = $2")
         .bind_text(project)
         .bind_text(name)
         .fetch_optional(tx)
         .await?;
-    decode_row(row, "workload", read)
+    decode_row(row, "workload", read_row)
 }
 
 /// The workload with this id.
 pub async fn get_by_id(tx: &mut Tx, id: WorkloadId) -> Result<Option<Workload>, Error> {
-    decode_row(sql(SELECT).push("id = $1").bind_text(id).fetch_optional(tx).await?, "workload", read)
+    decode_row(select().push("id = $1").bind_text(id).fetch_optional(tx).await?, "workload", read_row)
 }
 
 /// Deletes a workload with its revisions, decisions and releases, but not its events. Returns whether it existed.
@@ -127,21 +127,4 @@ pub async fn count(tx: &mut Tx, project: ProjectId) -> Result<u32, Error> {
         .fetch_number(tx)
         .await?;
     Ok(u32::try_from(n).unwrap_or(u32::MAX))
-}
-
-fn read(row: &RowReader<'_>) -> Result<Workload, DecodeError> {
-    Ok(Workload {
-        id: row.parse("id")?,
-        project: row.parse("project_id")?,
-        name: row.text("name")?,
-        labels: row.json("labels")?,
-        draft: row.json("draft")?,
-        intent: row.enum_value("intent")?,
-        published: row.opt_count("published_revision")?,
-        draft_changed: row.flag("draft_changed")?,
-        created_by: row.text("created_by")?,
-        created_at: row.timestamp("created_at")?,
-        updated_at: row.timestamp("updated_at")?,
-        revision: row.int("revision")?,
-    })
 }

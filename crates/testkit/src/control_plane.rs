@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Node, ServiceAccount};
 use kube::Api;
 use kube::api::{ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -274,8 +274,7 @@ impl ControlPlane {
     }
 
     fn with_running<T>(&self, act: impl FnOnce(&mut RunningPrograms) -> T) -> T {
-        let mut running: MutexGuard<'_, RunningPrograms> =
-            self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running: MutexGuard<'_, RunningPrograms> = self.running.lock();
         act(&mut running)
     }
 

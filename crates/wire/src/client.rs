@@ -96,7 +96,7 @@ impl Client {
         self.api_call(Method::GET, &["fleet"]).query(query).send_json().await
     }
 
-    /// A call below `/api_call/v1`.
+    /// A call below `/api/v1`.
     fn api_call(&self, method: Method, path: &[&str]) -> ApiCall<'_> {
         let mut segments = vec!["api", "v1"];
         segments.extend(path);

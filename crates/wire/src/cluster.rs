@@ -1,30 +1,13 @@
 //! Requests about clusters.
 
-use std::collections::BTreeMap;
-
-use domain::cluster::Taint;
 use serde::{Deserialize, Serialize};
 
-/// Changes to a cluster; omitted fields stay as they are.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct ClusterPatch {
-    /// Labels to set; `null` as a value removes the label.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, Option<String>>,
-    /// The complete list of taints.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub taints: Option<Vec<Taint>>,
-    /// Whether new workloads may be placed on it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedulable: Option<bool>,
-}
+pub use domain::request::ClusterPatch;
 
 /// A fault to inject into a simulated cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", try_from = "FaultFields")]
 pub struct FaultRequest {
     /// The workload whose objects are affected; may be empty for faults of the whole cluster.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -35,7 +18,7 @@ pub struct FaultRequest {
 }
 
 /// A fault of a simulated cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum ClusterFault {
@@ -54,4 +37,36 @@ pub enum ClusterFault {
         /// Milliseconds; 0 ends the delay.
         millis: u32,
     },
+}
+
+/// The fields of a fault as they stand in text: in one struct, so that unknown ones are found.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FaultFields {
+    #[serde(default)]
+    workload: String,
+    #[serde(rename = "type")]
+    fault_type: String,
+    millis: Option<u32>,
+}
+
+impl TryFrom<FaultFields> for FaultRequest {
+    type Error = String;
+
+    fn try_from(fields: FaultFields) -> Result<Self, String> {
+        let fault = match (&*fields.fault_type, fields.millis) {
+            ("deleteObject", None) => ClusterFault::DeleteObject,
+            ("changeReplicas", None) => ClusterFault::ChangeReplicas,
+            ("changeImage", None) => ClusterFault::ChangeImage,
+            ("offline", None) => ClusterFault::Offline,
+            ("online", None) => ClusterFault::Online,
+            ("slow", Some(millis)) => ClusterFault::Slow { millis },
+            ("slow", None) => return Err("the fault slow has millis".to_owned()),
+            ("deleteObject" | "changeReplicas" | "changeImage" | "offline" | "online", Some(_)) => {
+                return Err("only the fault slow has millis".to_owned());
+            }
+            (other, _) => return Err(format!("there is no fault {other:?}")),
+        };
+        Ok(Self { workload: fields.workload, fault })
+    }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use domain::labels::Labels;
-use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, Patch};
 use domain::placement::Decision;
 use domain::workload::{DeletionPolicy, WorkloadSpec};
 use domain::{Digest, Finding};
 use serde::{Deserialize, Serialize};
+
+pub use domain::request::OverridePut;
 
 /// Replaces a workload's draft.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,23 +130,4 @@ pub struct RetainRequest {
 pub struct RetainResponse {
     /// Names of the clusters whose removal was cancelled.
     pub retained: Vec<String>,
-}
-
-/// An override; its name is in the URL.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct OverridePut {
-    /// The clusters it applies to.
-    pub target: ClusterSelector,
-    /// Its priority among overrides that are equally specific, 0 to 1000.
-    pub priority: u32,
-    /// Patches, in order.
-    pub patches: Vec<Patch>,
-}
-
-impl Default for OverridePut {
-    fn default() -> Self {
-        Self { target: ClusterSelector::default(), priority: DEFAULT_PRIORITY, patches: Vec::new() }
-    }
 }

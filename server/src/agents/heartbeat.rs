@@ -1,18 +1,23 @@
-//! `POST /agent/v1/heartbeat`: the agent reaches its cluster's API server.
+//! `POST /agent/v1/heartbeat`: whether the agent reaches its cluster's API server.
 
 use axum::Json;
 use axum::extract::State;
+use domain::report::Heartbeat;
 use serde_json::{Value, json};
 
 use super::AgentApiState;
 use super::authenticate::AgentConnection;
 use crate::problem::ApiError;
 
-/// Renews the cluster's lease.
+/// Renews the cluster's lease, or records that its API server does not respond.
 pub async fn handler(
     State(agents): State<AgentApiState>,
     AgentConnection(agent): AgentConnection,
+    Json(heartbeat): Json<Heartbeat>,
 ) -> Result<Json<Value>, ApiError> {
-    agents.site.hub().record_heartbeat(agent.cluster).await?;
+    match heartbeat.api_server_error {
+        None => agents.site.hub().record_heartbeat(agent.cluster).await?,
+        Some(error) => agents.site.hub().record_api_server_outage(agent.cluster, &error).await?,
+    }
     Ok(Json(json!({})))
 }

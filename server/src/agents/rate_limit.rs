@@ -1,21 +1,27 @@
 //! Rate limits for session starts, which all agents send at the same time after an outage of the hub, and for
 //! registrations, which cost the hub something even when they are rejected (P20).
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
 use rand::Rng as _;
 use tokio::time::Instant;
 
 use crate::problem::ApiError;
 
-/// Session starts: rate per second and burst.
-const SESSION_RATE: (f64, f64) = (100.0, 500.0);
-/// Registration attempts: rate per second and burst.
-const REGISTRATION_RATE: (f64, f64) = (10.0, 50.0);
+/// How many requests are accepted.
+struct Rate {
+    per_second: f64,
+    burst: f64,
+}
+
+/// Session starts.
+const SESSION_RATE: Rate = Rate { per_second: 100.0, burst: 500.0 };
+/// Registration attempts.
+const REGISTRATION_RATE: Rate = Rate { per_second: 10.0, burst: 50.0 };
 /// Largest `Retry-After` of a rejected request, in seconds; the value is random, so that retries spread.
 const MAX_RETRY_AFTER_SECONDS: u64 = 60;
 
@@ -43,20 +49,19 @@ impl RateLimits {
 }
 
 struct TokenBucket {
-    rate: f64,
-    burst: f64,
+    rate: Rate,
     level: Mutex<(f64, Instant)>,
 }
 
 impl TokenBucket {
-    fn new((rate, burst): (f64, f64)) -> Self {
-        Self { rate, burst, level: Mutex::new((burst, Instant::now())) }
+    fn new(rate: Rate) -> Self {
+        Self { level: Mutex::new((rate.burst, Instant::now())), rate }
     }
 
     fn try_acquire(&self, now: Instant) -> Result<(), RateLimited> {
-        let mut left = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.level.lock();
         let gone: Duration = now.saturating_duration_since(left.1);
-        let filled = gone.as_secs_f64().mul_add(self.rate, left.0).min(self.burst);
+        let filled = gone.as_secs_f64().mul_add(self.rate.per_second, left.0).min(self.rate.burst);
         let enough = filled >= 1.0;
         *left = (if enough { filled - 1.0 } else { filled }, now);
         if enough { Ok(()) } else { Err(RateLimited) }
@@ -85,7 +90,7 @@ mod tests {
 
     #[test]
     fn p20_a_token_bucket_allows_its_burst_and_refills_at_its_rate() {
-        let bucket = TokenBucket::new((10.0, 2.0));
+        let bucket = TokenBucket::new(Rate { per_second: 10.0, burst: 2.0 });
         let start = Instant::now();
         assert!(bucket.try_acquire(start).is_ok() && bucket.try_acquire(start).is_ok());
         assert!(bucket.try_acquire(start).is_err());

@@ -1,10 +1,9 @@
-//! `GET /fleet`
+//! REST operation: get fleet.
 
 use axum::Json;
 use axum::extract::State;
 use domain::fleet::FleetOverview;
 use hub::Hub;
-use wire::Problem;
 
 use crate::input::{ListParams, Query};
 use crate::problem::ApiError;
@@ -14,14 +13,10 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/fleet",
     tag = "fleet",
-    operation_id = "getFleet",
     params(ListParams),
-    responses(
-        (status = 200, body = FleetOverview),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = FleetOverview))
 )]
-pub async fn handler(
+pub async fn get_fleet(
     State(hub): State<Hub>,
     Query(params): Query<ListParams>,
 ) -> Result<Json<FleetOverview>, ApiError> {

@@ -1,4 +1,4 @@
-//! `GET /watch`: server-sent events that carry signals, not data: the client queries again what changed.
+//! REST operation: watch changes.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use utoipa::IntoParams;
-use wire::{ChangeNotice, Problem};
+use wire::ChangeNotice;
 
 use crate::input::{Caller, Query};
 use crate::problem::ApiError;
@@ -53,17 +53,12 @@ pub struct WatchQuery {
     get,
     path = "/api/v1/watch",
     tag = "events",
-    operation_id = "watchChanges",
-    params(
-        ("Last-Event-ID" = Option<i64>, Header, description = "Resume after this position"),
-        WatchQuery
-    ),
+    params(("Last-Event-ID" = Option<i64>, Header, description = "Resume after this position"), WatchQuery),
     responses(
-        (status = 200, content_type = "text/event-stream", body = String, description = "`change` and `resync` events"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 200, content_type = "text/event-stream", body = String, description = "`change` and `resync` events")
     )
 )]
-pub async fn handler(
+pub async fn watch_changes(
     State(site): State<Site>,
     Caller(_actor): Caller,
     Query(params): Query<WatchQuery>,

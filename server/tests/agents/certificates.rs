@@ -42,7 +42,14 @@ async fn a_revoked_certificate_is_rejected_and_its_stream_is_closed() {
     tokio::time::timeout(Duration::from_secs(20), cut).await.expect("the stream ends");
     let answer = tokio::time::timeout(Duration::from_secs(20), long_poll).await.expect("the long poll ends");
     assert!(answer.unwrap().unwrap_err().error.is_unauthenticated());
-    assert!(client.send_heartbeat().await.unwrap_err().error.is_unauthenticated());
+    assert!(
+        client
+            .send_heartbeat(&domain::report::Heartbeat::default())
+            .await
+            .unwrap_err()
+            .error
+            .is_unauthenticated()
+    );
     assert!(client.start_session(&Default::default()).await.unwrap_err().error.is_unauthenticated());
     server.wait_for_condition("eu-1", "Revoked").await;
 }

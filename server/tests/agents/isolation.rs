@@ -121,12 +121,22 @@ async fn a_certificate_of_another_authority_is_rejected() {
         &text(&theirs, "/key"),
     );
     let client = AgentClient::new(&server.agent_endpoint.url, tls.unwrap()).unwrap();
-    assert!(client.send_heartbeat().await.is_err(), "the handshake fails");
+    assert!(
+        client.send_heartbeat(&domain::report::Heartbeat::default()).await.is_err(),
+        "the handshake fails"
+    );
 
     // Without a certificate every route but one is rejected.
     let tls = wire::tls::pinned_config(&server.agent_endpoint.authority.fingerprint()).unwrap();
     let nobody = AgentClient::new(&server.agent_endpoint.url, tls).unwrap();
-    assert!(nobody.send_heartbeat().await.unwrap_err().error.is_unauthenticated());
+    assert!(
+        nobody
+            .send_heartbeat(&domain::report::Heartbeat::default())
+            .await
+            .unwrap_err()
+            .error
+            .is_unauthenticated()
+    );
     assert!(nobody.fetch_desired_state(-1, false).await.unwrap_err().error.is_unauthenticated());
     assert!(nobody.open_stream().await.err().unwrap().error.is_unauthenticated());
 }

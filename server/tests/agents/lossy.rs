@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use agent::{HttpLink, Link, LinkError};
 use domain::plan::ClusterPlan;
 use domain::release::ReleaseState;
-use domain::report::{DesiredState, ReportAck, ReportBatch};
+use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
 use domain::{Digest, PlanId, ReleaseId};
 use rand::Rng as _;
@@ -86,8 +86,8 @@ impl Link for LossyLink {
         self.maybe_lose(self.inner.upload_schema(schema)).await
     }
 
-    async fn send_heartbeat(&self) -> Result<(), LinkError> {
-        self.maybe_lose(self.inner.send_heartbeat()).await
+    async fn send_heartbeat(&self, heartbeat: Heartbeat) -> Result<(), LinkError> {
+        self.maybe_lose(self.inner.send_heartbeat(heartbeat)).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! `Idempotency-Key` (P2).
 
+use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use serde_json::json;
 
@@ -42,6 +43,61 @@ async fn p2_a_rejection_is_replayed_too() {
     let again = server.send_json(Method::POST, WORKLOADS, &key, &new_workload("web")).await;
     assert_eq!(first.problem(), (409, "AlreadyExists".to_owned()));
     assert_eq!((again.problem(), again.header("idempotency-replayed")), (first.problem(), "true"));
+}
+
+#[tokio::test]
+async fn p2_a_response_of_megabytes_is_a_success_and_is_replayed_whole() {
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    let mut new = new_workload("web");
+    let data = "x".repeat(200_000);
+    let map = |n: usize| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map-{n}\n  namespace: apps\ndata:\n  key: {data}\n"
+        )
+    };
+    let text = (0..9).map(map).collect::<Vec<_>>().join("---\n");
+    assert!(text.len() > 1_800_000);
+    new["spec"]["source"]["files"][0]["text"] = json!(text);
+    let created = server.send_json(Method::POST, WORKLOADS, &[("idempotency-key", "k-1")], &new).await;
+    assert_eq!(created.status, StatusCode::CREATED, "{}", created.text.get(..300).unwrap_or_default());
+    let again = server.send_json(Method::POST, WORKLOADS, &[("idempotency-key", "k-1")], &new).await;
+    assert!(again.status == created.status && again.json() == created.json());
+
+    let published = server.post(&format!("{WORKLOADS}/web:publish"), &json!({ "message": "" })).await;
+    assert_eq!(published.status, StatusCode::ACCEPTED, "{}", published.text);
+    let unpublish = format!("{WORKLOADS}/web:unpublish");
+    let key = [("idempotency-key", "k-2")];
+    let removed = server.send_json(Method::POST, &unpublish, &key, &json!({})).await;
+    assert_eq!(removed.status, StatusCode::ACCEPTED, "{}", removed.text.get(..300).unwrap_or_default());
+    let again = server.send_json(Method::POST, &unpublish, &key, &json!({})).await;
+    assert!(again.status == removed.status && again.json() == removed.json());
+    assert_eq!(removed.json()["intent"], "unpublished");
+}
+
+#[tokio::test]
+async fn p2_every_kind_of_write_is_executed_once_per_key() {
+    let server = TestServer::start().await;
+    server.create_workload("web").await;
+    let path = format!("{WORKLOADS}/web");
+    let etag = server.get(&path).await.header("etag").to_owned();
+    let labels = json!({ "labels": { "team": "a" } });
+    let key = [("idempotency-key", "k-1"), ("if-match", &*etag)];
+    let first = server.send_json(Method::PATCH, &path, &key, &labels).await;
+    assert_eq!(first.status, StatusCode::OK, "{}", first.text);
+    let again = server.send_json(Method::PATCH, &path, &key, &labels).await;
+    assert_eq!(
+        (again.status, again.json()),
+        (first.status, first.json()),
+        "its If-Match is outdated by itself"
+    );
+    let other = server.send(Method::DELETE, &path, &[("idempotency-key", "k-1")], Body::empty()).await;
+    assert_eq!(other.problem(), (422, "IdempotencyKeyReused".to_owned()), "another method");
+    let key = [("idempotency-key", "k-2")];
+    let deleted = server.send(Method::DELETE, &path, &key, Body::empty()).await;
+    let again = server.send(Method::DELETE, &path, &key, Body::empty()).await;
+    assert_eq!((again.status, again.json()), (deleted.status, deleted.json()));
+    assert_eq!(deleted.status, StatusCode::ACCEPTED);
 }
 
 #[tokio::test]

@@ -35,10 +35,76 @@ async fn an_unparsable_body_is_a_bad_request_with_the_position() {
         let answer = send(body).await;
         assert_eq!(answer.problem(), (400, "BadRequest".to_owned()), "{body:?}");
     }
-    let detail = send("{\"name\": 7}").await.json()["detail"].as_str().unwrap().to_owned();
-    assert!(detail.contains("line 1 column"), "{detail}");
+    let detail = async |body: &str| send(body).await.json()["detail"].as_str().unwrap().to_owned();
+    let wrong_type = detail("{\"name\": 7}").await;
+    assert_eq!(wrong_type, "The body is not valid: /name: invalid type: integer `7`, expected a string.");
+    let twice = detail("{\"name\":\"a\",\"name\":\"b\"}").await;
+    assert!(twice.contains("the field \"name\" is set twice at line 1 column"), "{twice}");
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(send(&deep).await.problem().0, 400);
+}
+
+#[tokio::test]
+async fn an_unknown_field_is_rejected_with_its_path_and_the_nearest_name_and_stores_nothing() {
+    let server = TestServer::start().await;
+    server.post(WORKLOADS, &new_workload("web")).await;
+    let put = |spec: serde_json::Value| json!({ "spec": spec });
+    let spec = |placement: serde_json::Value| {
+        let mut spec = new_workload("web")["spec"].clone();
+        spec["placement"] = placement;
+        spec
+    };
+    let before = server.get(&format!("{WORKLOADS}/web")).await.json();
+    let misspelt = [
+        (
+            spec(json!({"predicates": [{"labelselector": "env=prod"}]})),
+            "/spec/placement/predicates/0: unknown field \"labelselector\", did you mean \"labelSelector\"?",
+        ),
+        (
+            spec(json!({"predicates": [{"clusters": ["eu-1"]}]})),
+            "/spec/placement/predicates/0: unknown field \"clusters\"",
+        ),
+        (spec(json!({"predicates": [{"name": "eu-1"}]})), "did you mean \"names\"?"),
+        (
+            json!({"namespace": "web", "policies": {"deletoin": "orphan"}}),
+            "/spec/policies: unknown field \"deletoin\", did you mean \"deletion\"?",
+        ),
+        (
+            json!({"namespace": "web", "overrides": [{"id": "01J00000000000000000000000", "name": "eu", "patches": [
+            {"object": {"kin": "Deployment"}, "op": "remove", "path": "/spec/replicas"}]}]}),
+            "/spec/overrides/0/patches/0/object: unknown field \"kin\", did you mean \"kind\"?",
+        ),
+    ];
+    for (spec, message) in misspelt {
+        let answer = server
+            .send_json(Method::PUT, &format!("{WORKLOADS}/web"), &[("if-match", "*")], &put(spec))
+            .await;
+        assert_eq!(answer.problem(), (400, "BadRequest".to_owned()), "{message}");
+        let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains(message), "{detail}");
+    }
+    assert_eq!(server.get(&format!("{WORKLOADS}/web")).await.json(), before);
+    let group = server.post("/api/v1/cluster-groups", &json!({"name": "eu", "selektor": "region=eu"})).await;
+    assert!(
+        group.json()["detail"].as_str().unwrap().contains("did you mean \"selector\"?"),
+        "{}",
+        group.text
+    );
+}
+
+#[tokio::test]
+async fn g502_a_predicate_without_conditions_is_reported_as_every_cluster() {
+    let server = TestServer::start().await;
+    let mut request = new_workload("web");
+    request["spec"]["placement"] = json!({"predicates": [{}]});
+    let answer = server.post(&format!("{WORKLOADS}:validate"), &request).await.json();
+    let findings = answer["findings"].as_array().unwrap().clone();
+    let note = findings.iter().find(|finding| finding["code"] == "G502").unwrap();
+    assert_eq!((&note["severity"], &note["path"]), (&json!("note"), &json!("/placement/predicates/0")));
+    assert!(
+        note["message"].as_str().unwrap().contains("every cluster, with the next publish also those"),
+        "{note}"
+    );
 }
 
 #[tokio::test]

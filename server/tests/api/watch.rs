@@ -119,7 +119,7 @@ async fn too_many_missed_changes_are_answered_with_resync() {
     let position = last_seq(&server).await;
     server.register_cluster("eu-1", &[]).await;
     for n in 0..501 {
-        let edit = hub::ClusterEdit { schedulable: Some(n % 2 == 0), ..hub::ClusterEdit::default() };
+        let edit = wire::ClusterPatch { schedulable: Some(n % 2 == 0), ..wire::ClusterPatch::default() };
         server.hub.edit_cluster(&server.actor, "eu-1", edit, None).await.unwrap();
     }
     let mut stream = WatchStream::open(&server, WATCH, Some(position)).await;
@@ -135,7 +135,7 @@ async fn a_burst_of_changes_of_one_object_is_coalesced_and_the_last_one_sent() {
     let mut stream = WatchStream::open(&server, WATCH, None).await;
     stream.next().await;
     for n in 0..100 {
-        let edit = hub::ClusterEdit { schedulable: Some(n % 2 == 0), ..hub::ClusterEdit::default() };
+        let edit = wire::ClusterPatch { schedulable: Some(n % 2 == 0), ..wire::ClusterPatch::default() };
         server.hub.edit_cluster(&server.actor, "eu-1", edit, None).await.unwrap();
     }
     let last = last_seq(&server).await.to_string();

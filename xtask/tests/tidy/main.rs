@@ -2,7 +2,10 @@
 
 mod files;
 mod ids;
+mod imports;
+mod layers;
 mod paths;
+mod tokens;
 
 use files::{find_files, read_text, relative_path, repository_root};
 

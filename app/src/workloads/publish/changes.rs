@@ -54,7 +54,7 @@ fn change_group(changed: ChangeGroup, open: bool, needs_confirmation: bool) -> i
     let head = pluralize(u32::try_from(count).unwrap_or(u32::MAX), "cluster");
     let what = match (&group.dry_run, group.change) {
         (_, TargetChange::Remove) => "lose the workload",
-        (DryRunState::NotRendered { .. }, _) => "can't be rendered",
+        (DryRunState::NotRendered { .. }, _) => "can't be planned",
         _ if group.counts.rejected > 0 => "rejected",
         _ if is_unchanged(group.counts) => "unchanged",
         _ if count > 1 => "identical change",
@@ -74,7 +74,7 @@ fn change_group(changed: ChangeGroup, open: bool, needs_confirmation: bool) -> i
                 <span class="change-head">
                     <span>{head} " " <span class="text-3">{what}</span></span>
                     <span class="name text-2 truncate">{names}</span>
-                    <span class="mono change-tally" aria-label=describe_counts(group.counts)>{format_counts(group.counts)}</span>
+                    <span class="mono change-counts" aria-label=describe_counts(group.counts)>{format_counts(group.counts)}</span>
                     <span class="change-state">{state}</span>
                 </span>
             </summary>
@@ -91,28 +91,33 @@ fn change_group(changed: ChangeGroup, open: bool, needs_confirmation: bool) -> i
     }
 }
 
-fn is_unchanged(tally: ChangeCounts) -> bool {
-    tally.create + tally.change + tally.delete + tally.orphan == 0 && tally.unchanged > 0
+fn is_unchanged(counts: ChangeCounts) -> bool {
+    counts.create + counts.change + counts.replace + counts.delete + counts.orphan == 0
+        && counts.unchanged > 0
 }
 
-fn format_counts(tally: ChangeCounts) -> String {
-    format!("+{} ~{} −{}", tally.create, tally.change, tally.delete)
+fn format_counts(counts: ChangeCounts) -> String {
+    let replaced = if counts.replace > 0 { format!(" −/+{}", counts.replace) } else { String::new() };
+    format!("+{} ~{} −{}{replaced}", counts.create, counts.change, counts.delete)
 }
 
-fn describe_counts(tally: ChangeCounts) -> String {
-    let mut text = format!("{} created, {} changed, {} deleted", tally.create, tally.change, tally.delete);
-    if tally.orphan > 0 {
-        text.push_str(&format!(", {} orphaned", tally.orphan));
+fn describe_counts(counts: ChangeCounts) -> String {
+    let mut text = format!("{} created, {} changed, {} deleted", counts.create, counts.change, counts.delete);
+    if counts.replace > 0 {
+        text.push_str(&format!(", {} replaced", counts.replace));
+    }
+    if counts.orphan > 0 {
+        text.push_str(&format!(", {} orphaned", counts.orphan));
     }
     text
 }
 
-fn dry_run_label(state: &DryRunState, tally: ChangeCounts) -> AnyView {
+fn dry_run_label(state: &DryRunState, counts: ChangeCounts) -> AnyView {
     let (look, word) = match state {
-        DryRunState::Answered if tally.rejected > 0 => {
+        DryRunState::Answered if counts.rejected > 0 => {
             (StatusStyle { icon: "error", hue: "hue-degraded", emphasis: "state-loud" }, "Rejected")
         }
-        DryRunState::Answered if tally.unverified > 0 => {
+        DryRunState::Answered if counts.unverified > 0 => {
             (StatusStyle { icon: "check", hue: "hue-healthy", emphasis: "state-quiet" }, "Partly validated")
         }
         DryRunState::Answered => {
@@ -125,7 +130,7 @@ fn dry_run_label(state: &DryRunState, tally: ChangeCounts) -> AnyView {
             (StatusStyle { icon: "offline", hue: "hue-unknown", emphasis: "state-quiet" }, "Not tested")
         }
         DryRunState::NotRendered { .. } => {
-            (StatusStyle { icon: "blocked", hue: "hue-drifted", emphasis: "state-loud" }, "Not rendered")
+            (StatusStyle { icon: "blocked", hue: "hue-drifted", emphasis: "state-loud" }, "Not planned")
         }
     };
     look.with_label(word).into_any()
@@ -160,6 +165,9 @@ fn object_diff(one: &PlannedChange) -> AnyView {
         PlannedAction::Delete => ("−", String::new(), &[][..]),
         PlannedAction::Orphan => (".", "stays, no longer managed".to_owned(), &[][..]),
         PlannedAction::Rejected { finding } => ("!", finding.code.clone(), &[][..]),
+        PlannedAction::Replace { fields, .. } => {
+            ("−/+", "is deleted and created again; a Job runs again".to_owned(), fields.as_slice())
+        }
         PlannedAction::Change { fields, omitted: left_out } => {
             let n = u32::try_from(fields.len()).unwrap_or(u32::MAX).saturating_add(*left_out);
             let hidden = fields.iter().any(has_hidden_value);
@@ -173,7 +181,7 @@ fn object_diff(one: &PlannedChange) -> AnyView {
         }),
         _ => None,
     };
-    let untried = (!one.unverified.is_empty())
+    let unverified = (!one.unverified.is_empty())
         .then(|| view! { <span class="text-3">{format!("  not validated: {}", one.unverified)}</span> });
     let place = if one.object.namespace.is_empty() {
         one.object.name.clone()
@@ -188,7 +196,7 @@ fn object_diff(one: &PlannedChange) -> AnyView {
             " "
             <b>{place}</b>
             {(!note.is_empty()).then(|| format!(" {note}"))}
-            {untried}
+            {unverified}
         </div>
         {rejected}
         {fields.iter().map(field_diff).collect_view()}
@@ -201,6 +209,7 @@ const fn action_label(outcome: &PlannedAction) -> &'static str {
         PlannedAction::Unchanged => "Unchanged:",
         PlannedAction::Create => "Create",
         PlannedAction::Change { .. } => "Change",
+        PlannedAction::Replace { .. } => "Replace",
         PlannedAction::Delete => "Delete",
         PlannedAction::Orphan => "Orphan",
         PlannedAction::Rejected { .. } => "Rejected:",

@@ -105,34 +105,27 @@ const GROUPS_WITH_CHANGES: usize = 12;
 #[server(prefix = "/api/fn", endpoint = "review_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn review_read(name: String, plan: Option<String>) -> AppResult<Review> {
     use crate::host;
-    use crate::workloads::source::clear_texts;
-    use domain::manifest;
+    use crate::workloads::source::limits::clear_texts;
     let hub = host::hub_for_reader()?;
-    let mut view = host::into_app_result(hub.get_workload(&name).await)?;
     let plan = match plan {
         None => None,
         Some(id) => Some(load_plan(&hub, &name, &id).await?),
     };
-    let checked = host::into_app_result(hub.check_workload(&name, &view.workload.draft).await)?;
-    let objects = manifest::parse(view.workload.draft.source.files()).manifests.len();
-    let blank = view.workload.draft.source.is_blank();
+    let (mut view, checked) = host::into_app_result(hub.check_draft(&name).await)?;
+    let publishable = domain::actions::check_publish(&view.workload)
+        .and_then(|()| domain::actions::check_manifests(&view.workload.draft.source));
     clear_texts(&mut view.workload.draft.source);
     if let Some(revision) = &mut view.published_revision {
         clear_texts(&mut revision.spec.source);
     }
-    let blocked_reason = match domain::actions::check_publish(&view.workload) {
-        Err(why) => Some(why.to_string()),
-        Ok(()) if blank => Some("The manifests are empty: write or upload one first.".to_owned()),
-        Ok(()) => None,
-    };
     Ok(Review {
         view,
         guard_findings: checked.findings,
         decision: checked.decision,
         connectivity: checked.not_online,
         waves: checked.waves,
-        objects: u32::try_from(objects).unwrap_or(u32::MAX),
-        blocked_reason,
+        objects: u32::try_from(checked.manifests).unwrap_or(u32::MAX),
+        blocked_reason: publishable.err().map(|why| why.to_string()),
         plan_expired: plan.as_ref().is_some_and(Option::is_none),
         plan: plan.flatten(),
         read_at: hub.clock().now(),

@@ -11,7 +11,7 @@ use crate::components::{
     Age, CopyLine, DisabledReason, ErrorBanner, StatusStyle, icon, join_names, pluralize,
 };
 use crate::paths::{self, WorkloadTab};
-use crate::workloads::rollout::WaveList;
+use crate::workloads::rollout::panel::WaveList;
 use crate::workloads::wizard::WizardStep;
 
 /// The sidebar.
@@ -34,12 +34,13 @@ pub fn ReviewSidebar(
 }
 
 fn plan_summary(plan: &PlanView, review: &Review, plan_action: ServerAction<PlanCreate>) -> AnyView {
-    let heard = plan.dry_runs;
+    let dry_runs = plan.dry_runs;
     let name = review.view.workload.name.clone();
     let rejected: usize =
         plan.groups.iter().filter(|one| one.group.counts.rejected > 0).map(|one| one.count).sum();
-    let mut run = vec![format!("{} accepted", heard.completed - rejected.min(heard.completed))];
-    let parts = [(rejected, "rejected"), (heard.not_requested, "not tested"), (heard.pending, "waiting")];
+    let mut run = vec![format!("{} accepted", dry_runs.completed - rejected.min(dry_runs.completed))];
+    let parts =
+        [(rejected, "rejected"), (dry_runs.not_requested, "not tested"), (dry_runs.pending, "waiting")];
     run.extend(parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")));
     let again = move || match plan_action.value().get() {
         Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),

@@ -4,7 +4,7 @@ use domain::Finding;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::WizardStep;
+use super::step::WizardStep;
 use crate::errors::AppResult;
 
 /// The status of a draft.
@@ -38,12 +38,11 @@ pub async fn draft_status_read(name: String) -> AppResult<DraftStatus> {
         return Ok(DraftStatus::default());
     }
     let hub = host::hub_for_reader()?;
-    let workload = match hub.get_workload(&name).await {
-        Ok(view) => view.workload,
+    let (workload, checked) = match hub.check_draft(&name).await {
+        Ok((view, checked)) => (view.workload, checked),
         Err(hub::Error::NotFound { .. }) => return Ok(DraftStatus::default()),
         Err(error) => return host::into_app_result(Err(error)),
     };
-    let checked = host::into_app_result(hub.check_workload(&name, &workload.draft).await)?;
     Ok(DraftStatus {
         namespace: workload.draft.namespace.clone(),
         published: workload.published,

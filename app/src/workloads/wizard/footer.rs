@@ -3,9 +3,13 @@
 use domain::Finding;
 use leptos::prelude::*;
 
-use super::{FORM, WizardStep};
+use super::step::WizardStep;
+use super::step_form::FORM;
 use crate::components::findings::{summarize_findings, worst_style};
 use crate::components::pluralize;
+
+/// Renders the footer of a form from its findings and whether it is being submitted.
+pub type RenderFooter = fn(Signal<Vec<Finding>>, Signal<bool>) -> AnyView;
 
 /// The footer of a step's form, inside or below the form. Findings block only the publish.
 #[component]

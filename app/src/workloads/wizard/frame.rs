@@ -4,9 +4,9 @@ use leptos::prelude::*;
 use leptos_router::components::Outlet;
 use leptos_router::hooks::use_location;
 
-use super::WizardStep;
 use super::draft_status::draft_status_read;
 use super::rail::StepRail;
+use super::step::WizardStep;
 use crate::components::icon;
 use crate::frame::{LiveStatus, ShortcutHelp};
 use crate::live::{self, Topic};

@@ -3,7 +3,8 @@
 use leptos::prelude::*;
 
 use super::draft_status::DraftStatus;
-use super::{FORM, WizardStep};
+use super::step::WizardStep;
+use super::step_form::FORM;
 use crate::components::findings::{summarize_findings, worst_style};
 use crate::components::icon;
 use crate::frame::{rail_brand, rail_shortcuts};

@@ -1,5 +1,6 @@
 //! Failures on clusters: an object deleted by another user, a hanging API server, a finalizer that is not removed.
 
+use domain::cluster::Connectivity;
 use domain::release::{Reason, ReleaseState, StageName};
 
 use crate::outages::config_map;
@@ -30,10 +31,22 @@ pub async fn p12_a_hanging_api_server_delays_no_other_cluster(fleet: &TestFleet)
         "metadata": {"name": "f", "namespace": "shop"}, "data": {"value": "1"}});
     hub.publish_object("f", &object, &CLUSTER_NAMES).await;
     hub.wait_for_state("f", &CLUSTER_NAMES[..2], ReleaseState::Healthy).await;
+    let cluster = async || hub.client.get_cluster(slow.name).await.unwrap().cluster;
+    let what = || async { format!("{:#?}\n{}", cluster().await, slow.log_tail()) };
+    wait_until(what, async || cluster().await.api_server_outage.is_some()).await;
+    assert_ne!(
+        cluster().await.connectivity,
+        Connectivity::Offline,
+        "the outage is known before the lease ends"
+    );
+    let diagnosis = hub.run_cli(&["diagnose", "cluster", slow.name]).await;
+    assert!(diagnosis.stdout.contains("FAIL API server: does not respond"), "{}", diagnosis.stdout);
+    assert!(hub.run_cli_ok(&["cluster", "list"]).await.contains("API server down"));
     let target = hub.target_cluster("f", slow.name).await.unwrap();
     assert!(!matches!(target.state, ReleaseState::Healthy | ReleaseState::Failed), "{target:#?}");
     slow.plane.resume_api_server();
     hub.wait_for_state("f", &CLUSTER_NAMES, ReleaseState::Healthy).await;
+    wait_until(what, async || cluster().await.api_server_outage.is_none()).await;
 }
 
 /// P17, S3-12: a deletion blocked by a finalizer reports the finalizer and since when it waits; a workload published after
@@ -48,15 +61,15 @@ pub async fn p17_a_remaining_finalizer_is_reported_and_blocks_no_other_workload(
     hub.delete_workload("c").await;
     let blocked = async || {
         let target = hub.target_cluster("c", member.name).await?;
-        let trouble = target.stages.get(StageName::Pruned).state.reason()?.clone();
-        (trouble.reason == Reason::FinalizerPending).then_some((target, trouble))
+        let reason = target.stages.get(StageName::Pruned).state.reason()?.clone();
+        (reason.reason == Reason::FinalizerPending).then_some((target, reason))
     };
     let what =
         || async { format!("{:#?}\n{}", hub.target_cluster("c", member.name).await, member.log_tail()) };
     wait_until(what, async || blocked().await.is_some()).await;
-    let (before, trouble) = blocked().await.unwrap();
-    assert!(trouble.message.contains("ConfigMap lab/c"), "{}", trouble.message);
-    assert!(trouble.message.contains("finalizer example.com/hold"), "{}", trouble.message);
+    let (before, reason) = blocked().await.unwrap();
+    assert!(reason.message.contains("ConfigMap lab/c"), "{}", reason.message);
+    assert!(reason.message.contains("finalizer example.com/hold"), "{}", reason.message);
     assert_eq!(before.state, ReleaseState::Terminating);
 
     hub.publish_object("g", &config_map("g", "1"), &[member.name]).await;

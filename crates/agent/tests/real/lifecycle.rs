@@ -32,8 +32,8 @@ async fn plan_workload(fleet: &TestFleet) -> String {
     let plan = fleet.hub.client.plan_workload("three-tier", 20).await.unwrap();
     assert_eq!(plan.dry_run_counts(), (CLUSTER_NAMES.len(), 0, 0), "{:#?}", plan.targets);
     assert!(!plan.is_blocked(), "{:#?}", plan.findings);
-    let tally = plan.groups()[0].counts;
-    assert_eq!((tally.create, tally.change, tally.rejected), (9, 0, 0), "{:#?}", plan.groups());
+    let counts = plan.groups()[0].counts;
+    assert_eq!((counts.create, counts.change, counts.rejected), (9, 0, 0), "{:#?}", plan.groups());
     plan.hash.to_string()
 }
 

@@ -2,10 +2,9 @@
 
 use std::io::Write;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::args::Cli;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 
@@ -17,11 +16,11 @@ pub struct CompletionArgs {
 }
 
 impl CompletionArgs {
-    /// Runs it.
-    pub fn run(self) -> Result<ExitStatus, Failure> {
+    /// Prints the script for this command line.
+    pub fn run(self, mut command: Command) -> Result<ExitStatus, Failure> {
         // Into memory first: the generator panics if stdout is closed.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "flotilla", &mut script);
+        clap_complete::generate(self.shell, &mut command, "flotilla", &mut script);
         std::io::stdout().lock().write_all(&script)?;
         Ok(ExitStatus::Success)
     }

@@ -3,10 +3,10 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::args::GlobalArgs;
 use crate::config::{self, ContextFile};
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
+use crate::globals::GlobalArgs;
 use crate::output::{OutputArgs, Printer, Table};
 
 /// List contexts (servers), select one, or remove one

@@ -1,19 +1,19 @@
 //! `flotilla diagnose`: checks a workload or a cluster, in order of dependency, with a hint for each failure (S3-14).
 
 use clap::Args;
-use domain::cluster::{ClusterSummary, Connectivity};
+use domain::cluster::{Cluster, ClusterSummary, Connectivity};
 use domain::placement::Decision;
 use domain::release::{ReleaseState, ReleaseView};
 use domain::workload::{Intent, WorkloadView};
 use serde::Serialize;
 
-use super::CommandTarget;
 use crate::clock;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, sanitize};
 use crate::pages::list_all_pages;
+use crate::resources::CommandTarget;
 
 /// Group, version and kind of the records that an agent stores on its cluster.
 const RECORD_KIND: (&str, &str, &str) = ("flotilla.dev", "v1alpha1", "AppliedRelease");
@@ -49,8 +49,8 @@ struct DiagnosticCheck {
 }
 
 impl DiagnosticCheck {
-    fn new(ok: bool, subject: impl Into<String>, seen: impl Into<String>) -> Self {
-        Self { ok, subject: subject.into(), observed: seen.into(), hint: String::new() }
+    fn new(ok: bool, subject: impl Into<String>, observed: impl Into<String>) -> Self {
+        Self { ok, subject: subject.into(), observed: observed.into(), hint: String::new() }
     }
 
     /// Adds what to do if the check failed.
@@ -118,6 +118,25 @@ async fn check_cluster(remote: &ServerConnection, name: &str) -> Result<Vec<Diag
     Ok(checks)
 }
 
+fn api_server_check(cluster: &Cluster) -> DiagnosticCheck {
+    let observed = match &cluster.api_server_outage {
+        Some(outage) => {
+            format!(
+                "does not respond to the agent for {}: {}",
+                outage.since.format_age(clock::now()),
+                outage.message
+            )
+        }
+        None if cluster.connectivity == Connectivity::Offline => {
+            "unknown while the agent does not report".to_owned()
+        }
+        None => "responds to the agent".to_owned(),
+    };
+    let responds = cluster.api_server_outage.is_none() && cluster.connectivity != Connectivity::Offline;
+    DiagnosticCheck::new(responds, "API server", observed)
+        .with_hint("Check the API server and the network between it and the agent; what was published is applied once it responds.")
+}
+
 /// The checks of a cluster: registered, agent online, record kind installed, facts reported, schedulable.
 fn cluster_checks(ClusterSummary { cluster, .. }: &ClusterSummary) -> Vec<DiagnosticCheck> {
     let name = &cluster.name;
@@ -137,6 +156,7 @@ fn cluster_checks(ClusterSummary { cluster, .. }: &ClusterSummary) -> Vec<Diagno
         DiagnosticCheck::new(true, format!("cluster {name}"), format!("registered {}", cluster.created_at)),
         DiagnosticCheck::new(cluster.connectivity != Connectivity::Offline, "agent", format!("{}, last seen {seen}", cluster.connectivity.as_str()))
             .with_hint("Check that its pod runs (kubectl get pods -n flotilla-system) and can connect to the hub; the status of the cluster is the last known one."),
+        api_server_check(cluster),
         DiagnosticCheck::new(record.0, format!("record kind {kind} ({group}/{version})"), record.1)
             .with_hint("The agent installs it when it starts; it needs permission to create custom resource definitions."),
         DiagnosticCheck::new(!facts.kubernetes_version.is_empty(), "facts", match facts.kubernetes_version.as_str() {
@@ -204,32 +224,32 @@ fn needs_attention(release: &ReleaseView) -> bool {
 /// The state of a release with its reason, then every object with a problem.
 fn release_checks(view: &ReleaseView) -> Vec<DiagnosticCheck> {
     let on = format!("{} on {}", view.workload_name, view.cluster_name);
-    let mut seen = format!("{}: {}", view.state.as_str(), view.message);
+    let mut observed = format!("{}: {}", view.state.as_str(), view.message);
     let mut hint = String::new();
     if let Some(stage) = view.release.stages().current() {
-        seen = format!("{seen} (stage {}, {})", stage.name.label(), stage.state.as_str());
-        if let Some(trouble) = stage.state.reason() {
-            let next = trouble.next_retry.map_or_else(
+        observed = format!("{observed} (stage {}, {})", stage.name.label(), stage.state.as_str());
+        if let Some(reason) = stage.state.reason() {
+            let next = reason.next_retry.map_or_else(
                 || "it continues on the next change".to_owned(),
                 |at| format!("next retry at {at}"),
             );
-            hint = format!("{} after {} attempts; {next}.", trouble.reason, trouble.attempts);
+            hint = format!("{} after {} attempts; {next}.", reason.reason, reason.attempts);
         }
     }
-    let mut checks = vec![DiagnosticCheck::new(false, on, seen).with_hint(hint)];
+    let mut checks = vec![DiagnosticCheck::new(false, on, observed).with_hint(hint)];
     for resource in view.resources.iter().filter(|one| one.problem.is_some() || !one.causes.is_empty()) {
         let problem = resource.problem.as_ref();
         let text = problem.map(|problem| format!("{}: {}", problem.code, problem.message));
-        let seen = text.into_iter().chain(resource.causes.iter().cloned()).collect::<Vec<_>>().join("; ");
+        let observed = text.into_iter().chain(resource.causes.iter().cloned()).collect::<Vec<_>>().join("; ");
         let hint = problem.map(|problem| problem.hint.clone()).unwrap_or_default();
-        checks.push(DiagnosticCheck::new(false, resource.object.to_string(), seen).with_hint(hint));
+        checks.push(DiagnosticCheck::new(false, resource.object.to_string(), observed).with_hint(hint));
     }
     checks
 }
 
 #[cfg(test)]
 mod tests {
-    use domain::cluster::{ApiResource, Cluster, ClusterFacts, ClusterKind};
+    use domain::cluster::{ApiResource, ApiServerOutage, ClusterFacts, ClusterKind};
     use domain::rollup::ReleaseCounts;
     use domain::{ClusterId, Timestamp};
 
@@ -275,7 +295,16 @@ mod tests {
     #[test]
     fn s3_14_a_cluster_is_checked_from_its_registration_to_its_agent_and_its_record_kind() {
         assert_eq!(failed_subjects(|_| {}), Vec::<String>::new());
-        assert_eq!(failed_subjects(|cluster| cluster.connectivity = Connectivity::Offline), ["agent"]);
+        assert_eq!(
+            failed_subjects(|cluster| cluster.connectivity = Connectivity::Offline),
+            ["agent", "API server"]
+        );
+        let down = |cluster: &mut Cluster| {
+            let since = Timestamp::from_millis(1);
+            cluster.api_server_outage =
+                Some(ApiServerOutage { since, message: "connection refused".to_owned() });
+        };
+        assert_eq!(failed_subjects(down), ["API server"]);
         let without = |cluster: &mut Cluster| cluster.facts.apis[0].kind = "Other".into();
         assert_eq!(failed_subjects(without), ["record kind AppliedRelease (flotilla.dev/v1alpha1)"]);
         assert_eq!(failed_subjects(|cluster| cluster.schedulable = false), ["schedulable"]);
@@ -284,6 +313,6 @@ mod tests {
             cluster.last_seen = None;
             cluster.facts = ClusterFacts::default();
         };
-        assert_eq!(failed_subjects(never).len(), 3);
+        assert_eq!(failed_subjects(never).len(), 4);
     }
 }

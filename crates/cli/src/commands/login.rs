@@ -5,10 +5,10 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 use clap::Args;
 use wire::Client;
 
-use crate::args::GlobalArgs;
 use crate::config::{self, ContextFile, ServerContext};
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
+use crate::globals::GlobalArgs;
 use crate::output::Printer;
 
 /// Upper limit of a token, in bytes.

@@ -1,5 +1,6 @@
 //! `flotilla plan` and `flotilla diff`: what a publish of the draft would do on every cluster (E-2).
 
+use anstyle::AnsiColor;
 use clap::Args;
 use domain::nearest::find_nearest;
 use domain::plan::{
@@ -12,9 +13,7 @@ use serde_json::Value;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{
-    Colour, ColourMode, OutputArgs, Printer, count_findings, join_names, pluralize, sanitize,
-};
+use crate::output::{ColourMode, OutputArgs, Printer, count_findings, join_names, pluralize, sanitize};
 
 /// How long the server waits for the dry runs of the clusters, in seconds.
 const DRY_RUN_WAIT_SECONDS: u64 = 20;
@@ -113,22 +112,22 @@ async fn fetch_plan(
 }
 
 fn format_header(plan: &Plan) -> String {
-    let (answered, not_asked, open) = plan.dry_run_counts();
+    let (answered, not_requested, pending) = plan.dry_run_counts();
     let mut text = format!(
         "{} as revision {}: {answered} {} tested",
         plan.workload,
         plan.revision,
         pluralize(answered, "cluster")
     );
-    if not_asked + open > 0 {
-        text.push_str(&format!(", {} not tested", not_asked + open));
+    if not_requested + pending > 0 {
+        text.push_str(&format!(", {} not tested", not_requested + pending));
     }
     text.push('.');
-    let wave = |outlook: &WavePreview| {
-        let soak = outlook.wave.soak.as_ref().map(|soak| format!(", soak {soak}")).unwrap_or_default();
-        let approval = if outlook.wave.approval { ", requires approval" } else { "" };
-        let clusters = pluralize(outlook.clusters as usize, "cluster");
-        format!("{} ({} {clusters}{soak}{approval})", outlook.wave.name, outlook.clusters)
+    let wave = |preview: &WavePreview| {
+        let soak = preview.wave.soak.as_ref().map(|soak| format!(", soak {soak}")).unwrap_or_default();
+        let approval = if preview.wave.approval { ", requires approval" } else { "" };
+        let clusters = pluralize(preview.clusters as usize, "cluster");
+        format!("{} ({} {clusters}{soak}{approval})", preview.wave.name, preview.clusters)
     };
     let waves: Vec<String> = plan.waves.iter().map(wave).collect();
     if !waves.is_empty() {
@@ -140,21 +139,21 @@ fn format_header(plan: &Plan) -> String {
 fn print_groups(plan: &Plan, out: &Printer) -> Result<(), Failure> {
     for group in plan.groups() {
         out.print_line(&format!("\n{}", format_group(&group, out.stdout_colours())))?;
-        let effect = group.cluster_plan.as_ref().and_then(|digest| plan.cluster_plans.get(digest));
-        if let Some(effect) = effect {
-            print_changes(effect, out)?;
+        let cluster_plan = group.cluster_plan.as_ref().and_then(|digest| plan.cluster_plans.get(digest));
+        if let Some(cluster_plan) = cluster_plan {
+            print_changes(cluster_plan, out)?;
         }
     }
     Ok(())
 }
 
 /// Prints every object that changes, with its fields.
-pub(super) fn print_changes(effect: &ClusterPlan, out: &Printer) -> Result<(), Failure> {
-    for one in effect.objects.iter().filter(|one| one.action != PlannedAction::Unchanged) {
+pub(super) fn print_changes(cluster_plan: &ClusterPlan, out: &Printer) -> Result<(), Failure> {
+    for one in cluster_plan.objects.iter().filter(|one| one.action != PlannedAction::Unchanged) {
         out.print_line(&format_change(one, out.stdout_colours()))?;
     }
-    if effect.omitted > 0 {
-        out.print_line(&format!("  and {} more objects", effect.omitted))?;
+    if cluster_plan.omitted > 0 {
+        out.print_line(&format!("  and {} more objects", cluster_plan.omitted))?;
     }
     Ok(())
 }
@@ -166,11 +165,11 @@ fn format_group(group: &ClusterPlanGroup, paint: ColourMode) -> String {
         TargetChange::Remove => " to remove it from",
     };
     let state = match &group.dry_run {
-        DryRunState::Answered if group.counts.rejected > 0 => paint.apply(Colour::Red, "rejected"),
+        DryRunState::Answered if group.counts.rejected > 0 => paint.apply(AnsiColor::Red, "rejected"),
         DryRunState::Answered => "accepted".to_owned(),
         DryRunState::Requested => "dry run pending".to_owned(),
         DryRunState::NotRequested { message: why } | DryRunState::NotRendered { message: why } => {
-            paint.apply(Colour::Yellow, &format!("not tested: {}", sanitize(why)))
+            paint.apply(AnsiColor::Yellow, &format!("not tested: {}", sanitize(why)))
         }
     };
     let names = sanitize(&join_names(&group.clusters));
@@ -178,30 +177,40 @@ fn format_group(group: &ClusterPlanGroup, paint: ColourMode) -> String {
     format!("{title} ({names}): {}; {state}", format_counts(group.counts))
 }
 
-pub(super) fn format_counts(tally: ChangeCounts) -> String {
-    let ChangeCounts { create, change, delete, orphan: let_go, .. } = tally;
-    let kept = if let_go > 0 { format!(" {let_go} orphaned") } else { String::new() };
-    format!("+{create} ~{change} -{delete}{kept}")
+pub(super) fn format_counts(counts: ChangeCounts) -> String {
+    let ChangeCounts { create, change, replace, delete, orphan, .. } = counts;
+    let orphaned = if orphan > 0 { format!(" {orphan} orphaned") } else { String::new() };
+    let replaced = if replace > 0 { format!(" {replace} replaced") } else { String::new() };
+    format!("+{create} ~{change} -{delete}{replaced}{orphaned}")
 }
 
 fn format_change(one: &PlannedChange, paint: ColourMode) -> String {
     let object = sanitize(&one.object.to_string());
-    let untried = if one.unverified.is_empty() {
+    let unverified = if one.unverified.is_empty() {
         String::new()
     } else {
         format!("  (not verified: {})", sanitize(&one.unverified))
     };
     match &one.action {
         PlannedAction::Unchanged => format!("  = {object}"),
-        PlannedAction::Create => format!("  {}{untried}", paint.apply(Colour::Green, &format!("+ {object}"))),
-        PlannedAction::Delete => format!("  {}{untried}", paint.apply(Colour::Red, &format!("- {object}"))),
-        PlannedAction::Orphan => format!("  . {object} stays as an orphan{untried}"),
+        PlannedAction::Create => {
+            format!("  {}{unverified}", paint.apply(AnsiColor::Green, &format!("+ {object}")))
+        }
+        PlannedAction::Delete => {
+            format!("  {}{unverified}", paint.apply(AnsiColor::Red, &format!("- {object}")))
+        }
+        PlannedAction::Orphan => format!("  . {object} stays as an orphan{unverified}"),
         PlannedAction::Rejected { finding } => {
             let message = sanitize(&finding.message);
-            format!("  {}", paint.apply(Colour::Red, &format!("! {object} {}: {message}", finding.code)))
+            format!("  {}", paint.apply(AnsiColor::Red, &format!("! {object} {}: {message}", finding.code)))
         }
-        PlannedAction::Change { fields, omitted: left_out } => {
-            let mut text = format!("  {}{untried}", paint.apply(Colour::Yellow, &format!("~ {object}")));
+        PlannedAction::Change { fields, omitted: left_out }
+        | PlannedAction::Replace { fields, omitted: left_out } => {
+            let title = match &one.action {
+                PlannedAction::Replace { .. } => format!("-/+ {object} is replaced (runs again)"),
+                _ => format!("~ {object}"),
+            };
+            let mut text = format!("  {}{unverified}", paint.apply(AnsiColor::Yellow, &title));
             for field in fields {
                 text.push_str(&format_field(field, paint));
             }
@@ -221,8 +230,8 @@ fn format_field(field: &FieldChange, paint: ColourMode) -> String {
             text.push_str(&format!("\n        {}", paint.apply(colour, &line)));
         }
     };
-    side("-", Colour::Red, &field.live);
-    side("+", Colour::Green, &field.desired);
+    side("-", AnsiColor::Red, &field.live);
+    side("+", AnsiColor::Green, &field.desired);
     text
 }
 

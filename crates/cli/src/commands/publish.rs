@@ -98,13 +98,13 @@ impl PublishArgs {
         published: &PublishResult,
         out: &Printer,
     ) -> Result<WaitOutcome, Failure> {
-        let goal =
+        let condition =
             WaitCondition::Deployed { revision: published.revision, clusters: published.clusters.clone() };
         let follow = WorkloadWait {
             client: &remote.client,
             workload: &self.workload,
             timeout: self.timeout,
-            condition: goal,
+            condition,
         };
         follow.run(out).await
     }

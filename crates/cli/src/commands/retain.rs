@@ -7,6 +7,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Printer, sanitize};
+use crate::resources::parse_cluster_names;
 
 /// Cancel the pending removal of a workload from clusters
 ///
@@ -24,8 +25,7 @@ pub struct RetainArgs {
 impl RetainArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
-        let clusters =
-            super::parse_cluster_names(&self.clusters, "Omit the flag to cancel all pending removals.")?;
+        let clusters = parse_cluster_names(&self.clusters, "Omit the flag to cancel all pending removals.")?;
         let answer = remote.client.retain_workload(&self.workload, &RetainRequest { clusters }).await?;
         let Self { workload, .. } = self;
         out.print_line(&match answer.retained.as_slice() {

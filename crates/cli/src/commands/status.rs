@@ -3,12 +3,12 @@
 use clap::Args;
 use wire::{Client, WorkloadStatus};
 
-use super::get;
 use crate::clock;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
+use crate::resources::workloads;
 use crate::wait::{ChangeSignals, ProgressDisplay, ProgressStream, is_transient};
 
 /// Show the status of a workload per cluster, worst first; without a name, of all workloads
@@ -27,7 +27,7 @@ impl StatusArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let Some(workload) = self.workload else {
-            get::print_list(remote, self.output.format, out).await?;
+            workloads::print_list(remote, self.output.format, out).await?;
             return Ok(ExitStatus::Success);
         };
         if self.watch {

@@ -7,6 +7,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Printer;
+use crate::resources::parse_cluster_names;
 
 /// Reconcile a workload on its clusters now
 #[derive(Args)]
@@ -21,7 +22,7 @@ pub struct SyncArgs {
 impl SyncArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
-        let clusters = super::parse_cluster_names(&self.clusters, "Omit the flag to sync every cluster.")?;
+        let clusters = parse_cluster_names(&self.clusters, "Omit the flag to sync every cluster.")?;
         let answer = remote.client.sync_workload(&self.workload, &SyncRequest { clusters }).await?;
         let plural = if answer.requested == 1 { "" } else { "s" };
         out.print_line(&format!(

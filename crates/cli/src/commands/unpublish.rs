@@ -48,13 +48,12 @@ impl RemovalArgs {
         remote: &ServerConnection,
         workload: &str,
         out: &Printer,
-        goal: WaitCondition,
+        condition: WaitCondition,
     ) -> Result<ExitStatus, Failure> {
         if !self.wait {
             return Ok(ExitStatus::Success);
         }
-        let follow =
-            WorkloadWait { client: &remote.client, workload, timeout: self.timeout, condition: goal };
+        let follow = WorkloadWait { client: &remote.client, workload, timeout: self.timeout, condition };
         let ended = follow.run(out).await?;
         if ended.exit == ExitStatus::Success {
             out.print_note(&format!("{workload} is removed from all clusters ({}).", ended.elapsed_text()));

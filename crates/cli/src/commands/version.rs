@@ -4,10 +4,11 @@ use clap::Args;
 use serde::Serialize;
 use wire::ServerVersion;
 
-use crate::args::GlobalArgs;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
+use crate::failure_report::build_report;
+use crate::globals::GlobalArgs;
 use crate::output::{OutputArgs, Printer};
 
 /// Print the version of the command line and of the server
@@ -37,9 +38,9 @@ impl VersionArgs {
             match ServerConnection::connect(globals, out) {
                 Ok(remote) => match remote.client.get_version().await {
                     Ok(version) => versions.server = Some(version),
-                    Err(error) => failure = Failure::from(error).into_report(Some(&remote)),
+                    Err(error) => failure = build_report(error.into(), Some(&remote)),
                 },
-                Err(error) => failure = error.into_report(None),
+                Err(error) => failure = build_report(error, None),
             }
         }
         if self.output.format.is_machine() {

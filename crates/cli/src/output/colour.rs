@@ -1,5 +1,6 @@
-//! Colours of the output. Colour never carries information alone: the text is always printed too.
+//! Colours of the output, out of the 16 standard ANSI colours, whose shades the terminal defines. Colour never carries information alone: the text is always printed too.
 
+use anstyle::{AnsiColor, Style};
 use domain::Severity;
 use domain::cluster::Connectivity;
 use domain::release::ReleaseState;
@@ -7,16 +8,6 @@ use domain::release::ReleaseState;
 /// Whether text is coloured.
 #[derive(Debug, Clone, Copy)]
 pub struct ColourMode(bool);
-
-/// The colours in use, out of the 16 standard ANSI colours, whose shades the terminal defines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colour {
-    Red,
-    Green,
-    Yellow,
-    Blue,
-    Grey,
-}
 
 impl ColourMode {
     /// With or without colours.
@@ -30,66 +21,59 @@ impl ColourMode {
     }
 
     /// The text in this colour.
-    pub fn apply(self, colour: Colour, text: &str) -> String {
-        self.sgr(
-            match colour {
-                Colour::Red => "31",
-                Colour::Green => "32",
-                Colour::Yellow => "33",
-                Colour::Blue => "34",
-                Colour::Grey => "90",
-            },
-            text,
-        )
+    pub fn apply(self, colour: AnsiColor, text: &str) -> String {
+        self.style(colour.on_default(), text)
     }
 
-    /// The text in red.
+    /// The text in bold red.
     pub fn red(self, text: &str) -> String {
-        self.sgr("1;31", text)
+        self.style(AnsiColor::Red.on_default().bold(), text)
     }
 
-    /// The text in yellow.
+    /// The text in bold yellow.
     pub fn yellow(self, text: &str) -> String {
-        self.sgr("1;33", text)
+        self.style(AnsiColor::Yellow.on_default().bold(), text)
     }
 
     /// The text in bold.
     pub fn bold(self, text: &str) -> String {
-        self.sgr("1", text)
+        self.style(Style::new().bold(), text)
     }
 
-    fn sgr(self, code: &str, text: &str) -> String {
-        if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    fn style(self, style: Style, text: &str) -> String {
+        if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }
 
 /// The colour of a state.
-pub const fn state_colour(state: ReleaseState) -> Colour {
+pub const fn state_colour(state: ReleaseState) -> AnsiColor {
     match state {
-        ReleaseState::Healthy => Colour::Green,
-        ReleaseState::Failed | ReleaseState::Degraded | ReleaseState::Blocked => Colour::Red,
-        ReleaseState::Drifted | ReleaseState::Stale | ReleaseState::Suspended => Colour::Yellow,
-        ReleaseState::Unknown | ReleaseState::Removed | ReleaseState::Orphaned | ReleaseState::Abandoned => {
-            Colour::Grey
-        }
-        _ => Colour::Blue,
+        ReleaseState::Healthy => AnsiColor::Green,
+        ReleaseState::Failed | ReleaseState::Degraded | ReleaseState::Blocked => AnsiColor::Red,
+        ReleaseState::Drifted | ReleaseState::Stale | ReleaseState::Suspended => AnsiColor::Yellow,
+        ReleaseState::NotAssessed
+        | ReleaseState::Unknown
+        | ReleaseState::Removed
+        | ReleaseState::Orphaned
+        | ReleaseState::Abandoned => AnsiColor::BrightBlack,
+        _ => AnsiColor::Blue,
     }
 }
 
 /// The colour of a connectivity.
-pub const fn connectivity_colour(reach: Connectivity) -> Colour {
+pub const fn connectivity_colour(reach: Connectivity) -> AnsiColor {
     match reach {
-        Connectivity::Online => Colour::Green,
-        Connectivity::Late => Colour::Yellow,
-        Connectivity::Offline => Colour::Grey,
+        Connectivity::Online => AnsiColor::Green,
+        Connectivity::Late => AnsiColor::Yellow,
+        Connectivity::Offline => AnsiColor::BrightBlack,
     }
 }
 
 /// The colour of a severity.
-pub const fn severity_colour(severity: Severity) -> Colour {
+pub const fn severity_colour(severity: Severity) -> AnsiColor {
     match severity {
-        Severity::Error => Colour::Red,
-        Severity::Warning => Colour::Yellow,
-        Severity::Note => Colour::Blue,
+        Severity::Error => AnsiColor::Red,
+        Severity::Warning => AnsiColor::Yellow,
+        Severity::Note => AnsiColor::Blue,
     }
 }

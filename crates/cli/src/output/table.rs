@@ -1,22 +1,23 @@
 //! Tables: plain columns without lines, readable for people and for `awk`.
 
+use anstyle::{Ansi256Color, AnsiColor};
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, Color, ContentArrangement};
 use domain::Severity;
-use domain::cluster::Connectivity;
+use domain::cluster::{Cluster, Connectivity};
 use domain::release::ReleaseState;
 
-use super::colour::{self, Colour, ColourMode};
+use super::colour::{self, ColourMode};
 use super::sanitize;
 
 /// A table under construction.
 pub struct Table {
     header: Vec<&'static str>,
-    rows: Vec<Vec<(String, Option<Colour>)>>,
+    rows: Vec<Vec<(String, Option<AnsiColor>)>>,
 }
 
 /// A row under construction; every text is sanitized.
-pub struct TableRow<'t>(&'t mut Vec<(String, Option<Colour>)>);
+pub struct TableRow<'t>(&'t mut Vec<(String, Option<AnsiColor>)>);
 
 impl Table {
     /// An empty table with these column headers.
@@ -74,6 +75,14 @@ impl TableRow<'_> {
         self.push_cell(state.as_str(), Some(colour::state_colour(state)))
     }
 
+    /// Adds the connectivity of a cluster, and whether its API server is down.
+    pub fn cluster_connectivity(self, cluster: &Cluster) -> Self {
+        if cluster.api_server_outage.is_none() {
+            return self.connectivity(cluster.connectivity);
+        }
+        self.push_cell(&format!("{}, API server down", cluster.connectivity.as_str()), Some(AnsiColor::Red))
+    }
+
     /// Adds a connectivity.
     pub fn connectivity(self, reach: Connectivity) -> Self {
         self.push_cell(reach.as_str(), Some(colour::connectivity_colour(reach)))
@@ -84,23 +93,17 @@ impl TableRow<'_> {
         self.push_cell(severity.as_str(), Some(colour::severity_colour(severity)))
     }
 
-    fn push_cell(self, text: &str, colour: Option<Colour>) -> Self {
+    fn push_cell(self, text: &str, colour: Option<AnsiColor>) -> Self {
         let text = sanitize(text);
         self.0.push((if text.is_empty() { "-".to_owned() } else { text }, colour));
         self
     }
 }
 
-fn table_cell(text: &str, colour: Option<Colour>) -> Cell {
+fn table_cell(text: &str, colour: Option<AnsiColor>) -> Cell {
     let cell = Cell::new(text);
     match colour {
-        Some(colour) => cell.fg(match colour {
-            Colour::Red => Color::DarkRed,
-            Colour::Green => Color::DarkGreen,
-            Colour::Yellow => Color::DarkYellow,
-            Colour::Blue => Color::DarkBlue,
-            Colour::Grey => Color::DarkGrey,
-        }),
+        Some(colour) => cell.fg(Color::AnsiValue(Ansi256Color::from_ansi(colour).index())),
         None => cell,
     }
 }

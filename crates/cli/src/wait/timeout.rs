@@ -3,8 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Upper limit in seconds; longer values are reduced to it.
-const MAX_SECONDS: u64 = 365 * 24 * 3600;
+use domain::rollout::TimeSpan;
 
 /// The timeout of a wait; `None` waits for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,33 +13,19 @@ impl FromStr for WaitTimeout {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a timeout; write none, 30s, 5m or 1h30m");
         let text = text.trim();
         if text.eq_ignore_ascii_case("none") {
             return Ok(Self(None));
         }
-        let (mut seconds, mut digits) = (0_u64, String::new());
-        for c in text.chars() {
-            if c.is_ascii_digit() {
-                digits.push(c);
-                continue;
-            }
-            let unit = match c {
-                's' => 1,
-                'm' => 60,
-                'h' => 3600,
-                _ => return Err(wrong()),
-            };
-            let number: u64 = digits.parse().map_err(|_| wrong())?;
-            seconds = seconds.saturating_add(number.saturating_mul(unit));
-            digits.clear();
+        // A number without a unit is in seconds.
+        if let Ok(seconds) = text.parse::<u32>() {
+            return Ok(Self(Some(Duration::from_secs(seconds.into()))));
         }
-        if !digits.is_empty() {
-            seconds = digits.parse().ok().filter(|_| seconds == 0).ok_or_else(wrong)?;
-        } else if text.is_empty() {
-            return Err(wrong());
-        }
-        Ok(Self(Some(Duration::from_secs(seconds.min(MAX_SECONDS)))))
+        let Ok(span) = text.parse::<TimeSpan>();
+        let millis = span.millis().and_then(|millis| u64::try_from(millis).ok());
+        millis
+            .map(|millis| Self(Some(Duration::from_millis(millis))))
+            .ok_or_else(|| format!("{text:?} is not a timeout; write none, 30s, 5m or 1h30m, at most a year"))
     }
 }
 
@@ -56,8 +41,9 @@ mod tests {
         assert_eq!(read("30s"), Ok(Some(30)));
         assert_eq!(read("1h30m"), Ok(Some(5400)));
         assert_eq!(read("90"), Ok(Some(90)));
+        assert_eq!(read("2d"), Ok(Some(172_800)));
         assert_eq!(read("0s"), Ok(Some(0)));
-        for wrong in ["", "s", "5d", "-1s", "5m3", "99999999999999999999s", "1.5h"] {
+        for wrong in ["", "s", "-1s", "5m3", "30m1h", "366d", "99999999999999999999s", "1.5h"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

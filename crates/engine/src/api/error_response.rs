@@ -70,11 +70,7 @@ pub(crate) fn from_status(code: StatusCode, body: &[u8], retry_after: Option<Dur
         StatusCode::UNAUTHORIZED => Error::PermissionDenied(message),
         StatusCode::GONE => Error::Gone,
         StatusCode::TOO_MANY_REQUESTS => Error::Throttled { retry_after },
-        StatusCode::UNPROCESSABLE_ENTITY
-            if message.contains("field is immutable") || is_forbidden_update(&message) =>
-        {
-            Error::ImmutableField(message)
-        }
+        StatusCode::UNPROCESSABLE_ENTITY if is_immutable_cause(&message) => immutable_error(&status, message),
         // A field of the wrong type in an apply: the server responds with status 500.
         _ if message.starts_with("failed to create typed patch object") => Error::Invalid(message),
         code if code.is_server_error() => Error::ServerFailed { code: code.as_u16(), message, retry_after },
@@ -112,15 +108,40 @@ fn object_end(text: &str) -> usize {
     text.len()
 }
 
-/// The messages of StatefulSets and Services do not contain "immutable".
-fn is_forbidden_update(message: &str) -> bool {
-    message.contains("Forbidden: updates to") || message.contains("may not change once set")
+/// The message of a rejected change; those of StatefulSets, Services, pods and bindings do not contain "immutable".
+fn is_immutable_cause(message: &str) -> bool {
+    const TEXTS: [&str; 5] = [
+        "is immutable",
+        "Forbidden: updates to",
+        "may not change once set",
+        "updates may not change fields",
+        "cannot change roleRef",
+    ];
+    TEXTS.iter().any(|text| message.contains(text))
+}
+
+/// The immutable fields that the server names; Go values after the first line of its message are left out.
+fn immutable_error(status: &Value, message: String) -> Error {
+    let causes = status.pointer("/details/causes").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let is_immutable = |cause: &&Value| cause["message"].as_str().is_some_and(is_immutable_cause);
+    let mut fields: Vec<String> = Vec::new();
+    for field in causes.iter().filter(is_immutable).filter_map(|cause| cause["field"].as_str()) {
+        if !fields.iter().any(|known| known == field) {
+            fields.push(field.to_owned());
+        }
+    }
+    let is_only_cause = causes.iter().all(|cause| is_immutable(&cause));
+    let message = message.lines().next().unwrap_or_default().to_owned();
+    Error::ImmutableField { fields, is_only_cause, message }
 }
 
 fn not_found_error(status: &Value, message: String) -> Error {
     let kind = status.pointer("/details/kind").and_then(Value::as_str).unwrap_or_default();
     let name = status.pointer("/details/name").and_then(Value::as_str).unwrap_or_default();
-    if message.contains("could not find the requested resource") {
+    // A path of a kind that is not served is answered with plain text, or with a status without a name.
+    if status["kind"] != "Status" && status.get("details").is_none() && status.get("message").is_none()
+        || message.contains("could not find the requested resource")
+    {
         Error::ApiMissing(message)
     } else if kind == "namespaces" && !name.is_empty() {
         Error::NamespaceMissing(name.to_owned())
@@ -219,10 +240,33 @@ mod tests {
         );
         assert_eq!(
             error,
-            Error::ImmutableField(
-                "Job.batch \"once\" is invalid: spec.template: Invalid value: …: field is immutable".into()
-            )
+            Error::ImmutableField {
+                fields: Vec::new(),
+                is_only_cause: true,
+                message: "Job.batch \"once\" is invalid: spec.template: Invalid value: …: field is immutable"
+                    .into()
+            }
         );
+    }
+
+    #[test]
+    fn p14_every_immutable_field_is_named() {
+        let cause = |field: &str, message: &str| json!({"field": field, "message": message});
+        let body = |causes: Vec<Value>| json!({"message": "Job.batch \"once\" is invalid: [… field is immutable, …]", "details": {"causes": causes}});
+        let both = [
+            cause("spec.completions", "Invalid value: 2: field is immutable"),
+            cause("spec.template", "Invalid value: …: field is immutable"),
+        ];
+        let error = error_from(422, &body(both.to_vec()));
+        let Error::ImmutableField { fields, is_only_cause, .. } = &error else { panic!("{error:?}") };
+        assert_eq!(
+            (fields.as_slice(), *is_only_cause),
+            (&["spec.completions".into(), "spec.template".into()][..], true)
+        );
+        assert!(error.to_string().starts_with("fields spec.completions, spec.template cannot be changed"));
+        let invalid = cause("spec.template.spec.containers[0].image", "Required value");
+        let mixed = error_from(422, &body(both.into_iter().chain([invalid]).collect()));
+        assert!(matches!(mixed, Error::ImmutableField { is_only_cause: false, .. }), "{mixed:?}");
     }
 
     #[test]
@@ -246,6 +290,16 @@ mod tests {
             error_from(404, &json!({"message": "configmaps \"a\" not found"})).reason(),
             Reason::NotFound
         );
+    }
+
+    #[test]
+    fn a_path_that_is_not_served_is_a_missing_kind_and_not_a_missing_object() {
+        let error = from_status(StatusCode::NOT_FOUND, b"404 page not found\n", None);
+        assert_eq!(error.reason(), Reason::ApiMissing);
+        let lamp =
+            domain::object::ObjectRef { version: "v1".into(), kind: "Lamp".into(), ..Default::default() };
+        assert_eq!(error.clone().with_kind(&lamp, false).to_string(), "the cluster does not serve Lamp (v1)");
+        assert_eq!(error.with_kind(&lamp, true).reason(), Reason::DefinitionNotEstablished);
     }
 
     #[test]

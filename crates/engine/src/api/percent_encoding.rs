@@ -1,30 +1,21 @@
 //! Percent-encoding of path segments and query values: both contain names from user input.
 
-use std::fmt::Write as _;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// Everything but the unreserved characters of RFC 3986.
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// Characters to encode in a path segment.
+const SEGMENT: &AsciiSet = &QUERY.remove(b':');
 
 /// Encodes a path segment. A name must not change the path.
 pub(crate) fn encode_segment(text: &str) -> String {
     match text {
         "." | ".." => text.replace('.', "%2E"),
-        text => encode_except(text, b":"),
+        text => utf8_percent_encode(text, SEGMENT).to_string(),
     }
 }
 
 /// Encodes a query value.
 pub(crate) fn encode_query(text: &str) -> String {
-    encode_except(text, b"")
-}
-
-/// Encodes all bytes but the unreserved ones of RFC 3986 and `literal`.
-fn encode_except(text: &str, literal: &[u8]) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || literal.contains(&byte) {
-            out.push(byte as char);
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
+    utf8_percent_encode(text, QUERY).to_string()
 }

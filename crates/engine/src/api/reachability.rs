@@ -16,21 +16,31 @@ const UNREACHABLE_AFTER: u32 = 2;
 
 /// Start and cause of an outage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Outage {
+pub struct Outage {
+    /// When it was detected, by the agent's clock.
     pub since: Timestamp,
+    /// The error of the request that failed.
     pub cause: String,
 }
 
 /// Current reachability, derived from the results of all requests.
 pub(crate) struct Reachability {
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// Failures without a response since.
     failures: AtomicU32,
+    /// Failures of the last outage.
+    failures_of_outage: AtomicU32,
     outage: watch::Sender<Option<Outage>>,
 }
 
 impl Reachability {
     pub(crate) fn new(clock: Arc<dyn Fn() -> Timestamp + Send + Sync>) -> Self {
-        Self { clock, failures: AtomicU32::new(0), outage: watch::Sender::new(None) }
+        Self {
+            clock,
+            failures: AtomicU32::new(0),
+            failures_of_outage: AtomicU32::new(0),
+            outage: watch::Sender::new(None),
+        }
     }
 
     /// Records the result of a request; any response, even an error status, means that the server is reachable.
@@ -42,17 +52,23 @@ impl Reachability {
                 }
             }
             _ => {
-                self.failures.store(0, Ordering::Relaxed);
-                self.outage.send_if_modified(|silence| silence.take().is_some());
+                let failures = self.failures.swap(0, Ordering::Relaxed);
+                self.outage.send_if_modified(|outage| {
+                    let has_ended = outage.take().is_some();
+                    if has_ended {
+                        self.failures_of_outage.store(failures, Ordering::Relaxed);
+                    }
+                    has_ended
+                });
             }
         }
     }
 
     fn begin_outage(&self, error: &Error) {
-        self.outage.send_if_modified(|silence| {
-            let is_new = silence.is_none();
+        self.outage.send_if_modified(|outage| {
+            let is_new = outage.is_none();
             if is_new {
-                *silence = Some(Outage { since: (self.clock)(), cause: error.to_string() });
+                *outage = Some(Outage { since: (self.clock)(), cause: error.to_string() });
             }
             is_new
         });
@@ -60,6 +76,11 @@ impl Reachability {
 
     pub(crate) fn outage(&self) -> Option<Outage> {
         self.outage.borrow().clone()
+    }
+
+    /// Number of requests that failed during the last outage.
+    pub(crate) fn failures_of_outage(&self) -> u32 {
+        self.failures_of_outage.load(Ordering::Relaxed)
     }
 
     /// Changes whenever an outage begins or ends.
@@ -81,6 +102,6 @@ mod tests {
         reach.record_result(Some(&lost));
         assert_eq!(reach.outage().unwrap().since, Timestamp::from_millis(7));
         reach.record_result(Some(&Error::Invalid("no".into())));
-        assert_eq!(reach.outage(), None);
+        assert_eq!((reach.outage(), reach.failures_of_outage()), (None, 2));
     }
 }

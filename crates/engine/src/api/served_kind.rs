@@ -13,10 +13,12 @@ pub(crate) struct ServedKind {
     /// Plural name in URLs.
     pub plural: String,
     pub namespaced: bool,
+    /// Whether it has the status subresource.
+    pub has_status: bool,
 }
 
 impl ServedKind {
-    /// A kind with a known plural and scope.
+    /// A kind with a known plural and scope, and a status.
     pub(crate) fn new(group: &str, version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
         Self {
             group: group.to_owned(),
@@ -24,6 +26,7 @@ impl ServedKind {
             kind: kind.to_owned(),
             plural: plural.to_owned(),
             namespaced,
+            has_status: true,
         }
     }
 

@@ -1,9 +1,10 @@
 //! Kinds without a rule of their own, by the conventions of status conditions.
 
-use domain::health::{Health, HealthStatus};
+use domain::health::Health;
+use serde_json::{Map, Value};
 
 use super::object_view::{ObjectView, StatusCondition};
-use super::{MINUTE_MILLIS, degraded, healthy, progressing, suspended};
+use super::{MINUTE_MILLIS, degraded, healthy, not_assessed, not_observed, progressing, suspended};
 
 /// Grace period for the first status, in milliseconds.
 const FIRST_STATUS: i64 = 30_000;
@@ -11,7 +12,7 @@ const FIRST_STATUS: i64 = 30_000;
 const READY_GRACE: i64 = 10 * MINUTE_MILLIS;
 
 const FAILURE_TYPES: [&str; 5] = ["Failed", "Error", "Stalled", "Degraded", "ReplicaFailure"];
-const SUCCESS_TYPES: [&str; 9] = [
+const SUCCESS_TYPES: [&str; 12] = [
     "Ready",
     "Available",
     "Healthy",
@@ -19,38 +20,70 @@ const SUCCESS_TYPES: [&str; 9] = [
     "Established",
     "Programmed",
     "Accepted",
+    "ResolvedRefs",
+    "Valid",
+    "Validated",
     "Synced",
     "Reconciled",
 ];
 const PROGRESS_TYPES: [&str; 4] = ["Progressing", "Reconciling", "Installing", "Updating"];
 
 pub(super) fn assess(view: &ObjectView<'_>) -> Health {
-    if !view.has("/status") {
-        return if view.age() < FIRST_STATUS {
+    if view.value_at("/status").is_none_or(is_empty) {
+        return if !view.has_status {
+            healthy("exists; its kind has no status")
+        } else if view.age() < FIRST_STATUS {
             progressing("StatusNotReportedYet", "waiting for its first status")
         } else {
-            Health::new(HealthStatus::Healthy, "NoStatus", "exists; it reports no status")
+            not_assessed("NoStatus", "exists; it reports no status")
         };
     }
     assess_failure(view)
         .or_else(|| assess_unmet(view))
         .or_else(|| assess_success(view))
         .or_else(|| assess_progress(view))
+        .or_else(|| assess_outdated(view))
         .unwrap_or_else(|| assess_phase(view))
 }
 
+fn is_empty(status: &Value) -> bool {
+    status.as_object().is_some_and(Map::is_empty)
+}
+
 fn assess_failure(view: &ObjectView<'_>) -> Option<Health> {
-    let condition = view.conditions().find(|c| FAILURE_TYPES.contains(&c.kind) && c.is_true())?;
+    let condition = current_conditions(view).find(|c| FAILURE_TYPES.contains(&c.kind) && c.is_true())?;
     Some(degraded(condition.reason_or(condition.kind), condition.message))
 }
 
+fn current_conditions<'a>(view: &ObjectView<'a>) -> impl Iterator<Item = StatusCondition<'a>> + use<'a> {
+    let generation = view.int("/metadata/generation");
+    view.conditions().filter(move |condition| !condition.is_outdated(generation))
+}
+
 fn assess_unmet(view: &ObjectView<'_>) -> Option<Health> {
-    let condition = SUCCESS_TYPES.iter().filter_map(|kind| view.condition(kind)).find(|c| !c.is_true())?;
+    let generation = view.int("/metadata/generation");
+    let condition = SUCCESS_TYPES
+        .iter()
+        .filter_map(|kind| view.condition(kind))
+        .find(|condition| !condition.is_true() || condition.is_outdated(generation))?;
+    if let Some(observed) = condition.observed_generation.filter(|observed| *observed < generation) {
+        return Some(not_observed(view, observed));
+    }
     let is_permanent = condition.is_false() && is_permanent(condition.reason);
     let is_overdue = condition.is_false()
         && condition.since.is_some_and(|since| view.now.millis_since(since) >= READY_GRACE);
     let (reason, message) = (condition.reason_or(condition.kind), describe(&condition));
     Some(if is_permanent || is_overdue { degraded(reason, message) } else { progressing(reason, message) })
+}
+
+/// Nothing is known but conditions of an older generation.
+fn assess_outdated(view: &ObjectView<'_>) -> Option<Health> {
+    let generation = view.int("/metadata/generation");
+    let outdated = view.conditions().find(|condition| {
+        let is_relevant = FAILURE_TYPES.contains(&condition.kind) || PROGRESS_TYPES.contains(&condition.kind);
+        is_relevant && condition.is_outdated(generation)
+    })?;
+    Some(not_observed(view, outdated.observed_generation.unwrap_or_default()))
 }
 
 /// Whether a reason is a permanent failure.
@@ -65,7 +98,7 @@ fn assess_success(view: &ObjectView<'_>) -> Option<Health> {
 }
 
 fn assess_progress(view: &ObjectView<'_>) -> Option<Health> {
-    let condition = view.conditions().find(|c| PROGRESS_TYPES.contains(&c.kind) && c.is_true())?;
+    let condition = current_conditions(view).find(|c| PROGRESS_TYPES.contains(&c.kind) && c.is_true())?;
     Some(progressing(condition.reason_or(condition.kind), describe(&condition)))
 }
 
@@ -89,6 +122,7 @@ fn assess_phase(view: &ObjectView<'_>) -> Health {
         | "Terminating" => progressing(phase, message),
         "Failed" | "Error" | "Lost" | "CrashLoopBackOff" => degraded(phase, message),
         "Paused" | "Suspended" => suspended(phase, message),
-        _ => Health::new(HealthStatus::Healthy, "NoHealthRule", "exists; no rule for its kind"),
+        "" => not_assessed("NoHealthRule", "exists; no health rule for its kind and no readable conditions"),
+        other => not_assessed("UnknownPhase", format!("exists; nothing says what phase {other:?} means")),
     }
 }

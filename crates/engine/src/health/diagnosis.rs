@@ -9,7 +9,7 @@ use domain::health::{Health, HealthStatus};
 use serde_json::Value;
 
 use super::object_view::ObjectView;
-use super::pod::SCHEDULING_GRACE;
+use super::pod::SchedulingDelay;
 use super::{MINUTE_MILLIS, degraded};
 
 /// Max number of returned causes.
@@ -19,7 +19,7 @@ const CRASH_WINDOW: i64 = 10 * MINUTE_MILLIS;
 /// Grace period for mounting a volume, in milliseconds.
 const MOUNT_GRACE: i64 = 2 * MINUTE_MILLIS;
 /// Longest quoted message, in characters.
-const QUOTE_MAX: usize = 200;
+const QUOTE_MAX: usize = 300;
 
 /// One cause, aggregated over all affected pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub fn diagnose<'a>(
 ) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     for object in pods {
-        let pod = ObjectView { object, now };
+        let pod = ObjectView { object, has_status: true, now };
         if pod.has("/metadata/deletionTimestamp") {
             continue;
         }
@@ -153,7 +153,7 @@ fn new_cause(reason: &'static str, status: HealthStatus, what: String) -> Failur
 fn find_causes(pod: &ObjectView<'_>) -> Vec<FailureCause> {
     let mut causes: Vec<FailureCause> =
         container_statuses(pod).filter_map(|status| container_cause(pod, status)).collect();
-    causes.extend(unschedulable_cause(pod));
+    causes.extend(scheduling_cause(pod));
     if pod.text("/status/phase") == "Failed" && causes.is_empty() {
         let reason = pod.text("/status/reason");
         let message = pod.text("/status/message");
@@ -192,15 +192,9 @@ fn warning_cause(pod: &ObjectView<'_>, warning: &Value) -> Option<FailureCause> 
     }
 }
 
-fn unschedulable_cause(pod: &ObjectView<'_>) -> Option<FailureCause> {
-    let condition = pod.condition("PodScheduled").filter(|c| c.is_false() && c.reason == "Unschedulable")?;
-    let status =
-        if pod.age() > SCHEDULING_GRACE { HealthStatus::Degraded } else { HealthStatus::Progressing };
-    Some(new_cause(
-        "Unschedulable",
-        status,
-        format!("cannot be scheduled{}", message_suffix(condition.message)),
-    ))
+fn scheduling_cause(pod: &ObjectView<'_>) -> Option<FailureCause> {
+    let delay = SchedulingDelay::of_pod(pod)?;
+    Some(new_cause(delay.reason, delay.status, truncate(&delay.message)))
 }
 
 fn container_cause(pod: &ObjectView<'_>, status: &Value) -> Option<FailureCause> {

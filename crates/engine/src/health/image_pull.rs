@@ -19,15 +19,22 @@ impl ImagePullStatus {
         let causes = diagnosis.causes.iter().filter(|cause| cause.is_image_failure());
         let before = self.failed.len();
         self.failed.extend(causes.map(|cause| format!("{subject}: {}", cause.message())));
-        let settled = matches!(own.status, HealthStatus::Healthy | HealthStatus::Suspended);
+        let settled = own.status.is_operational() || own.status == HealthStatus::Suspended;
         if self.failed.len() == before && !settled && (diagnosis.pods == 0 || diagnosis.starting > 0) {
             self.waiting.push(match own.status {
                 HealthStatus::Degraded => format!("{subject}: {}", own.message),
                 _ if diagnosis.pods == 0 => format!("{subject} has no pods yet."),
-                _ => {
-                    let pods = if diagnosis.starting == 1 { "pod" } else { "pods" };
-                    format!("{subject}: the containers of {} {pods} are being created.", diagnosis.starting)
-                }
+                // What a pod waits for explains more than that its containers do not run.
+                _ => match diagnosis.causes.first() {
+                    Some(cause) => format!("{subject}: {}", cause.message()),
+                    None => {
+                        let pods = if diagnosis.starting == 1 { "pod" } else { "pods" };
+                        format!(
+                            "{subject}: the containers of {} {pods} are being created.",
+                            diagnosis.starting
+                        )
+                    }
+                },
             });
         }
     }

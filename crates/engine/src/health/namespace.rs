@@ -9,10 +9,10 @@ pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     if view.text("/status/phase") != "Terminating" {
         return healthy("");
     }
-    let holds: Vec<&str> = ["NamespaceContentRemaining", "NamespaceFinalizersRemaining"]
+    let blocked_by: Vec<&str> = ["NamespaceContentRemaining", "NamespaceFinalizersRemaining"]
         .into_iter()
         .filter_map(|kind| view.condition(kind).filter(|c| c.is_true()).map(|c| c.message))
         .collect();
-    let message = if holds.is_empty() { "is being deleted".to_owned() } else { holds.join(" ") };
+    let message = if blocked_by.is_empty() { "is being deleted".to_owned() } else { blocked_by.join(" ") };
     progressing("Terminating", message)
 }

@@ -7,6 +7,8 @@ use serde_json::Value;
 #[derive(Clone, Copy)]
 pub(super) struct ObjectView<'a> {
     pub object: &'a Value,
+    /// Whether its kind has a status subresource.
+    pub has_status: bool,
     pub now: Timestamp,
 }
 
@@ -18,6 +20,8 @@ pub(super) struct StatusCondition<'a> {
     pub reason: &'a str,
     pub message: &'a str,
     pub since: Option<Timestamp>,
+    /// The generation that it is about, if its controller says so.
+    pub observed_generation: Option<i64>,
 }
 
 impl StatusCondition<'_> {
@@ -27,6 +31,11 @@ impl StatusCondition<'_> {
 
     pub(super) fn is_false(&self) -> bool {
         self.status == "False"
+    }
+
+    /// Whether it is about an older generation; it then says nothing about the current one.
+    pub(super) fn is_outdated(&self, generation: i64) -> bool {
+        self.observed_generation.is_some_and(|observed| observed < generation)
     }
 
     pub(super) fn reason_or<'b>(&'b self, otherwise: &'b str) -> &'b str {
@@ -85,10 +94,20 @@ impl<'a> ObjectView<'a> {
         self.conditions().find(|condition| condition.kind == kind)
     }
 
-    /// `spec.assess_replicas`; defaults to 1.
+    /// The condition, unless it is about an older generation.
+    pub(super) fn current_condition(&self, kind: &str) -> Option<StatusCondition<'a>> {
+        self.condition(kind).filter(|condition| !condition.is_outdated(self.int("/metadata/generation")))
+    }
+
+    /// `spec.replicas`; defaults to 1.
     pub(super) fn desired_replicas(&self) -> i64 {
         self.int_or("/spec/replicas", 1)
     }
+}
+
+/// A generation; some controllers write it as text.
+pub(super) fn parse_generation(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.parse().ok())
 }
 
 /// Parses a list of conditions.
@@ -101,6 +120,7 @@ pub(super) fn conditions(list: &[Value]) -> impl Iterator<Item = StatusCondition
             reason: text("reason"),
             message: text("message"),
             since: text("lastTransitionTime").parse().ok(),
+            observed_generation: parse_generation(&value["observedGeneration"]),
         }
     })
 }

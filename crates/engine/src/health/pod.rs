@@ -4,10 +4,54 @@ use domain::health::{Health, HealthStatus};
 use serde_json::Value;
 
 use super::object_view::ObjectView;
-use super::{degraded, healthy, progressing};
+use super::{MINUTE_MILLIS, degraded, healthy, progressing};
 
-/// Unschedulable for longer is degraded, in milliseconds; the scheduler retries until then.
-pub(super) const SCHEDULING_GRACE: i64 = 15_000;
+/// Not scheduled for longer is degraded, in milliseconds: autoscalers and provisioners of volumes need minutes.
+const SCHEDULING_GRACE: i64 = 5 * MINUTE_MILLIS;
+
+/// Why a pod has no node yet.
+pub(super) struct SchedulingDelay {
+    /// `Unschedulable`, `VolumePending` or `SchedulingGated`.
+    pub reason: &'static str,
+    pub status: HealthStatus,
+    /// What it waits for, with the scheduler's message.
+    pub message: String,
+}
+
+impl SchedulingDelay {
+    /// The delay that the scheduler reports; `None` if it reports none.
+    pub(super) fn of_pod(view: &ObjectView<'_>) -> Option<Self> {
+        let condition = view.condition("PodScheduled").filter(|condition| condition.is_false())?;
+        if condition.reason == "SchedulingGated" {
+            let message = "waits for its scheduling gates to be removed".to_owned();
+            return Some(Self { reason: "SchedulingGated", status: HealthStatus::Progressing, message });
+        }
+        let is_overdue = view.age() > SCHEDULING_GRACE;
+        let status = if is_overdue { HealthStatus::Degraded } else { HealthStatus::Progressing };
+        let text = match condition.message {
+            "" => String::new(),
+            text => format!(": {text}"),
+        };
+        if !text.to_ascii_lowercase().contains("persistentvolumeclaim") {
+            return Some(Self {
+                reason: "Unschedulable",
+                status,
+                message: format!("cannot be scheduled{text}"),
+            });
+        }
+        let claims: Vec<&str> = view
+            .list("/spec/volumes")
+            .iter()
+            .filter_map(|volume| volume.pointer("/persistentVolumeClaim/claimName")?.as_str())
+            .collect();
+        let message = match claims.as_slice() {
+            [] => format!("waits for a volume{text}"),
+            [one] => format!("waits for the volume of claim {one}{text}"),
+            many => format!("waits for the volumes of claims {}{text}", many.join(", ")),
+        };
+        Some(Self { reason: "VolumePending", status, message })
+    }
+}
 
 pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     if restarts_always(view)
@@ -44,11 +88,8 @@ fn assess_waiting(view: &ObjectView<'_>) -> Option<Health> {
 }
 
 fn pending(view: &ObjectView<'_>) -> Health {
-    let unschedulable =
-        view.condition("PodScheduled").filter(|c| c.is_false() && c.reason == "Unschedulable");
-    match unschedulable {
-        Some(condition) if view.age() > SCHEDULING_GRACE => degraded("PodUnschedulable", condition.message),
-        Some(condition) => progressing("PodUnschedulable", condition.message),
+    match SchedulingDelay::of_pod(view) {
+        Some(delay) => Health::new(delay.status, delay.reason, delay.message),
         None => progressing("PodPending", "is being started"),
     }
 }

@@ -1,7 +1,9 @@
 //! One table per kind: live objects and their expected health.
 
 use domain::Timestamp;
-use domain::health::HealthStatus::{self, Degraded, Healthy, Missing, Progressing, Suspended, Unknown};
+use domain::health::HealthStatus::{
+    self, Degraded, Healthy, Missing, NotAssessed, Progressing, Suspended, Unknown,
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -46,7 +48,7 @@ fn assert_health(api_version: &str, kind: &str, base: &Value, rows: &[(Value, He
     for (more, status, text) in rows {
         let mut all = base.clone();
         merge(&mut all, more.clone());
-        let health = assess(&object(api_version, kind, all), now());
+        let health = assess(&object(api_version, kind, all), true, now());
         let actual = format!("{} {}", health.reason, health.message);
         assert_eq!(health.status, *status, "{kind} {more}: {actual}");
         assert!(actual.contains(text), "{kind} {more}: {actual:?} does not contain {text:?}");

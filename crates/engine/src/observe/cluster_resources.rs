@@ -3,11 +3,12 @@
 //! A resource that the agent may not list is retried rarely: it only refines findings.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::cluster::Quota;
 use domain::quantity::Quantity;
+use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
@@ -109,7 +110,7 @@ impl<T> Default for SummaryTable<T> {
 impl<T: Clone + PartialEq> SummaryTable<T> {
     /// All rows; `None` if never listed.
     pub fn rows(&self) -> Option<Vec<((String, String), T)>> {
-        let rows = self.rows.read().unwrap_or_else(PoisonError::into_inner);
+        let rows = self.rows.read();
         let is_listed = *self.listed.borrow();
         is_listed.then(|| rows.iter().map(|(key, row)| (key.clone(), row.clone())).collect())
     }
@@ -121,7 +122,7 @@ impl<T: Clone + PartialEq> SummaryTable<T> {
         };
         let is_response = !matches!(event, WatcherEvent::ListStarted);
         let is_changed = {
-            let mut rows = self.rows.write().unwrap_or_else(PoisonError::into_inner);
+            let mut rows = self.rows.write();
             match event {
                 WatcherEvent::Listed(values, _) => {
                     let fresh =

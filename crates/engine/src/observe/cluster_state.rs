@@ -1,8 +1,9 @@
 //! Namespaces and custom resource definitions: prerequisites of other objects.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -54,7 +55,7 @@ pub(crate) fn namespace_kind() -> ServedKind {
 
 impl ClusterState {
     pub(crate) fn namespace_status(&self, name: &str) -> NamespaceStatus {
-        match &*self.namespaces.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.namespaces.read() {
             None => NamespaceStatus::Unknown,
             Some(known) => match known.get(name) {
                 Some(known) if known.terminating => NamespaceStatus::Terminating,
@@ -66,7 +67,7 @@ impl ClusterState {
 
     /// Name and pod security level of every active namespace, by name; empty if namespaces can't be listed.
     pub(crate) fn active_namespaces(&self) -> Vec<(String, String)> {
-        let known = self.namespaces.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.namespaces.read();
         let active = known.iter().flatten().filter(|(_, known)| !known.terminating);
         active.map(|(name, known)| (name.clone(), known.pod_security.clone())).collect()
     }
@@ -78,7 +79,7 @@ impl ClusterState {
             pod_security: text(value, "/metadata/labels/pod-security.kubernetes.io~1enforce").to_owned(),
         };
         let name = text(value, "/metadata/name").to_owned();
-        if let Some(all) = &mut *self.namespaces.write().unwrap_or_else(PoisonError::into_inner)
+        if let Some(all) = &mut *self.namespaces.write()
             && all.insert(name, known.clone()).as_ref() != Some(&known)
         {
             self.resources.changed.notify_one();
@@ -88,12 +89,12 @@ impl ClusterState {
     fn handle_namespace_event(&self, event: WatcherEvent, workers: &ReleaseWorkers) {
         match event {
             WatcherEvent::Listed(values, _) => {
-                *self.namespaces.write().unwrap_or_else(PoisonError::into_inner) = Some(BTreeMap::new());
+                *self.namespaces.write() = Some(BTreeMap::new());
                 values.iter().for_each(|value| self.insert_namespace(value));
             }
             WatcherEvent::Upserted(value) => self.insert_namespace(&value),
             WatcherEvent::Deleted(value) => {
-                if let Some(all) = &mut *self.namespaces.write().unwrap_or_else(PoisonError::into_inner)
+                if let Some(all) = &mut *self.namespaces.write()
                     && all.remove(text(&value, "/metadata/name")).is_some()
                 {
                     self.resources.changed.notify_one();

@@ -1,11 +1,12 @@
 //! Cache of the objects of one kind with the release label.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::ReleaseId;
 use domain::object::ObjectRef;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -98,14 +99,14 @@ impl ObjectCache {
         self.read_objects().values().filter(|live| live.release == Some(release)).cloned().collect()
     }
 
-    fn read_objects(&self) -> std::sync::RwLockReadGuard<'_, HashMap<ObjectKey, Arc<LiveObject>>> {
-        self.objects.read().unwrap_or_else(PoisonError::into_inner)
+    fn read_objects(&self) -> parking_lot::RwLockReadGuard<'_, HashMap<ObjectKey, Arc<LiveObject>>> {
+        self.objects.read()
     }
 
     /// Stores an object from a watch event or a write response. Returns whether it is newer than the cached one.
     pub(crate) fn upsert(&self, live: LiveObject) -> bool {
         let key = (live.namespace.clone(), live.name.clone());
-        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        let mut objects = self.objects.write();
         if let Some(known) = objects.get(&key)
             && (known.version == live.version || live.is_older_than(known))
         {
@@ -119,13 +120,13 @@ impl ObjectCache {
     }
 
     fn lock_changed_since_list(&self) -> MutexGuard<'_, Option<HashSet<ObjectKey>>> {
-        self.changed_since_list.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changed_since_list.lock()
     }
 
     /// Removes a deleted object. A late event about an object that was re-created since has no effect.
     pub(crate) fn remove(&self, deleted: &LiveObject) -> bool {
         let key = (deleted.namespace.clone(), deleted.name.clone());
-        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        let mut objects = self.objects.write();
         if objects.get(&key).is_none_or(|known| known.uid != deleted.uid || deleted.is_older_than(known)) {
             return false;
         }
@@ -196,7 +197,7 @@ impl ObjectCache {
                 workers.wake_all();
             }
             WatcherEvent::NotServed => {
-                self.objects.write().unwrap_or_else(PoisonError::into_inner).clear();
+                self.objects.write().clear();
                 self.state.send_replace(CacheState::NotServed);
                 workers.wake_all();
             }
@@ -212,7 +213,7 @@ impl ObjectCache {
                 ((live.namespace.clone(), live.name.clone()), Arc::new(live))
             })
             .collect();
-        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        let mut objects = self.objects.write();
         for key in self.lock_changed_since_list().take().into_iter().flatten() {
             if let Some(newer) = objects.remove(&key)
                 && newer.is_newer_than_list(version)
@@ -220,7 +221,11 @@ impl ObjectCache {
                 fresh.insert(key, newer);
             }
         }
-        *objects = fresh;
+        let former = std::mem::replace(&mut *objects, fresh);
+        former
+            .iter()
+            .filter(|(key, live)| objects.get(*key).is_none_or(|other| other.uid != live.uid))
+            .for_each(|(_, live)| pods.remove_owner(&live.uid));
         drop(objects);
         let first = self.state.send_replace(CacheState::Fresh) == CacheState::Starting;
         if !first {

@@ -4,9 +4,10 @@
 //! their owner references. Only the fields used by the diagnosis are cached.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use domain::ReleaseId;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use super::TaskSender;
@@ -53,7 +54,7 @@ impl PodCache {
     }
 
     fn lock_index(&self) -> MutexGuard<'_, PodIndex> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+        self.index.lock()
     }
 
     /// Records the release of an object, so that changes of its pods wake it.
@@ -126,7 +127,8 @@ impl PodCache {
         let warnings = match event {
             WatcherEvent::Listed(values, _) => values,
             WatcherEvent::Upserted(value) => vec![value],
-            // Kubernetes expires events after an hour; a warning is dropped with its pod instead.
+            // Kubernetes expires events after an hour. A warning stays as long as its pod; one without a pod is dropped.
+            WatcherEvent::Deleted(value) => return self.lock_index().remove_orphaned_warning(&value),
             _ => return,
         };
         let mut index = self.lock_index();
@@ -143,6 +145,8 @@ impl PodCache {
         let owners: Vec<String> = match event {
             WatcherEvent::Listed(values, _) => {
                 let before = index.remove_pods(scope);
+                let uids: HashSet<String> = values.iter().map(uid).collect();
+                index.retain_warnings(scope, |pod| uids.contains(pod));
                 let now = values.into_iter().filter_map(|value| index.insert_pod(&value)).collect::<Vec<_>>();
                 before.into_iter().chain(now).collect()
             }
@@ -163,7 +167,14 @@ impl PodCache {
         let mut index = self.lock_index();
         let values = match event {
             WatcherEvent::Listed(values, _) => {
-                index.replica_sets.retain(|_, (_, namespace)| !scope.is_empty() && namespace != scope);
+                let is_in_scope = |namespace: &str| scope.is_empty() || namespace == scope;
+                let outdated: Vec<String> = index
+                    .replica_sets
+                    .iter()
+                    .filter(|(_, (_, namespace))| is_in_scope(namespace))
+                    .map(|(set, _)| set.clone())
+                    .collect();
+                outdated.iter().for_each(|set| index.remove_replica_set(set));
                 values
             }
             WatcherEvent::Upserted(value) => vec![value],
@@ -184,6 +195,9 @@ impl PodIndex {
     fn insert_pod(&mut self, value: &Value) -> Option<String> {
         let owner = controller_uid(value)?;
         let key = object_key(value);
+        if self.owner_of.get(&key).is_some_and(|former| *former != owner) {
+            self.remove_pod(&key);
+        }
         self.owner_of.insert(key.clone(), owner.clone());
         self.pods.entry(owner.clone()).or_default().insert(key, Arc::new(trim_pod(value)));
         Some(owner)
@@ -213,6 +227,22 @@ impl PodIndex {
             self.warnings.insert(text("uid"), Arc::new(trim_warning(warning)));
         }
         owner
+    }
+
+    /// Removes the warnings of the scope about pods that are not retained.
+    fn retain_warnings(&mut self, scope: &str, is_retained: impl Fn(&str) -> bool) {
+        self.warnings.retain(|pod, warning| {
+            !scope.is_empty() && warning["involvedObject"]["namespace"] != scope || is_retained(pod)
+        });
+    }
+
+    /// Removes the warning of an expired event if its pod is not cached.
+    fn remove_orphaned_warning(&mut self, warning: &Value) {
+        let involved = &warning["involvedObject"];
+        let text = |field: &str| involved[field].as_str().unwrap_or_default().to_owned();
+        if !self.owner_of.contains_key(&(text("namespace"), text("name"))) {
+            self.warnings.remove(&text("uid"));
+        }
     }
 
     fn remove_pods(&mut self, scope: &str) -> Vec<String> {
@@ -268,6 +298,12 @@ fn trim_pod(pod: &Value) -> Value {
             .map(|c| json!({"name": c["name"], "image": c["image"], "resources": c["resources"]}))
             .collect()
     };
+    let volumes = pod["spec"]["volumes"].as_array().map_or(&[][..], Vec::as_slice);
+    let claims: Vec<Value> = volumes
+        .iter()
+        .filter(|volume| volume["persistentVolumeClaim"].is_object())
+        .map(|volume| json!({"persistentVolumeClaim": volume["persistentVolumeClaim"]}))
+        .collect();
     let metadata = &pod["metadata"];
     let status = &pod["status"];
     json!({
@@ -280,6 +316,7 @@ fn trim_pod(pod: &Value) -> Value {
             "restartPolicy": pod["spec"]["restartPolicy"],
             "containers": containers("containers"),
             "initContainers": containers("initContainers"),
+            "volumes": claims,
         },
         "status": {
             "phase": status["phase"], "reason": status["reason"], "message": status["message"],
@@ -293,9 +330,72 @@ fn trim_pod(pod: &Value) -> Value {
 /// The fields of a warning used by the diagnosis.
 fn trim_warning(warning: &Value) -> Value {
     json!({
-        "involvedObject": { "uid": warning["involvedObject"]["uid"] },
+        "involvedObject": {
+            "uid": warning["involvedObject"]["uid"], "namespace": warning["involvedObject"]["namespace"],
+        },
         "reason": warning["reason"],
         "message": warning["message"],
         "lastTimestamp": warning["lastTimestamp"],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache() -> PodCache {
+        let (background, _work) = tokio::sync::mpsc::unbounded_channel();
+        PodCache::new(ApiClient::unreachable(), background, Arc::default())
+    }
+
+    fn object(name: &str, owner: &str) -> Value {
+        json!({"metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{name}"),
+            "ownerReferences": [{"uid": owner, "controller": true}]}})
+    }
+
+    fn warning(pod: &str) -> Value {
+        json!({"involvedObject": {"namespace": "shop", "name": pod, "uid": format!("uid-{pod}")},
+            "reason": "Unhealthy", "message": "no", "lastTimestamp": "2026-11-20T12:00:00Z"})
+    }
+
+    #[tokio::test]
+    async fn p30_nothing_remains_cached_of_objects_that_a_list_no_longer_contains() {
+        let cache = cache();
+        for round in 0..3 {
+            let pod = format!("web-{round}");
+            let set = object(&format!("set-{round}"), "deployment");
+            cache.handle_replica_set_event(WatcherEvent::Listed(vec![set], 1), "shop");
+            cache.handle_pod_event(
+                WatcherEvent::Listed(vec![object(&pod, &format!("uid-set-{round}"))], 1),
+                "shop",
+            );
+            cache.handle_warning_event(WatcherEvent::Upserted(warning(&pod)), "shop");
+        }
+        assert_eq!(cache.pods_of("deployment").len(), 1);
+        let index = cache.lock_index();
+        let sizes = [index.pods.len(), index.owner_of.len(), index.warnings.len(), index.replica_sets.len()];
+        assert_eq!((sizes, index.replica_sets_of["deployment"].len()), ([1; 4], 1));
+    }
+
+    #[tokio::test]
+    async fn p30_a_warning_without_a_pod_is_dropped_when_its_event_expires() {
+        let cache = cache();
+        cache.handle_warning_event(WatcherEvent::Upserted(warning("gone")), "shop");
+        cache.handle_pod_event(WatcherEvent::Upserted(object("web", "set")), "shop");
+        cache.handle_warning_event(WatcherEvent::Upserted(warning("web")), "shop");
+        for pod in ["gone", "web"] {
+            cache.handle_warning_event(WatcherEvent::Deleted(warning(pod)), "shop");
+        }
+        let warned: Vec<String> = cache.lock_index().warnings.keys().cloned().collect();
+        assert_eq!(warned, ["uid-web"], "the warning of an existing pod outlives its event");
+    }
+
+    #[tokio::test]
+    async fn p30_a_pod_with_another_owner_is_not_listed_under_both() {
+        let cache = cache();
+        for owner in ["former", "present"] {
+            cache.handle_pod_event(WatcherEvent::Upserted(object("db-0", owner)), "shop");
+        }
+        assert_eq!((cache.pods_of("former").len(), cache.pods_of("present").len()), (0, 1));
+    }
 }

@@ -16,13 +16,14 @@ use serde_json::Value;
 
 use super::custom_kind::ensure_established;
 use super::drift::{self, DriftAction};
+use super::finalizers::describe_finalizers;
 use super::object_action::{ObjectAction, ObjectInput, decide_action};
 use super::preflight;
 use super::reconciliation::{ReconcileFlow, Reconciliation, waiting_stage};
+use super::replace::{self, ReplaceInput};
 use super::retry::{RetryState, failure_message};
 use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
 use crate::applied_release::{AppliedRelease, InventoryEntry};
-use crate::desired_object::DesiredObject;
 use crate::error::Error;
 use crate::object_policy::ObjectPolicy;
 use crate::observe::LiveObject;
@@ -220,7 +221,6 @@ fn plan_write(
     match &step {
         ObjectAction::InSync | ObjectAction::Completed => {
             pass.targets[at].completed = step == ObjectAction::Completed;
-            pass.targets[at].problem = completed_warning(desired, &step, live);
             mark_applied(pass, at);
             return None;
         }
@@ -229,8 +229,7 @@ fn plan_write(
             return None;
         }
         ObjectAction::Terminating => {
-            let finalizers =
-                live.map(|live| super::remove::describe_finalizers(&live.value())).unwrap_or_default();
+            let finalizers = live.map(|live| describe_finalizers(&live.value())).unwrap_or_default();
             pass.set_waiting(at, Error::ObjectTerminating(finalizers));
             return None;
         }
@@ -244,9 +243,12 @@ fn plan_write(
         }
         ObjectAction::Create | ObjectAction::Update | ObjectAction::Missing | ObjectAction::Drifted(_) => {}
     }
-    if let Some(failure) =
-        pass.state.object_mut(&desired.object).failure.clone().filter(|failure| !failure.is_due())
-    {
+    // A rejection for immutable fields of an object that was deleted since does not delay its creation.
+    let is_resolved = |failure: &RetryState| {
+        live.is_none() && !uid.is_empty() && matches!(failure.error, Error::ImmutableField { .. })
+    };
+    let failure = pass.state.object_mut(&desired.object).failure.clone();
+    if let Some(failure) = failure.filter(|failure| !failure.is_due() && !is_resolved(failure)) {
         block_target(pass, at, &failure);
         return None;
     }
@@ -271,23 +273,6 @@ fn plan_write(
     let body = desired.apply_body(value.as_ref(), &rule, heal);
     let read_first = ReadReason::before_write(&step, pass.policies.conflict, &rule);
     Some(ObjectWrite { at, action: step, force, uid, live: value, read_first, body })
-}
-
-/// Warning that a completed object is not updated although a new revision changes it.
-fn completed_warning(
-    desired: &DesiredObject,
-    step: &ObjectAction,
-    live: Option<&LiveObject>,
-) -> Option<Finding> {
-    let differs = live.is_some_and(|live| live.hash != desired.hash);
-    (*step == ObjectAction::Completed && differs).then(|| {
-        Finding::warning(
-            "CompleteNotUpdated",
-            "It completed with the content of an earlier revision and is no longer updated.",
-            "Rename it to run the new content.",
-        )
-        .with_object(desired.object.to_string())
-    })
 }
 
 fn mark_applied(pass: &mut Reconciliation<'_>, at: usize) {
@@ -349,10 +334,15 @@ async fn run_write(
     let rule = pass.object_policy(&desired.object);
     let input = ObjectInput { desired, policy: &rule };
     let result = match &target.kind {
-        Some(resource) => apply_object(api, resource, input, &job).await,
+        Some(resource) => {
+            let result = apply_object(api, resource, input, &job).await;
+            replace::replace_if_immutable(pass, api, ReplaceInput { resource, input, uid: &job.uid }, result)
+                .await
+        }
         None => Err(Error::ApiMissing(desired.object.kind.clone())),
     };
-    (job, result)
+    let is_defined = || pass.defines_kind(&desired.object);
+    (job, result.map_err(|error| error.with_kind(&desired.object, is_defined())))
 }
 
 async fn apply_object(
@@ -433,6 +423,11 @@ fn record_result(pass: &mut Reconciliation<'_>, job: ObjectWrite, result: Result
     let desired = &prepared.objects[pass.targets[job.at].index];
     let applied = match result {
         Ok(applied) => applied,
+        // The watch reports their end, so they are not delayed by a back-off.
+        Err(error @ (Error::JobRunning | Error::ObjectTerminating(_))) => {
+            pass.set_waiting(job.at, error);
+            return;
+        }
         Err(error) => {
             let before = pass.state.object_mut(&desired.object).failure.clone();
             let failure = RetryState::after(before.as_ref(), error, &pass.cx.options);

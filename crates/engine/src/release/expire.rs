@@ -4,7 +4,6 @@
 //! Completion is recorded before any deletion, so that no job runs a second time after a crash at any point.
 
 use domain::Timestamp;
-use domain::health::HealthStatus;
 use serde_json::Value;
 
 use super::preflight::owns_pods;
@@ -23,7 +22,7 @@ pub(crate) fn is_complete(pass: &Reconciliation<'_>) -> bool {
             }
             jobs += 1;
         }
-        if !target.applied || target.health.status != HealthStatus::Healthy {
+        if !target.applied || !target.health.status.is_operational() {
             return false;
         }
     }

@@ -76,15 +76,15 @@ pub(crate) fn decide_action(
     if live.deleting {
         return if has_run { ObjectAction::Completed } else { ObjectAction::Terminating };
     }
-    if desired.object.kind == "Job" && is_job_complete(&live.value()) {
+    let applied =
+        live.hash == desired.hash || entry.is_some_and(|e| e.hash == desired.hash && e.uid == live.uid);
+    if applied && desired.object.is_job() && is_job_complete(&live.value()) {
         return ObjectAction::Completed;
     }
     let is_equal = |(version, hash): &(String, String)| *version == live.version && *hash == desired.hash;
     if object_state.last_equal.as_ref().is_some_and(is_equal) {
         return ObjectAction::InSync;
     }
-    let applied =
-        live.hash == desired.hash || entry.is_some_and(|e| e.hash == desired.hash && e.uid == live.uid);
     if !applied {
         return ObjectAction::Update;
     }

@@ -8,6 +8,7 @@ use domain::release::stage::StageReason;
 use domain::release::{Reason, StageName, StageState};
 use serde_json::{Value, json};
 
+use super::finalizers::describe_finalizers;
 use super::hub_behind;
 use super::reconciliation::{ReconcileFlow, Reconciliation};
 use super::retry::{RetryState, failure_message};
@@ -142,6 +143,7 @@ pub(crate) fn defined_kinds(objects: &[DesiredObject]) -> HashMap<(String, Strin
                 kind: text(&value, "/spec/names/kind"),
                 plural: text(&value, "/spec/names/plural"),
                 namespaced: text(&value, "/spec/scope") == "Namespaced",
+                has_status: true,
             };
             ((resource.group.clone(), resource.kind.clone()), resource)
         })
@@ -180,7 +182,9 @@ async fn start_watches(pass: &mut Reconciliation<'_>) -> Result<(), PreflightFai
             CacheState::NotServed => {
                 pass.cx.observed.remove_ended();
                 let _ = pass.cx.discovery.refresh().await;
-                return Err((Error::ApiMissing(objects.kind.kind.clone()), subject()));
+                let object = &pass.prepared.objects[target.index].object;
+                let missing = Error::ApiMissing(String::new()).with_kind(object, pass.defines_kind(object));
+                return Err((missing, subject()));
             }
             _ => {}
         }
@@ -209,7 +213,11 @@ async fn ensure_namespaces(pass: &mut Reconciliation<'_>) -> Result<(), Prefligh
         match pass.cx.observed.cluster.namespace_status(&namespace) {
             NamespaceStatus::Active | NamespaceStatus::Unknown => {}
             NamespaceStatus::Terminating => {
-                return Err((Error::NamespaceTerminating(namespace), String::new()));
+                let path = cluster_state::namespace_kind().object_path("", &namespace);
+                // Only metadata of namespaces is watched; without its conditions the message is shorter.
+                let blockers = pass.cx.api.get(&path).await.map(|live| describe_finalizers(&live));
+                let error = Error::NamespaceTerminating(blockers.unwrap_or_default());
+                return Err((error, format!("Namespace {namespace}")));
             }
             NamespaceStatus::Missing if pass.policies.create_namespace => {
                 create_namespace(pass, &namespace).await?

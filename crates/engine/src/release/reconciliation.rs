@@ -13,6 +13,7 @@ use domain::report::{DesiredPhase, StageReport};
 use domain::{ReleaseId, Timestamp};
 use tokio::time::Instant;
 
+use super::preflight::defined_kinds;
 use super::reconcile_state::ReconcileState;
 use super::retry::RetryState;
 use super::{EngineContext, ReconcileRequest, ReleaseWorker};
@@ -187,6 +188,11 @@ impl<'a> Reconciliation<'a> {
     /// The policies for an object.
     pub(crate) fn object_policy(&self, object: &ObjectRef) -> ObjectPolicy<'_> {
         self.object_policies.for_object(&self.policies, object)
+    }
+
+    /// Whether the bundle defines the kind of this object.
+    pub(crate) fn defines_kind(&self, object: &ObjectRef) -> bool {
+        defined_kinds(&self.prepared.objects).contains_key(&(object.group.clone(), object.kind.clone()))
     }
 
     /// Whether an object is only observed.

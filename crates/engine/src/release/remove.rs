@@ -15,6 +15,7 @@ use futures::StreamExt;
 use futures::stream;
 use serde_json::{Value, json};
 
+use super::finalizers::describe_finalizers;
 use super::hub_behind;
 use super::reconciliation::{PruneItem, ReconcileFlow, Reconciliation, waiting_stage};
 use super::report;
@@ -172,7 +173,10 @@ fn record_result(
                     format!("{} is being deleted; {names}", entry.object),
                 ),
             };
-            let message = format!("is being deleted; {names}");
+            let message = match names.as_str() {
+                "" => "is being deleted".to_owned(),
+                names => format!("is being deleted; {names}"),
+            };
             let health = Health::new(HealthStatus::Progressing, "PendingDeletion", message);
             pass.prune_items.push(prune_item(entry, health, None));
             Some(blocked_by)
@@ -199,23 +203,6 @@ fn record_result(
 
 fn prune_item(entry: &InventoryEntry, health: Health, problem: Option<Finding>) -> PruneItem {
     PruneItem { object: entry.object.clone(), plural: entry.resource.clone(), health, problem }
-}
-
-/// Sentence with the finalizers that block the deletion; empty if only `foregroundDeletion` does.
-pub(crate) fn describe_finalizers(live: &Value) -> String {
-    let names: Vec<&str> = live
-        .pointer("/metadata/finalizers")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice)
-        .iter()
-        .filter_map(Value::as_str)
-        .filter(|name| *name != "foregroundDeletion")
-        .collect();
-    match names.as_slice() {
-        [] => String::new(),
-        [one] => format!("finalizer {one} blocks it."),
-        many => format!("finalizers {} block it.", many.join(", ")),
-    }
 }
 
 /// Deletes one object, if it exists and is owned.

@@ -48,7 +48,8 @@ impl RetryState {
             reason: self.error.reason(),
             message: failure_message(subject, &self.error),
             attempts: self.attempts,
-            next_retry: Some(self.next_retry),
+            // It is retried nevertheless, rarely; a time would promise that the next attempt can succeed.
+            next_retry: (!self.error.needs_change()).then_some(self.next_retry),
         }
     }
 
@@ -61,6 +62,7 @@ impl RetryState {
             | Error::NamespaceTerminating(_)
             | Error::DefinitionNotEstablished(_)
             | Error::ObjectTerminating(_)
+            | Error::JobRunning
             | Error::ObjectAwaited(_)
             | Error::ApiServerUnreachable(_)
             | Error::Timeout(_)
@@ -118,6 +120,20 @@ mod tests {
         assert!(rejected.next_retry.millis() >= 240_000);
         let busy = Error::Throttled { retry_after: Some(Duration::from_secs(60)) };
         assert_eq!(RetryState::after(None, busy, &options()).next_retry.millis(), 60_000);
+    }
+
+    #[test]
+    fn a_failure_that_only_a_change_resolves_shows_no_next_retry() {
+        let immutable = Error::ImmutableField {
+            fields: Vec::new(),
+            is_only_cause: true,
+            message: "field is immutable".into(),
+        };
+        let reason = RetryState::after(None, immutable, &options()).stage_reason("Deployment web");
+        assert_eq!((reason.attempts, reason.next_retry), (1, None));
+        let rejected = Error::AdmissionRejected("no".into());
+        let reason = RetryState::after(None, rejected, &options()).stage_reason("Deployment web");
+        assert!(reason.next_retry.is_some(), "the policy on the cluster may be changed");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::health::{Health, HealthStatus, worst_health};
-use domain::policy::collect_feedback;
+use domain::policy::{NotAssessedPolicy, collect_feedback};
 use domain::release::stage::StageReason;
 use domain::release::{Reason, StageName, StageState};
 
@@ -24,7 +24,7 @@ pub(crate) fn run(pass: &mut Reconciliation<'_>) {
         assess_target(pass, at, &mut images);
     }
     let overall = overall_health(pass);
-    if pass.targets.iter().any(|target| target.health.status != HealthStatus::Healthy && target.applied) {
+    if pass.targets.iter().any(|target| !target.health.status.is_operational() && target.applied) {
         pass.wake_in(RECHECK);
     }
     if !pass.is_over(StageName::Pruned) {
@@ -38,7 +38,7 @@ pub(crate) fn run(pass: &mut Reconciliation<'_>) {
     let over = state.is_finished();
     pass.set_stage(StageName::ImagesPulled, state);
     if over {
-        pass.set_stage(StageName::Operational, operational_stage(&overall));
+        pass.set_stage(StageName::Operational, operational_stage(&overall, pass.policies.not_assessed));
     }
 }
 
@@ -85,7 +85,8 @@ fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePul
     let value = live.value();
     pass.state.object_mut(&desired.object).feedback =
         collect_feedback(&pass.policies.feedback, &desired.object, &value);
-    let own = health::assess(&value, pass.now);
+    let has_status = pass.targets[at].kind.as_ref().is_none_or(|kind| kind.has_status);
+    let own = health::assess(&value, has_status, pass.now);
     let pods = if desired.object.kind == "Pod" { vec![Arc::new(value.clone())] } else { pods };
     let warnings = pass.cx.observed.pods.warnings(&pods);
     let diagnosis = health::diagnose(pods.iter().map(Arc::as_ref), &warnings, pass.now);
@@ -106,9 +107,11 @@ fn combine_with_pods(own: Health, diagnosis: &Diagnosis) -> Health {
     match &pods {
         Some(pods) if pods.status > own.status => pods.clone(),
         Some(pods) if pods.status == own.status && own.status == HealthStatus::Degraded => pods.clone(),
-        Some(pods) if pods.status == own.status => {
-            Health { message: format!("{}; {}", own.message, pods.message), ..own }
-        }
+        Some(pods) if pods.status == own.status => Health {
+            reason: pods.reason.clone(),
+            message: format!("{}; {}", own.message, pods.message),
+            ..own
+        },
         _ => own,
     }
 }
@@ -140,16 +143,17 @@ fn store_health(pass: &mut Reconciliation<'_>, at: usize, version: Option<String
     let since =
         object_state.health.as_ref().filter(|old| old.status == health.status).and_then(|old| old.since);
     let health = Health { since: since.or(Some(now)), ..health };
-    object_state.healthy_version = version.filter(|_| health.status == HealthStatus::Healthy);
+    object_state.healthy_version = version.filter(|_| health.status.is_operational());
     object_state.health = Some(health.clone());
     pass.targets[at].health = health;
 }
 
-fn operational_stage(overall: &Health) -> StageState {
+fn operational_stage(overall: &Health, not_assessed: NotAssessedPolicy) -> StageState {
     let reason = || StageReason::new(Reason::from_cluster(&overall.reason), overall.message.clone());
     match overall.status {
         HealthStatus::Healthy => StageState::Done,
-        HealthStatus::Progressing | HealthStatus::Suspended => {
+        HealthStatus::NotAssessed if not_assessed == NotAssessedPolicy::Accept => StageState::Done,
+        HealthStatus::NotAssessed | HealthStatus::Progressing | HealthStatus::Suspended => {
             StageState::Running { message: overall.message.clone() }
         }
         HealthStatus::Missing | HealthStatus::Degraded => StageState::Failed(reason()),

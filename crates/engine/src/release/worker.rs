@@ -23,7 +23,11 @@ pub(crate) async fn run_worker(cx: Arc<EngineContext>, worker: Arc<ReleaseWorker
     loop {
         // Boxed, because a pass is large and thousands of loops are idle at any time.
         match Box::pin(reconcile(&cx, &worker, &mut reconcile_state)).await {
-            None => return cx.observed.retain_single_objects(worker.id, |_| false),
+            None if cx.workers.remove_ended(&worker) => {
+                return cx.observed.retain_single_objects(worker.id, |_| false);
+            }
+            // It was requested again in the meantime.
+            None => {}
             Some(NextPass::Immediately) => tokio::task::yield_now().await,
             Some(NextPass::OnWakeup(None)) => worker.wakeup.notified().await,
             Some(NextPass::OnWakeup(Some(at))) => {

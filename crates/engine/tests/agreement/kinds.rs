@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use domain::health::HealthStatus::{Degraded, Healthy, Progressing};
+use domain::health::HealthStatus::{Degraded, Healthy, NotAssessed, Progressing};
+use domain::policy::NotAssessedPolicy;
+use domain::release::{StageName, StageState};
+use domain::report::ReleaseReport;
 use domain::workload::Policies;
 use serde_json::{Value, json};
 
@@ -154,9 +157,15 @@ pub async fn c1_plain_objects_are_healthy_once_they_exist(env: TestEnv) {
     assert!(report.resources.iter().all(|resource| resource.health.status == Healthy), "{report:#?}");
 }
 
-pub async fn c1_a_custom_object_without_a_status_has_a_grace_period(mut env: TestEnv) {
+fn objects_of_lamp() -> Vec<Value> {
     let object = json!({"apiVersion": "time.example.com/v1", "kind": "Lamp", "metadata": {"name": "a"}});
-    let objects = vec![definition("time.example.com", "Lamp"), object];
+    vec![definition("time.example.com", "Lamp"), object]
+}
+
+pub async fn c1_a_custom_object_without_a_status_has_a_grace_period_and_is_then_not_assessed(
+    mut env: TestEnv,
+) {
+    let objects = objects_of_lamp();
     env.set_present(objects.clone(), Policies::default());
     env.until_health("a", Progressing, "StatusNotReportedYet").await;
     let ready = json!({"conditions": [{"type": "Ready", "status": "False", "reason": "InvalidSize", "message": "too big",
@@ -165,5 +174,26 @@ pub async fn c1_a_custom_object_without_a_status_has_a_grace_period(mut env: Tes
     env.until_health("a", Degraded, "InvalidSize").await;
     env.merge_patch_status(("time.example.com/v1", "Lamp"), "a", json!(null)).await;
     env.restart_agent_ahead(Duration::from_secs(60), objects).await;
-    env.until_health("a", Healthy, "NoStatus").await;
+    env.until_health("a", NotAssessed, "NoStatus").await;
+    let report = env.until_operational().await;
+    assert_eq!(report.health.status, NotAssessed, "it is accepted and not called healthy");
+    let waiting = Policies { not_assessed: NotAssessedPolicy::Wait, ..Policies::default() };
+    env.set_present(objects_of_lamp(), waiting);
+    let is_waiting = |report: &ReleaseReport| {
+        report.applied.is_some()
+            && matches!(stage_state(report, StageName::Operational), Some(StageState::Running { .. }))
+    };
+    env.wait_for_report("waiting by policy", is_waiting).await;
+}
+
+pub async fn c1_a_custom_object_whose_kind_has_no_status_is_healthy_at_once(env: TestEnv) {
+    let mut plain = definition("plain.example.com", "Stone");
+    for version in plain["spec"]["versions"].as_array_mut().unwrap() {
+        version.as_object_mut().unwrap().remove("subresources");
+    }
+    let object = json!({"apiVersion": "plain.example.com/v1", "kind": "Stone", "metadata": {"name": "a"}});
+    env.set_present(vec![plain, object], Policies::default());
+    let (health, _) = env.until_health("a", Healthy, "").await;
+    assert_eq!(health.message, "exists; its kind has no status");
+    env.until_operational().await;
 }

@@ -10,6 +10,7 @@ mod drift;
 mod facts;
 mod fixtures;
 mod interrupted;
+mod jobs;
 mod killed;
 mod kinds;
 mod permissions;
@@ -17,6 +18,7 @@ mod plan;
 mod pods;
 mod rejections;
 mod removal;
+mod terminating;
 mod test_agent;
 mod test_env;
 mod webhook;
@@ -90,6 +92,11 @@ scenarios! {
         g409_fields_of_another_manager_conflict_in_plan_and_publish,
         g401_an_unknown_kind_fails_plan_and_publish,
         g407_an_exhausted_quota_rejects_plan_and_publish;
+    jobs:
+        a_changed_job_is_planned_as_replaced_and_runs_again,
+        a_changed_job_that_runs_is_replaced_after_its_end,
+        g406_a_changed_job_is_rejected_by_plan_and_publish_if_the_policy_refuses_it,
+        g406_every_immutable_field_is_named;
     removal:
         s3_13_objects_missing_from_a_new_bundle_are_pruned,
         s3_13_an_object_re_created_by_another_party_is_not_pruned,
@@ -98,6 +105,9 @@ scenarios! {
         an_orphaned_release_leaves_its_objects_without_label_and_annotations,
         s3_11_a_manually_deleted_record_is_re_created,
         s3_11_an_apply_with_a_uid_re_creates_nothing;
+    terminating:
+        s3_12_a_terminating_namespace_names_the_finalizer_and_kind_that_block_it,
+        a_deleted_definition_is_restored_and_its_objects_wait_for_it;
     fixtures:
         s0_9_a_three_tier_shop_is_applied_healed_and_removed,
         s3_8_kubectl_shows_state_workload_revision_and_age_of_a_release,
@@ -139,6 +149,7 @@ scenarios! {
         c3_an_image_that_cannot_be_pulled_is_reported,
         c3_a_pod_that_fits_no_node_is_unschedulable,
         c3_a_selector_no_node_matches_is_unschedulable,
+        c3_a_pod_whose_volume_is_provisioned_late_waits_for_it,
         c3_a_failing_probe_is_the_cause_while_progressing,
         c3_a_bare_pod_runs_and_is_healthy,
         c3_a_bare_pod_that_fails_is_degraded;
@@ -152,5 +163,6 @@ scenarios! {
         c1_a_disruption_budget_counts_its_pods,
         c1_a_definition_with_conflicting_names_is_degraded,
         c1_plain_objects_are_healthy_once_they_exist,
-        c1_a_custom_object_without_a_status_has_a_grace_period;
+        c1_a_custom_object_without_a_status_has_a_grace_period_and_is_then_not_assessed,
+        c1_a_custom_object_whose_kind_has_no_status_is_healthy_at_once;
 }

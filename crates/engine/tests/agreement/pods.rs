@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::health::HealthStatus::{Degraded, Healthy, Progressing};
+use domain::release::{StageName, StageState};
 use domain::workload::Policies;
 use serde_json::{Value, json};
 use testkit::PodFault;
@@ -46,7 +47,17 @@ async fn assert_unschedulable(mut env: TestEnv, object: Value, message: &str) {
     });
     let report = found.await;
     assert_eq!(report.health.status, Progressing);
-    env.restart_agent_ahead(Duration::from_secs(30), vec![object]).await;
+    assert_eq!(report.health.reason, "Unschedulable");
+    let is_explained =
+        |report: &domain::report::ReleaseReport| match stage_state(report, StageName::ImagesPulled) {
+            Some(StageState::Running { message: text }) => text.contains(message),
+            _ => false,
+        };
+    env.wait_for_report("a stage with the scheduler's message", is_explained).await;
+    env.restart_agent_ahead(Duration::from_secs(240), vec![object.clone()]).await;
+    let (health, _) = env.until_health("web", Progressing, "Unschedulable").await;
+    assert!(health.message.contains(message), "{health:?}");
+    env.restart_agent_ahead(Duration::from_secs(600), vec![object]).await;
     let (_, causes) = env.until_health("web", Degraded, "Unschedulable").await;
     assert!(causes[0].contains(message), "{causes:?}");
 }
@@ -62,6 +73,25 @@ pub async fn c3_a_selector_no_node_matches_is_unschedulable(env: TestEnv) {
     selective["spec"]["template"]["spec"]["nodeSelector"] = json!({"disk": "fast"});
     let message = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector";
     assert_unschedulable(env, selective, message).await;
+}
+
+pub async fn c3_a_pod_whose_volume_is_provisioned_late_waits_for_it(env: TestEnv) {
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+        "spec": {"storageClassName": "late", "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}}}});
+    let mut web = workload("Deployment", "web", None);
+    web["spec"]["template"]["spec"]["volumes"] =
+        json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
+    env.set_present(vec![claim, web], Policies::default());
+    let (health, causes) = env.until_health("web", Progressing, "VolumePending").await;
+    assert!(causes[0].contains("waits for the volume of claim data: "), "{causes:?}");
+    assert!(health.message.contains("unbound immediate PersistentVolumeClaims"), "{health:?}");
+    let is_explained =
+        |report: &domain::report::ReleaseReport| match stage_state(report, StageName::ImagesPulled) {
+            Some(StageState::Running { message }) => message.contains("waits for the volume of claim data"),
+            _ => false,
+        };
+    env.wait_for_report("a stage that names the claim", is_explained).await;
 }
 
 pub async fn c3_a_failing_probe_is_the_cause_while_progressing(env: TestEnv) {

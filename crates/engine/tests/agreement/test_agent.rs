@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 struct ReceivedReports {
     latest: HashMap<ReleaseId, ReleaseReport>,
     drift: Vec<DriftReport>,
+    problems: Vec<String>,
 }
 
 /// An engine that runs until it is dropped, and its received reports.
@@ -51,6 +52,7 @@ impl TestAgent {
                 for mut report in reports.next().await {
                     let mut received = received.lock().unwrap();
                     received.drift.append(&mut report.drift);
+                    received.problems.extend(problem_texts(&report));
                     received.latest.insert(report.release, report);
                 }
             }
@@ -62,9 +64,21 @@ impl TestAgent {
         self.received.lock().unwrap().latest.get(&release).cloned()
     }
 
+    /// The texts of all waiting and failed stages and of all problems of objects so far.
+    pub fn problems(&self) -> Vec<String> {
+        self.received.lock().unwrap().problems.clone()
+    }
+
     pub fn drift(&self) -> Vec<DriftReport> {
         self.received.lock().unwrap().drift.clone()
     }
+}
+
+fn problem_texts(report: &ReleaseReport) -> Vec<String> {
+    let stages = report.stages.iter().filter_map(|stage| stage.state.reason());
+    let findings = report.resources.iter().filter_map(|resource| resource.problem.as_ref());
+    let findings = findings.map(|finding| format!("{} {}", finding.message, finding.hint));
+    stages.map(|reason| reason.message.clone()).chain(findings).collect()
 }
 
 impl Drop for TestAgent {

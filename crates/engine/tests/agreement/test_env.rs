@@ -260,7 +260,7 @@ impl TestEnv {
 
 /// Operations of other clients on the cluster.
 impl TestEnv {
-    fn api(&self, (version, kind): KindName) -> Api<DynamicObject> {
+    pub fn api(&self, (version, kind): KindName) -> Api<DynamicObject> {
         let (group, version) = version.split_once('/').unwrap_or(("", version));
         let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
         if CLUSTER_WIDE.contains(&kind) {
@@ -276,6 +276,17 @@ impl TestEnv {
         let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
         let object = serde_json::from_value(object).unwrap();
         to_json(self.api(kind).create(&params, &object).await.unwrap())
+    }
+
+    /// Creates an object in the namespace that it names.
+    pub async fn create_in_namespace(&self, object: Value, manager: &str) -> Value {
+        let (group, version) = ("", object["apiVersion"].as_str().unwrap());
+        let resource =
+            ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, object["kind"].as_str().unwrap()));
+        let namespace = object["metadata"]["namespace"].as_str().unwrap();
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client(), namespace, &resource);
+        let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
+        to_json(api.create(&params, &serde_json::from_value(object).unwrap()).await.unwrap())
     }
 
     pub async fn apply_as(&self, object: Value, manager: &str) -> Value {

@@ -1,4 +1,4 @@
-//! Workloads of jobs: complete, not updated after completion, cleaned up after their TTL.
+//! Workloads of jobs: complete, replaced when a revision changes them, cleaned up after their TTL.
 
 use domain::health::COMPLETED;
 use domain::policy::{DeletionPolicy, Policies};
@@ -22,25 +22,25 @@ async fn until_complete(agent: &TestAgent, number: u128) -> domain::report::Rele
 }
 
 #[tokio::test(start_paused = true)]
-async fn s3_4_a_workload_of_jobs_is_complete_and_its_completed_jobs_are_not_updated() {
+async fn s3_4_a_workload_of_jobs_is_complete_and_runs_only_its_changed_jobs_again() {
     let cluster = simulated_cluster();
     let agent = start_agent(&cluster).await;
-    let input =
-        present_input(1, 1, &bundle(vec![config_map("a", "1"), job("once", "tool:1")]), Policies::default());
+    let objects =
+        |data, image| bundle(vec![config_map("a", data), job("once", image), job("same", "tool:1")]);
+    let input = present_input(1, 1, &objects("1", "tool:1"), Policies::default());
     agent.engine.set_desired(vec![input]);
     until_complete(&agent, 1).await;
-    let before = cluster.get(JOB, ("default", "once")).unwrap();
-    let changed =
-        present_input(1, 2, &bundle(vec![config_map("a", "2"), job("once", "tool:2")]), Policies::default());
+    let uid = |name: &str| cluster.get(JOB, ("default", name)).unwrap()["metadata"]["uid"].clone();
+    let before = (uid("once"), uid("same"));
+    let changed = present_input(1, 2, &objects("2", "tool:2"), Policies::default());
     agent.engine.set_desired(vec![changed.clone()]);
-    let report = agent
-        .wait_for_report(release_id(1), "again", |r| r.generation == 2 && r.sync == SyncStatus::Synced)
-        .await;
-    assert_eq!(
-        report.resources[1].problem.as_ref().map(|finding| finding.code.as_str()),
-        Some("CompleteNotUpdated")
-    );
-    assert_eq!(cluster.get(JOB, ("default", "once")).unwrap()["spec"], before["spec"]);
+    let is_complete = |report: &domain::report::ReleaseReport| {
+        report.generation == 2 && report.sync == SyncStatus::Synced && report.health.reason == COMPLETED
+    };
+    agent.wait_for_report(release_id(1), "again", is_complete).await;
+    let image = "/spec/template/spec/containers/0/image";
+    assert_eq!(cluster.get(JOB, ("default", "once")).unwrap().pointer(image), Some(&"tool:2".into()));
+    assert!(uid("once") != before.0 && uid("same") == before.1, "only the changed job runs again");
     assert_eq!(
         cluster.get(CONFIG_MAP, ("default", "a")).unwrap()["data"]["key"],
         "2",

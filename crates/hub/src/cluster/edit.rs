@@ -2,8 +2,8 @@
 
 use domain::cluster::{Cluster, check_labels};
 use domain::event::{ClusterChanges, EventDetail, EventSubject, NewEvent};
+use domain::request::ClusterPatch;
 
-use super::ClusterEdit;
 use crate::hub::CommitEffects;
 use crate::workload::check_if_match;
 use crate::{Actor, Error, Hub};
@@ -14,7 +14,7 @@ impl Hub {
         &self,
         actor: &Actor,
         name: &str,
-        edit: ClusterEdit,
+        edit: ClusterPatch,
         if_match: Option<i64>,
     ) -> Result<Cluster, Error> {
         let mut tx = self.write().await?;
@@ -44,7 +44,7 @@ impl Hub {
     }
 }
 
-fn apply_edit(cluster: &mut Cluster, edit: ClusterEdit) {
+fn apply_edit(cluster: &mut Cluster, edit: ClusterPatch) {
     for (key, value) in edit.labels {
         match value {
             Some(value) => cluster.labels.insert(key, value),

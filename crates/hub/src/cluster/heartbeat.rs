@@ -8,13 +8,46 @@ use store::Tx;
 use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
+/// Longest stored error of an API server, in characters.
+const MAX_ERROR_LENGTH: usize = 300;
+
 impl Hub {
-    /// Renews the lease of this cluster.
+    /// Renews the lease of this cluster, whose API server responds.
     pub async fn record_heartbeat(&self, cluster: ClusterId) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let mut effects = CommitEffects::default();
         self.renew_lease(&mut tx, cluster, &mut effects).await?;
+        if store::cluster::end_api_server_outage(&mut tx, cluster).await? {
+            let detail = EventDetail::ApiServer { responds: true, message: String::new() };
+            self.push_api_server_event(&mut tx, cluster, detail, &mut effects).await?;
+        }
         self.commit(tx, effects).await
+    }
+
+    /// Records that the API server of this cluster does not respond to its agent. The lease is not renewed.
+    pub async fn record_api_server_outage(&self, cluster: ClusterId, error: &str) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        let mut effects = CommitEffects::default();
+        let error: String = error.chars().take(MAX_ERROR_LENGTH).collect();
+        let now = self.clock().now();
+        if store::cluster::begin_api_server_outage(&mut tx, cluster, &error, now).await? {
+            let detail = EventDetail::ApiServer { responds: false, message: error };
+            self.push_api_server_event(&mut tx, cluster, detail, &mut effects).await?;
+        }
+        self.commit(tx, effects).await
+    }
+
+    async fn push_api_server_event(
+        &self,
+        tx: &mut Tx,
+        cluster: ClusterId,
+        detail: EventDetail,
+        effects: &mut CommitEffects,
+    ) -> Result<(), Error> {
+        let Some(found) = store::cluster::get_by_id(tx, cluster).await? else { return Ok(()) };
+        let subject = EventSubject::cluster(cluster, &found.name);
+        effects.events.push(NewEvent::from_detail(detail, "flotilla", subject, self.clock().now()));
+        Ok(())
     }
 
     /// Renews the lease inside a transaction; records an event if the cluster was late or offline.

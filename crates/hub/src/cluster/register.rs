@@ -3,7 +3,7 @@
 use domain::ClusterId;
 use domain::cluster::{Cluster, check_labels};
 use domain::event::{EventKind, NewEvent};
-use domain::name;
+use domain::name_check;
 
 use super::NewCluster;
 use crate::hub::CommitEffects;
@@ -13,7 +13,7 @@ impl Hub {
     /// Registers a cluster, or returns the one with this name. Published workloads are placed again: it may match.
     pub async fn register_cluster(&self, actor: &Actor, new: NewCluster) -> Result<Cluster, Error> {
         let mut findings = check_labels(&new.labels);
-        findings.extend(name::check_label("Cluster name", &new.name));
+        findings.extend(name_check::check_label("Cluster name", &new.name));
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }

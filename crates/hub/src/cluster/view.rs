@@ -32,12 +32,19 @@ impl Hub {
     pub async fn get_cluster(&self, name: &str) -> Result<ClusterSummary, Error> {
         let mut tx = self.read().await?;
         let found = load_cluster(&mut tx, name).await?;
-        let with_facts = store::cluster::get_many_with_facts(&mut tx, &[found.id]).await?.pop();
-        let counts = store::release::counts_by_cluster(&mut tx, &[found.id]).await?;
-        let counts = counts.into_iter().next().map(|(_, counts)| counts).unwrap_or_default();
-        let joinings = store::certificate::list_join_statuses(&mut tx, &[found.id]).await?;
-        let conditions = join::cluster_conditions(&found, joinings.get(&found.id));
-        Ok(ClusterSummary { cluster: with_facts.unwrap_or(found), counts, conditions })
+        load_summary(&mut tx, found).await
+    }
+
+    /// One cluster, and one page of the releases on it, from one read transaction.
+    pub async fn get_cluster_with_releases(
+        &self,
+        name: &str,
+        query: &ListQuery,
+    ) -> Result<(ClusterSummary, Page<ReleaseView>), Error> {
+        let mut tx = self.read().await?;
+        let found = load_cluster(&mut tx, name).await?;
+        let releases = load_releases(&mut tx, &found, query).await?;
+        Ok((load_summary(&mut tx, found).await?, releases))
     }
 
     /// One page of the releases on a cluster, worst first; without resources.
@@ -48,12 +55,29 @@ impl Hub {
     ) -> Result<Page<ReleaseView>, Error> {
         let mut tx = self.read().await?;
         let cluster = load_cluster(&mut tx, name).await?;
-        let page = store::release::list_by_cluster(&mut tx, cluster.id, query).await?;
-        let region = cluster.region().to_owned();
-        Ok(page.map(|(release, workload)| {
-            ReleaseView::new(release, workload, cluster.name.clone(), region.clone())
-        }))
+        load_releases(&mut tx, &cluster, query).await
     }
+}
+
+async fn load_summary(tx: &mut store::Tx, found: Cluster) -> Result<ClusterSummary, Error> {
+    let with_facts = store::cluster::get_many_with_facts(tx, &[found.id]).await?.pop();
+    let counts = store::release::counts_by_cluster(tx, &[found.id]).await?;
+    let counts = counts.into_iter().next().map(|(_, counts)| counts).unwrap_or_default();
+    let joinings = store::certificate::list_join_statuses(tx, &[found.id]).await?;
+    let conditions = join::cluster_conditions(&found, joinings.get(&found.id));
+    Ok(ClusterSummary { cluster: with_facts.unwrap_or(found), counts, conditions })
+}
+
+async fn load_releases(
+    tx: &mut store::Tx,
+    cluster: &Cluster,
+    query: &ListQuery,
+) -> Result<Page<ReleaseView>, Error> {
+    let page = store::release::list_by_cluster(tx, cluster.id, query).await?;
+    let region = cluster.region();
+    Ok(page.map(|(release, workload)| {
+        ReleaseView::new(release, workload, cluster.name.clone(), region.to_owned())
+    }))
 }
 
 async fn load_cluster(tx: &mut store::Tx, name: &str) -> Result<Cluster, Error> {

@@ -1,7 +1,7 @@
 //! The manifests that install an agent: namespace, service account, RBAC, join token, Deployment.
 
 use domain::join::NewJoinToken;
-use domain::{Finding, name};
+use domain::{Finding, name, name_check};
 use serde_json::{Value, json};
 
 use super::JoinTokenSecret;
@@ -97,8 +97,8 @@ impl Hub {
 /// Checks the options; returns the resources that the agent may write.
 fn check_options(install: &InstallOptions) -> Result<Vec<GroupResource>, Error> {
     let mut findings: Vec<Finding> =
-        name::check_label("Cluster name", &install.cluster).into_iter().collect();
-    findings.extend(install.namespaces.iter().filter_map(|space| name::check_namespace(space)));
+        name_check::check_label("Cluster name", &install.cluster).into_iter().collect();
+    findings.extend(install.namespaces.iter().filter_map(|space| name_check::check_namespace(space)));
     if let Some(account) = &install.impersonate {
         let parts = account.split_once('/');
         if !parts.is_some_and(|(space, name)| name::is_label(space) && name::is_subdomain(name)) {

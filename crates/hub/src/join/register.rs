@@ -4,7 +4,7 @@ use domain::actions::ActionUnavailable;
 use domain::cluster::{ClusterFacts, ClusterKind};
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{JoinToken, Registration, RegistrationState};
-use domain::{Finding, Timestamp, name};
+use domain::{Finding, Timestamp, name_check};
 use store::Tx;
 use subtle::ConstantTimeEq as _;
 
@@ -21,6 +21,13 @@ const MAX_TEXT_CHARS: usize = 253;
 const MAX_LIST_ITEMS: usize = 200;
 
 const INVALID_TOKEN: Error = Error::Unauthenticated("The join token is not valid.");
+
+/// A request to join whose token has been verified.
+struct VerifiedJoin {
+    request: CertificateRequest,
+    join: JoinRequest,
+    token: JoinToken,
+}
 
 impl Hub {
     /// Registers an agent that requests to join. The same key with the same token is the same registration, however often
@@ -40,9 +47,10 @@ impl Hub {
         let token = verify_token(&mut tx, &join).await?;
         let known = store::registration::get_by_fingerprint(&mut tx, &request.fingerprint).await?;
         let same = known.filter(|known| known.token == token.id && known.name == join.name);
+        let verified = VerifiedJoin { request, join, token };
         match same {
-            Some(known) => self.resume_registration(tx, authority, &request, (known, token)).await,
-            None => self.create_registration(tx, authority, (&request, join), token).await,
+            Some(known) => self.resume_registration(tx, authority, verified, known).await,
+            None => self.create_registration(tx, authority, verified).await,
         }
     }
 
@@ -50,12 +58,12 @@ impl Hub {
         &self,
         mut tx: Tx,
         authority: &Authority,
-        request: &CertificateRequest,
-        (known, token): (Registration, JoinToken),
+        VerifiedJoin { request, token, .. }: VerifiedJoin,
+        known: Registration,
     ) -> Result<RegistrationResult, Error> {
         match (known.state, known.cluster) {
             (RegistrationState::Accepted, Some(cluster)) => {
-                let issued = self.issue_certificate(&mut tx, authority, request, cluster).await?;
+                let issued = self.issue_certificate(&mut tx, authority, &request, cluster).await?;
                 self.commit(tx, CommitEffects::default()).await?;
                 Ok(RegistrationResult::Certificate(issued))
             }
@@ -69,10 +77,9 @@ impl Hub {
         &self,
         mut tx: Tx,
         authority: &Authority,
-        (request, join): (&CertificateRequest, JoinRequest),
-        token: JoinToken,
+        VerifiedJoin { request, join, token }: VerifiedJoin,
     ) -> Result<RegistrationResult, Error> {
-        if let Some(finding) = name::check_label("Cluster name", &join.name) {
+        if let Some(finding) = name_check::check_label("Cluster name", &join.name) {
             return Err(Error::Invalid(vec![finding]));
         }
         let now = self.clock().now();
@@ -107,7 +114,7 @@ impl Hub {
         }
         let by = format!("{}, by token {}", token.created_by, token.id);
         let cluster = self.accept_registration(&mut tx, registration, &by, &mut effects).await?;
-        let issued = self.issue_certificate(&mut tx, authority, request, cluster.id).await?;
+        let issued = self.issue_certificate(&mut tx, authority, &request, cluster.id).await?;
         self.commit(tx, effects).await?;
         Ok(RegistrationResult::Certificate(issued))
     }

@@ -138,7 +138,7 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
 async fn load_rollout(tx: &mut Tx, id: WorkloadId) -> Result<Option<(Workload, Rollout)>, Error> {
     let Some(workload) = store::workload::get_by_id(tx, id).await? else { return Ok(None) };
     let (Intent::Published, Some(number)) = (workload.intent, workload.published) else { return Ok(None) };
-    if !store::rollout::is_placed(tx, id, number).await? {
+    if store::decision::get_placed_revision(tx, id).await? != number {
         // The placer has not finished this revision, so counts would include other revisions. It marks the rollout when done.
         return Ok(None);
     }

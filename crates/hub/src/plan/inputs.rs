@@ -27,9 +27,10 @@ impl PlanInputs {
         let names = draft.target_names();
         let renderer = draft.renderer(revision, &names);
         let targets = render_clusters(&renderer, &draft.targets_in_decision_order(), &HashMap::new());
-        let lost = draft.decision.rejected().filter(|verdict| stored.releases.contains_key(&verdict.cluster));
+        let lost =
+            draft.decision.rejected().filter(|evaluation| stored.releases.contains_key(&evaluation.cluster));
         let mut removals: Vec<(String, ClusterId)> =
-            lost.map(|verdict| (verdict.name.clone(), verdict.cluster)).collect();
+            lost.map(|evaluation| (evaluation.name.clone(), evaluation.cluster)).collect();
         removals.sort_by(|(a, _), (b, _)| a.cmp(b));
         Self { targets, removals, revision }
     }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use domain::bundle::Bundle;
 use domain::cluster::Connectivity;
-use domain::plan::{ClusterPlan, DryRunRequest, DryRunState, PlanTarget, TargetChange};
+use domain::plan::{ClusterPlan, DryRunState, PlanTarget, TargetChange};
 use domain::release::{Release, RenderOutcome};
-use domain::report::DesiredPhase;
+use domain::report::{DesiredPhase, DryRunRequest};
 use domain::workload::Policies;
 use domain::{Digest, PlanId};
 use store::Tx;
@@ -21,8 +21,8 @@ use crate::workload::{PublishSnapshot, PublishableWorkload};
 /// Note in expected changes; the cause of the missing dry run is in the target's state.
 const EXPECTED_NOTE: &str = "No dry run: compared with the bundle that the cluster received last.";
 
-/// The bytes of released bundles, by digest.
-pub(super) type ReleasedBundles = HashMap<Digest, Vec<u8>>;
+/// The stored bytes of released bundles, by digest; `None` if they are missing.
+pub(super) type ReleasedBundles = HashMap<Digest, Option<Vec<u8>>>;
 
 /// Loads the bundles released to the clusters, each once.
 pub(super) async fn load_released_bundles(
@@ -31,9 +31,8 @@ pub(super) async fn load_released_bundles(
 ) -> Result<ReleasedBundles, Error> {
     let mut bundles = ReleasedBundles::new();
     for digest in stored.releases.values().filter_map(|release| release.released().cloned()) {
-        if let Entry::Vacant(entry) = bundles.entry(digest)
-            && let Some(bytes) = store::artifact::get(tx, entry.key()).await?
-        {
+        if let Entry::Vacant(entry) = bundles.entry(digest) {
+            let bytes = store::artifact::get(tx, entry.key()).await?;
             entry.insert(bytes);
         }
     }
@@ -49,13 +48,15 @@ pub(super) fn plan_targets(
     released: ReleasedBundles,
 ) -> (Vec<TargetWithRequest>, BTreeMap<Digest, ClusterPlan>) {
     let stored = &snapshot.stored;
-    let parse = |(digest, bytes): (Digest, Vec<u8>)| Some((digest, Bundle::from_bytes(&bytes).ok()?));
     let mut planner = TargetPlanner {
         plan,
         workload: stored.workload.name.clone(),
         policies: stored.workload.draft.policies.clone(),
         revision: inputs.revision,
-        released_bundles: released.into_iter().filter_map(parse).collect(),
+        released_bundles: released
+            .into_iter()
+            .map(|(digest, bytes)| (digest, parse_released(bytes)))
+            .collect(),
         expected_plans: BTreeMap::new(),
         expected_by_bundles: HashMap::new(),
     };
@@ -69,14 +70,20 @@ pub(super) fn plan_targets(
     (targets, planner.expected_plans)
 }
 
+/// The released bundle of these stored bytes, or why it can't be read.
+fn parse_released(bytes: Option<Vec<u8>>) -> Result<Bundle, String> {
+    let bytes = bytes.ok_or("its bytes are not stored")?;
+    Bundle::from_bytes(&bytes).map_err(|error| error.to_string())
+}
+
 /// Builds the targets of one plan.
 struct TargetPlanner {
     plan: PlanId,
     workload: String,
     policies: Policies,
     revision: u32,
-    /// The released bundles by digest.
-    released_bundles: HashMap<Digest, Bundle>,
+    /// The released bundles by digest, or why one can't be read.
+    released_bundles: HashMap<Digest, Result<Bundle, String>>,
     /// The expected changes, each once however many clusters share them.
     expected_plans: BTreeMap<Digest, ClusterPlan>,
     /// The expected changes from one bundle to another, computed once per pair.
@@ -95,21 +102,23 @@ impl TargetPlanner {
             cluster_plan: None,
         };
         match &target.rendered {
-            RenderOutcome::Waiting(trouble) | RenderOutcome::Failed(trouble) => {
-                planned.dry_run = DryRunState::NotRendered { message: trouble.message.clone() };
+            RenderOutcome::Waiting(reason) | RenderOutcome::Failed(reason) => {
+                planned.dry_run = DryRunState::NotRendered { message: reason.message.clone() };
                 (planned, None)
             }
             RenderOutcome::Bundle(digest) => {
                 planned.bundle = Some(digest.clone());
-                planned.cluster_plan = target.bytes.as_ref().map(|(_, bytes)| {
-                    self.expected_plan(release.and_then(|release| release.released().cloned()), digest, bytes)
-                });
-                let goal = DesiredPhase::Present {
+                let released = release.and_then(|release| release.released().cloned());
+                match self.expected_plan(released, digest, target.bytes.as_ref().map(|(_, bytes)| &**bytes)) {
+                    Ok(expected) => planned.cluster_plan = Some(expected),
+                    Err(message) => return (unplannable(planned, message), None),
+                }
+                let phase = DesiredPhase::Present {
                     bundle: digest.clone(),
                     revision: self.revision,
                     policies: target.policies.clone(),
                 };
-                request_dry_run(planned, target.reach, self.dry_run_request(release, goal))
+                request_dry_run(planned, target.reach, self.dry_run_request(release, phase))
             }
         }
     }
@@ -117,32 +126,57 @@ impl TargetPlanner {
     /// The target for a cluster that loses the workload.
     fn plan_loss(&mut self, name: &str, release: &Release) -> TargetWithRequest {
         let deletion = self.policies.deletion;
-        let before = release.released().and_then(|digest| self.released_bundles.get(digest));
-        let effect = before
-            .map(|before| ClusterPlan::estimate_removal(before, deletion, release.policies(), EXPECTED_NOTE));
-        let planned = PlanTarget {
+        let mut planned = PlanTarget {
             cluster: release.cluster(),
             name: name.to_owned(),
             change: TargetChange::Remove,
             bundle: None,
             dry_run: DryRunState::Requested,
-            cluster_plan: effect.map(|effect| self.insert_expected(effect)),
+            cluster_plan: None,
         };
-        let goal = DesiredPhase::Absent { deletion, policies: release.policies().clone() };
-        request_dry_run(planned, release.connectivity(), self.dry_run_request(Some(release), goal))
+        match self.released_bundle(release.released()) {
+            Ok(before) => {
+                let effect = before.map(|before| {
+                    ClusterPlan::estimate_removal(before, deletion, release.policies(), EXPECTED_NOTE)
+                });
+                planned.cluster_plan = effect.map(|effect| self.insert_expected(effect));
+            }
+            Err(message) => return (unplannable(planned, message), None),
+        }
+        let phase = DesiredPhase::Absent { deletion, policies: release.policies().clone() };
+        request_dry_run(planned, release.connectivity(), self.dry_run_request(Some(release), phase))
     }
 
-    /// The digest of the expected changes from one bundle to another.
-    fn expected_plan(&mut self, released: Option<Digest>, digest: &Digest, bytes: &[u8]) -> Digest {
+    /// The digest of the expected changes from one bundle to another, or why they are unknown.
+    fn expected_plan(
+        &mut self,
+        released: Option<Digest>,
+        digest: &Digest,
+        bytes: Option<&[u8]>,
+    ) -> Result<Digest, String> {
         let key = (released, digest.clone());
         if let Some(known) = self.expected_by_bundles.get(&key) {
-            return known.clone();
+            return Ok(known.clone());
         }
-        let before = key.0.as_ref().and_then(|digest| self.released_bundles.get(digest));
-        let new = Bundle::from_bytes(bytes).unwrap_or_default();
-        let effect = self.insert_expected(ClusterPlan::estimate(before, &new, &self.policies, EXPECTED_NOTE));
+        let before = self.released_bundle(key.0.as_ref())?;
+        let new = Bundle::from_bytes(bytes.unwrap_or_default())
+            .map_err(|why| format!("the rendered bundle {} can't be read: {why}", digest.short()))?;
+        let effect = ClusterPlan::estimate(before, &new, &self.policies, EXPECTED_NOTE);
+        let effect = self.insert_expected(effect);
         self.expected_by_bundles.insert(key, effect.clone());
-        effect
+        Ok(effect)
+    }
+
+    /// The bundle that a cluster received last; `None` if it received none.
+    fn released_bundle(&self, digest: Option<&Digest>) -> Result<Option<&Bundle>, String> {
+        let Some(digest) = digest else { return Ok(None) };
+        let unreadable =
+            |why: &str| format!("the bundle {} that it received last can't be read: {why}", digest.short());
+        match self.released_bundles.get(digest) {
+            Some(Ok(bundle)) => Ok(Some(bundle)),
+            Some(Err(why)) => Err(unreadable(why)),
+            None => Err(unreadable("it was not loaded")),
+        }
     }
 
     fn insert_expected(&mut self, effect: ClusterPlan) -> Digest {
@@ -151,20 +185,26 @@ impl TargetPlanner {
         digest
     }
 
-    fn dry_run_request(&self, release: Option<&Release>, goal: DesiredPhase) -> DryRunRequest {
+    fn dry_run_request(&self, release: Option<&Release>, phase: DesiredPhase) -> DryRunRequest {
         DryRunRequest {
             plan: self.plan,
             release: release.map(|release| release.id()),
             workload: self.workload.clone(),
-            desired_phase: goal,
+            desired_phase: phase,
         }
     }
 }
 
+/// The target of a cluster whose changes are unknown. No dry run is requested.
+fn unplannable(target: PlanTarget, why: String) -> PlanTarget {
+    let message = format!("Can't be planned: {why}. Other clusters are not concerned.");
+    PlanTarget { dry_run: DryRunState::NotRendered { message }, ..target }
+}
+
 /// Adds the dry-run request, unless the cluster is offline.
-fn request_dry_run(target: PlanTarget, reach: Connectivity, ask: DryRunRequest) -> TargetWithRequest {
+fn request_dry_run(target: PlanTarget, reach: Connectivity, request: DryRunRequest) -> TargetWithRequest {
     match reach {
-        Connectivity::Online | Connectivity::Late => (target, Some(ask)),
+        Connectivity::Online | Connectivity::Late => (target, Some(request)),
         Connectivity::Offline => {
             let why =
                 "The cluster is offline. It gets this when it reconnects and does not block other clusters."

@@ -101,9 +101,7 @@ impl Hub {
         }
         store::release::update(tx, &release).await?;
         store::release::set_resources(tx, release.id(), &report.resources).await?;
-        effects
-            .events
-            .extend(report_events(tx, &release, (before, &report.drift), self.clock().now()).await?);
+        effects.events.extend(report_events(tx, &release, before, &report.drift, self.clock().now()).await?);
         let has_changed = release.state() != before && release.wave().is_some();
         if has_changed && store::rollout::has_active(tx, release.workload()).await? {
             effects.dirty_rollouts.insert(release.workload());
@@ -129,7 +127,7 @@ impl Hub {
         workload: WorkloadId,
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
-        let removals = store::decision::list_pending_removals(tx, workload).await?;
+        let removals = store::pending_removal::list(tx, workload).await?;
         if removals.iter().any(|one| one.waiting_for.is_some()) {
             store::queue::PLACER.mark(tx, &[workload], self.clock().now()).await?;
             effects.wake_placer = true;
@@ -142,7 +140,8 @@ impl Hub {
 async fn report_events(
     tx: &mut Tx,
     release: &Release,
-    (before, drift): (ReleaseState, &[DriftReport]),
+    before: ReleaseState,
+    drift: &[DriftReport],
     now: Timestamp,
 ) -> Result<Vec<NewEvent>, Error> {
     let after = release.state();

@@ -1,10 +1,11 @@
 //! Schemas of the kinds of a cluster's API server (G403): uploaded by agents, stored once per digest.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use domain::schema::{MAX_BYTES, Schema};
 use domain::{ClusterId, Digest};
+use parking_lot::Mutex;
 use store::Tx;
 
 use crate::blocking::run_blocking;
@@ -31,11 +32,11 @@ pub(crate) struct SchemaCache(Mutex<HashMap<Digest, Arc<Schema>>>);
 
 impl SchemaCache {
     fn get(&self, digest: &Digest) -> Option<Arc<Schema>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(digest).cloned()
+        self.0.lock().get(digest).cloned()
     }
 
     fn insert(&self, digest: Digest, schema: Arc<Schema>) {
-        let mut schemas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut schemas = self.0.lock();
         if schemas.len() >= MAX_CACHED {
             // No eviction order: parsing one again takes about a millisecond.
             schemas.clear();

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
 use domain::UserId;
-use domain::{Finding, name};
+use domain::{Finding, name_check};
 use tokio::sync::Semaphore;
 
 use super::Session;
@@ -41,29 +41,28 @@ impl Hub {
         let mut tx = self.read().await?;
         let found = store::user::get_by_name(&mut tx, name).await?;
         drop(tx);
-        match found {
-            Some(user) => Ok(user.id),
-            None => self.create_user(name, password).await,
+        if let Some(user) = found {
+            return Ok(user.id);
         }
+        let user = self.build_user(name, password).await?;
+        let mut tx = self.write().await?;
+        store::user::insert(&mut tx, &user).await?;
+        tx.commit().await?;
+        Ok(user.id)
     }
 
-    pub(super) async fn create_user(&self, name: &str, password: &str) -> Result<UserId, Error> {
+    /// A new user with a checked name and a hashed password, not stored yet.
+    pub(super) async fn build_user(&self, name: &str, password: &str) -> Result<store::user::User, Error> {
         let findings = check_credentials(name, password);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
-        let hash = self.hash_password(password).await?;
-        let id = self.ids().generate(UserId::from_parts);
-        let mut tx = self.write().await?;
-        let user = store::user::User {
-            id,
+        Ok(store::user::User {
+            id: self.ids().generate(UserId::from_parts),
             name: name.to_owned(),
-            password_hash: hash,
+            password_hash: self.hash_password(password).await?,
             created_at: self.clock().now(),
-        };
-        store::user::insert(&mut tx, &user).await?;
-        tx.commit().await?;
-        Ok(id)
+        })
     }
 
     /// Signs a user in. An unknown name and a wrong password give the same error in the same time.
@@ -110,7 +109,7 @@ fn dummy_hash() -> &'static str {
 }
 
 fn check_credentials(user: &str, password: &str) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = name::check_label("Name", user).into_iter().collect();
+    let mut findings: Vec<Finding> = name_check::check_label("Name", user).into_iter().collect();
     if password.chars().count() < MIN_PASSWORD_CHARS || password.len() > MAX_PASSWORD_BYTES {
         findings.push(
             Finding::error(

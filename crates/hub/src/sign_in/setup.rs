@@ -22,7 +22,8 @@ impl Hub {
         Ok(store::user::count(&mut tx).await? == 0)
     }
 
-    /// Creates the first user with the set-up token; the token is then deleted.
+    /// Creates the first user with the set-up token. The token is deleted in the same transaction, so that concurrent
+    /// requests with it create one user.
     pub async fn sign_up_first_user(
         &self,
         setup_token: &str,
@@ -31,18 +32,24 @@ impl Hub {
     ) -> Result<Session, Error> {
         const WRONG: Error =
             Error::Unauthenticated("The set-up token is not correct. The server prints it when it starts.");
+        let presented = hash_secret(setup_token.trim());
         let mut tx = self.read().await?;
         let expected = store::setup::get(&mut tx).await?;
         drop(tx);
-        let presented = hash_secret(setup_token.trim());
-        // Both sides are hashes of random text: the time of the comparison reveals nothing about the token.
-        if expected.as_deref() != Some(&presented) || !self.needs_setup().await? {
+        // Before a password is hashed. Both sides are hashes of random text: the time of the comparison reveals nothing
+        // about the token.
+        if expected.as_deref() != Some(&presented) {
             return Err(WRONG);
         }
-        let user = self.create_user(name, password).await?;
+        let user = self.build_user(name, password).await?;
         let mut tx = self.write().await?;
-        store::setup::clear(&mut tx).await?;
+        let is_first =
+            store::setup::consume(&mut tx, &presented).await? && store::user::count(&mut tx).await? == 0;
+        if !is_first {
+            return Err(WRONG);
+        }
+        store::user::insert(&mut tx, &user).await?;
         tx.commit().await?;
-        Ok(Session { user, name: name.to_owned() })
+        Ok(Session { user: user.id, name: user.name })
     }
 }

@@ -1,8 +1,9 @@
 //! API tokens: shown once, stored as a hash, always with an expiry.
 
+use domain::api_token::{ApiToken, ApiTokenCreated};
 use domain::{Finding, TokenId};
 
-use super::{ApiTokenSecret, TokenInfo, hash_secret};
+use super::hash_secret;
 use crate::{Actor, ActorKind, Error, Hub};
 
 /// Maximum lifetime of a token, in days.
@@ -12,11 +13,12 @@ const TOKEN_PREFIX: &str = "flt_";
 
 impl Hub {
     /// Creates an API token for the actor (S0-3).
-    pub async fn create_token(&self, actor: &Actor, name: &str, days: u32) -> Result<ApiTokenSecret, Error> {
+    pub async fn create_token(&self, actor: &Actor, name: &str, days: u32) -> Result<ApiTokenCreated, Error> {
         let Some(user) = actor.user() else {
             return Err(Error::Unauthenticated("Only a user can have API tokens."));
         };
-        let mut findings: Vec<Finding> = domain::name::check_label("Token name", name).into_iter().collect();
+        let mut findings: Vec<Finding> =
+            domain::name_check::check_label("Token name", name).into_iter().collect();
         if !(1..=MAX_DAYS).contains(&days) {
             findings.push(Finding::error(
                 "TokenLifetime",
@@ -41,15 +43,15 @@ impl Hub {
         let mut tx = self.write().await?;
         store::token::insert(&mut tx, &token).await?;
         tx.commit().await?;
-        Ok(ApiTokenSecret { id: token.id, secret })
+        Ok(ApiTokenCreated { id: token.id, secret })
     }
 
     /// The actor's tokens.
-    pub async fn list_tokens(&self, actor: &Actor) -> Result<Vec<TokenInfo>, Error> {
+    pub async fn list_tokens(&self, actor: &Actor) -> Result<Vec<ApiToken>, Error> {
         let Some(user) = actor.user() else { return Ok(Vec::new()) };
         let mut tx = self.read().await?;
         let tokens = store::token::list(&mut tx, user).await?;
-        let info = |token: store::token::ApiTokenRecord| TokenInfo {
+        let info = |token: store::token::ApiTokenRecord| ApiToken {
             id: token.id,
             name: token.name,
             last_used_at: token.used_at,

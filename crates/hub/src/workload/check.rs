@@ -8,7 +8,7 @@ use domain::guard::{ClusterSchemas, Exposures};
 use domain::overrides::check_targets;
 use domain::placement::{Decision, check_decision};
 use domain::schema::kubernetes_schema;
-use domain::workload::WorkloadSpec;
+use domain::workload::{WorkloadSpec, WorkloadView};
 use domain::{ClusterId, Digest, Finding, WorkloadId, guard, rollout};
 use store::Tx;
 
@@ -31,6 +31,14 @@ impl Hub {
         let mut tx = self.read().await?;
         let stored = store::workload::get_by_name(&mut tx, self.project(), name).await?;
         self.check_spec(tx, stored.map(|workload| workload.id), name, spec).await
+    }
+
+    /// A workload, and the guard rails and placement preview of its stored draft, from one read transaction.
+    pub async fn check_draft(&self, name: &str) -> Result<(WorkloadView, CheckResult), Error> {
+        let mut tx = self.read().await?;
+        let view = self.load_workload_view(&mut tx, name).await?;
+        let checked = self.check_spec(tx, Some(view.workload.id), name, &view.workload.draft).await?;
+        Ok((view, checked))
     }
 
     /// Like [`Hub::check_workload`], as the workload with this id; `None` for one that does not exist yet.
@@ -57,6 +65,7 @@ impl Hub {
             findings: checked.findings,
             not_online: snapshot.targets_not_online(),
             waves: snapshot.preview_waves(),
+            manifests: snapshot.parsed.manifests.len(),
             decision: trim_passed_filters(snapshot.decision),
         })
     }
@@ -146,8 +155,8 @@ impl DraftSnapshot {
 /// Removes passed filters after the first 500 clusters: a preview of 10 000 clusters would be too large.
 pub(crate) fn trim_passed_filters(mut decision: Decision) -> Decision {
     const FULL_DETAIL: usize = 500;
-    for verdict in decision.evaluations.iter_mut().skip(FULL_DETAIL) {
-        verdict.filters.retain(|step| !step.passed);
+    for evaluation in decision.evaluations.iter_mut().skip(FULL_DETAIL) {
+        evaluation.filters.retain(|filter| !filter.passed);
     }
     decision
 }

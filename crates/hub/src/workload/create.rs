@@ -2,7 +2,7 @@
 
 use domain::cluster::check_labels;
 use domain::event::{EventKind, NewEvent};
-use domain::name;
+use domain::name_check;
 use domain::workload::{Intent, NewWorkload, Workload};
 use domain::{Finding, WorkloadId};
 
@@ -67,13 +67,14 @@ impl Hub {
     /// G102: a finding with the owner of the name, if it is in use.
     async fn find_name_conflict(&self, tx: &mut store::Tx, name: &str) -> Result<Option<Finding>, Error> {
         let found = store::workload::get_by_name(tx, self.project(), name).await?;
-        Ok(found.map(|found| name::existing_name_finding(name, store::project::DEFAULT, &found.created_by)))
+        Ok(found
+            .map(|found| name_check::existing_name_finding(name, store::project::DEFAULT, &found.created_by)))
     }
 }
 
 /// Checks the name, which can't be changed later, and the labels.
 fn check_name_and_labels(new: &NewWorkload) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = name::check_workload_name(&new.name).into_iter().collect();
+    let mut findings: Vec<Finding> = name_check::check_workload_name(&new.name).into_iter().collect();
     findings.extend(check_labels(&new.labels));
     findings
 }

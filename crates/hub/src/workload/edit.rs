@@ -4,6 +4,7 @@ use domain::actions;
 use domain::cluster::check_labels;
 use domain::event::{EventKind, NewEvent};
 use domain::workload::Workload;
+use store::Tx;
 
 use super::{WorkloadEdit, check_if_match};
 use crate::hub::CommitEffects;
@@ -36,11 +37,22 @@ impl Hub {
         if workload == before {
             return Ok(workload);
         }
+        self.store_edit(tx, actor, workload).await
+    }
+
+    /// Stores a workload whose draft or labels were edited in this transaction, and commits.
+    pub(super) async fn store_edit(
+        &self,
+        mut tx: Tx,
+        actor: &Actor,
+        mut workload: Workload,
+    ) -> Result<Workload, Error> {
         workload.draft_changed = self.differs_from_published(&mut tx, &workload).await?;
         self.store_workload(&mut tx, actor, &mut workload).await?;
-        let event = NewEvent::new(EventKind::WorkloadEdited, &actor.name, format!("{name} was edited."))
-            .with_workload(workload.id, name);
-        self.commit(tx, CommitEffects::with_event(event)).await?;
+        let message = format!("{} was edited.", workload.name);
+        let event = NewEvent::new(EventKind::WorkloadEdited, &actor.name, message)
+            .with_workload(workload.id, &workload.name);
+        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &workload)).await?;
         Ok(workload)
     }
 

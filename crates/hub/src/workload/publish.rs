@@ -29,9 +29,9 @@ impl Hub {
         actor: &Actor,
         name: &str,
         message: &str,
-        terms: PublishOptions,
+        options: PublishOptions,
     ) -> Result<PublishResult, Error> {
-        let (snapshot, checked) = self.check_publish(name, &terms).await?;
+        let (snapshot, checked) = self.check_publish(name, &options).await?;
         let mut workload = snapshot.stored.workload;
         let mut tx = self.write().await?;
         let current = store::workload::lock_revision(&mut tx, workload.id).await?;
@@ -52,7 +52,7 @@ impl Hub {
         let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());
         let published = PublishResult {
             revision: revision.number,
-            clusters: snapshot.draft.decision.selected().map(|verdict| verdict.name.clone()).collect(),
+            clusters: snapshot.draft.decision.selected().map(|evaluation| evaluation.name.clone()).collect(),
             findings: checked.findings,
         };
         failpoint("publish.before_commit");
@@ -66,11 +66,11 @@ impl Hub {
     async fn check_publish(
         &self,
         name: &str,
-        terms: &PublishOptions,
+        options: &PublishOptions,
     ) -> Result<(PublishSnapshot, DraftCheck), Error> {
         let mut tx = self.read().await?;
-        let stored = self.load_publishable(&mut tx, name, terms.draft_revision).await?;
-        let reviewed = match &terms.plan_hash {
+        let stored = self.load_publishable(&mut tx, name, options.draft_revision).await?;
+        let reviewed = match &options.plan_hash {
             Some(hash) => Some((hash, self.load_reviewed_plan(&mut tx, stored.workload.id, hash).await?)),
             None => None,
         };
@@ -89,7 +89,7 @@ impl Hub {
             snapshot = rendered;
         }
         let radius = snapshot.blast_radius();
-        let unconfirmed = radius.confirmation().filter(|number| terms.confirmed_removals != Some(*number));
+        let unconfirmed = radius.confirmation().filter(|number| options.confirmed_removals != Some(*number));
         match unconfirmed.and_then(|_| radius.finding(name)) {
             Some(finding) => Err(Error::ConfirmationRequired(Box::new(finding))),
             None => Ok((snapshot, checked)),

@@ -6,7 +6,6 @@ use domain::event::{EventDetail, EventSubject, NewEvent};
 use store::retained_cluster::{self, RetainedCluster};
 
 use crate::hub::CommitEffects;
-use crate::placement::load_pending_removals;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -23,7 +22,7 @@ impl Hub {
     ) -> Result<Vec<String>, Error> {
         let mut tx = self.write().await?;
         let workload = self.load_workload(&mut tx, name).await?;
-        let removals = load_pending_removals(&mut tx, &workload).await?;
+        let removals = store::pending_removal::list(&mut tx, workload.id).await?;
         let has_removal = |cluster: &String| removals.iter().any(|one| one.name == *cluster);
         if let Some(other) = clusters.iter().find(|cluster| !has_removal(cluster)) {
             return Err(ActionUnavailable(format!("{name} is not about to be removed from {other}.")).into());

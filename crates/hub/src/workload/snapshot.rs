@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use domain::actions::{self, ActionUnavailable};
+use domain::actions;
 use domain::cluster::Cluster;
 use domain::manifest::{self, ParsedManifests};
 use domain::placement::{ClusterGroup, Decision, decide};
@@ -46,7 +46,7 @@ pub(crate) struct DraftSnapshot {
 impl DraftSnapshot {
     /// The selected clusters, in the order of the decision.
     pub fn selected(&self) -> Vec<ClusterId> {
-        self.decision.selected().map(|verdict| verdict.cluster).collect()
+        self.decision.selected().map(|evaluation| evaluation.cluster).collect()
     }
 
     /// The selected clusters with their facts in the order of the decision, which waves are assigned in.
@@ -110,7 +110,7 @@ impl PublishSnapshot {
         let spec = &self.stored.workload.draft;
         let selected = u32::try_from(self.draft.decision.selected().count()).unwrap_or(u32::MAX);
         BlastRadius {
-            min_available: spec.placement.min_available(selected, &spec.rollout),
+            min_available: spec.min_available(selected),
             ..BlastRadius::from_decision(&self.draft.decision, &current)
         }
     }
@@ -141,13 +141,7 @@ impl Hub {
         let workload = self.load_workload(tx, name).await?;
         check_if_match(workload.revision, reviewed)?;
         actions::check_publish(&workload)?;
-        if workload.draft.source.is_blank() {
-            // Publishing it would remove everything that runs; that is an unpublish.
-            return Err(ActionUnavailable(
-                "The manifests are still empty: write or upload one first.".to_owned(),
-            )
-            .into());
-        }
+        actions::check_manifests(&workload.draft.source)?;
         let published = match workload.published.filter(|_| workload.intent == Intent::Published) {
             Some(number) => Some(store::revision::get_existing(tx, workload.id, number).await?),
             None => None,
@@ -183,7 +177,7 @@ impl Hub {
         let clusters = store::cluster::list_all(&mut tx).await?;
         let groups = store::group::list(&mut tx).await?;
         let decision = decide(&source.spec.placement, &clusters, &groups, source.current);
-        let selected: Vec<ClusterId> = decision.selected().map(|verdict| verdict.cluster).collect();
+        let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
         let targets = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
         let schemas = self.load_schemas(&mut tx, &selected).await?;
         drop(tx);

@@ -1,6 +1,7 @@
 //! One workload for its page.
 
 use domain::WorkloadId;
+use domain::placement::PendingRemoval;
 use domain::workload::{WorkloadFailure, WorkloadPhase, WorkloadView};
 use store::Tx;
 use store::queue::{PLACER, ROLLOUTS};
@@ -11,19 +12,34 @@ impl Hub {
     /// One workload with its counts and published revision.
     pub async fn get_workload(&self, name: &str) -> Result<WorkloadView, Error> {
         let mut tx = self.read().await?;
-        let workload = self.load_workload(&mut tx, name).await?;
-        let counts = store::release::counts_by_workload(&mut tx, &[workload.id]).await?;
+        self.load_workload_view(&mut tx, name).await
+    }
+
+    /// One workload, and the clusters that no longer match and from which it will be removed (E-6).
+    pub async fn get_workload_with_removals(
+        &self,
+        name: &str,
+    ) -> Result<(WorkloadView, Vec<PendingRemoval>), Error> {
+        let mut tx = self.read().await?;
+        let view = self.load_workload_view(&mut tx, name).await?;
+        let removals = store::pending_removal::list(&mut tx, view.workload.id).await?;
+        Ok((view, removals))
+    }
+
+    pub(crate) async fn load_workload_view(&self, tx: &mut Tx, name: &str) -> Result<WorkloadView, Error> {
+        let workload = self.load_workload(tx, name).await?;
+        let counts = store::release::counts_by_workload(tx, &[workload.id]).await?;
         let counts = counts.into_iter().next().map(|(_, counts)| counts).unwrap_or_default();
         let published_revision = match workload.published {
-            Some(number) => Some(store::revision::get_existing(&mut tx, workload.id, number).await?),
+            Some(number) => Some(store::revision::get_existing(tx, workload.id, number).await?),
             None => None,
         };
         let rollout = match workload.published {
-            Some(number) => self.load_rollout(&mut tx, workload.id, number).await?,
+            Some(number) => self.load_rollout(tx, workload.id, number).await?,
             None => None,
         };
         let phase = WorkloadPhase::from_releases(workload.intent, &counts);
-        let failures = load_failures(&mut tx, workload.id).await?;
+        let failures = load_failures(tx, workload.id).await?;
         Ok(WorkloadView { workload, phase, counts, published_revision, rollout, failures })
     }
 }

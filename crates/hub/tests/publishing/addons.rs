@@ -6,8 +6,9 @@ use domain::condition::ConditionType;
 use domain::placement::Placement;
 use domain::release::{ReleaseState, StageName};
 use domain::report::{DesiredPhase, DesiredRelease};
+use domain::request::ClusterPatch;
 use domain::workload::{NewWorkload, WorkloadSpec};
-use hub::{ClusterEdit, Error, PublishOptions};
+use hub::{Error, PublishOptions};
 use serde_json::Value;
 
 use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, source, wait_for, wait_until};
@@ -82,8 +83,7 @@ async fn s4_3_an_addon_waits_until_the_cluster_has_reported_its_facts() {
     assert!(message.contains("east has not reported its facts yet"), "{message}");
     assert!(east.next_desired_state().await.releases.is_empty(), "nothing is sent before");
     east.send_facts(facts()).await;
-    let desired = east.wait_for_release().await;
-    east.report_applied(&desired).await;
+    east.apply_release().await;
     assert_eq!(test.hub.get_release("edge", "east").await.unwrap().state, ReleaseState::Healthy);
     test.close().await;
 }
@@ -104,7 +104,7 @@ async fn s4_5_s4_7_an_addon_is_applied_again_only_when_its_values_change() {
     test.publish("edge").await;
     let relabel = async |region: &str| {
         let labels = [("region".to_owned(), Some(region.to_owned()))].into();
-        let edit = ClusterEdit { labels, ..ClusterEdit::default() };
+        let edit = ClusterPatch { labels, ..ClusterPatch::default() };
         test.hub.edit_cluster(&test.actor, "east", edit, None).await.unwrap();
     };
     relabel("us").await;
@@ -140,7 +140,7 @@ async fn s4_9_s4_10_an_addon_waits_for_a_missing_value_without_blocking_other_cl
     let message = wait_for_reason(&test, "east", "WaitingForValue").await;
     assert!(message.contains("cluster.labels.region") && message.contains("Label the cluster"), "{message}");
     let labels = [("region".to_owned(), Some("eu".to_owned()))].into();
-    let edit = ClusterEdit { labels, ..ClusterEdit::default() };
+    let edit = ClusterPatch { labels, ..ClusterPatch::default() };
     test.hub.edit_cluster(&test.actor, "east", edit, None).await.unwrap();
     let desired = east.wait_for_release().await;
     assert_eq!(bundle_data(&test, &east, &desired).await["region"], "eu");
@@ -171,10 +171,7 @@ async fn g115_a_workload_is_rejected_for_a_value_that_a_selected_cluster_lacks()
     let mut east = test.register_cluster("east", &[]).await;
     east.send_facts(facts()).await;
     test.create_draft("web", everywhere()).await;
-    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-    spec.source = source(REGIONAL);
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+    test.edit_draft("web", |spec| spec.source = source(REGIONAL)).await;
     let rejected =
         test.hub.publish_workload(&test.actor, "web", "", PublishOptions::default()).await.unwrap_err();
     let finding = rejected.findings().iter().find(|finding| finding.code == "G115").unwrap();

@@ -5,17 +5,17 @@ use domain::page::ListQuery;
 use domain::policy::{DeletionPolicy, IgnoreRule, Policies};
 use domain::release::{FINALIZER, ReleaseState, ReleaseView};
 use domain::report::DesiredPhase;
-use hub::{Error, PublishOptions, RemovalOptions, WorkloadEdit};
+use hub::{Error, PublishOptions, RemovalOptions};
 
 use crate::test_hub::{TestHub, applied_report, everywhere, source, wait_until};
 
 async fn publish_change(test: &TestHub, colour: u32) -> u32 {
-    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-    spec.source = source(&format!(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  colour: \"{colour}\"\n"
-    ));
-    let edit = WorkloadEdit { spec: Some(spec), labels: None };
-    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+    test.edit_draft("web", |spec| {
+        spec.source = source(&format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  colour: \"{colour}\"\n"
+        ))
+    })
+    .await;
     test.publish("web").await
 }
 
@@ -32,8 +32,7 @@ async fn s3_1_a_registered_cluster_has_its_own_desired_state_with_all_its_releas
         east.next_desired_state().await.releases.is_empty(),
         "exists from the registration, and is empty"
     );
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
+    test.publish_new("web", everywhere()).await;
     let (on_east, on_west) = (east.wait_for_release().await, west.wait_for_release().await);
     assert_ne!(on_east.release, on_west.release);
     for (name, desired) in [("east", &on_east), ("west", &on_west)] {
@@ -49,8 +48,7 @@ async fn s3_1_a_registered_cluster_has_its_own_desired_state_with_all_its_releas
 async fn s3_2_a_bundle_is_the_list_of_the_desired_objects_of_a_cluster() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
+    test.publish_new("web", everywhere()).await;
     let desired = east.wait_for_release().await;
     let DesiredPhase::Present { bundle: digest, .. } = &desired.phase else { panic!("{desired:?}") };
     let bytes = test.hub.get_bundle(east.id, desired.release, digest).await.unwrap();
@@ -64,8 +62,7 @@ async fn s3_2_a_bundle_is_the_list_of_the_desired_objects_of_a_cluster() {
 async fn s3_9_a_cluster_that_reconnects_receives_only_the_latest_desired_state() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
+    test.publish_new("web", everywhere()).await;
     let first = east.wait_for_release().await;
     east.report_applied(&first).await;
     let mut revision = 0;
@@ -94,10 +91,8 @@ async fn s3_9_a_cluster_that_reconnects_receives_only_the_latest_desired_state()
 async fn s3_10_a_release_and_its_workload_exist_until_the_record_on_the_cluster_is_deleted() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
-    let desired = east.wait_for_release().await;
-    east.report_applied(&desired).await;
+    test.publish_new("web", everywhere()).await;
+    east.apply_release().await;
     test.hub.delete_workload(&test.actor, "web", RemovalOptions::default()).await.unwrap();
     let absent =
         |desired: &domain::report::DesiredRelease| matches!(desired.phase, DesiredPhase::Absent { .. });
@@ -127,10 +122,7 @@ async fn policies_are_part_of_the_desired_release_and_invalid_ones_are_rejected(
     let mut east = test.register_cluster("east", &[]).await;
     test.create_draft("web", everywhere()).await;
     let set = async |policies: Policies| {
-        let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-        spec.policies = policies;
-        let edit = WorkloadEdit { spec: Some(spec), labels: None };
-        test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+        test.edit_draft("web", |spec| spec.policies = policies).await;
     };
     let invalid = IgnoreRule { paths: vec!["$..image".into()], ..IgnoreRule::default() };
     set(Policies { ignore: vec![invalid], ..Policies::default() }).await;
@@ -182,10 +174,7 @@ async fn g516_data_that_a_publish_would_prune_is_a_finding_of_the_plan() {
     test.register_cluster("east", &[]).await;
     test.create_draft("web", everywhere()).await;
     let write = async |text: &str| {
-        let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-        spec.source = source(text);
-        let edit = WorkloadEdit { spec: Some(spec), labels: None };
-        test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+        test.edit_draft("web", |spec| spec.source = source(text)).await;
     };
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n";
     let claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n";

@@ -2,7 +2,6 @@
 
 use domain::Finding;
 use domain::placement::Placement;
-use domain::report::DesiredPhase;
 use hub::{Error, PublishOptions, RemovalOptions, WorkloadEdit};
 
 use crate::test_hub::{TestHub, by_label, everywhere, source};
@@ -76,8 +75,7 @@ async fn g303_a_node_port_is_free_again_once_its_workload_is_removed_from_the_cl
     create_draft(&test, "storefront", everywhere(), PORT).await;
     create_draft(&test, "web", everywhere(), PORT).await;
     test.publish("storefront").await;
-    let desired = east.wait_for_release().await;
-    east.report_applied(&desired).await;
+    east.apply_release().await;
     let findings = publish_findings(&test, "web").await;
     assert_eq!(findings.len(), 1);
     assert_eq!(
@@ -88,13 +86,9 @@ async fn g303_a_node_port_is_free_again_once_its_workload_is_removed_from_the_cl
 
     // Taken until the removal is complete.
     test.hub.unpublish_workload(&test.actor, "storefront", RemovalOptions::default()).await.unwrap();
-    let leave = east
-        .wait_for_desired_state(|desired_state| {
-            matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
-        })
-        .await;
+    let leave = east.wait_for_removal().await;
     assert_eq!(publish_findings(&test, "web").await.len(), 1);
-    east.report_applied(&leave.releases[0]).await;
+    east.report_applied(&leave).await;
     test.publish("web").await;
     test.close().await;
 }

@@ -4,17 +4,21 @@ use domain::bundle::Bundle;
 use domain::page::ListQuery;
 use domain::release::ReleaseState;
 use domain::report::{DesiredPhase, DesiredState};
+use domain::request::ClusterPatch;
 use domain::workload::{Intent, WorkloadPhase};
-use hub::{ClusterEdit, Error, PublishOptions, RemovalOptions, RequestKey};
+use hub::{Error, PublishOptions, RemovalOptions, RequestKey};
 
 mod addons;
 mod desired_state;
+mod draft_changes;
 mod exposures;
 mod facts;
 mod plan;
 mod poison;
 mod reports;
+mod retention;
 mod rollouts;
+mod sign_up;
 mod silence;
 mod statistics;
 mod targets;
@@ -57,10 +61,7 @@ async fn s0_14_a_publish_with_errors_is_rejected_with_its_findings_and_stores_no
     let test = TestHub::open().await;
     test.register_cluster("east", &[]).await;
     test.create_draft("web", everywhere()).await;
-    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-    spec.source = source("kind: ConfigMap\nmetadata: {name: x}\n");
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+    test.edit_draft("web", |spec| spec.source = source("kind: ConfigMap\nmetadata: {name: x}\n")).await;
     let rejected =
         test.hub.publish_workload(&test.actor, "web", "", PublishOptions::default()).await.unwrap_err();
     assert!(rejected.findings().iter().any(|finding| finding.code == "G109"), "{rejected:?}");
@@ -93,14 +94,9 @@ async fn p2_the_same_key_publishes_once_and_another_request_with_it_is_rejected(
 async fn p26_a_revision_that_renders_the_same_bundle_changes_nothing_on_the_clusters() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
-    let desired = east.wait_for_release().await;
-    east.report_applied(&desired).await;
-    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-    spec.source = source(&format!("# only a comment\n{CONFIG}"));
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+    test.publish_new("web", everywhere()).await;
+    let desired = east.apply_release().await;
+    test.edit_draft("web", |spec| spec.source = source(&format!("# only a comment\n{CONFIG}"))).await;
     assert_eq!(test.publish("web").await, 2);
     let release = wait_for("the release has revision 2", async || {
         let release = test.hub.get_release("web", "east").await.unwrap();
@@ -133,11 +129,9 @@ async fn s1_22_a_workload_is_deleted_once_every_cluster_has_removed_it() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
     let mut west = test.register_cluster("west", &[]).await;
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
+    test.publish_new("web", everywhere()).await;
     for agent in [&mut east, &mut west] {
-        let desired = agent.wait_for_release().await;
-        agent.report_applied(&desired).await;
+        agent.apply_release().await;
     }
     test.hub.delete_workload(&test.actor, "web", RemovalOptions::default()).await.unwrap();
     let absent =
@@ -159,10 +153,8 @@ async fn s1_22_a_workload_is_deleted_once_every_cluster_has_removed_it() {
 async fn e5_releases_of_an_offline_cluster_are_unknown_with_their_last_known_state_until_it_reconnects() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
-    let desired = east.wait_for_release().await;
-    east.report_applied(&desired).await;
+    test.publish_new("web", everywhere()).await;
+    east.apply_release().await;
     test.advance_clock(200);
     let view = wait_for("the release is unknown", async || {
         let view = test.hub.get_release("web", "east").await.unwrap();
@@ -180,7 +172,7 @@ async fn a_cluster_edit_that_changes_nothing_stores_nothing() {
     let test = TestHub::open().await;
     test.register_cluster("east", &[("env", "prod")]).await;
     let edit =
-        ClusterEdit { labels: [("env".to_owned(), Some("prod".to_owned()))].into(), ..Default::default() };
+        ClusterPatch { labels: [("env".to_owned(), Some("prod".to_owned()))].into(), ..Default::default() };
     let cluster = test.hub.edit_cluster(&test.actor, "east", edit, None).await.unwrap();
     assert_eq!(cluster.revision, 1);
     test.close().await;
@@ -191,10 +183,7 @@ async fn a_blank_draft_is_not_published() {
     let test = TestHub::open().await;
     test.register_cluster("east", &[]).await;
     test.create_draft("web", everywhere()).await;
-    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-    spec.source = source(" \n");
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+    test.edit_draft("web", |spec| spec.source = source(" \n")).await;
     let rejected =
         test.hub.publish_workload(&test.actor, "web", "", PublishOptions::default()).await.unwrap_err();
     assert!(rejected.to_string().contains("still empty"), "{rejected}");

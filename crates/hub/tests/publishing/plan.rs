@@ -4,9 +4,8 @@ use domain::object::ObjectRef;
 use domain::placement::Placement;
 use domain::plan::{ClusterPlan, DryRunState, Plan, PlannedAction, PlannedChange, TargetChange};
 use domain::report::DesiredPhase;
-use domain::workload::WorkloadSpec;
 use domain::{Digest, Finding};
-use hub::{Error, PublishOptions, WorkloadEdit};
+use hub::{Error, PublishOptions};
 
 use crate::test_hub::{TestAgent, TestHub, WAIT_TIMEOUT, by_label, everywhere, source};
 
@@ -47,13 +46,6 @@ async fn wait_for_plan(test: &TestHub, plan: &Plan) -> Plan {
     let plan = test.hub.wait_for_plan(plan.id, WAIT_TIMEOUT).await.unwrap();
     assert!(plan.is_complete(), "{plan:#?}");
     plan
-}
-
-async fn edit_draft(test: &TestHub, change: impl FnOnce(&mut WorkloadSpec)) {
-    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-    change(&mut spec);
-    let edit = WorkloadEdit { spec: Some(spec), labels: None };
-    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
 }
 
 async fn publish(test: &TestHub, terms: PublishOptions) -> Result<u32, Error> {
@@ -108,6 +100,37 @@ async fn g404_a_rejection_by_one_cluster_is_a_finding_that_blocks_the_publish_of
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_whose_released_bundle_can_not_be_read_has_an_error_in_the_plan_instead_of_changes() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    let mut west = test.register_cluster("west", &[("env", "prod")]).await;
+    test.publish_new("web", by_label("env=prod")).await;
+    for agent in [&mut east, &mut west] {
+        agent.apply_release().await;
+    }
+    test.edit_draft("web", |spec| spec.placement = by_label("env=prod,zone!=b")).await;
+    test.register_cluster("north", &[("env", "prod")]).await;
+    crate::targets::relabel(&test, "west", Some("dev")).await;
+    for (statement, expected) in [
+        ("UPDATE artifact SET body = CAST('[1' AS BLOB)", "that it received last can't be read"),
+        ("DELETE FROM artifact", "its bytes are not stored"),
+    ] {
+        test.execute_sql(statement).await;
+        let plan = create_plan(&test).await;
+        assert!(plan.has_changes(), "unknown is not unchanged");
+        for name in ["east", "west"] {
+            let target = plan.targets.iter().find(|target| target.name == name).unwrap();
+            let DryRunState::NotRendered { message } = &target.dry_run else { panic!("{target:?}") };
+            assert!(message.starts_with("Can't be planned: ") && message.contains(expected), "{message}");
+            assert_eq!(target.cluster_plan, None, "{name}");
+        }
+        let north = plan.targets.iter().find(|target| target.name == "north").unwrap();
+        assert_eq!(plan.cluster_plans[north.cluster_plan.as_ref().unwrap()].counts().create, 1);
+    }
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn e_2_an_offline_cluster_is_reported_and_does_not_block_the_plan() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
@@ -154,7 +177,7 @@ async fn e_2_a_plan_is_stale_once_the_draft_the_targets_or_what_runs_there_chang
     let first = create_plan(&test).await;
     answer_dry_run(&mut east, PlannedAction::Create).await;
     wait_for_plan(&test, &first).await;
-    edit_draft(&test, |spec| {
+    test.edit_draft("web", |spec| {
         spec.source = source("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n")
     })
     .await;
@@ -223,13 +246,11 @@ async fn g505_a_removal_from_more_than_a_fifth_of_the_clusters_needs_the_confirm
     for name in ["a", "b", "c"] {
         agents.push(test.register_cluster(name, &[("keep", if name == "a" { "yes" } else { "no" })]).await);
     }
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
+    test.publish_new("web", everywhere()).await;
     for agent in &mut agents {
-        let desired = agent.wait_for_release().await;
-        agent.report_applied(&desired).await;
+        agent.apply_release().await;
     }
-    edit_draft(&test, |spec| spec.placement = by_label("keep=yes")).await;
+    test.edit_draft("web", |spec| spec.placement = by_label("keep=yes")).await;
     let created = create_plan(&test).await;
     assert_eq!(created.blast_radius.losing, ["b", "c"]);
     for agent in &mut agents[1..] {

@@ -9,10 +9,8 @@ use crate::test_hub::{TestHub, applied_report, everywhere};
 async fn p9_replayed_reports_and_those_of_an_older_incarnation_are_rejected() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
-    let desired = east.wait_for_release().await;
-    east.report_applied(&desired).await;
+    test.publish_new("web", everywhere()).await;
+    let desired = east.apply_release().await;
     east.seq -= 1;
     assert!(!east.send_report(applied_report(&desired)).await.accepted, "the same batch twice");
 
@@ -30,8 +28,7 @@ async fn an_agent_can_neither_report_nor_read_another_clusters_release() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
     let mut west = test.register_cluster("east-1", &[]).await;
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
+    test.publish_new("web", everywhere()).await;
     let (theirs, mine) = (east.wait_for_release().await, west.wait_for_release().await);
     assert!(
         west.send_report(applied_report(&theirs)).await.accepted,
@@ -48,13 +45,9 @@ async fn an_agent_can_neither_report_nor_read_another_clusters_release() {
 async fn a_report_about_an_older_generation_changes_nothing() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
+    test.publish_new("web", everywhere()).await;
     let old = east.wait_for_release().await;
-    let mut spec = test.hub.get_workload("web").await.unwrap().workload.draft;
-    spec.namespace = "other".into();
-    let edit = hub::WorkloadEdit { spec: Some(spec), labels: None };
-    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+    test.edit_draft("web", |spec| spec.namespace = "other".into()).await;
     test.publish("web").await;
     let new = east
         .wait_for_desired_state(|desired_state| desired_state.releases[0].generation > old.generation)

@@ -1,13 +1,13 @@
 //! Publishes in waves (docs/rollouts.md).
 
-use domain::OverrideId;
 use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
-use domain::overrides::{ClusterSelector, Override};
+use domain::overrides::ClusterSelector;
 use domain::release::ReleaseState;
 use domain::report::{DesiredPhase, DesiredRelease, ReleaseReport};
+use domain::request::OverridePut;
 use domain::rollout::{CountOrPercent, Rollout, RolloutAction, RolloutState, RolloutStrategy};
-use hub::PublishOptions;
+use hub::{OverrideEdit, PublishOptions};
 use serde_json::json;
 
 use crate::release_state;
@@ -351,14 +351,13 @@ async fn an_override_published_on_save_does_not_restart_an_aborted_rollout() {
     let [mut a, _b, _c] = publish_in_waves(&test, canary_strategy()).await;
     wait_for_revision(&mut a, 2).await;
     test.hub.control_rollout(&test.actor, "web", RolloutAction::Abort).await.unwrap();
-    let change = Override {
-        id: OverrideId::from_parts(1, 1),
-        name: "b".into(),
+    let content = OverridePut {
         target: ClusterSelector { clusters: vec!["b".into()], ..ClusterSelector::default() },
         priority: 500,
         patches: Vec::new(),
     };
-    let rejected = test.hub.save_override(&test.actor, "web", change, true).await.unwrap_err();
+    let edit = OverrideEdit { name: "b".into(), content, publish_now: true };
+    let rejected = test.hub.put_override(&test.actor, "web", edit).await.unwrap_err();
     assert!(rejected.to_string().contains("The rollout of web revision 2 is aborted."), "{rejected}");
     test.close().await;
 }

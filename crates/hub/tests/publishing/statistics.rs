@@ -18,8 +18,7 @@ async fn changed_workload(text: &str, clusters: usize) -> (TestHub, WorkloadSpec
     for number in 0..clusters {
         agents.push(test.register_cluster(&format!("cluster-{number}"), &[]).await);
     }
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
+    test.publish_new("web", everywhere()).await;
     for agent in &mut agents {
         agent.wait_for_release().await;
     }

@@ -1,11 +1,12 @@
 //! Which clusters get a workload, and which lose it.
 
-use domain::overrides::{ClusterSelector, Override, Patch, PatchOp};
+use domain::overrides::{ClusterSelector, Patch, PatchOp};
+use domain::page::ListQuery;
 use domain::placement::{ClusterGroup, Placement, Predicate, Remedy, RemovalWait};
 use domain::release::ReleaseState;
 use domain::report::DesiredPhase;
-use domain::{OverrideId, page::ListQuery};
-use hub::{ClusterEdit, PublishOptions};
+use domain::request::{ClusterPatch, OverridePut};
+use hub::{OverrideEdit, PublishOptions};
 use serde_json::json;
 
 use crate::release_state;
@@ -13,7 +14,7 @@ use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, wait_until};
 
 pub(crate) async fn relabel(test: &TestHub, cluster: &str, env: Option<&str>) {
     let labels = [("env".to_owned(), env.map(str::to_owned))].into();
-    let edit = ClusterEdit { labels, ..ClusterEdit::default() };
+    let edit = ClusterPatch { labels, ..ClusterPatch::default() };
     test.hub.edit_cluster(&test.actor, cluster, edit, None).await.unwrap();
 }
 
@@ -41,8 +42,7 @@ pub(crate) async fn wait_for_pending_removals(test: &TestHub, names: &[&str]) {
 async fn s1_9_a_cluster_that_joins_later_gets_a_workload_with_the_next_publish_and_never_by_sync() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[("env", "prod")]).await;
-    test.create_draft("web", by_label("env=prod")).await;
-    test.publish("web").await;
+    test.publish_new("web", by_label("env=prod")).await;
     east.wait_for_release().await;
     let mut west = test.register_cluster("west", &[("env", "prod")]).await;
     assert_eq!(test.hub.sync_workload(&test.actor, "web", &[]).await.unwrap(), 1);
@@ -61,10 +61,8 @@ async fn s1_9_a_cluster_that_joins_later_gets_a_workload_with_the_next_publish_a
 async fn e_6_a_workload_is_removed_from_a_cluster_that_no_longer_matches_only_after_its_notice() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[("env", "prod")]).await;
-    test.create_draft("web", by_label("env=prod")).await;
-    test.publish("web").await;
-    let desired = east.wait_for_release().await;
-    east.report_applied(&desired).await;
+    test.publish_new("web", by_label("env=prod")).await;
+    east.apply_release().await;
     relabel(&test, "east", Some("dev")).await;
     wait_for_event(&test, "web no longer matches east and will be removed in 15 minutes").await;
     assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Healthy);
@@ -80,17 +78,10 @@ async fn e_6_a_workload_is_removed_from_a_cluster_that_no_longer_matches_only_af
     test.advance_clock(901);
     test.hub.record_heartbeat(east.id).await.unwrap();
     // Triggers a pass of the placer, instead of waiting for the next full pass.
-    test.hub
-        .save_group(&test.actor, ClusterGroup { name: "any".into(), ..ClusterGroup::default() }, None)
-        .await
-        .unwrap();
-    let leave = east
-        .wait_for_desired_state(|desired_state| {
-            matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
-        })
-        .await;
+    test.run_placer().await;
+    let leave = east.wait_for_removal().await;
     assert!(test.hub.get_release("web", "east").await.unwrap().message.contains("found env=dev"));
-    east.report_applied(&leave.releases[0]).await;
+    east.report_applied(&leave).await;
     assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Removed);
     test.close().await;
 }
@@ -100,12 +91,9 @@ async fn e_6_a_cancelled_removal_keeps_the_workload_until_the_next_publish() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[("env", "prod")]).await;
     let mut west = test.register_cluster("west", &[("env", "prod")]).await;
-    test.create_draft("web", by_label("env=prod")).await;
-    test.publish("web").await;
-    let desired = east.wait_for_release().await;
-    east.report_applied(&desired).await;
-    let desired = west.wait_for_release().await;
-    west.report_applied(&desired).await;
+    test.publish_new("web", by_label("env=prod")).await;
+    east.apply_release().await;
+    west.apply_release().await;
     let keep = async |clusters: &[&str]| {
         let clusters: Vec<String> = clusters.iter().map(|&name| name.to_owned()).collect();
         test.hub.retain_workload(&test.actor, "web", &clusters).await
@@ -127,16 +115,9 @@ async fn e_6_a_cancelled_removal_keeps_the_workload_until_the_next_publish() {
     wait_for_pending_removals(&test, &["east", "west"]).await;
     test.advance_clock(901);
     test.hub.record_heartbeat(west.id).await.unwrap();
-    test.hub
-        .save_group(&test.actor, ClusterGroup { name: "any".into(), ..ClusterGroup::default() }, None)
-        .await
-        .unwrap();
-    let leave = west
-        .wait_for_desired_state(|desired_state| {
-            matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
-        })
-        .await;
-    west.report_applied(&leave.releases[0]).await;
+    test.run_placer().await;
+    let leave = west.wait_for_removal().await;
+    west.report_applied(&leave).await;
     assert_eq!(release_state(&test, "web", "west").await, ReleaseState::Removed);
     assert!(test.hub.get_release("web", "east").await.unwrap().release.is_present());
 
@@ -146,10 +127,7 @@ async fn e_6_a_cancelled_removal_keeps_the_workload_until_the_next_publish() {
     test.hub.publish_workload(&test.actor, "web", "", terms).await.unwrap();
     let desired = west.wait_for_release().await;
     west.report_applied(&desired).await;
-    east.wait_for_desired_state(|desired_state| {
-        matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
-    })
-    .await;
+    east.wait_for_removal().await;
     test.close().await;
 }
 
@@ -158,11 +136,9 @@ async fn e_6_a_retained_workload_stays_after_its_decision_was_deleted_and_comput
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[("env", "prod")]).await;
     let mut west = test.register_cluster("west", &[("env", "prod")]).await;
-    test.create_draft("web", by_label("env=prod")).await;
-    test.publish("web").await;
+    test.publish_new("web", by_label("env=prod")).await;
     for agent in [&mut east, &mut west] {
-        let desired = agent.wait_for_release().await;
-        agent.report_applied(&desired).await;
+        agent.apply_release().await;
     }
     relabel(&test, "east", Some("dev")).await;
     wait_for_pending_removals(&test, &["east"]).await;
@@ -177,10 +153,39 @@ async fn e_6_a_retained_workload_stays_after_its_decision_was_deleted_and_comput
     // The next publish supersedes it, also after the decision was computed again.
     let terms = PublishOptions { confirmed_removals: Some(1), ..PublishOptions::default() };
     test.hub.publish_workload(&test.actor, "web", "", terms).await.unwrap();
-    east.wait_for_desired_state(|desired_state| {
-        matches!(desired_state.releases[0].phase, DesiredPhase::Absent { .. })
+    east.wait_for_removal().await;
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e_6_a_removal_notice_continues_after_its_decision_was_deleted_and_computed_again() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("env", "prod")]).await;
+    let mut west = test.register_cluster("west", &[("env", "prod")]).await;
+    test.publish_new("web", by_label("env=prod")).await;
+    for agent in [&mut east, &mut west] {
+        agent.apply_release().await;
+    }
+    relabel(&test, "east", Some("dev")).await;
+    wait_for_pending_removals(&test, &["east"]).await;
+    let before = test.hub.get_workload_with_removals("web").await.unwrap().1;
+    test.advance_clock(600);
+    test.execute_sql("DELETE FROM decision").await;
+    test.run_placer().await;
+    wait_until("the decision is recorded again", async || {
+        test.hub.get_placement_decision("web").await.unwrap().decided_at.is_some()
     })
     .await;
+    assert_eq!(
+        test.hub.get_workload_with_removals("web").await.unwrap().1,
+        before,
+        "the notice is neither lost nor extended"
+    );
+    assert!(test.hub.get_release("web", "east").await.unwrap().release.is_present());
+    test.advance_clock(300);
+    test.hub.record_heartbeat(east.id).await.unwrap();
+    test.run_placer().await;
+    east.wait_for_removal().await;
     test.close().await;
 }
 
@@ -198,11 +203,9 @@ async fn e6_a_fleet_change_that_excludes_many_clusters_at_once_removes_nothing_w
     };
     test.hub.save_group(&test.actor, group(&["a", "b", "c"]), None).await.unwrap();
     let of_group = Predicate { groups: vec!["shops".into()], ..Predicate::default() };
-    test.create_draft("web", Placement { predicates: vec![of_group], ..Placement::default() }).await;
-    test.publish("web").await;
+    test.publish_new("web", Placement { predicates: vec![of_group], ..Placement::default() }).await;
     for agent in &mut agents {
-        let desired = agent.wait_for_release().await;
-        agent.report_applied(&desired).await;
+        agent.apply_release().await;
     }
     test.hub.save_group(&test.actor, group(&[]), None).await.unwrap();
     wait_for_event(&test, "web no longer matches 3 clusters at once. Nothing was removed").await;
@@ -217,16 +220,12 @@ async fn an_override_published_on_save_changes_only_its_target_clusters() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;
     let mut west = test.register_cluster("west", &[]).await;
-    test.create_draft("web", everywhere()).await;
-    test.publish("web").await;
+    test.publish_new("web", everywhere()).await;
     for agent in [&mut east, &mut west] {
-        let desired = agent.wait_for_release().await;
-        agent.report_applied(&desired).await;
+        agent.apply_release().await;
     }
     let before = test.hub.get_release("web", "west").await.unwrap().release.generation();
-    let change = Override {
-        id: OverrideId::from_parts(1, 1),
-        name: "east-colour".into(),
+    let content = OverridePut {
         target: ClusterSelector { clusters: vec!["east".into()], ..ClusterSelector::default() },
         priority: 500,
         patches: vec![Patch {
@@ -234,7 +233,8 @@ async fn an_override_published_on_save_changes_only_its_target_clusters() {
             op: PatchOp::Set { path: "/data/colour".into(), value: json!("green") },
         }],
     };
-    test.hub.save_override(&test.actor, "web", change, true).await.unwrap();
+    let edit = OverrideEdit { name: "east-colour".into(), content, publish_now: true };
+    test.hub.put_override(&test.actor, "web", edit).await.unwrap();
     let desired = east
         .wait_for_desired_state(|desired_state| desired_state.releases[0].generation > 1)
         .await
@@ -268,7 +268,7 @@ async fn p28_a_publish_that_moves_a_workload_adds_it_before_it_removes_it() {
     test.hub.publish_workload(&test.actor, "web", "", options).await.unwrap();
     let desired = west.wait_for_release().await;
     wait_for_pending_removals(&test, &["east"]).await;
-    let waiting = test.hub.list_pending_removals("web").await.unwrap().remove(0);
+    let waiting = test.hub.get_workload_with_removals("web").await.unwrap().1.remove(0);
     assert_eq!((waiting.is_requested, waiting.waiting_for), (true, Some(RemovalWait::Replacement)));
     // Further passes change nothing while the replacement is not operational.
     test.run_placer().await;

@@ -14,7 +14,7 @@ use domain::report::{
 };
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use domain::{ClusterId, Timestamp};
-use hub::{Actor, Clock, Hub, HubConfig, Loops, NewCluster, PublishOptions};
+use hub::{Actor, Clock, Hub, HubConfig, Loops, NewCluster, PublishOptions, WorkloadEdit};
 use sqlx::Connection as _;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::Mutex;
@@ -153,6 +153,20 @@ impl TestHub {
         self.hub.create_workload(&self.actor, new).await.unwrap();
     }
 
+    /// Creates a workload and publishes it.
+    pub async fn publish_new(&self, name: &str, placement: Placement) {
+        self.create_draft(name, placement).await;
+        self.publish(name).await;
+    }
+
+    /// Changes the draft of a workload.
+    pub async fn edit_draft(&self, name: &str, change: impl FnOnce(&mut WorkloadSpec)) {
+        let mut spec = self.hub.get_workload(name).await.unwrap().workload.draft;
+        change(&mut spec);
+        let edit = WorkloadEdit { spec: Some(spec), labels: None };
+        self.hub.edit_workload(&self.actor, name, edit, None).await.unwrap();
+    }
+
     pub async fn publish(&self, name: &str) -> u32 {
         self.hub.publish_workload(&self.actor, name, "", PublishOptions::default()).await.unwrap().revision
     }
@@ -236,6 +250,20 @@ impl TestAgent {
             .remove(0)
     }
 
+    /// Waits for a desired state with one release, and reports it as applied.
+    pub async fn apply_release(&mut self) -> DesiredRelease {
+        let desired = self.wait_for_release().await;
+        self.report_applied(&desired).await;
+        desired
+    }
+
+    /// Waits until the first release of the desired state is to be removed.
+    pub async fn wait_for_removal(&mut self) -> DesiredRelease {
+        let is_absent = |desired: &DesiredRelease| matches!(desired.phase, DesiredPhase::Absent { .. });
+        let removed = |desired: &DesiredState| desired.releases.first().is_some_and(is_absent);
+        self.wait_for_desired_state(removed).await.releases.remove(0)
+    }
+
     pub async fn send_report(&mut self, report: ReleaseReport) -> ReportAck {
         self.send_batch(None, vec![report]).await
     }
@@ -271,7 +299,7 @@ pub fn applied_report(desired: &DesiredRelease) -> ReleaseReport {
         DesiredPhase::Present { bundle, .. } => Some(bundle.clone()),
         DesiredPhase::Absent { .. } => None,
     };
-    let stages = StageName::ALL.into_iter().filter(|name| name.is_reported_by_agent());
+    let stages = StageName::ALL.iter().copied().filter(|name| name.is_reported_by_agent());
     ReleaseReport {
         release: desired.release,
         generation: desired.generation,

@@ -17,11 +17,9 @@ async fn publish_everywhere(test: &TestHub, placement: Placement, names: &[&str]
     for name in names {
         agents.push(test.register_cluster(name, &[("env", "prod")]).await);
     }
-    test.create_draft("web", placement).await;
-    test.publish("web").await;
+    test.publish_new("web", placement).await;
     for agent in &mut agents {
-        let desired = agent.wait_for_release().await;
-        agent.report_applied(&desired).await;
+        agent.apply_release().await;
     }
     agents
 }
@@ -102,8 +100,7 @@ async fn an_unreadable_workload_does_not_stop_the_placement_of_others() {
     let mut agents = publish_everywhere(&test, by_label("env=prod"), &["a"]).await;
     let workload = test.hub.get_workload("web").await.unwrap().workload.id;
     test.execute_sql("UPDATE workload SET intent = 'archived'").await;
-    test.create_draft("api", everywhere()).await;
-    test.publish("api").await;
+    test.publish_new("api", everywhere()).await;
     agents[0].wait_for_desired_state(|desired| desired.releases.len() == 2).await;
     relabel(&test, "a", Some("dev")).await;
     test.run_placer().await;

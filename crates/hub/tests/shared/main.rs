@@ -15,8 +15,8 @@ const SERVER_VARIABLE: &str = "FLOTILLA_TEST_POSTGRES";
 const HOUR: i64 = 3_600_000;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Creates a new database; it is deleted with the test server.
-async fn create_database() -> Option<String> {
+/// Creates a new database for this test; it is deleted with the test server.
+async fn create_database(test: &str) -> Option<String> {
     let server = match std::env::var(SERVER_VARIABLE) {
         Ok(off) if off == "off" => {
             eprintln!("{SERVER_VARIABLE}=off: this test did not run");
@@ -30,7 +30,7 @@ async fn create_database() -> Option<String> {
         }
     };
     let options: sqlx::postgres::PgConnectOptions = server.parse().unwrap();
-    let name = format!("flotilla_shared_{}", std::process::id());
+    let name = format!("flotilla_{test}_{}", std::process::id());
     let mut admin: PgConnection = options.connect().await.unwrap();
     for statement in [format!("DROP DATABASE IF EXISTS {name}"), format!("CREATE DATABASE {name}")] {
         admin.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await.unwrap();
@@ -78,7 +78,7 @@ fn new_workload(name: &str) -> NewWorkload {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn p9_p10_two_servers_with_clocks_two_hours_apart_share_work_and_agree_on_connectivity() {
-    let Some(database) = create_database().await else { return };
+    let Some(database) = create_database("two_servers").await else { return };
     let (ahead, behind) = (open_server(&database, HOUR).await, open_server(&database, -HOUR).await);
     let off = ahead.clock().now().millis() - behind.clock().now().millis();
     assert!(off.abs() < 60_000, "the clocks differ by {off} ms");
@@ -130,4 +130,19 @@ async fn p9_p10_two_servers_with_clocks_two_hours_apart_share_work_and_agree_on_
     };
     assert_eq!((reported("alive"), reported("silent")), (0, 2), "late, then offline");
     loops.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_servers_with_the_set_up_token_one_creates_the_first_user() {
+    let Some(database) = create_database("sign_up").await else { return };
+    let (one, other) = (open_server(&database, 0).await, open_server(&database, 0).await);
+    let token = one.create_setup_token().await.unwrap().unwrap();
+    let (first, second) = tokio::join!(
+        one.sign_up_first_user(&token, "ada", "correct horse battery"),
+        other.sign_up_first_user(&token, "eve", "correct horse battery"),
+    );
+    let created = [&first, &second].into_iter().filter(|result| result.is_ok()).count();
+    assert_eq!(created, 1, "{first:?} {second:?}");
+    let rejected = if first.is_ok() { second } else { first };
+    assert!(matches!(rejected, Err(Error::Unauthenticated(_))), "{rejected:?}");
 }

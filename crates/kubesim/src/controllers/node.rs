@@ -107,6 +107,13 @@ pub(crate) fn schedule_pod(ctx: &mut ControllerContext, pod: &Value) -> Result<S
     let mut reasons: HashMap<&'static str, usize> = HashMap::new();
     let mut best: Option<(i64, String)> = None;
     let forced = ctx.sim.faults.is_unschedulable(object::name(pod));
+    if has_unbound_claim(ctx, pod) {
+        let total = nodes.len();
+        return Err(format!(
+            "0/{total} nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/{total} nodes \
+             are available: {total} Preemption is not helpful for scheduling."
+        ));
+    }
     for node in &nodes {
         let name = object::name(&node.value);
         let used = ctx.state.node_usage.nodes.get(name).copied().unwrap_or_default();
@@ -134,6 +141,18 @@ pub(crate) fn schedule_pod(ctx: &mut ControllerContext, pod: &Value) -> Result<S
          found for incoming pod.",
         reasons.join(", ")
     ))
+}
+
+/// Whether a claim of the pod exists and has no volume yet.
+fn has_unbound_claim(ctx: &mut ControllerContext, pod: &Value) -> bool {
+    let claims = object::array_at(pod, "spec.volumes")
+        .iter()
+        .filter_map(|volume| volume.pointer("/persistentVolumeClaim/claimName")?.as_str());
+    claims.into_iter().any(|name| {
+        let key = crate::store::object_key(object::namespace(pod), name);
+        ctx.get_object("", "PersistentVolumeClaim", &key)
+            .is_some_and(|claim| object::str_at(&claim.value, "status.phase") != "Bound")
+    })
 }
 
 fn unfit_reason(node: &Value, pod: &Value, requested: [i64; 3], used: [i64; 3]) -> Option<&'static str> {

@@ -66,6 +66,9 @@ fn reconcile_kind(
         conditions::set_count(live, "status.readyReplicas", counted.ready.min(replicas));
         conditions::set_count(live, "status.availableReplicas", counted.available.min(replicas));
         match &failure {
+            // The message names the pod that was not created, which differs with every attempt: a condition that changed with
+            // it would trigger the next attempt at once, so the first one stays, as in Kubernetes.
+            Some(_) if object::condition(live, "ReplicaFailure").is_some() => {}
             Some(message) => {
                 let condition =
                     ConditionUpdate { kind: "ReplicaFailure", status: true, reason: "FailedCreate", message };

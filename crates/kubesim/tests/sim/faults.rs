@@ -142,9 +142,8 @@ async fn an_unschedulable_pod_reports_the_reason() {
     assert!(message.starts_with("0/3 nodes are available: 3 Insufficient cpu."), "{message}");
 }
 
-// Not on a paused clock, which would stand still: each rejected pod changes the status of its ReplicaSet, which is
-// reconciled again at once.
-#[tokio::test]
+// The paused clock stands still while a controller runs without a pause: each attempt must wait for its back-off.
+#[tokio::test(start_paused = true)]
 async fn a_quota_rejects_pods_and_the_deployment_reports_it() {
     for real in [true, false] {
         let (cluster, client) = start_cluster();

@@ -43,6 +43,25 @@ pub async fn record_heartbeats(
     Ok(reconnected)
 }
 
+/// Records that the API server of a cluster does not respond; returns whether that is new. The start of an outage stays.
+pub async fn begin_api_server_outage(
+    tx: &mut Tx,
+    id: ClusterId,
+    error: &str,
+    at: Timestamp,
+) -> Result<bool, Error> {
+    let set = "UPDATE cluster_heartbeat SET api_server_outage_since = $1, api_server_error = $2 \
+               WHERE cluster_id = $3 AND api_server_outage_since IS NULL";
+    Ok(sql(set).bind(at.millis()).bind_text(error).bind_text(id).execute(tx).await? == 1)
+}
+
+/// Records that the API server of a cluster responds; returns whether it did not before.
+pub async fn end_api_server_outage(tx: &mut Tx, id: ClusterId) -> Result<bool, Error> {
+    let set = "UPDATE cluster_heartbeat SET api_server_outage_since = NULL, api_server_error = '' \
+               WHERE cluster_id = $1 AND api_server_outage_since IS NOT NULL";
+    Ok(sql(set).bind_text(id).execute(tx).await? == 1)
+}
+
 /// Sets the connectivity of a cluster; returns whether it changed. For its releases see
 /// [`crate::release::set_connectivity_by_cluster`].
 pub async fn set_connectivity(tx: &mut Tx, id: ClusterId, connectivity: Connectivity) -> Result<bool, Error> {

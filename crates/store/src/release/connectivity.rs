@@ -24,7 +24,7 @@ pub async fn set_connectivity_by_cluster(
         .into_iter()
         .filter(|old| *old != connectivity)
     {
-        moved += update_connectivity(tx, cluster, (old, connectivity), at).await?;
+        moved += update_connectivity(tx, cluster, old, connectivity, at).await?;
     }
     Ok(moved)
 }
@@ -32,7 +32,8 @@ pub async fn set_connectivity_by_cluster(
 async fn update_connectivity(
     tx: &mut Tx,
     cluster: ClusterId,
-    (old, new): (Connectivity, Connectivity),
+    old: Connectivity,
+    new: Connectivity,
     at: Timestamp,
 ) -> Result<u64, Error> {
     let gone = gone_state_names().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(", ");

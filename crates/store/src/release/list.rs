@@ -4,7 +4,7 @@ use domain::page::{ListQuery, Page};
 use domain::release::Release;
 use domain::{ClusterId, WorkloadId};
 
-use super::row::{SELECT, read_release, state_rank};
+use super::row::{read_release, select_releases, state_rank};
 use crate::decode::{DecodeError, RowReader, decode_page};
 use crate::sql::{Sql, like_pattern, sql};
 use crate::{Error, Tx, cursor};
@@ -73,7 +73,7 @@ async fn list_page<T>(
     let total = push_filters(sql("SELECT COUNT(*) FROM release r"), shape, owner.clone(), query)
         .fetch_number(tx)
         .await?;
-    let head = sql(SELECT).push(", c.region FROM release r JOIN cluster c ON c.id = r.cluster_id");
+    let head = select_releases().push(", c.region FROM release r JOIN cluster c ON c.id = r.cluster_id");
     let mut statement = push_filters(head, shape, owner, query);
     if let Some(after) = after {
         let rank = cursor::parse_number(&after[0])?;

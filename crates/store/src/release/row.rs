@@ -1,14 +1,50 @@
 //! The columns of a release and their decoding.
 
-use domain::health::Health;
+use domain::Digest;
 use domain::release::{Release, ReleaseRow, ReleaseSpec, ReleaseState};
 
 use crate::decode::{DecodeError, RowReader};
+use crate::sql::{Sql, to_json};
+use crate::table::{self, SqlValue, table_row};
 
-/// Columns of every query for releases; the alias of the table is `r`.
-pub(crate) const SELECT: &str = "SELECT r.id, r.workload_id, r.cluster_id, r.workload_name, r.cluster_name, \
-     r.revision, r.wave, r.gate, r.generation, r.sync_nonce, r.desired, r.released, r.released_revision, r.applied, r.admitted_offline, r.sync, r.connectivity, r.state, \
-     r.state_rank, r.state_since, r.reported_at, r.goal, r.policies, r.health_detail, r.stages";
+table_row! {
+    Release as release in "release" => ReleaseRow;
+    Key id = release.id().to_string() => id: parse;
+    Fixed workload_id = release.workload().to_string() => workload: parse;
+    Fixed cluster_id = release.cluster().to_string() => cluster: parse;
+    Fixed workload_name = SqlValue::NameOf { table: "workload", id: release.workload().to_string() };
+    Fixed cluster_name = SqlValue::NameOf { table: "cluster", id: release.cluster().to_string() };
+    Mutable revision = release.revision() => revision: opt_count;
+    Mutable wave = release.wave() => wave: opt_count;
+    Mutable gate = release.gate().as_str() => gate: enum_value;
+    Mutable generation = release.generation() => generation: int;
+    Mutable sync_nonce = release.sync_nonce() => sync_nonce: int;
+    Mutable desired = release.desired().map(Digest::to_string) => desired: opt_parse;
+    Mutable released = release.released().map(Digest::to_string) => released: opt_parse;
+    Mutable released_revision = release.released_revision() => released_revision: opt_count;
+    Mutable applied = release.applied().map(Digest::to_string) => applied: opt_parse;
+    Mutable admitted_offline = release.is_admitted_offline() => admitted_offline: flag;
+    Mutable sync = release.sync().as_str() => sync: enum_value;
+    Mutable health = release.health().status.as_str();
+    Mutable connectivity = release.connectivity().as_str() => connectivity: enum_value;
+    Mutable state = release.state().as_str();
+    Mutable state_rank = state_rank(release.state());
+    Mutable last_known_state = release.last_known_state().as_str();
+    Mutable last_known_rank = state_rank(release.last_known_state());
+    Mutable state_since = release.state_since() => state_since: timestamp;
+    Mutable reported_at = release.reported_at() => reported_at: opt_timestamp;
+    Mutable in_desired_state = release.desired_release("").is_some();
+    Mutable message = release.last_known_message();
+    Mutable goal = to_json(&release.goal())? => goal: json;
+    Mutable policies = to_json(&release.policies())? => policies: json;
+    Mutable health_detail = to_json(&release.health())? => health: json;
+    Mutable stages = to_json(&release.stages())? => stages: json;
+}
+
+/// Every column of a release; the alias of the table is `r`.
+pub(crate) fn select_releases() -> Sql {
+    table::select::<Release>("r")
+}
 
 /// The stored rank of a state: its position in the order of severity.
 pub(crate) const fn state_rank(state: ReleaseState) -> i64 {
@@ -17,7 +53,7 @@ pub(crate) const fn state_rank(state: ReleaseState) -> i64 {
 
 /// Names of the states in which nothing is desired on the cluster any more.
 pub(super) fn gone_state_names() -> impl Iterator<Item = &'static str> {
-    ReleaseState::ALL.into_iter().filter(|state| state.is_gone()).map(ReleaseState::as_str)
+    ReleaseState::ALL.iter().copied().filter(|state| state.is_gone()).map(ReleaseState::as_str)
 }
 
 /// Decodes a column with the name of a state.
@@ -26,29 +62,7 @@ pub(crate) fn read_state(row: &RowReader<'_>, column: &str) -> Result<ReleaseSta
 }
 
 pub(crate) fn read_release(row: &RowReader<'_>) -> Result<Release, DecodeError> {
-    Ok(Release::from_row(ReleaseRow {
-        id: row.parse("id")?,
-        workload: row.parse("workload_id")?,
-        cluster: row.parse("cluster_id")?,
-        goal: row.json("goal")?,
-        generation: row.int("generation")?,
-        sync_nonce: row.int("sync_nonce")?,
-        revision: row.opt_count("revision")?,
-        wave: row.opt_count("wave")?,
-        gate: row.enum_value("gate")?,
-        policies: row.json("policies")?,
-        desired: row.opt_parse("desired")?,
-        released: row.opt_parse("released")?,
-        released_revision: row.opt_count("released_revision")?,
-        applied: row.opt_parse("applied")?,
-        admitted_offline: row.int("admitted_offline")? != 0,
-        stages: row.json("stages")?,
-        sync: row.enum_value("sync")?,
-        health: row.json::<Health>("health_detail")?,
-        connectivity: row.enum_value("connectivity")?,
-        reported_at: row.opt_timestamp("reported_at")?,
-        state_since: row.timestamp("state_since")?,
-    }))
+    read_row(row).map(Release::from_row)
 }
 
 pub(super) fn read_desired_release(row: &RowReader<'_>) -> Result<ReleaseSpec, DecodeError> {
@@ -70,15 +84,19 @@ mod tests {
 
     #[test]
     fn the_order_of_states_matches_the_stored_ranks() {
-        let words: Vec<&str> = ReleaseState::ALL.into_iter().map(ReleaseState::as_str).collect();
+        let words: Vec<&str> = ReleaseState::ALL.iter().copied().map(ReleaseState::as_str).collect();
         // Another order, or a new state in between, needs a migration that re-ranks `release` and `release_count`.
         assert_eq!(
             words.join(" "),
-            "Removed Orphaned Abandoned Healthy Suspended Terminating Removing Pending Queued Pulling Applying \
-             Progressing Stale Unknown Drifted Blocked Degraded Failed"
+            "Removed Orphaned Abandoned Healthy NotAssessed Suspended Terminating Removing Pending Queued Pulling \
+             Applying Progressing Stale Unknown Drifted Blocked Degraded Failed"
         );
-        assert!(ReleaseState::ALL.into_iter().enumerate().all(|(n, state)| state_rank(state) == n as i64));
-        // The index `release_failing` begins at 15.
-        assert!(ReleaseState::ALL.into_iter().all(|state| state.is_failing() == (state_rank(state) >= 15)));
+        assert!(
+            ReleaseState::ALL.iter().copied().enumerate().all(|(n, state)| state_rank(state) == n as i64)
+        );
+        // The index `release_failing` begins at 16.
+        assert!(
+            ReleaseState::ALL.iter().copied().all(|state| state.is_failing() == (state_rank(state) >= 16))
+        );
     }
 }

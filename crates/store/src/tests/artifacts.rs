@@ -4,6 +4,7 @@ use domain::Digest;
 
 use super::databases::for_each_engine;
 use super::fixtures::{at, cluster_id, insert_full_fleet};
+use crate::retention::{RetainedTable, delete_batch};
 use crate::{artifact, cluster};
 
 const DAY: i64 = 24 * 3_600_000;
@@ -23,7 +24,7 @@ async fn bytes_read_back_as_they_were_put() {
 }
 
 #[tokio::test]
-async fn an_unreferenced_artifact_is_deleted_after_two_days() {
+async fn an_unreferenced_artifact_expires_by_its_last_put() {
     for_each_engine(|store| async move {
         insert_full_fleet(&store, 1, 1).await; // its release references the digest of "bundle"
         let mut tx = store.write().await.unwrap();
@@ -32,8 +33,8 @@ async fn an_unreferenced_artifact_is_deleted_after_two_days() {
             artifact::put(&mut tx, digest, bytes, at(put)).await.unwrap();
         }
         artifact::put(&mut tx, &all[2].0, all[2].1, at(DAY + 1)).await.unwrap();
-        assert_eq!(artifact::delete_unreferenced(&mut tx, at(2 * DAY)).await.unwrap(), 0);
-        assert_eq!(artifact::delete_unreferenced(&mut tx, at(2 * DAY + 1)).await.unwrap(), 1);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Artifact, at(0), 10).await.unwrap(), 0);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Artifact, at(1), 10).await.unwrap(), 1);
         for ((digest, _), exists) in all.iter().zip([true, false, true, true]) {
             assert_eq!(artifact::get(&mut tx, digest).await.unwrap().is_some(), exists);
         }
@@ -54,7 +55,7 @@ async fn the_schema_of_a_cluster_is_retained_until_it_reports_another() {
         }
         cluster::set_schema_digest(&mut tx, cluster_id(1), &first).await.unwrap();
         cluster::set_schema_digest(&mut tx, cluster_id(1), &second).await.unwrap();
-        assert_eq!(artifact::delete_unreferenced(&mut tx, at(3 * DAY)).await.unwrap(), 1);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Artifact, at(DAY), 10).await.unwrap(), 1);
         assert!(artifact::exists(&mut tx, &second).await.unwrap());
         let schemas = cluster::list_schema_digests(&mut tx, &[cluster_id(1), cluster_id(2)]).await.unwrap();
         assert_eq!(schemas, [(cluster_id(1), second)]);

@@ -149,6 +149,29 @@ async fn a_heartbeat_sets_a_cluster_online_and_never_moves_last_seen_back() {
 }
 
 #[tokio::test]
+async fn an_outage_of_an_api_server_keeps_its_start_and_ends_once() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 1, 0).await;
+        let mut tx = store.write().await.unwrap();
+        let id = cluster_id(1);
+        cluster::record_heartbeats(&mut tx, &[id], at(5_000)).await.unwrap();
+        assert!(
+            cluster::begin_api_server_outage(&mut tx, id, "connection refused", at(6_000)).await.unwrap()
+        );
+        assert!(!cluster::begin_api_server_outage(&mut tx, id, "timeout", at(7_000)).await.unwrap());
+        let found = cluster::get_by_id(&mut tx, id).await.unwrap().unwrap();
+        let outage = found.api_server_outage.unwrap();
+        assert_eq!((outage.since, &*outage.message), (at(6_000), "connection refused"));
+        assert_eq!(found.connectivity, Connectivity::Online, "the agent and the hub are up");
+        assert_eq!(cluster::count_not_online(&mut tx).await.unwrap(), 1);
+        assert!(cluster::end_api_server_outage(&mut tx, id).await.unwrap());
+        assert!(!cluster::end_api_server_outage(&mut tx, id).await.unwrap());
+        assert_eq!(cluster::get_by_id(&mut tx, id).await.unwrap().unwrap().api_server_outage, None);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_cluster_is_overdue_when_its_last_heartbeat_is_too_old_for_its_connectivity() {
     for_each_engine(|store| async move {
         let mut tx = store.write().await.unwrap();

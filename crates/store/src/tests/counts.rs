@@ -116,7 +116,7 @@ async fn assert_derived_data(tx: &mut Tx) {
         let worst = release::list_by_workload(tx, workload_id(n), &ListQuery::default()).await.unwrap().items;
         let states: Vec<_> = worst.iter().map(|(one, ..)| one.state()).collect();
         assert!(states.is_sorted_by(|a, b| a >= b), "the stored rank matches the state: {states:?}");
-        for state in domain::release::ReleaseState::ALL {
+        for &state in domain::release::ReleaseState::ALL {
             let query = ListQuery { state: state.as_str().to_owned(), ..ListQuery::default() };
             let page = release::list_by_workload(tx, workload_id(n), &query).await.unwrap();
             assert_eq!(page.total, counts.count(state), "the stored state matches the release: {state:?}");

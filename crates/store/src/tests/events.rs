@@ -6,6 +6,7 @@ use domain::event::{EventDetail, EventKind, NewEvent};
 use super::databases::for_each_engine;
 use super::fixtures::{at, cluster_id, release_id, workload_id};
 use crate::event::EventFilter;
+use crate::retention::{RetainedTable, delete_batch};
 use crate::{Store, event};
 
 fn new_event(message: &str) -> NewEvent {
@@ -59,7 +60,7 @@ async fn positions_continue_after_old_events_are_deleted() {
         let many: Vec<_> = (0..120).map(|n| new_event(&n.to_string())).collect();
         assert_eq!(append_events(&store, &many, 1).await, 120);
         let mut tx = store.write().await.unwrap();
-        assert_eq!(event::delete_before(&mut tx, at(2)).await.unwrap(), 120);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Event, at(2), 1_000).await.unwrap(), 120);
         tx.commit().await.unwrap();
         assert_eq!(append_events(&store, &[new_event("next")], 3).await, 121);
     })

@@ -76,7 +76,7 @@ pub(super) fn some_release(n: u128, workload: u128, cluster: u128) -> Release {
 pub(super) fn release_report(release: &Release, health: Health) -> ReleaseReport {
     let healthy = health == Health::healthy();
     let done = |name: &StageName| name.is_reported_by_agent() && (healthy || *name < StageName::Operational);
-    let stages = StageName::ALL.into_iter().filter(done);
+    let stages = StageName::ALL.iter().copied().filter(done);
     ReleaseReport {
         release: release.id(),
         generation: release.generation(),

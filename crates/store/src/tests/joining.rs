@@ -8,6 +8,7 @@ use domain::page::ListQuery;
 use super::databases::for_each_engine;
 use super::fixtures::{at, cluster_id, insert_full_fleet, labels, some_cluster};
 use crate::certificate::{self, CertificateRecord};
+use crate::retention::{RetainedTable, delete_batch};
 use crate::{Error, cluster, join_token, registration, release};
 
 fn token(n: u128) -> JoinToken {
@@ -65,7 +66,7 @@ async fn a_join_token_has_limited_uses_and_is_revoked_once() {
         assert!(!join_token::revoke(&mut tx, one.id, at(6)).await.unwrap());
         let listed = join_token::list(&mut tx).await.unwrap();
         assert_eq!((listed[0].uses, listed[0].revoked_at), (2, Some(at(5))));
-        assert_eq!(join_token::delete_before(&mut tx, at(1_001)).await.unwrap(), 1);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::JoinToken, at(1_001), 10).await.unwrap(), 1);
     })
     .await;
 }

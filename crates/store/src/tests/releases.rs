@@ -64,18 +64,18 @@ async fn the_desired_state_of_a_cluster_contains_only_its_desired_releases() {
         let third = &releases[2];
         releases[2] = Release::new(third.id(), third.workload(), third.cluster(), at(0)); // never rendered
         release::update_many(&mut tx, &releases).await.unwrap();
-        let wants = release::list_desired_by_cluster(&mut tx, cluster_id(1)).await.unwrap();
-        let names: Vec<_> = wants.iter().map(|want| want.workload.as_str()).collect();
+        let desired = release::list_desired_by_cluster(&mut tx, cluster_id(1)).await.unwrap();
+        let names: Vec<_> = desired.iter().map(|one| one.workload.as_str()).collect();
         assert!(
             names.contains(&"w-004") && !names.contains(&"w-002") && !names.contains(&"w-003"),
             "{names:?}"
         );
-        let expected: Vec<_> = wants
+        let expected: Vec<_> = desired
             .iter()
             .zip(releases.iter().filter(|release| release.desired_release("").is_some()))
-            .map(|(want, release)| release.desired_release(&want.workload).unwrap())
+            .map(|(one, release)| release.desired_release(&one.workload).unwrap())
             .collect();
-        assert_eq!(wants, expected);
+        assert_eq!(desired, expected);
     })
     .await;
 }
@@ -184,12 +184,12 @@ async fn cells_contain_state_last_known_state_and_message() {
             .iter()
             .map(|one| (one.cell.state, one.cell.last_known, one.cell.message.as_str()))
             .collect();
-        let unheard = ReleaseState::Queued.last_known_message();
+        let never_reported = ReleaseState::Queued.last_known_message();
         assert_eq!(
             listed,
             [
                 (ReleaseState::Degraded, ReleaseState::Degraded, "web crashes"),
-                (ReleaseState::Unknown, ReleaseState::Queued, unheard.as_str())
+                (ReleaseState::Unknown, ReleaseState::Queued, never_reported.as_str())
             ]
         );
         for cell in cells {

@@ -3,6 +3,8 @@
 use super::databases::for_each_engine;
 use super::fixtures::{at, insert_fleet, some_workload};
 use crate::idempotency::{self, IdempotencyRecord};
+use crate::retention::{RetainedTable, delete_batch};
+use crate::sql::sql;
 use crate::{Error, Store, workload};
 
 fn response(body: &str) -> IdempotencyRecord {
@@ -17,8 +19,28 @@ async fn p2_a_response_is_stored_per_key_and_actor() {
         idempotency::put(&mut tx, "k", "ana", &response("{}"), at(5)).await.unwrap();
         assert_eq!(idempotency::find(&mut tx, "k", "ana").await.unwrap(), Some(response("{}")));
         assert_eq!(idempotency::find(&mut tx, "k", "ben").await.unwrap(), None);
-        assert_eq!(idempotency::delete_before(&mut tx, at(5)).await.unwrap(), 0);
-        assert_eq!(idempotency::delete_before(&mut tx, at(6)).await.unwrap(), 1);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::IdempotencyRecord, at(5), 10).await.unwrap(), 0);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::IdempotencyRecord, at(6), 10).await.unwrap(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p2_equal_large_responses_are_stored_once_and_as_long_as_their_requests() {
+    for_each_engine(|store| async move {
+        let mut tx = store.write().await.unwrap();
+        let large = response(&"ü".repeat(1_000_000));
+        for key in ["a", "b"] {
+            idempotency::put(&mut tx, key, "ana", &large, at(0)).await.unwrap();
+        }
+        assert_eq!(sql("SELECT COUNT(*) FROM artifact").fetch_number(&mut tx).await.unwrap(), 1);
+        let later = at(3 * 24 * 3_600_000);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Artifact, later, 10).await.unwrap(), 0);
+        for key in ["a", "b"] {
+            assert_eq!(idempotency::find(&mut tx, key, "ana").await.unwrap().as_ref(), Some(&large));
+        }
+        assert_eq!(delete_batch(&mut tx, RetainedTable::IdempotencyRecord, later, 10).await.unwrap(), 2);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Artifact, later, 10).await.unwrap(), 1);
     })
     .await;
 }

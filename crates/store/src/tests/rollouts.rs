@@ -9,7 +9,7 @@ use domain::workload::Policies;
 use super::databases::for_each_engine;
 use super::fixtures::{at, insert_fleet, release_report, some_release, workload_id};
 use crate::queue::{PLACER, ROLLOUTS};
-use crate::{Error, Tx, release, rollout};
+use crate::{Error, Tx, decision, release, rollout};
 
 fn some_rollout(revision: u32) -> Rollout {
     let wave = |name: &str| Wave { name: name.to_owned(), ..Wave::default() };
@@ -38,9 +38,9 @@ async fn a_rollout_reads_back_as_it_was_written_and_one_is_active() {
         let mut one = some_rollout(1);
         rollout::insert(&mut tx, &one).await.unwrap();
         assert_eq!(rollout::get(&mut tx, workload_id(1), 1).await.unwrap().as_ref(), Some(&one));
-        assert!(!rollout::is_placed(&mut tx, workload_id(1), 1).await.unwrap());
-        rollout::set_placed_revision(&mut tx, workload_id(1), 1).await.unwrap();
-        assert!(rollout::is_placed(&mut tx, workload_id(1), 1).await.unwrap());
+        assert_eq!(decision::get_placed_revision(&mut tx, workload_id(1)).await.unwrap(), 0);
+        decision::set_placed_revision(&mut tx, workload_id(1), 1).await.unwrap();
+        assert_eq!(decision::get_placed_revision(&mut tx, workload_id(1)).await.unwrap(), 1);
         assert_eq!(rollout::get_active(&mut tx, workload_id(1)).await.unwrap().as_ref(), Some(&one));
         assert!(rollout::has_active(&mut tx, workload_id(1)).await.unwrap());
         assert_eq!(rollout::list_needing_attention(&mut tx, 9).await.unwrap(), []);

@@ -5,6 +5,7 @@ use domain::workload::DeletionPolicy;
 
 use super::databases::for_each_engine;
 use super::fixtures::{at, cluster_id, insert_fleet, some_cluster, some_release, workload_id};
+use crate::retention::{self, RetainedTable};
 use crate::{Store, cluster, release, tombstone, workload};
 
 /// Inserts a release and its tombstone.
@@ -42,7 +43,10 @@ async fn s1_23_a_tombstone_outlives_its_workload_and_its_cluster() {
         cluster::insert(&mut tx, &some_cluster(2, "again")).await.unwrap();
         assert_eq!(tombstone::assign(&mut tx, cluster_id(2), &[stone.release]).await.unwrap(), 1);
         assert_eq!(tombstone::list_desired_by_cluster(&mut tx, cluster_id(2)).await.unwrap().len(), 1);
-        assert_eq!(tombstone::delete_before(&mut tx, at(2)).await.unwrap(), 0);
+        assert_eq!(
+            retention::delete_batch(&mut tx, RetainedTable::ReleaseTombstone, at(2), 10).await.unwrap(),
+            0
+        );
         assert!(tombstone::delete(&mut tx, stone.release).await.unwrap());
         assert!(!tombstone::delete(&mut tx, stone.release).await.unwrap());
     })
@@ -57,7 +61,10 @@ async fn a_release_that_is_desired_again_is_not_removed_by_its_tombstone() {
         let mut tx = store.write().await.unwrap();
         release::update(&mut tx, &some_release(1, 1, 1)).await.unwrap();
         assert_eq!(tombstone::list_desired_by_cluster(&mut tx, cluster_id(1)).await.unwrap(), []);
-        assert_eq!(tombstone::delete_before(&mut tx, at(3)).await.unwrap(), 1);
+        assert_eq!(
+            retention::delete_batch(&mut tx, RetainedTable::ReleaseTombstone, at(3), 10).await.unwrap(),
+            1
+        );
         assert_eq!(tombstone::get(&mut tx, stone.release).await.unwrap(), None);
     })
     .await;

@@ -4,6 +4,7 @@ use domain::{TokenId, UserId};
 
 use super::databases::for_each_engine;
 use super::fixtures::at;
+use crate::retention::{RetainedTable, delete_batch};
 use crate::token::ApiTokenRecord;
 use crate::user::User;
 use crate::{Error, Tx, session, setup, token, user};
@@ -91,7 +92,7 @@ async fn a_session_is_valid_until_it_expires_or_is_deleted() {
         assert_eq!(session::load(&mut tx, "id-1", at(20)).await.unwrap(), None);
         assert!(session::delete(&mut tx, "id-2").await.unwrap());
         assert_eq!(session::load(&mut tx, "id-2", at(0)).await.unwrap(), None);
-        assert_eq!(session::delete_expired(&mut tx, at(20)).await.unwrap(), 1);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Session, at(21), 10).await.unwrap(), 1);
     })
     .await;
 }
@@ -104,8 +105,9 @@ async fn the_setup_token_can_be_used_once() {
         setup::put(&mut tx, "old").await.unwrap();
         setup::put(&mut tx, "new").await.unwrap();
         assert_eq!(setup::get(&mut tx).await.unwrap().as_deref(), Some("new"));
-        assert!(setup::clear(&mut tx).await.unwrap());
-        assert!(!setup::clear(&mut tx).await.unwrap());
+        assert!(!setup::consume(&mut tx, "old").await.unwrap());
+        assert!(setup::consume(&mut tx, "new").await.unwrap());
+        assert!(!setup::consume(&mut tx, "new").await.unwrap());
     })
     .await;
 }

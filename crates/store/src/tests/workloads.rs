@@ -1,7 +1,7 @@
 //! Workloads, their revisions and decisions.
 
 use domain::page::ListQuery;
-use domain::placement::{Decision, DecisionTrigger};
+use domain::placement::{Decision, DecisionTrigger, PendingRemoval, RemovalWait};
 use domain::workload::{Intent, Revision, Source, SourceFile};
 
 use super::databases::for_each_engine;
@@ -11,7 +11,7 @@ use super::fixtures::{
 };
 use crate::retained_cluster::{self, RetainedCluster};
 use crate::sql::sql;
-use crate::{Error, cluster, decision, event, release, revision, workload};
+use crate::{Error, cluster, decision, event, pending_removal, release, revision, workload};
 
 #[tokio::test]
 async fn a_workload_reads_back_as_it_was_written() {
@@ -145,6 +145,47 @@ async fn a_retained_cluster_counts_for_its_revision_until_it_is_deleted() {
         assert_eq!(retained, [(cluster_id(1), "ben".to_owned())].into());
         retained_cluster::delete_by_workload(&mut tx, workload_id(1)).await.unwrap();
         assert!(retained_cluster::list(&mut tx, workload_id(1), 2).await.unwrap().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_pending_removal_has_the_user_who_retains_the_published_revision() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 2, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let mut web = workload::get_by_id(&mut tx, workload_id(1)).await.unwrap().unwrap();
+        web.published = Some(2);
+        assert!(workload::update(&mut tx, &web, web.revision, "ana").await.unwrap());
+        let clusters = cluster::list_all(&mut tx).await.unwrap();
+        let removals: Vec<PendingRemoval> = clusters
+            .iter()
+            .map(|cluster| PendingRemoval {
+                cluster: cluster.id,
+                name: cluster.name.clone(),
+                remove_after: at(900_000),
+                is_requested: true,
+                waiting_for: Some(RemovalWait::Replacement),
+                retained_by: None,
+            })
+            .collect();
+        pending_removal::replace(&mut tx, workload_id(1), &removals).await.unwrap();
+        assert_eq!(pending_removal::list(&mut tx, workload_id(1)).await.unwrap(), removals);
+        for (removal, revision) in removals.iter().zip([1, 2]) {
+            let retained = RetainedCluster {
+                workload: workload_id(1),
+                cluster: removal.cluster,
+                revision,
+                retained_by: "ben".to_owned(),
+                retained_at: at(1),
+            };
+            retained_cluster::insert(&mut tx, &retained).await.unwrap();
+        }
+        let read = pending_removal::list(&mut tx, workload_id(1)).await.unwrap();
+        let retained_by: Vec<Option<&str>> = read.iter().map(|one| one.retained_by.as_deref()).collect();
+        assert_eq!(retained_by, [None, Some("ben")], "of an earlier revision, of the published one");
+        pending_removal::replace(&mut tx, workload_id(1), &removals[1..]).await.unwrap();
+        assert_eq!(pending_removal::list(&mut tx, workload_id(1)).await.unwrap().len(), 1);
     })
     .await;
 }

@@ -3,9 +3,9 @@
 use std::io::Read as _;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use domain::plan::ClusterPlan;
-use domain::report::{DesiredState, ReportAck, ReportBatch};
+use domain::report::{DesiredState, Heartbeat, ReportAck, ReportBatch};
 use domain::schema::EncodedSchema;
 use domain::{Digest, PlanId, ReleaseId};
 use futures::StreamExt as _;
@@ -16,7 +16,7 @@ use reqwest::Url;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::send::{ApiResponse, response_error};
+use super::send::{ApiResponse, BodyError, read_body, response_error};
 use super::sse::SseParser;
 use crate::Error;
 use crate::agent::{
@@ -95,9 +95,9 @@ impl AgentClient {
         self.post("sessions", request).await
     }
 
-    /// Renews the lease.
-    pub async fn send_heartbeat(&self) -> Result<(), AgentError> {
-        self.post::<serde_json::Value>("heartbeat", &serde_json::json!({})).await.map(drop)
+    /// Renews the lease, or reports that the API server does not respond.
+    pub async fn send_heartbeat(&self, heartbeat: &Heartbeat) -> Result<(), AgentError> {
+        self.post::<serde_json::Value>("heartbeat", heartbeat).await.map(drop)
     }
 
     /// Sends a batch of reports.
@@ -205,17 +205,12 @@ impl AgentClient {
             AgentError::without_retry_after(Error::InvalidResponse { status, cause: why.to_owned() })
         };
         let is_compressed = response.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding == "br");
-        let mut bytes = BytesMut::new();
-        let mut chunks = response.bytes_stream();
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|error| self.connection_error(&error))?;
-            if bytes.len() + chunk.len() > MAX_RESPONSE_BYTES {
-                return Err(invalid("it is too long"));
-            }
-            bytes.extend_from_slice(&chunk);
-        }
+        let bytes = read_body(response, MAX_RESPONSE_BYTES).await.map_err(|error| match error {
+            BodyError::TooLong => invalid("it is too long"),
+            BodyError::Connection(error) => self.connection_error(&error),
+        })?;
         if !is_compressed {
-            return Ok(bytes.freeze());
+            return Ok(bytes);
         }
         let mut body = Vec::new();
         let mut decompressed =

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
 use http::{HeaderName, HeaderValue, Method};
 use rand::Rng;
 use reqwest::Url;
@@ -97,7 +98,7 @@ impl<'c> ApiCall<'c> {
 
     /// Like [`ApiCall::send`]; also returns whether a connection error occurred, so that an earlier attempt may have taken effect.
     pub(super) async fn send_tracked(mut self) -> (Result<ApiResponse, Error>, bool) {
-        if self.method == Method::POST {
+        if !self.method.is_safe() {
             let key = hex::encode(rand::rng().random::<[u8; 16]>());
             let key = HeaderValue::from_str(&key).unwrap_or(HeaderValue::from_static("0"));
             self.headers.push((HeaderName::from_static("idempotency-key"), key));
@@ -110,6 +111,7 @@ impl<'c> ApiCall<'c> {
             match self.send_once().await {
                 Ok(response) if response.status < 400 => return (Ok(response), attempt > 1),
                 Ok(response) => return (Err(response_error(&response)), attempt > 1),
+                Err(error @ Error::InvalidResponse { .. }) => return (Err(error), attempt > 1),
                 Err(error) if attempt == MAX_ATTEMPTS => return (Err(error), true),
                 Err(_) => tokio::time::sleep(delay).await,
             }
@@ -131,12 +133,37 @@ impl<'c> ApiCall<'c> {
         }
         let response = request.send().await.map_err(|error| self.client.connection_error(&error))?;
         let status = response.status().as_u16();
-        if response.content_length().is_some_and(|length| length > MAX_RESPONSE_BYTES as u64) {
-            return Err(Error::InvalidResponse { status, cause: "it is too long".to_owned() });
+        match read_body(response, MAX_RESPONSE_BYTES).await {
+            Ok(body) => Ok(ApiResponse { body, status }),
+            Err(BodyError::TooLong) => {
+                Err(Error::InvalidResponse { status, cause: "it is too long".to_owned() })
+            }
+            Err(BodyError::Connection(error)) => Err(self.client.connection_error(&error)),
         }
-        let body = response.bytes().await.map_err(|error| self.client.connection_error(&error))?;
-        Ok(ApiResponse { body, status })
     }
+}
+
+/// Why the body of a response can't be read.
+#[derive(Debug)]
+pub(super) enum BodyError {
+    /// It has more bytes than the limit.
+    TooLong,
+    /// The connection failed.
+    Connection(reqwest::Error),
+}
+
+/// The whole body. No more than `max_bytes` and one chunk are read, with or without a `Content-Length`.
+pub(super) async fn read_body(response: reqwest::Response, max_bytes: usize) -> Result<Bytes, BodyError> {
+    let mut bytes = BytesMut::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(BodyError::Connection)?;
+        if bytes.len() + chunk.len() > max_bytes {
+            return Err(BodyError::TooLong);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes.freeze())
 }
 
 impl Client {
@@ -162,5 +189,66 @@ pub(super) fn response_error(response: &ApiResponse) -> Error {
                 .take(200)
                 .collect(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    async fn read_head(stream: &mut TcpStream) -> String {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        String::from_utf8(head).unwrap()
+    }
+
+    fn find_key(head: &str) -> &str {
+        head.lines().find_map(|line| line.strip_prefix("idempotency-key: ")).unwrap_or_default()
+    }
+
+    #[tokio::test]
+    async fn p2_every_write_is_retried_with_the_same_idempotency_key() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = Client::new(&format!("http://{}", listener.local_addr().unwrap()), "").unwrap();
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            let serve = async {
+                let (mut first, _) = listener.accept().await.unwrap();
+                let first_head = read_head(&mut first).await;
+                drop(first);
+                let (mut second, _) = listener.accept().await.unwrap();
+                let second_head = read_head(&mut second).await;
+                second.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await.unwrap();
+                (first_head, second_head)
+            };
+            let call = client.call(method.clone(), &["x"]).send_ignoring_body();
+            let ((first, second), sent) = tokio::join!(serve, call);
+            sent.unwrap();
+            assert_eq!(find_key(&first).len(), 32, "{method}: {first}");
+            assert_eq!(find_key(&first), find_key(&second), "{method}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_response_without_a_length_is_read_only_up_to_the_limit() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = Client::new(&format!("http://{}", listener.local_addr().unwrap()), "").unwrap();
+        // Sends chunks until the client closes the connection.
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            read_head(&mut stream).await;
+            stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await.unwrap();
+            while stream.write_all(b"4\r\nabcd\r\n").await.is_ok() {}
+        };
+        let read = async {
+            let response = client.http.get(client.server_url.clone()).send().await.unwrap();
+            read_body(response, 100).await
+        };
+        let ((), read) = tokio::join!(serve, read);
+        assert!(matches!(read, Err(BodyError::TooLong)), "{read:?}");
     }
 }

@@ -7,6 +7,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use http::{HeaderName, HeaderValue, Method, header};
 
+use super::send::{ApiResponse, read_body, response_error};
 use super::sse::{SseFrame, SseParser};
 use super::{Client, decode};
 use crate::{ChangeNotice, Error, WatchEvent};
@@ -17,6 +18,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(45);
 const INITIAL_DELAY: Duration = Duration::from_millis(250);
 /// The longest delay before a reconnect.
 const MAX_DELAY: Duration = Duration::from_secs(15);
+
+/// Maximum size of an error response, in bytes; a longer one is reported without its text.
+const MAX_PROBLEM_BYTES: usize = 1024 * 1024;
 
 /// A stream of the fleet's changes. Reconnects automatically and resumes after the last event received.
 pub struct WatchStream {
@@ -83,8 +87,8 @@ impl WatchStream {
             }
             Ok(Ok(response)) if response.status().is_client_error() && response.status().as_u16() != 429 => {
                 let status = response.status().as_u16();
-                let body = response.bytes().await.unwrap_or_default();
-                Err(super::send::response_error(&super::send::ApiResponse { body, status }))
+                let body = read_body(response, MAX_PROBLEM_BYTES).await.unwrap_or_default();
+                Err(response_error(&ApiResponse { body, status }))
             }
             _ => {
                 tokio::time::sleep(self.delay).await;

@@ -1,10 +1,10 @@
-//! `POST /clusters/{cluster}:accept`
+//! REST operation: accept cluster.
 
 use axum::Json;
 use axum::extract::State;
 use domain::cluster::Cluster;
 use hub::Hub;
-use wire::{AcceptRequest, Problem};
+use wire::AcceptRequest;
 
 use crate::input::{Body, Caller, ClusterPath, Path};
 use crate::problem::ApiError;
@@ -14,15 +14,10 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/clusters/{cluster}/-/accept",
     tag = "clusters",
-    operation_id = "acceptCluster",
-    params(("cluster" = String, Path)),
     request_body = AcceptRequest,
-    responses(
-        (status = 200, body = Cluster),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Cluster))
 )]
-pub async fn handler(
+pub async fn accept_cluster(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<ClusterPath>,

@@ -1,11 +1,10 @@
-//! `DELETE /clusters/{cluster}`
+//! REST operation: delete cluster.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use hub::Hub;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::Problem;
 
 use crate::input::{Caller, ClusterPath, Path, Query};
 use crate::problem::ApiError;
@@ -25,14 +24,10 @@ pub struct DeleteClusterQuery {
     delete,
     path = "/api/v1/clusters/{cluster}",
     tag = "clusters",
-    operation_id = "deleteCluster",
-    params(("cluster" = String, Path), DeleteClusterQuery),
-    responses(
-        (status = 204, description = "The cluster is deleted"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    params(DeleteClusterQuery),
+    responses((status = 204, description = "The cluster is deleted"))
 )]
-pub async fn handler(
+pub async fn delete_cluster(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<ClusterPath>,

@@ -1,11 +1,10 @@
-//! `GET /clusters/{cluster}`
+//! REST operation: get cluster.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::cluster::ClusterSummary;
 use hub::Hub;
-use wire::Problem;
 
 use crate::etag::etag_header;
 use crate::input::{ClusterPath, Path};
@@ -16,14 +15,9 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/clusters/{cluster}",
     tag = "clusters",
-    operation_id = "getCluster",
-    params(("cluster" = String, Path)),
-    responses(
-        (status = 200, body = ClusterSummary),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = ClusterSummary))
 )]
-pub async fn handler(
+pub async fn get_cluster(
     State(hub): State<Hub>,
     Path(path): Path<ClusterPath>,
 ) -> Result<(HeaderMap, Json<ClusterSummary>), ApiError> {

@@ -1,9 +1,9 @@
-//! `POST /clusters/{cluster}/demo:injectFault`, in the demo only
+//! REST operation: inject fault (demo only).
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use wire::{FaultRequest, Problem};
+use wire::FaultRequest;
 
 use crate::input::{Body, Caller, ClusterPath, Path};
 use crate::problem::ApiError;
@@ -14,24 +14,19 @@ use crate::site::Site;
     post,
     path = "/api/v1/clusters/{cluster}/demo:injectFault",
     tag = "demo",
-    operation_id = "injectFault",
-    params(("cluster" = String, Path)),
     request_body = FaultRequest,
-    responses(
-        (status = 200, body = String),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = String))
 )]
-pub async fn handler(
+pub async fn inject_fault(
     State(site): State<Site>,
     Caller(_actor): Caller,
     Path(path): Path<ClusterPath>,
     Body(request): Body<FaultRequest>,
 ) -> Result<Json<String>, ApiError> {
-    let levers = site.fault_controls().ok_or_else(|| ApiError::from_status(StatusCode::NOT_FOUND))?;
-    if !levers.contains(&path.cluster) {
+    let controls = site.fault_controls().ok_or_else(|| ApiError::from_status(StatusCode::NOT_FOUND))?;
+    if !controls.contains(&path.cluster) {
         return Err(hub::Error::not_found("cluster", path.cluster).into());
     }
-    let done = levers.inject_fault(&path.cluster, &request);
+    let done = controls.inject_fault(&path.cluster, &request);
     done.map(Json).map_err(|why| ApiError::new(StatusCode::CONFLICT, "FailedPrecondition", why))
 }

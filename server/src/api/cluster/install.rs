@@ -1,11 +1,11 @@
-//! `POST /clusters/{cluster}:install`
+//! REST operation: create install manifest.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::join::NewJoinToken;
 use hub::InstallOptions;
-use wire::{InstallManifest, InstallRequest, Problem};
+use wire::{InstallManifest, InstallRequest};
 
 use crate::input::{Body, Caller, ClusterPath, Path};
 use crate::problem::ApiError;
@@ -17,15 +17,10 @@ use crate::site::Site;
     post,
     path = "/api/v1/clusters/{cluster}/-/install",
     tag = "clusters",
-    operation_id = "createInstallManifest",
-    params(("cluster" = String, Path)),
     request_body = InstallRequest,
-    responses(
-        (status = 201, body = InstallManifest),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 201, body = InstallManifest))
 )]
-pub async fn handler(
+pub async fn create_install_manifest(
     State(site): State<Site>,
     Caller(actor): Caller,
     Path(path): Path<ClusterPath>,

@@ -1,4 +1,4 @@
-//! `GET /clusters`
+//! REST operation: list clusters.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,7 +6,6 @@ use axum::http::{HeaderMap, Uri};
 use domain::cluster::ClusterSummary;
 use domain::page::Page;
 use hub::Hub;
-use wire::Problem;
 
 use crate::input::{ListParams, Query, page_response};
 use crate::problem::ApiError;
@@ -16,14 +15,10 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/clusters",
     tag = "clusters",
-    operation_id = "listClusters",
     params(ListParams),
-    responses(
-        (status = 200, body = Page<ClusterSummary>),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Page<ClusterSummary>))
 )]
-pub async fn handler(
+pub async fn list_clusters(
     State(hub): State<Hub>,
     Query(params): Query<ListParams>,
     uri: Uri,

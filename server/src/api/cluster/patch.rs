@@ -1,11 +1,11 @@
-//! `PATCH /clusters/{cluster}`
+//! REST operation: patch cluster.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::cluster::Cluster;
-use hub::{ClusterEdit, Hub};
-use wire::{ClusterPatch, Problem};
+use hub::Hub;
+use wire::ClusterPatch;
 
 use crate::etag::{IfMatch, etag_header};
 use crate::input::{Body, Caller, ClusterPath, Path};
@@ -16,25 +16,17 @@ use crate::problem::ApiError;
     patch,
     path = "/api/v1/clusters/{cluster}",
     tag = "clusters",
-    operation_id = "patchCluster",
-    params(
-        ("cluster" = String, Path),
-        ("If-Match" = Option<String>, Header, description = "The ETag that was read")
-    ),
+    params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = ClusterPatch,
-    responses(
-        (status = 200, body = Cluster),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Cluster))
 )]
-pub async fn handler(
+pub async fn patch_cluster(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<ClusterPath>,
     IfMatch(revision): IfMatch,
     Body(patch): Body<ClusterPatch>,
 ) -> Result<(HeaderMap, Json<Cluster>), ApiError> {
-    let edit = ClusterEdit { labels: patch.labels, taints: patch.taints, schedulable: patch.schedulable };
-    let cluster = hub.edit_cluster(&actor, &path.cluster, edit, revision).await?;
+    let cluster = hub.edit_cluster(&actor, &path.cluster, patch, revision).await?;
     Ok((etag_header(cluster.revision), Json(cluster)))
 }

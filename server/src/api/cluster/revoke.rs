@@ -1,9 +1,8 @@
-//! `POST /clusters/{cluster}:revoke`
+//! REST operation: revoke cluster.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use hub::Hub;
-use wire::Problem;
 
 use crate::input::{Caller, ClusterPath, Path};
 use crate::problem::ApiError;
@@ -13,14 +12,9 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/clusters/{cluster}/-/revoke",
     tag = "clusters",
-    operation_id = "revokeCluster",
-    params(("cluster" = String, Path)),
-    responses(
-        (status = 204, description = "The certificates are revoked"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 204, description = "The certificates are revoked"))
 )]
-pub async fn handler(
+pub async fn revoke_cluster(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<ClusterPath>,

@@ -1,10 +1,10 @@
-//! `GET /event_stream`
+//! REST operation: list events.
 
 use axum::Json;
 use axum::extract::State;
-use domain::page::{DEFAULT_LIMIT, MAX_LIMIT};
+use domain::page::MAX_LIMIT;
 use hub::Hub;
-use wire::{EventPage, EventQuery, Problem};
+use wire::{EventPage, EventQuery};
 
 use crate::input::Query;
 use crate::problem::ApiError;
@@ -14,24 +14,18 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/events",
     tag = "events",
-    operation_id = "listEvents",
     params(EventQuery),
-    responses(
-        (status = 200, body = EventPage),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = EventPage))
 )]
-pub async fn handler(
+pub async fn list_events(
     State(hub): State<Hub>,
     Query(query): Query<EventQuery>,
 ) -> Result<Json<EventPage>, ApiError> {
-    let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
+    let limit = query.limit();
     if limit == 0 || limit > MAX_LIMIT {
         return Err(ApiError::bad_request(format!("limit must be 1 to {MAX_LIMIT}.")));
     }
-    let event_query =
-        hub::EventQuery { before: query.before, workload: query.workload, cluster: query.cluster, limit };
-    let items = hub.list_events(&event_query).await?;
+    let items = hub.list_events(&query).await?;
     let full = u32::try_from(items.len()).is_ok_and(|n| n == limit);
     let next = items.last().filter(|_| full).map(|event| event.seq);
     Ok(Json(EventPage { items, next }))

@@ -1,11 +1,10 @@
-//! `POST /cluster-groups`
+//! REST operation: create group.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::placement::ClusterGroup;
 use hub::Hub;
-use wire::Problem;
 
 use crate::input::{Body, Caller};
 use crate::problem::ApiError;
@@ -15,14 +14,10 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/cluster-groups",
     tag = "groups",
-    operation_id = "createGroup",
     request_body = ClusterGroup,
-    responses(
-        (status = 201, body = ClusterGroup),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 201, body = ClusterGroup))
 )]
-pub async fn handler(
+pub async fn create_group(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Body(group): Body<ClusterGroup>,

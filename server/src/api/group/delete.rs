@@ -1,9 +1,8 @@
-//! `DELETE /cluster-groups/{group}`
+//! REST operation: delete group.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use hub::Hub;
-use wire::Problem;
 
 use super::GroupPath;
 use crate::input::{Caller, Path};
@@ -14,14 +13,9 @@ use crate::problem::ApiError;
     delete,
     path = "/api/v1/cluster-groups/{group}",
     tag = "groups",
-    operation_id = "deleteGroup",
-    params(("group" = String, Path)),
-    responses(
-        (status = 204, description = "The group is deleted"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 204, description = "The group is deleted"))
 )]
-pub async fn handler(
+pub async fn delete_group(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<GroupPath>,

@@ -1,11 +1,10 @@
-//! `GET /cluster-groups/{group}`
+//! REST operation: get group.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::placement::ClusterGroup;
 use hub::Hub;
-use wire::Problem;
 
 use super::GroupPath;
 use crate::etag::etag_header;
@@ -17,14 +16,9 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/cluster-groups/{group}",
     tag = "groups",
-    operation_id = "getGroup",
-    params(("group" = String, Path)),
-    responses(
-        (status = 200, body = ClusterGroup),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = ClusterGroup))
 )]
-pub async fn handler(
+pub async fn get_group(
     State(hub): State<Hub>,
     Path(path): Path<GroupPath>,
 ) -> Result<(HeaderMap, Json<ClusterGroup>), ApiError> {

@@ -1,10 +1,9 @@
-//! `GET /cluster-groups`
+//! REST operation: list groups.
 
 use axum::Json;
 use axum::extract::State;
 use domain::placement::ClusterGroup;
 use hub::Hub;
-use wire::Problem;
 
 use crate::problem::ApiError;
 
@@ -13,12 +12,8 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/cluster-groups",
     tag = "groups",
-    operation_id = "listGroups",
-    responses(
-        (status = 200, body = Vec<ClusterGroup>),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Vec<ClusterGroup>))
 )]
-pub async fn handler(State(hub): State<Hub>) -> Result<Json<Vec<ClusterGroup>>, ApiError> {
+pub async fn list_groups(State(hub): State<Hub>) -> Result<Json<Vec<ClusterGroup>>, ApiError> {
     Ok(Json(hub.list_groups().await?))
 }

@@ -1,11 +1,11 @@
-//! `PUT /cluster-groups/{group}`
+//! REST operation: put group.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::placement::ClusterGroup;
 use hub::Hub;
-use wire::{ClusterGroupPut, Problem};
+use wire::ClusterGroupPut;
 
 use super::GroupPath;
 use crate::etag::{IfMatch, etag_header};
@@ -17,18 +17,11 @@ use crate::problem::ApiError;
     put,
     path = "/api/v1/cluster-groups/{group}",
     tag = "groups",
-    operation_id = "putGroup",
-    params(
-        ("group" = String, Path),
-        ("If-Match" = Option<String>, Header, description = "The ETag that was read")
-    ),
+    params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = ClusterGroupPut,
-    responses(
-        (status = 200, body = ClusterGroup),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = ClusterGroup))
 )]
-pub async fn handler(
+pub async fn put_group(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<GroupPath>,

@@ -1,10 +1,10 @@
-//! `POST /join-tokens`
+//! REST operation: create join token.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::join::NewJoinToken;
-use wire::{JoinTokenCreated, Problem};
+use wire::JoinTokenCreated;
 
 use crate::input::{Body, Caller};
 use crate::problem::ApiError;
@@ -16,14 +16,10 @@ use crate::site::Site;
     post,
     path = "/api/v1/join-tokens",
     tag = "clusters",
-    operation_id = "createJoinToken",
     request_body = NewJoinToken,
-    responses(
-        (status = 201, body = JoinTokenCreated),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 201, body = JoinTokenCreated))
 )]
-pub async fn handler(
+pub async fn create_join_token(
     State(site): State<Site>,
     Caller(actor): Caller,
     Body(new): Body<NewJoinToken>,

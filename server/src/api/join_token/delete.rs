@@ -1,11 +1,10 @@
-//! `DELETE /join-tokens/{id}`
+//! REST operation: revoke join token.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::JoinTokenId;
 use hub::Hub;
 use serde::Deserialize;
-use wire::Problem;
 
 use crate::input::{Caller, Path};
 use crate::problem::ApiError;
@@ -22,14 +21,9 @@ pub struct JoinTokenPath {
     delete,
     path = "/api/v1/join-tokens/{id}",
     tag = "clusters",
-    operation_id = "revokeJoinToken",
-    params(("id" = String, Path)),
-    responses(
-        (status = 204, description = "The token is revoked"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 204, description = "The token is revoked"))
 )]
-pub async fn handler(
+pub async fn revoke_join_token(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<JoinTokenPath>,

@@ -1,10 +1,9 @@
-//! `GET /join-tokens`
+//! REST operation: list join tokens.
 
 use axum::Json;
 use axum::extract::State;
 use domain::join::JoinToken;
 use hub::Hub;
-use wire::Problem;
 
 use crate::problem::ApiError;
 
@@ -13,12 +12,8 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/join-tokens",
     tag = "clusters",
-    operation_id = "listJoinTokens",
-    responses(
-        (status = 200, body = Vec<JoinToken>),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Vec<JoinToken>))
 )]
-pub async fn handler(State(hub): State<Hub>) -> Result<Json<Vec<JoinToken>>, ApiError> {
+pub async fn list_join_tokens(State(hub): State<Hub>) -> Result<Json<Vec<JoinToken>>, ApiError> {
     Ok(Json(hub.list_join_tokens().await?))
 }

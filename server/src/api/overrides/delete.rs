@@ -1,11 +1,10 @@
-//! `DELETE …/workloads/{workload}/overrides/{name}`
+//! REST operation: delete override.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::workload::Workload;
 use hub::Hub;
-use wire::Problem;
 
 use super::{OverridePath, OverrideQuery};
 use crate::etag::etag_header;
@@ -17,19 +16,10 @@ use crate::problem::ApiError;
     delete,
     path = "/api/v1/projects/{project}/workloads/{workload}/overrides/{name}",
     tag = "overrides",
-    operation_id = "deleteOverride",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("name" = String, Path),
-        OverrideQuery
-    ),
-    responses(
-        (status = 200, body = Workload),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    params(OverrideQuery),
+    responses((status = 200, body = Workload))
 )]
-pub async fn handler(
+pub async fn delete_override(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<OverridePath>,

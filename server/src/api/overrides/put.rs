@@ -1,11 +1,11 @@
-//! `PUT …/workloads/{workload}/overrides/{name}`
+//! REST operation: put override.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::workload::Workload;
-use hub::{Hub, OverrideContent};
-use wire::{OverridePut, Problem};
+use hub::{Hub, OverrideEdit};
+use wire::OverridePut;
 
 use super::{OverridePath, OverrideQuery};
 use crate::etag::etag_header;
@@ -17,27 +17,18 @@ use crate::problem::ApiError;
     put,
     path = "/api/v1/projects/{project}/workloads/{workload}/overrides/{name}",
     tag = "overrides",
-    operation_id = "putOverride",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("name" = String, Path),
-        OverrideQuery
-    ),
+    params(OverrideQuery),
     request_body = OverridePut,
-    responses(
-        (status = 200, body = Workload),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Workload))
 )]
-pub async fn handler(
+pub async fn put_override(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<OverridePath>,
     Query(query): Query<OverrideQuery>,
     Body(put): Body<OverridePut>,
 ) -> Result<(HeaderMap, Json<Workload>), ApiError> {
-    let content = OverrideContent { target: put.target, priority: put.priority, patches: put.patches };
-    let workload = hub.put_override(&actor, &path.workload, &path.name, (content, query.now)).await?;
+    let edit = OverrideEdit { name: path.name, content: put, publish_now: query.now };
+    let workload = hub.put_override(&actor, &path.workload, edit).await?;
     Ok((etag_header(workload.revision), Json(workload)))
 }

@@ -1,10 +1,9 @@
-//! `GET …/workloads/{workload}/placement`
+//! REST operation: get placement decision.
 
 use axum::Json;
 use axum::extract::State;
 use domain::placement::Decision;
 use hub::Hub;
-use wire::Problem;
 
 use crate::input::{Path, WorkloadPath};
 use crate::problem::ApiError;
@@ -14,14 +13,9 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/placement",
     tag = "placement",
-    operation_id = "getPlacementDecision",
-    params(("project" = String, Path, description = "`default`"), ("workload" = String, Path)),
-    responses(
-        (status = 200, body = Decision),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Decision))
 )]
-pub async fn handler(
+pub async fn get_placement_decision(
     State(hub): State<Hub>,
     Path(path): Path<WorkloadPath>,
 ) -> Result<Json<Decision>, ApiError> {

@@ -1,10 +1,10 @@
-//! `POST …/placements:preview`
+//! REST operation: preview placement.
 
 use axum::Json;
 use axum::extract::State;
 use domain::placement::Decision;
 use hub::Hub;
-use wire::{PreviewRequest, Problem};
+use wire::PreviewRequest;
 
 use crate::input::{Body, Path, ProjectPath};
 use crate::problem::ApiError;
@@ -14,15 +14,10 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/projects/{project}/placements:preview",
     tag = "placement",
-    operation_id = "previewPlacement",
-    params(("project" = String, Path, description = "`default`")),
     request_body = PreviewRequest,
-    responses(
-        (status = 200, body = Decision),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Decision))
 )]
-pub async fn handler(
+pub async fn preview_placement(
     State(hub): State<Hub>,
     Path(ProjectPath {}): Path<ProjectPath>,
     Body(request): Body<PreviewRequest>,

@@ -1,4 +1,4 @@
-//! `POST …/workloads/{workload}:plan`
+//! REST operation: plan workload.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,7 +7,6 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::plan::Plan;
 use hub::Hub;
-use wire::Problem;
 
 use super::WaitQuery;
 use crate::input::{Caller, Path, Query, WorkloadPath};
@@ -22,18 +21,12 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/plan",
     tag = "plans",
-    operation_id = "planWorkload",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        WaitQuery
-    ),
+    params(WaitQuery),
     responses(
-        (status = 201, body = Plan, description = "The plan, with the dry-run results received within the wait"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 201, body = Plan, description = "The plan, with the dry-run results received within the wait")
     )
 )]
-pub async fn handler(
+pub async fn plan_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,

@@ -1,4 +1,4 @@
-//! `GET /plans/{plan}`
+//! REST operation: get plan.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,7 +6,6 @@ use domain::PlanId;
 use domain::plan::Plan;
 use hub::Hub;
 use serde::Deserialize;
-use wire::Problem;
 
 use super::WaitQuery;
 use crate::input::{Path, Query};
@@ -23,14 +22,10 @@ pub struct PlanPath {
     get,
     path = "/api/v1/plans/{plan}",
     tag = "plans",
-    operation_id = "getPlan",
-    params(("plan" = String, Path), WaitQuery),
-    responses(
-        (status = 200, body = Plan),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    params(WaitQuery),
+    responses((status = 200, body = Plan))
 )]
-pub async fn handler(
+pub async fn get_plan(
     State(hub): State<Hub>,
     Path(path): Path<PlanPath>,
     Query(wait): Query<WaitQuery>,

@@ -1,10 +1,9 @@
-//! `GET /registrations`
+//! REST operation: list registrations.
 
 use axum::Json;
 use axum::extract::State;
 use domain::join::Registration;
 use hub::Hub;
-use wire::Problem;
 
 use crate::problem::ApiError;
 
@@ -13,12 +12,8 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/registrations",
     tag = "clusters",
-    operation_id = "listRegistrations",
-    responses(
-        (status = 200, body = Vec<Registration>),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Vec<Registration>))
 )]
-pub async fn handler(State(hub): State<Hub>) -> Result<Json<Vec<Registration>>, ApiError> {
+pub async fn list_registrations(State(hub): State<Hub>) -> Result<Json<Vec<Registration>>, ApiError> {
     Ok(Json(hub.list_registrations().await?))
 }

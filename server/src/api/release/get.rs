@@ -1,11 +1,10 @@
-//! `GET …/workloads/{workload}/releases/{cluster}`
+//! REST operation: get release.
 
 use axum::Json;
 use axum::extract::State;
 use domain::release::ReleaseView;
 use hub::Hub;
 use serde::Deserialize;
-use wire::Problem;
 
 use crate::input::Path;
 use crate::problem::ApiError;
@@ -24,18 +23,9 @@ pub struct ReleasePath {
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/releases/{cluster}",
     tag = "releases",
-    operation_id = "getRelease",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("cluster" = String, Path)
-    ),
-    responses(
-        (status = 200, body = ReleaseView),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = ReleaseView))
 )]
-pub async fn handler(
+pub async fn get_release(
     State(hub): State<Hub>,
     Path(path): Path<ReleasePath>,
 ) -> Result<Json<ReleaseView>, ApiError> {

@@ -1,4 +1,4 @@
-//! `GET …/workloads/{workload}/releases`
+//! REST operation: list releases.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,7 +6,6 @@ use axum::http::{HeaderMap, Uri};
 use domain::page::Page;
 use domain::release::ReleaseView;
 use hub::Hub;
-use wire::Problem;
 
 use crate::input::{ListParams, Path, Query, WorkloadPath, page_response};
 use crate::problem::ApiError;
@@ -16,14 +15,10 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/releases",
     tag = "releases",
-    operation_id = "listReleases",
-    params(("project" = String, Path, description = "`default`"), ("workload" = String, Path), ListParams),
-    responses(
-        (status = 200, body = Page<ReleaseView>),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    params(ListParams),
+    responses((status = 200, body = Page<ReleaseView>))
 )]
-pub async fn handler(
+pub async fn list_releases(
     State(hub): State<Hub>,
     Path(path): Path<WorkloadPath>,
     Query(params): Query<ListParams>,

@@ -1,11 +1,10 @@
-//! `POST …/workloads/{workload}/rollout:{verb}`
+//! REST operation: control rollout.
 
 use axum::Json;
 use axum::extract::State;
 use domain::rollout::{Rollout, RolloutAction};
 use hub::Hub;
 use serde::Deserialize;
-use wire::Problem;
 
 use crate::input::{Caller, Path};
 use crate::problem::ApiError;
@@ -26,19 +25,10 @@ pub struct RolloutActionPath {
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/rollout/-/{verb}",
     tag = "rollouts",
-    operation_id = "controlRollout",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("verb" = inline(RolloutAction), Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "The request is executed once per key")
-    ),
-    responses(
-        (status = 200, body = Rollout),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    params(("verb" = inline(RolloutAction), Path)),
+    responses((status = 200, body = Rollout))
 )]
-pub async fn handler(
+pub async fn control_rollout(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<RolloutActionPath>,

@@ -1,4 +1,4 @@
-//! `GET …/workloads/{workload}/rollout`
+//! REST operation: get rollout.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,7 +6,6 @@ use domain::rollout::Rollout;
 use hub::Hub;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::Problem;
 
 use crate::input::{Path, Query, WorkloadPath};
 use crate::problem::ApiError;
@@ -24,14 +23,10 @@ pub struct RolloutQuery {
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/rollout",
     tag = "rollouts",
-    operation_id = "getRollout",
-    params(("project" = String, Path, description = "`default`"), ("workload" = String, Path), RolloutQuery),
-    responses(
-        (status = 200, body = Rollout),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    params(RolloutQuery),
+    responses((status = 200, body = Rollout))
 )]
-pub async fn handler(
+pub async fn get_rollout(
     State(hub): State<Hub>,
     Path(path): Path<WorkloadPath>,
     Query(query): Query<RolloutQuery>,

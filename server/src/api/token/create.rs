@@ -1,10 +1,10 @@
-//! `POST /tokens`
+//! REST operation: create token.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use hub::Hub;
-use wire::{ApiTokenCreated, NewApiToken, Problem};
+use wire::{ApiTokenCreated, NewApiToken};
 
 use crate::input::{Body, Caller};
 use crate::problem::ApiError;
@@ -15,18 +15,13 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/tokens",
     tag = "tokens",
-    operation_id = "createToken",
     request_body = NewApiToken,
-    responses(
-        (status = 201, body = ApiTokenCreated),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 201, body = ApiTokenCreated))
 )]
-pub async fn handler(
+pub async fn create_token(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Body(new): Body<NewApiToken>,
 ) -> Result<(StatusCode, Json<ApiTokenCreated>), ApiError> {
-    let token = hub.create_token(&actor, &new.name, new.days).await?;
-    Ok((StatusCode::CREATED, Json(ApiTokenCreated { id: token.id, secret: token.secret })))
+    Ok((StatusCode::CREATED, Json(hub.create_token(&actor, &new.name, new.days).await?)))
 }

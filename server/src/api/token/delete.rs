@@ -1,11 +1,10 @@
-//! `DELETE /tokens/{id}`
+//! REST operation: delete token.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use domain::TokenId;
 use hub::Hub;
 use serde::Deserialize;
-use wire::Problem;
 
 use crate::input::{Caller, Path};
 use crate::problem::ApiError;
@@ -22,14 +21,9 @@ pub struct TokenPath {
     delete,
     path = "/api/v1/tokens/{id}",
     tag = "tokens",
-    operation_id = "deleteToken",
-    params(("id" = String, Path)),
-    responses(
-        (status = 204, description = "The token is revoked"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 204, description = "The token is revoked"))
 )]
-pub async fn handler(
+pub async fn delete_token(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<TokenPath>,

@@ -1,9 +1,9 @@
-//! `GET /tokens`
+//! REST operation: list tokens.
 
 use axum::Json;
 use axum::extract::State;
-use hub::{Hub, TokenInfo};
-use wire::{ApiToken, Problem};
+use hub::Hub;
+use wire::ApiToken;
 
 use crate::input::Caller;
 use crate::problem::ApiError;
@@ -13,16 +13,11 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/tokens",
     tag = "tokens",
-    operation_id = "listTokens",
-    responses(
-        (status = 200, body = Vec<ApiToken>),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Vec<ApiToken>))
 )]
-pub async fn handler(State(hub): State<Hub>, Caller(actor): Caller) -> Result<Json<Vec<ApiToken>>, ApiError> {
-    Ok(Json(hub.list_tokens(&actor).await?.into_iter().map(to_api_token).collect()))
-}
-
-fn to_api_token(info: TokenInfo) -> ApiToken {
-    ApiToken { id: info.id, name: info.name, last_used_at: info.last_used_at, expires_at: info.expires_at }
+pub async fn list_tokens(
+    State(hub): State<Hub>,
+    Caller(actor): Caller,
+) -> Result<Json<Vec<ApiToken>>, ApiError> {
+    Ok(Json(hub.list_tokens(&actor).await?))
 }

@@ -1,4 +1,4 @@
-//! `POST …/workloads`
+//! REST operation: create workload.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::workload::{NewWorkload, Workload};
 use hub::Hub;
-use wire::{Problem, ValidationResult};
+use wire::ValidationResult;
 
 use crate::etag::etag_header;
 use crate::input::{Body, Caller, DryRunQuery, PROJECT, Path, ProjectPath, Query};
@@ -20,20 +20,14 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/projects/{project}/workloads",
     tag = "workloads",
-    operation_id = "createWorkload",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The request is executed once per key"),
-        DryRunQuery
-    ),
+    params(DryRunQuery),
     request_body = NewWorkload,
     responses(
         (status = 201, body = Workload, description = "The workload with its draft"),
-        (status = 200, body = ValidationResult, description = "Dry run: findings and placement decision"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 200, body = ValidationResult, description = "Dry run: findings and placement decision")
     )
 )]
-pub async fn handler(
+pub async fn create_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(ProjectPath {}): Path<ProjectPath>,

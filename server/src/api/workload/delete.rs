@@ -1,4 +1,4 @@
-//! `DELETE …/workloads/{workload}`
+//! REST operation: delete workload.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,7 +7,6 @@ use domain::workload::{DeletionPolicy, Workload};
 use hub::{Hub, RemovalOptions};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::Problem;
 
 use crate::etag::etag_header;
 use crate::input::{Caller, Path, Query, WorkloadPath};
@@ -30,14 +29,10 @@ pub struct DeleteWorkloadQuery {
     delete,
     path = "/api/v1/projects/{project}/workloads/{workload}",
     tag = "workloads",
-    operation_id = "deleteWorkload",
-    params(("project" = String, Path, description = "`default`"), ("workload" = String, Path), DeleteWorkloadQuery),
-    responses(
-        (status = 202, body = Workload, description = "In progress; see the status"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    params(DeleteWorkloadQuery),
+    responses((status = 202, body = Workload, description = "In progress; see the status"))
 )]
-pub async fn handler(
+pub async fn delete_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,

@@ -1,11 +1,10 @@
-//! `GET …/workloads/{workload}`
+//! REST operation: get workload.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::workload::WorkloadView;
 use hub::Hub;
-use wire::Problem;
 
 use crate::etag::etag_header;
 use crate::input::{Path, WorkloadPath};
@@ -16,14 +15,9 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}",
     tag = "workloads",
-    operation_id = "getWorkload",
-    params(("project" = String, Path, description = "`default`"), ("workload" = String, Path)),
-    responses(
-        (status = 200, body = WorkloadView),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = WorkloadView))
 )]
-pub async fn handler(
+pub async fn get_workload(
     State(hub): State<Hub>,
     Path(path): Path<WorkloadPath>,
 ) -> Result<(HeaderMap, Json<WorkloadView>), ApiError> {

@@ -1,4 +1,4 @@
-//! `GET …/workloads`
+//! REST operation: list workloads.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,7 +6,6 @@ use axum::http::{HeaderMap, Uri};
 use domain::page::Page;
 use domain::workload::WorkloadSummary;
 use hub::Hub;
-use wire::Problem;
 
 use crate::input::{ListParams, Path, ProjectPath, Query, page_response};
 use crate::problem::ApiError;
@@ -16,14 +15,10 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}/workloads",
     tag = "workloads",
-    operation_id = "listWorkloads",
-    params(("project" = String, Path, description = "`default`"), ListParams),
-    responses(
-        (status = 200, body = Page<WorkloadSummary>),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    params(ListParams),
+    responses((status = 200, body = Page<WorkloadSummary>))
 )]
-pub async fn handler(
+pub async fn list_workloads(
     State(hub): State<Hub>,
     Path(ProjectPath {}): Path<ProjectPath>,
     Query(params): Query<ListParams>,

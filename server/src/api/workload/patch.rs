@@ -1,11 +1,11 @@
-//! `PATCH …/workloads/{workload}`
+//! REST operation: patch workload.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use domain::workload::Workload;
 use hub::{Hub, WorkloadEdit};
-use wire::{Problem, WorkloadPatch};
+use wire::WorkloadPatch;
 
 use crate::etag::{IfMatch, etag_header};
 use crate::input::{Body, Caller, Path, WorkloadPath};
@@ -16,19 +16,11 @@ use crate::problem::ApiError;
     patch,
     path = "/api/v1/projects/{project}/workloads/{workload}",
     tag = "workloads",
-    operation_id = "patchWorkload",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("If-Match" = Option<String>, Header, description = "The ETag that was read")
-    ),
+    params(("If-Match" = Option<String>, Header, description = "The ETag that was read")),
     request_body = WorkloadPatch,
-    responses(
-        (status = 200, body = Workload),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Workload))
 )]
-pub async fn handler(
+pub async fn patch_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,

@@ -1,4 +1,4 @@
-//! `POST …/workloads/{workload}:publish`
+//! REST operation: publish workload.
 
 use std::time::Duration;
 
@@ -46,12 +46,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PublishParams {
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/publish",
     tag = "workloads",
-    operation_id = "publishWorkload",
     params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
         ("If-Match" = Option<String>, Header, description = "The ETag of the draft that was read"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The request is executed once per key"),
         DryRunQuery
     ),
     request_body = PublishRequest,
@@ -62,23 +58,22 @@ impl<S: Send + Sync> FromRequestParts<S> for PublishParams {
             description = "More clusters would lose the workload than allowed without `confirm`"),
         (status = 412, body = Problem, content_type = "application/problem+json",
             description = "The draft has changed since it was read, or the plan is stale (`PlanStale`)"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "A guard rail rejected it"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "A guard rail rejected it")
     )
 )]
-pub async fn handler(
+pub async fn publish_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,
-    terms: PublishParams,
+    params: PublishParams,
     Body(request): Body<PublishRequest>,
 ) -> Result<Response, ApiError> {
-    if terms.dry_run.dry_run {
+    if params.dry_run.dry_run {
         let created = hub.create_plan(&actor, &path.workload).await?;
         return Ok(Json(hub.wait_for_plan(created.id, DRY_RUN_TIMEOUT).await?).into_response());
     }
     let options = hub::PublishOptions {
-        draft_revision: terms.if_match.0,
+        draft_revision: params.if_match.0,
         plan_hash: request.plan_hash,
         confirmed_removals: request.confirm,
     };

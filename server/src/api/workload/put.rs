@@ -1,4 +1,4 @@
-//! `PUT …/workloads/{workload}`
+//! REST operation: put workload.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,20 +16,14 @@ use crate::problem::ApiError;
     put,
     path = "/api/v1/projects/{project}/workloads/{workload}",
     tag = "workloads",
-    operation_id = "putWorkload",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("If-Match" = String, Header, description = "The ETag that was read, or `*`")
-    ),
+    params(("If-Match" = String, Header, description = "The ETag that was read, or `*`")),
     request_body = WorkloadPut,
     responses(
         (status = 200, body = Workload),
-        (status = 412, body = Problem, content_type = "application/problem+json", description = "The draft has changed since it was read"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
+        (status = 412, body = Problem, content_type = "application/problem+json", description = "The draft has changed since it was read")
     )
 )]
-pub async fn handler(
+pub async fn put_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,

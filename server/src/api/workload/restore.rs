@@ -1,10 +1,10 @@
-//! `POST …/workloads/{workload}:restore`
+//! REST operation: restore revision.
 
 use axum::Json;
 use axum::extract::State;
 use domain::workload::Workload;
 use hub::Hub;
-use wire::{Problem, RestoreRevisionRequest};
+use wire::RestoreRevisionRequest;
 
 use crate::etag::IfMatch;
 use crate::input::{Body, Caller, Path, WorkloadPath};
@@ -15,20 +15,11 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/restore",
     tag = "workloads",
-    operation_id = "restoreRevision",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("If-Match" = Option<String>, Header, description = "The ETag of the draft that was read"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The request is executed once per key")
-    ),
+    params(("If-Match" = Option<String>, Header, description = "The ETag of the draft that was read")),
     request_body = RestoreRevisionRequest,
-    responses(
-        (status = 200, body = Workload),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = Workload))
 )]
-pub async fn handler(
+pub async fn restore_revision(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,

@@ -1,9 +1,9 @@
-//! `POST …/workloads/{workload}:retain`
+//! REST operation: retain workload.
 
 use axum::Json;
 use axum::extract::State;
 use hub::Hub;
-use wire::{Problem, RetainRequest, RetainResponse};
+use wire::{RetainRequest, RetainResponse};
 
 use crate::input::{Body, Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
@@ -13,19 +13,10 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/retain",
     tag = "workloads",
-    operation_id = "retainWorkload",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "The request is executed once per key")
-    ),
     request_body = RetainRequest,
-    responses(
-        (status = 200, body = RetainResponse),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = RetainResponse))
 )]
-pub async fn handler(
+pub async fn retain_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,

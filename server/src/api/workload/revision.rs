@@ -1,10 +1,9 @@
-//! `GET …/workloads/{workload}/revisions/{revision}`
+//! REST operation: get revision.
 
 use axum::Json;
 use axum::extract::State;
 use domain::plan::RevisionView;
 use hub::Hub;
-use wire::Problem;
 
 use crate::input::{Path, RevisionPath};
 use crate::problem::ApiError;
@@ -14,18 +13,10 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/revisions/{revision}",
     tag = "workloads",
-    operation_id = "getRevision",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("revision" = u32, Path, description = "Its number")
-    ),
-    responses(
-        (status = 200, body = RevisionView),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    params(("revision" = u32, Path, description = "Its number")),
+    responses((status = 200, body = RevisionView))
 )]
-pub async fn handler(
+pub async fn get_revision(
     State(hub): State<Hub>,
     Path(path): Path<RevisionPath>,
 ) -> Result<Json<RevisionView>, ApiError> {

@@ -1,4 +1,4 @@
-//! `GET …/workloads/{workload}/revisions`
+//! REST operation: list revisions.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,7 +6,6 @@ use axum::http::{HeaderMap, Uri};
 use domain::page::Page;
 use domain::workload::Revision;
 use hub::Hub;
-use wire::Problem;
 
 use crate::input::{ListParams, Path, Query, WorkloadPath, page_response};
 use crate::problem::ApiError;
@@ -16,14 +15,10 @@ use crate::problem::ApiError;
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/revisions",
     tag = "workloads",
-    operation_id = "listRevisions",
-    params(("project" = String, Path, description = "`default`"), ("workload" = String, Path), ListParams),
-    responses(
-        (status = 200, body = Page<Revision>),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    params(ListParams),
+    responses((status = 200, body = Page<Revision>))
 )]
-pub async fn handler(
+pub async fn list_revisions(
     State(hub): State<Hub>,
     Path(path): Path<WorkloadPath>,
     Query(params): Query<ListParams>,

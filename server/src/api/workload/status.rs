@@ -1,4 +1,4 @@
-//! `GET …/workloads/{workload}/load_status`
+//! REST operation: get workload status.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 use domain::page::{ListQuery, MAX_LIMIT};
 use hub::Hub;
 use tokio::time::Instant;
-use wire::{Problem, WorkloadStatus};
+use wire::WorkloadStatus;
 
 use crate::input::{Path, WorkloadPath};
 use crate::problem::ApiError;
@@ -20,23 +20,15 @@ const MIN_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The workload's status on all its clusters: counts, and one entry per cluster, worst first.
 ///
-/// With `Prefer: preferred_wait=30` the response follows once no release is in progress, or after that many seconds.
+/// With `Prefer: wait=30` the response follows once no release is in progress, or after that many seconds.
 #[utoipa::path(
     get,
     path = "/api/v1/projects/{project}/workloads/{workload}/status",
     tag = "workloads",
-    operation_id = "getWorkloadStatus",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("Prefer" = Option<String>, Header, description = "`wait=30`, at most 60 seconds")
-    ),
-    responses(
-        (status = 200, body = WorkloadStatus),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    params(("Prefer" = Option<String>, Header, description = "`wait=30`, at most 60 seconds")),
+    responses((status = 200, body = WorkloadStatus))
 )]
-pub async fn handler(
+pub async fn get_workload_status(
     State(hub): State<Hub>,
     Path(path): Path<WorkloadPath>,
     headers: HeaderMap,

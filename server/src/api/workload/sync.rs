@@ -1,10 +1,10 @@
-//! `POST …/workloads/{workload}:sync`
+//! REST operation: sync workload.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use hub::Hub;
-use wire::{Problem, SyncRequest, SyncResponse};
+use wire::{SyncRequest, SyncResponse};
 
 use crate::input::{Body, Caller, Path, WorkloadPath};
 use crate::problem::ApiError;
@@ -14,19 +14,10 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/sync",
     tag = "workloads",
-    operation_id = "syncWorkload",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "The request is executed once per key")
-    ),
     request_body = SyncRequest,
-    responses(
-        (status = 202, body = SyncResponse),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 202, body = SyncResponse))
 )]
-pub async fn handler(
+pub async fn sync_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,

@@ -1,11 +1,11 @@
-//! `POST …/workloads/{workload}:unpublish`
+//! REST operation: unpublish workload.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use domain::workload::Workload;
 use hub::{Hub, RemovalOptions};
-use wire::{Problem, UnpublishRequest};
+use wire::UnpublishRequest;
 
 use crate::etag::etag_header;
 use crate::input::{Body, Caller, Path, WorkloadPath};
@@ -16,19 +16,10 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/unpublish",
     tag = "workloads",
-    operation_id = "unpublishWorkload",
-    params(
-        ("project" = String, Path, description = "`default`"),
-        ("workload" = String, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "The request is executed once per key")
-    ),
     request_body = UnpublishRequest,
-    responses(
-        (status = 202, body = Workload, description = "In progress; see the status"),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 202, body = Workload, description = "In progress; see the status"))
 )]
-pub async fn handler(
+pub async fn unpublish_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,

@@ -1,10 +1,10 @@
-//! `POST …/workloads:validate`
+//! REST operation: validate workload.
 
 use axum::Json;
 use axum::extract::State;
 use domain::workload::WorkloadSpec;
 use hub::Hub;
-use wire::{Problem, ValidateRequest, ValidationResult};
+use wire::{ValidateRequest, ValidationResult};
 
 use crate::input::{Body, Path, ProjectPath};
 use crate::problem::ApiError;
@@ -14,15 +14,10 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/projects/{project}/workloads:validate",
     tag = "workloads",
-    operation_id = "validateWorkload",
-    params(("project" = String, Path, description = "`default`")),
     request_body = ValidateRequest,
-    responses(
-        (status = 200, body = ValidationResult),
-        (status = "default", body = Problem, content_type = "application/problem+json")
-    )
+    responses((status = 200, body = ValidationResult))
 )]
-pub async fn handler(
+pub async fn validate_workload(
     State(hub): State<Hub>,
     Path(ProjectPath {}): Path<ProjectPath>,
     Body(request): Body<ValidateRequest>,

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use domain::labels::{Labels, is_label_key, is_label_value};
+use domain::rollout::TimeSpan;
 use wire::{AcceptRequest, InstallRequest};
 
 use crate::connection::ServerConnection;
@@ -121,15 +122,17 @@ pub fn parse_labels(texts: &[String]) -> Result<Labels, Failure> {
     texts.iter().map(|text| read(text).ok_or_else(|| wrong(text))).collect()
 }
 
-/// Minutes from `30m`, `24h` or `7d`.
+/// Whole minutes from a time span such as `30m`, `24h` or `7d`.
 pub fn parse_minutes(text: &str) -> Result<u32, Failure> {
-    let units = [('m', 1), ('h', 60), ('d', 1_440)];
-    let read = units.iter().find_map(|(unit, minutes)| {
-        let number: u32 = text.strip_suffix(*unit)?.parse().ok()?;
-        number.checked_mul(*minutes).filter(|minutes| *minutes > 0)
-    });
-    let shown: String = text.chars().take(40).collect();
-    read.ok_or_else(|| Failure::usage(format!("{shown:?} is not a duration."), "Write 30m, 24h or 7d."))
+    let Ok(span) = text.parse::<TimeSpan>();
+    let minutes = span.millis().filter(|millis| *millis > 0 && millis % 60_000 == 0);
+    let minutes = minutes.and_then(|millis| u32::try_from(millis / 60_000).ok());
+    minutes.ok_or_else(|| {
+        Failure::usage(
+            format!("{span:?} is not a lifetime.", span = span.to_string()),
+            "Write 30m, 24h or 7d.",
+        )
+    })
 }
 
 #[cfg(test)]
@@ -137,11 +140,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_whole_minutes_hours_or_days() {
+    fn lifetimes_are_whole_minutes() {
         assert_eq!(parse_minutes("30m").ok(), Some(30));
         assert_eq!(parse_minutes("24h").ok(), Some(1_440));
         assert_eq!(parse_minutes("7d").ok(), Some(10_080));
-        for wrong in ["", "h", "0h", "-1h", "1.5h", "24", "99999999d"] {
+        assert_eq!(parse_minutes("1h30m").ok(), Some(90));
+        for wrong in ["", "h", "0h", "-1h", "1.5h", "24", "30s", "99999999d"] {
             assert!(parse_minutes(wrong).is_err(), "{wrong}");
         }
     }

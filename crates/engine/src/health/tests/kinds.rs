@@ -254,7 +254,8 @@ fn unknown_kinds_follow_the_condition_conventions() {
         "Widget",
         &json!({}),
         &[
-            (json!({}), Healthy, "NoStatus"),
+            (json!({}), NotAssessed, "NoStatus"),
+            (json!({"status": {}}), NotAssessed, "NoStatus"),
             (json!({"metadata": {"creationTimestamp": JUST_NOW}}), Progressing, "StatusNotReportedYet"),
             (with(condition("Degraded", "True", "Disk", "full")), Degraded, "Disk full"),
             (with(fresh), Progressing, "not yet"),
@@ -267,7 +268,49 @@ fn unknown_kinds_follow_the_condition_conventions() {
             (json!({"status": {"phase": "Provisioning"}}), Progressing, ""),
             (json!({"status": {"state": "Error"}}), Degraded, ""),
             (json!({"status": {"state": "Paused"}}), Suspended, ""),
-            (json!({"status": {"phase": "Blue"}}), Healthy, "NoHealthRule"),
+            (json!({"status": {"phase": "Blue"}}), NotAssessed, "UnknownPhase"),
+            (json!({"status": {"replicas": 1}}), NotAssessed, "NoHealthRule"),
+            (with(condition("ResolvedRefs", "False", "InvalidRef", "no backend")), Degraded, "no backend"),
+        ],
+    );
+}
+
+#[test]
+fn a_kind_without_a_status_subresource_is_healthy_at_once() {
+    let new = object("example.com/v1", "Widget", json!({"metadata": {"creationTimestamp": JUST_NOW}}));
+    assert_eq!(assess(&new, false, now()).status, Healthy);
+    assert_eq!(assess(&new, true, now()).reason, "StatusNotReportedYet");
+}
+
+#[test]
+fn a_status_of_an_older_generation_is_progressing_also_as_text_and_per_condition() {
+    let ready = |observed: Value| {
+        let mut ready = condition("Ready", "True", "", "");
+        ready["observedGeneration"] = observed;
+        json!({"status": {"conditions": [ready]}})
+    };
+    let mut stalled = condition("Stalled", "True", "", "old");
+    stalled["observedGeneration"] = 1.into();
+    let mut progressing = condition("Degraded", "True", "", "old");
+    progressing["observedGeneration"] = 1.into();
+    assert_health(
+        "example.com/v1",
+        "Widget",
+        &json!({}),
+        &[
+            (
+                json!({"status": {"observedGeneration": 1, "phase": "Ready"}}),
+                Progressing,
+                "generation is 2, observed 1",
+            ),
+            (json!({"status": {"observedGeneration": "1", "phase": "Ready"}}), Progressing, "observed 1"),
+            (json!({"status": {"observedGeneration": "2", "phase": "Ready"}}), Healthy, ""),
+            (json!({"status": {"observedGeneration": "5f4b9c", "phase": "Ready"}}), Healthy, ""),
+            (ready(1.into()), Progressing, "LatestGenerationNotObserved"),
+            (ready("1".into()), Progressing, "LatestGenerationNotObserved"),
+            (ready(2.into()), Healthy, ""),
+            (json!({"status": {"conditions": [stalled, condition("Ready", "True", "", "")]}}), Healthy, ""),
+            (json!({"status": {"conditions": [progressing]}}), Progressing, "LatestGenerationNotObserved"),
         ],
     );
 }
@@ -281,7 +324,7 @@ fn malformed_objects_are_assessed_without_a_panic() {
         json!({"kind": "Pod", "apiVersion": "v1", "status": 7}),
         json!({"kind": "Deployment", "apiVersion": "apps/v1", "status": {"conditions": "no", "replicas": "x"}}),
     ] {
-        let health = assess(&malformed, now());
+        let health = assess(&malformed, true, now());
         assert_ne!(health.status, Missing);
         let _ = diagnose([&malformed], NO_WARNINGS, now());
     }

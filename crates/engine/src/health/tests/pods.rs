@@ -66,10 +66,38 @@ fn a_diagnosis_contains_missing_configuration_and_scheduling_failures() {
     let mut stuck =
         object("v1", "Pod", json!({"status": {"phase": "Pending", "conditions": [unschedulable]}}));
     assert_eq!(diagnose([&stuck], NO_WARNINGS, now()).health().unwrap().status, Degraded);
-    stuck["metadata"]["creationTimestamp"] = JUST_NOW.into();
+    stuck["metadata"]["creationTimestamp"] = "2026-11-20T11:55:10Z".into();
     let young = diagnose([&stuck], NO_WARNINGS, now());
-    assert_eq!(young.health().unwrap().status, Progressing, "the grace period is 15 s");
+    assert_eq!(young.health().unwrap().status, Progressing, "the grace period is 5 min");
     assert_eq!(young.messages(), ["cannot be scheduled: 0/3 nodes are available"]);
+}
+
+#[test]
+fn a_pod_that_waits_for_a_volume_or_a_gate_says_so_and_not_that_containers_are_created() {
+    let text = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.";
+    let waiting = |reason: &str, message: &str| {
+        object(
+            "v1",
+            "Pod",
+            json!({"metadata": {"creationTimestamp": JUST_NOW},
+                "spec": {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}}]},
+                "status": {"phase": "Pending", "conditions": [condition("PodScheduled", "False", reason, message)]}}),
+        )
+    };
+    let volume = waiting("Unschedulable", text);
+    let diagnosis = diagnose([&volume], NO_WARNINGS, now());
+    let health = diagnosis.health().unwrap();
+    assert_eq!((health.status, &*health.reason), (Progressing, "VolumePending"));
+    assert_eq!(health.message, format!("waits for the volume of claim data-db-0: {text}"));
+    assert_eq!(assess(&volume, true, now()).reason, "VolumePending", "also for a bare pod");
+    let mut images = ImagePullStatus::default();
+    images.add("StatefulSet db", &progressing("PodsNotReady", ""), &diagnosis);
+    let domain::release::StageState::Running { message } = images.stage() else { panic!("not running") };
+    assert!(message.contains("waits for the volume of claim data-db-0"), "{message}");
+    let mut gated = waiting("SchedulingGated", "");
+    gated["metadata"]["creationTimestamp"] = LONG_AGO.into();
+    let gated = diagnose([&gated], NO_WARNINGS, now()).health().unwrap();
+    assert_eq!((gated.status, &*gated.reason), (Progressing, "SchedulingGated"));
 }
 
 #[test]

@@ -187,13 +187,13 @@ fn pods_follow_phase_readiness_and_containers() {
             (
                 json!({"status": {"phase": "Pending", "conditions": [unschedulable]}}),
                 Degraded,
-                "PodUnschedulable 0/3 nodes",
+                "Unschedulable cannot be scheduled: 0/3 nodes",
             ),
             (
                 json!({"metadata": {"creationTimestamp": JUST_NOW},
                     "status": {"phase": "Pending", "conditions": [unschedulable]}}),
                 Progressing,
-                "PodUnschedulable",
+                "Unschedulable",
             ),
             (json!({"spec": {"restartPolicy": "Never"}}), Progressing, "running to completion"),
             (

@@ -55,6 +55,9 @@ pub(super) async fn commit_batch(hub: &Hub, all: &[(PlacerClaim, PlacementOutcom
         let retained = load_retained(&mut tx, outcome).await?;
         write_removals(hub, &mut tx, outcome, &retained, &mut effects).await?;
         write_waves(&mut tx, outcome, &mut effects).await?;
+        if let Some(revision) = outcome.revision {
+            store::decision::set_placed_revision(&mut tx, outcome.workload.id, revision).await?;
+        }
         write_decision(hub, &mut tx, outcome, &retained, &mut effects).await?;
         effects.wake_placer |= !store::queue::PLACER.settle(&mut tx, claim.workload, claim.epoch).await?;
         delete_if_removed(&mut tx, outcome, &mut effects).await?;
@@ -139,19 +142,21 @@ async fn write_target(
     Ok(())
 }
 
-/// Marks the revision as placed: from now on its waves can be counted, also those without work or that lost a cluster.
+/// Takes the wave from releases on clusters that are no longer selected, and lets the waves be counted, also those without
+/// work or that lost a cluster.
 async fn write_waves(
     tx: &mut Tx,
     outcome: &PlacementOutcome,
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
-    let (Some(revision), false) = (outcome.revision, outcome.waves.is_empty()) else { return Ok(()) };
+    if outcome.revision.is_none() || outcome.waves.is_empty() {
+        return Ok(());
+    }
     // No longer selected but not removed yet: no wave delivers the revision to them.
     for mut release in store::release::get_many(tx, &outcome.deselected).await? {
         release.set_wave(None);
         store::release::update(tx, &release).await?;
     }
-    store::rollout::set_placed_revision(tx, outcome.workload.id, revision).await?;
     effects.dirty_rollouts.insert(outcome.workload.id);
     Ok(())
 }
@@ -205,12 +210,16 @@ async fn write_decision(
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
     let workload = &outcome.workload;
+    if outcome.revision.is_none() {
+        store::pending_removal::replace(tx, workload.id, &[]).await?;
+    }
     if let Some(decision) = &outcome.decision {
         let mut decision = decision.clone();
         for one in &mut decision.pending_removals {
             one.retained_by = retained.get(&one.cluster).cloned();
         }
         store::decision::insert(tx, workload.id, &decision).await?;
+        store::pending_removal::replace(tx, workload.id, &decision.pending_removals).await?;
         let mut details = vec![EventDetail::Placement {
             selected: to_u32(decision.selected().count()),
             total: to_u32(decision.evaluations.len()),
@@ -246,7 +255,7 @@ async fn delete_if_removed(
         |release: &Release| !matches!(release.goal(), ReleaseGoal::Present | ReleaseGoal::Removing { .. });
     if releases.iter().all(is_gone) {
         store::workload::delete(tx, workload.id).await?;
-        let message = format!("{} was deleted; nothing of it is left on any cluster.", workload.name);
+        let message = format!("{} was deleted; none of its objects is left on any cluster.", workload.name);
         effects.events.push(
             NewEvent::new(EventKind::WorkloadDeleted, "flotilla", message)
                 .with_workload(workload.id, &workload.name),

@@ -58,6 +58,27 @@ struct FleetSnapshot {
     retained: RetainedClusters,
 }
 
+/// What earlier passes stored for the workload.
+struct StoredPlacement {
+    /// The latest decision, without pending removals. It may have been deleted.
+    decision: Option<Decision>,
+    /// The clusters in notice, by name.
+    pending_removals: Vec<PendingRemoval>,
+    /// The last revision that was written to every selected cluster. The first pass for a revision is that of its publish.
+    placed_revision: u32,
+}
+
+impl StoredPlacement {
+    /// Whether this decision is the stored one.
+    fn is_decision(&self, new: &Decision) -> bool {
+        self.decision.as_ref().is_some_and(|latest| {
+            latest.revision == new.revision
+                && latest.evaluations == new.evaluations
+                && self.pending_removals == new.pending_removals
+        })
+    }
+}
+
 /// Computes the placement of this workload; `None` if there is no such workload. A row that can't be read is an error,
 /// so that nothing is removed because of it.
 pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<PlacementOutcome>, Error> {
@@ -73,12 +94,16 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         let exposures = known_exposures(exposures, &releases, &[]);
         return Ok(Some(PlacementOutcome { exposures, ..unpublished_outcome(workload, &releases) }));
     };
-    let latest = store::decision::get_latest(&mut tx, id).await?;
+    let stored = StoredPlacement {
+        decision: store::decision::get_latest(&mut tx, id).await?,
+        pending_removals: store::pending_removal::list(&mut tx, id).await?,
+        placed_revision: store::decision::get_placed_revision(&mut tx, id).await?,
+    };
     let current: Vec<ClusterId> = present_releases(&releases).map(|release| release.cluster()).collect();
     let fleet = load_fleet(&mut tx, &revision, &current).await?;
     let is_rolling_out = is_rolling_out(&mut tx, &revision).await?;
     drop(tx);
-    let mut decision = decide_placement(hub, &revision, &fleet, &current, latest.as_ref());
+    let mut decision = decide_placement(hub, &revision, &fleet, &current, &stored);
     let now = hub.clock().now();
     let SelectedRemovals { removals, withheld: withheld_removals } = select_removals(
         RemovalInputs {
@@ -106,10 +131,9 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     let deselected =
         releases.iter().filter(|release| release.wave().is_some() && !selected.contains(&release.cluster()));
     let deselected = deselected.map(|release| release.id()).collect();
-    let new_pending_removals = new_pending_removals(latest.as_ref(), &decision);
+    let new_pending_removals = new_pending_removals(&stored.pending_removals, &decision);
     let exposures = known_exposures(exposures, &releases, &targets);
-    let is_new = latest.is_none_or(|latest| !is_same_decision(&latest, &decision));
-    let decision = is_new.then_some(decision);
+    let decision = (!stored.is_decision(&decision)).then_some(decision);
     Ok(Some(PlacementOutcome {
         workload,
         revision: number,
@@ -206,38 +230,33 @@ fn decide_placement(
     revision: &Revision,
     fleet: &FleetSnapshot,
     current: &[ClusterId],
-    latest: Option<&Decision>,
+    stored: &StoredPlacement,
 ) -> Decision {
     let policy = &revision.spec.placement;
     let mut decision = placement::decide(policy, &fleet.clusters, &fleet.groups, current);
-    let is_first = latest.is_none_or(|latest| latest.revision != Some(revision.number));
+    let is_first = stored.placed_revision != revision.number;
     // An addon is placed on every matching cluster, also on those that join later (S4-1).
     if !is_first && !revision.spec.addon {
         placement::apply_new_members_policy(&mut decision, policy.new_members, current);
     }
-    let latest = latest.filter(|_| !is_first);
-    placement::update_pending_removals(&mut decision, latest, current, &fleet.retained, hub.clock().now());
+    let before = Decision { pending_removals: stored.pending_removals.clone(), ..Decision::default() };
+    let before = (!is_first).then_some(&before);
+    placement::update_pending_removals(&mut decision, before, current, &fleet.retained, hub.clock().now());
     if is_first {
         // A publish removes without notice.
         placement::request_removals(&mut decision, hub.clock().now());
     }
+    decision.pending_removals.sort_by(|a, b| a.name.cmp(&b.name));
     decision.revision = Some(revision.number);
     decision.decided_at = Some(hub.clock().now());
     decision.trigger = if is_first { DecisionTrigger::Published } else { DecisionTrigger::FleetChanged };
     decision
 }
 
-/// Names of the clusters whose pending removal is not in the previous decision and was not cancelled.
-fn new_pending_removals(latest: Option<&Decision>, decision: &Decision) -> Vec<String> {
-    let before = latest.map_or(&[][..], |latest| &latest.pending_removals);
+/// Names of the clusters whose pending removal is not stored yet and was not cancelled.
+fn new_pending_removals(before: &[PendingRemoval], decision: &Decision) -> Vec<String> {
     let is_new = |one: &&PendingRemoval| {
         one.retained_by.is_none() && !one.is_requested && before.iter().all(|old| old.cluster != one.cluster)
     };
     decision.pending_removals.iter().filter(is_new).map(|one| one.name.clone()).collect()
-}
-
-fn is_same_decision(latest: &Decision, new: &Decision) -> bool {
-    latest.revision == new.revision
-        && latest.evaluations == new.evaluations
-        && latest.pending_removals == new.pending_removals
 }

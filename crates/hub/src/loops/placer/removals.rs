@@ -46,7 +46,7 @@ pub(super) fn select_removals(
     decision: &mut Decision,
     now: Timestamp,
 ) -> SelectedRemovals {
-    let selected: HashSet<ClusterId> = decision.selected().map(|verdict| verdict.cluster).collect();
+    let selected: HashSet<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
     let current: Vec<&Release> = present_releases(inputs.releases).collect();
     let pending =
         |cluster: ClusterId| decision.pending_removals.iter().find(move |one| one.cluster == cluster);
@@ -70,7 +70,7 @@ pub(super) fn select_removals(
     let waits = limits(&inputs, selected.len(), current.len()).admit(&leaving_clusters(&leaving));
     let (mut removals, mut waiting, mut admitted) = (Vec::new(), HashMap::new(), HashSet::new());
     let reasons: HashMap<ClusterId, &ClusterEvaluation> =
-        decision.rejected().map(|verdict| (verdict.cluster, verdict)).collect();
+        decision.rejected().map(|evaluation| (evaluation.cluster, evaluation)).collect();
     for (release, wait) in leaving.into_iter().zip(waits) {
         let cluster = release.cluster();
         if let Some(wait) = wait {
@@ -112,7 +112,7 @@ fn limits(inputs: &RemovalInputs<'_>, selected: usize, current: usize) -> Remova
     let available = inputs.releases.iter().filter(|release| release.is_available()).count();
     RemovalLimits {
         available: to_u32(available),
-        min_available: spec.placement.min_available(to_u32(selected), &spec.rollout),
+        min_available: spec.min_available(to_u32(selected)),
         in_flight: to_u32(in_flight),
         max_in_flight: to_u32(removal_limit(current + in_flight)),
         is_rolling_out: inputs.is_rolling_out,

@@ -1,0 +1,48 @@
+//! The faults that a demo can inject into its simulated clusters.
+
+use serde::{Deserialize, Serialize};
+
+/// A fault to inject, or its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DemoAction {
+    /// Delete an applied object.
+    DeleteObject,
+    /// Change the replicas of a Deployment by hand.
+    ChangeReplicas,
+    /// Change an image by hand.
+    ChangeImage,
+    /// Disconnect the cluster.
+    TakeOffline,
+    /// Reconnect the cluster.
+    BringBack,
+}
+
+impl DemoAction {
+    /// All of them, in the order shown.
+    pub const ALL: [Self; 5] =
+        [Self::DeleteObject, Self::ChangeReplicas, Self::ChangeImage, Self::TakeOffline, Self::BringBack];
+
+    /// The value of its button.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::DeleteObject => "deleteObject",
+            Self::ChangeReplicas => "changeReplicas",
+            Self::ChangeImage => "changeImage",
+            Self::TakeOffline => "takeOffline",
+            Self::BringBack => "bringBack",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slug_equals_the_serialized_action() {
+        for action in DemoAction::ALL {
+            assert_eq!(serde_json::to_string(&action).unwrap(), format!("{:?}", action.slug()));
+        }
+    }
+}

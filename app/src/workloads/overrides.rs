@@ -1,0 +1,14 @@
+//! The overrides of a workload: form, editor with the values of one cluster, tab and wizard's step.
+
+mod actions;
+mod fields;
+mod form;
+mod lists;
+mod overridable;
+mod state;
+mod step;
+mod tab;
+mod target;
+
+pub use step::OverridesPage;
+pub use tab::OverridesTab;

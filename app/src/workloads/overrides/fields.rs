@@ -1,0 +1,288 @@
+//! The fields with base, value of the edited override, effective value and origin. Overridden values are grey; fields without
+//! an override are folded.
+
+use std::collections::BTreeSet;
+
+use domain::field_path::FieldPath;
+use domain::overrides::{Provenance, ProvenanceLayer};
+use leptos::prelude::*;
+use serde_json::Value;
+
+use super::form::OverrideForm;
+use super::form::format_scalar;
+use super::overridable::OverridableField;
+use super::state::EditorState;
+use crate::components::{editor::TextArea, pluralize};
+
+/// A row: a field of the source, or another path that an override sets.
+#[derive(Debug, Clone, PartialEq)]
+struct FieldRow {
+    object_index: u32,
+    /// The label of the object.
+    object: String,
+    path: String,
+    base: Option<Value>,
+    /// Index of its input in the form; `None` if only YAML sets it.
+    input_index: Option<usize>,
+    is_secret: bool,
+}
+
+pub(super) fn field_table(state: EditorState) -> AnyView {
+    let known =
+        state.fields.with_value(|fields| fields.iter().enumerate().map(field_row).collect::<Vec<_>>());
+    let set: BTreeSet<(u32, String)> =
+        state.effective.with_untracked(|effective| effective.provenance.iter().map(provenance_key).collect());
+    let is_typed = |row: &FieldRow| {
+        let typed = |at: usize| state.form.with_untracked(|form| !form.fields[at].value.is_empty());
+        set.contains(&(row.object_index, row.path.clone())) || row.input_index.is_some_and(typed)
+    };
+    // Rows are not reordered during input: their section is determined when the form is created.
+    let (top, folded): (Vec<FieldRow>, Vec<FieldRow>) = known.clone().into_iter().partition(is_typed);
+    let beside = Memo::new(move |_| {
+        let known: BTreeSet<(u32, &str)> =
+            known.iter().map(|row| (row.object_index, row.path.as_str())).collect();
+        state.effective.with(|effective| {
+            let others =
+                effective.provenance.iter().filter(|one| !known.contains(&(one.object, one.path.as_str())));
+            others.map(|one| provenance_row(state, one)).collect::<Vec<_>>()
+        })
+    });
+    let cluster = move || {
+        state.cluster.with(|cluster| cluster.as_ref().map(|one| one.name.clone())).unwrap_or_default()
+    };
+    let nothing = top.is_empty();
+    let how_many = pluralize(u32::try_from(folded.len()).unwrap_or(u32::MAX), "field");
+    view! {
+        <section class="stack-sm" aria-labelledby="effective">
+            <h3 class="section" id="effective">
+                "On " <span class="name">{cluster}</span>
+            </h3>
+            {table_of_rows(state, top, Some(beside))}
+            <details class="fold" open=nothing>
+                <summary>{how_many} " " <span class="text-3">"without an override"</span></summary>
+                {table_of_rows(state, folded, None)}
+            </details>
+            {yaml_editors(state)}
+            {template_suggestions(state)}
+        </section>
+    }
+    .into_any()
+}
+
+fn provenance_key(one: &Provenance) -> (u32, String) {
+    (one.object, one.path.clone())
+}
+
+fn field_row((at, field): (usize, &OverridableField)) -> FieldRow {
+    FieldRow {
+        object_index: field.object_index,
+        object: field.object.to_string(),
+        path: field.path.clone(),
+        base: field.base.clone(),
+        input_index: Some(at),
+        is_secret: false,
+    }
+}
+
+fn provenance_row(state: EditorState, one: &Provenance) -> FieldRow {
+    let object = state.objects.with_value(|objects| {
+        usize::try_from(one.object).ok().and_then(|at| objects.get(at)).cloned().unwrap_or_default()
+    });
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let base = one.path.parse::<FieldPath>().ok().and_then(|path| path.get(&object).cloned());
+    FieldRow {
+        object_index: one.object,
+        object: format!("{} {}", text("/kind"), text("/metadata/name")),
+        path: one.path.clone(),
+        base,
+        input_index: None,
+        is_secret: text("/kind") == "Secret",
+    }
+}
+
+fn table_of_rows(state: EditorState, rows: Vec<FieldRow>, beside: Option<Memo<Vec<FieldRow>>>) -> AnyView {
+    view! {
+        <table class="table override-table">
+            <caption class="sr-only">"Fields with base, override and effective value"</caption>
+            <thead>
+                <tr>
+                    <th scope="col">"Field"</th>
+                    <th scope="col">"Base"</th>
+                    <th scope="col">"This override"</th>
+                    <th scope="col">"Effective"</th>
+                </tr>
+            </thead>
+            <tbody>
+                {rows.into_iter().map(move |one| table_row(state, one)).collect_view()}
+                {move || beside.map(|beside| beside.get().into_iter().map(|one| table_row(state, one)).collect_view())}
+            </tbody>
+        </table>
+    }
+    .into_any()
+}
+
+fn table_row(state: EditorState, row: FieldRow) -> AnyView {
+    let FieldRow { object_index: position, object, path, base, input_index: input, is_secret } = row;
+    let secret = move |text: String| if is_secret { "hidden".to_owned() } else { text };
+    let shown =
+        move |value: Option<&Value>| value.map_or("not set".to_owned(), |value| secret(format_scalar(value)));
+    let provenance = {
+        let path = path.clone();
+        Memo::new(move |_| {
+            state.effective.with(|effective| {
+                effective.provenance.iter().find(|one| one.object == position && one.path == path).cloned()
+            })
+        })
+    };
+    let now = {
+        let path = path.clone();
+        move || {
+            let value = state.effective.with(|effective| {
+                let object = usize::try_from(position).ok().and_then(|at| effective.objects.get(at))?.clone();
+                path.parse::<FieldPath>().ok()?.get(&object).cloned()
+            });
+            shown(value.as_ref())
+        }
+    };
+    let field = match input {
+        Some(at) => value_input(state, at, &object, &path),
+        None => view! { <span class="text-3">"by YAML"</span> }.into_any(),
+    };
+    let short = short_path(&path);
+    view! {
+        <tr class:override-set=move || provenance.with(Option::is_some)>
+            <th scope="row" class="override-field">
+                <span class="name" title=path.clone()>{short}</span>
+                <p class="meta">{object}</p>
+                {move || provenance.get().map(|provenance| provenance_chain(&provenance, is_secret))}
+            </th>
+            <td class="mono text-2" data-label="Base">{shown(base.as_ref())}</td>
+            <td data-label="This override">{field}</td>
+            <td class="mono override-effective" data-label="Effective">{now}</td>
+        </tr>
+    }
+    .into_any()
+}
+
+/// Removes the common prefix of a path.
+fn short_path(path: &str) -> String {
+    let heads = ["/spec/jobTemplate/spec/template/spec/", "/spec/template/spec/", "/spec/", "/"];
+    let rest = heads.iter().find_map(|head| path.strip_prefix(head));
+    rest.unwrap_or(path).to_owned()
+}
+
+fn value_input(state: EditorState, at: usize, object: &str, path: &str) -> AnyView {
+    let part = move |form: &OverrideForm| form.fields.get(at).cloned().unwrap_or_default();
+    let begin = state.form.with_untracked(part);
+    let key_path = format!("/override/fields/{}", begin.key);
+    let is_bad = move || {
+        let wrong = state.input.with(|input| input.clone().err().unwrap_or_default());
+        wrong.iter().any(|finding| finding.path == key_path).to_string()
+    };
+    view! {
+        <input type="hidden" name=format!("form[fields][{at}][key]") value=begin.key />
+        <input type="hidden" name=format!("form[fields][{at}][value_type]") value=begin.value_type />
+        <input
+            class="input input-mono"
+            name=format!("form[fields][{at}][value]")
+            value=begin.value
+            placeholder="override"
+            maxlength="2000"
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck="false"
+            list="template-variables"
+            aria-label=format!("{object} {}", short_path(path))
+            aria-invalid=is_bad
+            on:input=move |ev| {
+                let value = event_target_value(&ev);
+                state.form.update(|form| if let Some(row) = form.fields.get_mut(at) { row.value = value });
+            }
+        />
+    }
+    .into_any()
+}
+
+/// `5 from prod-eu ← 4 from eu ← 2 base`: the effective value first, the overridden ones grey.
+fn provenance_chain(provenance: &Provenance, is_secret: bool) -> AnyView {
+    let value = |at: usize| match provenance.values.get(at) {
+        _ if is_secret => "hidden".to_owned(),
+        Some(Some(value)) => format_scalar(value).chars().take(60).collect(),
+        _ => "removed".to_owned(),
+    };
+    let part = |(at, layer): (usize, &ProvenanceLayer)| {
+        let from = match layer {
+            ProvenanceLayer::Base => " base".to_owned(),
+            ProvenanceLayer::Override { name } => format!(" from {name}"),
+        };
+        let text = format!("{}{from}", value(at));
+        if at == 0 {
+            view! { <b class="font-semibold text-ink">{text}</b> }.into_any()
+        } else {
+            view! { <span class="text-3">{format!(" ← {text}")}</span> }.into_any()
+        }
+    };
+    view! { <p class="meta override-chain">{provenance.layers.iter().enumerate().map(part).collect_view()}</p> }
+        .into_any()
+}
+
+fn yaml_editors(state: EditorState) -> AnyView {
+    let (values, patches) = state.form.with_untracked(|form| (form.values.clone(), form.patches.clone()));
+    let open = !values.is_empty() || !patches.is_empty();
+    view! {
+        <details class="fold" open=open>
+            <summary>"Values and patches " <span class="text-3">"as YAML"</span></summary>
+            <div class="grid gap-5 pt-3 lg:grid-cols-2">
+                <div class="field">
+                    <span class="field-label">"Values"</span>
+                    <TextArea class="textarea input-mono min-h-40" field="form[values]" text=values label="Values as YAML"
+                        on_text=Callback::new(move |text| state.form.update(|form| form.values = text)) />
+                    <p class="field-help">"Merged first. By object: Deployment/web, then its fields; null removes one."</p>
+                </div>
+                <div class="field">
+                    <span class="field-label">"Patches"</span>
+                    <TextArea class="textarea input-mono min-h-40" field="form[patches]" text=patches label="Patches as YAML"
+                        on_text=Callback::new(move |text| state.form.update(|form| form.patches = text)) />
+                    <p class="field-help">"Applied last. A list of object, op (merge, set, remove), path and value."</p>
+                </div>
+            </div>
+        </details>
+    }
+    .into_any()
+}
+
+/// Suggestions of template variables, whose values differ per cluster.
+fn template_suggestions(state: EditorState) -> AnyView {
+    const VARIABLES: [&str; 7] = [
+        "cluster.name",
+        "cluster.region",
+        "cluster.provider",
+        "cluster.kubernetesVersion",
+        "cluster.storageClass",
+        "cluster.ingressClass",
+        "workload.name",
+    ];
+    let labels: BTreeSet<String> = state.fleet.with_value(|fleet| {
+        let keys = fleet.clusters.iter().take(200).flat_map(|cluster| cluster.labels.keys());
+        let plain = keys.filter(|key| !key.contains(['.', '/']));
+        plain.map(|key| format!("cluster.labels.{key}")).collect()
+    });
+    let all = VARIABLES.iter().map(|name| (*name).to_owned()).chain(labels);
+    let option = |name: String| view! { <option value=format!("${{{{ {name} }}}}")></option> };
+    view! { <datalist id="template-variables">{all.map(option).collect_view()}</datalist> }.into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_prefixes_of_paths_are_removed() {
+        assert_eq!(
+            short_path("/spec/template/spec/containers[name=web]/image"),
+            "containers[name=web]/image"
+        );
+        assert_eq!(short_path("/spec/replicas"), "replicas");
+        assert_eq!(short_path("/data/key"), "data/key");
+    }
+}

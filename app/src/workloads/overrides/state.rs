@@ -1,0 +1,160 @@
+//! The state of the overrides editor. The browser merges with the same functions as the server.
+
+use std::collections::BTreeSet;
+
+use domain::cluster::Cluster;
+use domain::overrides::{ClusterSelector, Override, OverrideResult, apply_overrides, check, check_targets};
+use domain::placement::decide;
+use domain::workload::Workload;
+use domain::{Finding, OverrideId, manifest};
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+use serde_json::Value;
+
+use super::actions::OverridesData;
+use super::form::{OverrideForm, OverrideInput};
+use super::overridable::{OverridableField, list_fields};
+use crate::parsing::parse_text;
+use crate::workloads::placement::candidates::Fleet;
+
+/// The state that the parts of the editor share.
+#[derive(Clone, Copy)]
+pub struct EditorState {
+    /// The workload with its stored draft.
+    pub workload: StoredValue<Workload>,
+    /// The clusters and groups that an override can target.
+    pub fleet: StoredValue<Fleet>,
+    /// The objects of the source.
+    pub objects: StoredValue<Vec<Value>>,
+    /// The fields of the source that have an input.
+    pub fields: StoredValue<Vec<OverridableField>>,
+    /// The input of the form.
+    pub form: RwSignal<OverrideForm>,
+    /// The parsed form, or the findings about its invalid fields.
+    pub input: Memo<Result<OverrideInput, Vec<Finding>>>,
+    /// The name of the edited override; empty for a new one.
+    pub edited_name: StoredValue<String>,
+    /// The overrides, including the current input of the form.
+    pub overrides: Memo<Vec<Override>>,
+    /// The cluster whose values are shown.
+    pub cluster: Memo<Option<Cluster>>,
+    /// The effective objects of that cluster.
+    pub effective: Memo<OverrideResult>,
+    /// Names of the clusters that the draft's placement selects.
+    pub selected: StoredValue<Vec<String>>,
+}
+
+/// The state for the override of this name; a new one if there is none.
+pub fn create_state(data: &OverridesData, at: &str) -> EditorState {
+    let fleet = data.candidates.clone().into_fleet();
+    let draft = &data.workload.draft;
+    let objects = parse_text(|| manifest::parse(draft.source.files()).objects());
+    let known = list_fields(&objects);
+    let edited = draft.overrides.iter().find(|over| over.name == at);
+    let begin =
+        edited.map_or_else(|| OverrideForm::blank(&known), |over| OverrideForm::from_override(over, &known));
+    let decision = decide(&draft.placement, &fleet.clusters, &fleet.groups, &fleet.current);
+    let selected: Vec<String> = decision.selected().map(|evaluation| evaluation.name.clone()).collect();
+    let name = edited.map(|over| over.name.clone()).unwrap_or_default();
+    let form = RwSignal::new(begin);
+    let (workload, fleet) = (StoredValue::new(data.workload.clone()), StoredValue::new(fleet));
+    let (objects, selected) = (StoredValue::new(objects), StoredValue::new(selected));
+    let edited = StoredValue::new(name);
+    let input = Memo::new(move |_| form.with(OverrideForm::parse));
+    let overrides = Memo::new(move |_| {
+        let input = input.get().ok().filter(|_| form.with(|form| !form.is_blank()));
+        workload.with_value(|all| with_input(&all.draft.overrides, input))
+    });
+    let query = use_query_map();
+    let target = Memo::new(move |_| form.with(OverrideForm::target));
+    let cluster = Memo::new(move |_| {
+        let requested = query.read().get("cluster").unwrap_or_default();
+        target.with(|target| {
+            fleet.with_value(|fleet| {
+                selected.with_value(|selected| shown_cluster(&requested, target, fleet, selected))
+            })
+        })
+    });
+    let effective = Memo::new(move |_| match cluster.get() {
+        Some(cluster) => overrides.with(|overrides| merge_for_cluster(overrides, &cluster, objects, fleet)),
+        None => OverrideResult::default(),
+    });
+    let fields = StoredValue::new(known);
+    EditorState {
+        workload,
+        fleet,
+        objects,
+        fields,
+        form,
+        input,
+        edited_name: edited,
+        overrides,
+        cluster,
+        effective,
+        selected,
+    }
+}
+
+/// The requested cluster, or else the first selected one that the form targets, or the first selected one, or the first.
+fn shown_cluster(
+    requested: &str,
+    target: &ClusterSelector,
+    fleet: &Fleet,
+    selected: &[String],
+) -> Option<Cluster> {
+    let find = |name: &str| fleet.clusters.iter().find(|cluster| cluster.name == name);
+    let names: BTreeSet<&str> = selected.iter().map(String::as_str).collect();
+    let is_targeted = |cluster: &&Cluster| {
+        names.contains(&*cluster.name) && target.specificity(cluster, &fleet.groups).is_some()
+    };
+    let meant = fleet.clusters.iter().find(is_targeted);
+    let first = selected.first().and_then(|name| find(name));
+    find(requested).or(meant).or(first).or(fleet.clusters.first()).cloned()
+}
+
+/// Applies overrides to the objects of the source, for one cluster.
+pub fn merge_for_cluster(
+    overrides: &[Override],
+    cluster: &Cluster,
+    objects: StoredValue<Vec<Value>>,
+    fleet: StoredValue<Fleet>,
+) -> OverrideResult {
+    objects.with_value(|objects| {
+        fleet.with_value(|fleet| apply_overrides(objects, overrides, cluster, &fleet.groups))
+    })
+}
+
+/// The stored overrides with the input of the form: it replaces the override of the same name, or is appended. `input` is
+/// `None` while the form is invalid or blank.
+fn with_input(stored: &[Override], input: Option<OverrideInput>) -> Vec<Override> {
+    let mut all = stored.to_vec();
+    let Some(read) = input else { return all };
+    let at = all.iter().position(|over| over.name == read.name);
+    let id = at.map_or_else(|| OverrideId::from_parts(0, 0), |at| all[at].id);
+    let edited =
+        Override { id, name: read.name, target: read.target, priority: read.priority, patches: read.patches };
+    match at {
+        Some(at) => all[at] = edited,
+        None => all.push(edited),
+    }
+    all
+}
+
+/// Findings about the overrides: invalid fields, syntax, targets, and effects on the shown cluster.
+pub fn findings(state: EditorState) -> Vec<Finding> {
+    let mut findings = state.input.with(|input| input.clone().err().unwrap_or_default());
+    let overrides = state.overrides.get();
+    findings.extend(check(&overrides));
+    let reached = state.fleet.with_value(|fleet| {
+        let selected: Vec<domain::ClusterId> = state.selected.with_value(|names| {
+            let names: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+            let is_selected = |cluster: &&Cluster| names.contains(cluster.name.as_str());
+            fleet.clusters.iter().filter(is_selected).map(|cluster| cluster.id).collect()
+        });
+        check_targets(&overrides, &fleet.clusters, &selected, &fleet.groups)
+    });
+    findings.extend(reached);
+    findings.extend(state.effective.with(|effective| effective.findings.clone()));
+    domain::finding::sort_findings(&mut findings);
+    findings
+}

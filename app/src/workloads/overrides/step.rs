@@ -1,0 +1,33 @@
+//! The step for overrides.
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+
+use super::actions::{OverrideRemove, OverrideSave, overrides_read};
+use super::tab::{OverridesEditor, count_saves};
+use crate::components::render_resource;
+use crate::workloads::wizard::{WizardFooter, WizardStep, workload_name};
+
+/// The page.
+#[component]
+pub fn OverridesPage() -> impl IntoView {
+    let name = workload_name();
+    let (save, remove) = (ServerAction::<OverrideSave>::new(), ServerAction::<OverrideRemove>::new());
+    let stored = count_saves(save, remove);
+    let data = Resource::new(move || (name.get(), stored.get()), |(name, _)| overrides_read(name));
+    view! {
+        {move || view! { <Title text=format!("Overrides of {}", name.get()) /> }}
+        {render_resource(data, move |data| {
+            view! {
+                <OverridesEditor
+                    data=data
+                    save=save
+                    remove=remove
+                    footer=|findings, busy| view! { <WizardFooter step=WizardStep::Overrides findings=findings busy=busy /> }.into_any()
+                />
+            }
+                .into_any()
+        })}
+    }
+    .into_any()
+}

@@ -1,0 +1,12 @@
+//! The placement of a workload: form, input fields, and for every cluster whether it is selected and why.
+
+pub mod candidates;
+pub mod evaluations;
+mod fields;
+mod form;
+pub mod pending_removals;
+mod step;
+pub mod tab;
+
+pub use step::PlacementPage;
+pub use tab::PlacementTab;

@@ -1,0 +1,30 @@
+//! The step for the placement.
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+
+use super::tab::{PlacementEditor, PlacementSave, placement_read};
+use crate::components::render_resource;
+use crate::workloads::wizard::{WizardFooter, WizardStep, workload_name};
+
+/// The page.
+#[component]
+pub fn PlacementPage() -> impl IntoView {
+    let name = workload_name();
+    let action = ServerAction::<PlacementSave>::new();
+    let data = Resource::new(move || name.get(), placement_read);
+    view! {
+        {move || view! { <Title text=format!("Placement of {}", name.get()) /> }}
+        {render_resource(data, move |data| {
+            view! {
+                <PlacementEditor
+                    data=data
+                    action=action
+                    footer=|findings, busy| view! { <WizardFooter step=WizardStep::Placement findings=findings busy=busy /> }.into_any()
+                />
+            }
+                .into_any()
+        })}
+    }
+    .into_any()
+}

@@ -1,0 +1,155 @@
+//! The placement editor: the form, and for every cluster whether it is selected and why.
+
+use domain::workload::Workload;
+use leptos::prelude::*;
+use leptos_router::hooks::use_query_map;
+use serde::{Deserialize, Serialize};
+
+use super::candidates::Candidates;
+use super::evaluations::{LivePreview, preview_findings, watch_decision};
+use super::fields::{PlacementFields, with_spare_rows};
+use super::form::PlacementForm;
+use crate::components::{Banner, ErrorBanner, StatusStyle, render_resource_part};
+use crate::errors::AppResult;
+use crate::paths::{self, WorkloadTab};
+use crate::workloads::save_button::save_button;
+use crate::workloads::wizard::{FORM, RenderFooter};
+
+/// Data of the editor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlacementData {
+    /// The workload with its draft; without the texts of its files.
+    pub workload: Workload,
+    /// The fleet to select from.
+    pub candidates: Candidates,
+}
+
+/// Reads the data of the editor.
+#[server(prefix = "/api/fn", endpoint = "placement_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn placement_read(name: String) -> AppResult<PlacementData> {
+    use crate::host;
+    use crate::workloads::source::limits::clear_texts;
+    let hub = host::hub_for_reader()?;
+    let (mut workload, fleet) = host::into_app_result(hub.get_draft_with_placement_inputs(&name).await)?;
+    clear_texts(&mut workload.draft.source);
+    let candidates = Candidates::new(fleet.clusters, fleet.groups, &fleet.current);
+    Ok(PlacementData { workload, candidates })
+}
+
+/// Saves the placement of the draft. `then` selects where the wizard goes next. Returns the revision of the draft.
+#[server(prefix = "/api/fn", endpoint = "placement_save")]
+pub async fn placement_save(
+    name: String,
+    base_revision: i64,
+    placement: PlacementForm,
+    #[server(default)] then: String,
+) -> AppResult<i64> {
+    use crate::workloads::wizard::{WizardStep, redirect_after};
+    use crate::{errors::AppError, host};
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let placement = placement.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
+    let patch = hub::DraftPatch { placement: Some(placement), ..Default::default() };
+    let revision =
+        host::into_app_result(hub.change_draft(&actor, &name, patch, base_revision).await)?.revision;
+    redirect_after(&name, WizardStep::Placement, &then);
+    Ok(revision)
+}
+
+/// The tab with the placement.
+#[component]
+pub fn PlacementTab(name: Memo<String>) -> impl IntoView {
+    let action = ServerAction::<PlacementSave>::new();
+    let data = Resource::new(move || name.get(), placement_read);
+    render_resource_part(data, move |data| view! { <PlacementEditor data=data action=action /> }.into_any())
+}
+
+/// The editor with a live preview. A step of the wizard passes its footer; the tab has a button of its own.
+#[component]
+pub fn PlacementEditor(
+    /// The workload and its fleet.
+    data: PlacementData,
+    /// The action that saves.
+    action: ServerAction<PlacementSave>,
+    /// The footer of the wizard.
+    #[prop(optional)]
+    footer: Option<RenderFooter>,
+) -> impl IntoView {
+    let workload = data.workload;
+    let fleet = data.candidates.into_fleet();
+    let begin = PlacementForm::from_query(&use_query_map().get_untracked());
+    let begin = begin.unwrap_or_else(|| PlacementForm::from_placement(&workload.draft.placement));
+    let form = RwSignal::new(with_spare_rows(begin, &fleet));
+    let fleet = StoredValue::new(fleet);
+    let decision = watch_decision(form, fleet);
+    let findings = Signal::derive(move || {
+        decision.with(|decision| fleet.with_value(|fleet| preview_findings(decision, fleet)))
+    });
+    let base_revision = RwSignal::new(workload.revision);
+    Effect::new(move |_| {
+        if let Some(Ok(revision)) = action.value().get() {
+            base_revision.set(revision);
+        }
+    });
+    let name = workload.name.clone();
+    let busy = Signal::derive(move || action.pending().get());
+    let (id, end) = match footer {
+        Some(footer) => (FORM, footer(findings, busy)),
+        None => ("placement", tab_footer(&workload)),
+    };
+    let outcome = footer.is_none().then(|| save_result(action, &name));
+    let error =
+        move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> });
+    let rejected = footer.is_some().then_some(error);
+    view! {
+        <ActionForm action=action attr:id=id attr:class=if footer.is_some() { "wizard-step" } else { "stack-md" }>
+            {outcome} {rejected}
+            <input type="hidden" name="name" value=name />
+            <input type="hidden" name="base_revision" value=move || base_revision.get().to_string() />
+            <div class="grid gap-10 lg:grid-cols-[372px_minmax(0,1fr)]">
+                <PlacementFields form=form fleet=fleet />
+                <LivePreview preview=decision fleet=fleet />
+            </div>
+            {end}
+        </ActionForm>
+    }
+    .into_any()
+}
+
+fn tab_footer(workload: &Workload) -> AnyView {
+    let save = save_button(workload, "Save placement");
+    view! {
+        <input type="hidden" name="tab" value=WorkloadTab::Placement.slug() />
+        <div class="flex flex-wrap items-center gap-3">
+            {save}
+            <noscript>
+                <button class="btn" type="submit" formmethod="get" formaction=paths::workload(&workload.name)>
+                    "Preview"
+                </button>
+            </noscript>
+            <span class="meta">"Saving changes the draft. Clusters change when you publish."</span>
+        </div>
+    }
+    .into_any()
+}
+
+fn save_result(action: ServerAction<PlacementSave>, name: &str) -> impl IntoView + use<> {
+    let review = StoredValue::new(paths::publish(name));
+    move || match action.value().get() {
+        Some(Ok(_)) => view! {
+            <Banner look=StatusStyle { icon: "check", hue: "hue-healthy", emphasis: "state-quiet" }>
+                <p>
+                    <b>"Placement saved in the draft."</b>
+                    " No cluster has changed."
+                </p>
+                <div class="banner-actions">
+                    <a class="btn" href=review.get_value()>
+                        "Review"
+                    </a>
+                </div>
+            </Banner>
+        }
+        .into_any(),
+        Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
+        None => ().into_any(),
+    }
+}

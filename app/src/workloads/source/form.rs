@@ -1,0 +1,141 @@
+//! The form next to the YAML text: it shows the content of the YAML and edits it (docs/decisions/0014).
+//!
+//! Its fields have no `name`: only the text is submitted. Without JavaScript there is only the text, and form and text cannot
+//! diverge.
+
+use domain::workload::Intent;
+use leptos::prelude::*;
+
+mod autoscaling;
+mod container;
+mod env;
+mod expose;
+mod fields;
+mod ingress;
+mod kind;
+mod mounts;
+mod objects;
+mod ports;
+mod probes;
+mod resources;
+mod service;
+mod source_text;
+mod workload;
+
+use objects::is_workload;
+pub use source_text::SourceText;
+
+use super::starter;
+use crate::components::{Banner, StatusStyle, icon};
+
+/// The form over all workload objects of the text.
+#[component]
+pub fn ContainersForm(
+    /// The text.
+    text: SourceText,
+    /// Name of the workload.
+    name: String,
+    /// The intent of the workload. The kind of an object can be changed only while the workload is an unpublished draft.
+    intent: Intent,
+) -> impl IntoView {
+    let workloads = Memo::new(move |_| {
+        text.objects()
+            .into_iter()
+            .filter(|object| is_workload(&object.value))
+            .map(|object| object.location)
+            .collect::<Vec<_>>()
+    });
+    let name = StoredValue::new(name);
+    let is_new = intent == Intent::Draft;
+    view! {
+        <div class="form-beside stack" role="group" aria-label="Form">
+            {move || {
+                text.error()
+                    .map(|why| {
+                        view! {
+                            <Banner look=StatusStyle { icon: "warning", hue: "hue-drifted", emphasis: "state-quiet" }>
+                                <p>{why}</p>
+                            </Banner>
+                        }
+                    })
+            }}
+            <For
+                each=move || workloads.get()
+                key=|at| *at
+                children=move |at| view! { <workload::WorkloadForm text=text at=at is_new=is_new /> }
+            />
+            <div class="stack-sm">
+                {move || {
+                    workloads
+                        .with(Vec::is_empty)
+                        .then(|| view! { <p class="text-2">"Paste manifests into the editor, or start from a container and fill in its fields."</p> })
+                }}
+                <div>
+                    <button
+                        class="btn btn-sm"
+                        type="button"
+                        on:click=move |_| text.append_object(&starter::starter_deployment(&text.find_free_name(&name.get_value())))
+                    >
+                        {icon("plus")}
+                        "Deployment"
+                    </button>
+                </div>
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use domain::workload::SourceFile;
+
+    use super::*;
+    use crate::render_tests::render_html;
+    use crate::workloads::source::fields::FileDrafts;
+
+    fn form(text: &str) -> String {
+        let file = SourceFile { name: "deploy.yaml".to_owned(), text: text.to_owned() };
+        render_html(move || {
+            let drafts = FileDrafts::new(std::slice::from_ref(&file));
+            let findings =
+                drafts.findings(Signal::stored("web".to_owned()), Signal::stored("web".to_owned()));
+            view! { <ContainersForm text=SourceText::new(drafts, findings) name="web".to_owned() intent=Intent::Draft /> }
+        })
+    }
+
+    #[test]
+    fn r_3_the_form_shows_the_content_of_the_text() {
+        let web = starter::starter_deployment("web");
+        let text = [web.clone(), objects::create_service(&web), objects::create_autoscaler(&web)]
+            .iter()
+            .fold(String::new(), |text, object| domain::yaml_edit::add_document(&text, object))
+            .replace("image: \"\"", "image: reg.example/web:1.2 # ours");
+        let page = form(&text);
+        for part in [
+            "Deployment",
+            "value=\"reg.example/web:1.2\"",
+            "value=\"128Mi\"",
+            "Max replicas",
+            "Service type",
+            "Readiness probe",
+        ] {
+            assert!(page.contains(part), "{part} is missing in {page}");
+        }
+        assert!(!page.contains("name=\"image\""), "the text is submitted, not the fields");
+    }
+
+    #[test]
+    fn s0_15_a_finding_is_shown_at_its_field() {
+        let text =
+            domain::yaml_edit::add_document("", &starter::starter_deployment("web")).replace("128Mi", "512m");
+        let page = form(&text);
+        assert!(page.contains("G210"), "{page}");
+    }
+
+    #[test]
+    fn an_invalid_text_disables_the_form_and_an_empty_one_offers_a_container() {
+        assert!(form("kind: [").contains("fix it in the editor"));
+        assert!(form("").contains("start from a container"));
+    }
+}

@@ -1,0 +1,67 @@
+//! Saves the files of a draft, for the step of the wizard and for its autosave.
+
+use domain::Timestamp;
+use domain::workload::SourceFile;
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::errors::AppResult;
+
+/// The result of a save.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedDraft {
+    /// The new revision of the draft.
+    pub revision: i64,
+    /// When it was stored, by the server's clock.
+    pub saved_at: Timestamp,
+}
+
+/// The form as it is sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SourceForm {
+    /// Name of the workload.
+    pub name: String,
+    /// The draft revision that the form was loaded with.
+    pub base_revision: i64,
+    /// Namespace for objects that name none.
+    pub namespace: String,
+    /// The files.
+    pub files: Vec<SourceFile>,
+}
+
+/// Saves the files of the draft. `then` selects where the wizard goes next.
+#[server(prefix = "/api/fn", endpoint = "source_save")]
+pub async fn source_save(form: SourceForm, #[server(default)] then: String) -> AppResult<SavedDraft> {
+    use super::limits::create_source;
+    use crate::host;
+    use crate::workloads::wizard::{WizardStep, redirect_after};
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let source = create_source(form.files).map_err(host::with_status)?;
+    let patch = hub::DraftPatch {
+        namespace: Some(form.namespace.trim().to_owned()),
+        source: Some(source),
+        ..Default::default()
+    };
+    // The form is often submitted after an autosave: an unchanged draft is accepted and not stored again.
+    let revision =
+        host::into_app_result(hub.change_draft(&actor, &form.name, patch, form.base_revision).await)?
+            .revision;
+    redirect_after(&form.name, WizardStep::Source, &then);
+    Ok(SavedDraft { revision, saved_at: hub.clock().now() })
+}
+
+/// Reads who changed a draft last, and when.
+#[server(prefix = "/api/fn", endpoint = "draft_change_read", input = leptos::server_fn::codec::GetUrl)]
+pub async fn draft_change_read(name: String) -> AppResult<(String, Timestamp)> {
+    use crate::errors::AppError;
+    use crate::host;
+    use domain::page::ListQuery;
+    let query = ListQuery { q: name.clone(), ..ListQuery::default() };
+    let page = host::into_app_result(host::hub_for_reader()?.list_workloads(&query).await)?;
+    let one = page.items.into_iter().find(|one| one.name == name);
+    let one = one
+        .ok_or_else(|| AppError::NotFound { what: "workload".to_owned(), name })
+        .map_err(host::with_status)?;
+    Ok((one.updated_by, one.updated_at))
+}

@@ -1,0 +1,54 @@
+//! The step for the source.
+
+use domain::workload::Workload;
+use leptos::prelude::*;
+use leptos_meta::Title;
+
+use super::autosave::Autosave;
+use super::fields::{FileDrafts, FilesEditor};
+use super::form::{ContainersForm, SourceText};
+use super::save::SourceSave;
+use crate::components::{ErrorBanner, render_resource};
+use crate::workloads::queries::draft_read;
+use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
+
+/// The page. Reads the draft once: concurrent edits must not change the text while a person edits it.
+#[component]
+pub fn SourcePage() -> impl IntoView {
+    let name = workload_name();
+    let action = ServerAction::<SourceSave>::new();
+    let data = Resource::new(move || name.get(), draft_read);
+    view! {
+        {move || view! { <Title text=format!("Source of {}", name.get()) /> }}
+        {render_resource(data, move |workload| view! { <SourceStep workload=workload action=action /> }.into_any())}
+    }
+    .into_any()
+}
+
+#[component]
+fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl IntoView {
+    let drafts = FileDrafts::new(workload.draft.source.files());
+    let namespace = RwSignal::new(workload.draft.namespace.clone());
+    let findings = drafts.findings(Signal::stored(workload.name.clone()), namespace.into());
+    let base_revision = RwSignal::new(workload.revision);
+    let autosave = Autosave::new(&workload.name, namespace, drafts, base_revision);
+    Effect::new(move |_| {
+        if let Some(Ok(saved)) = action.value().get() {
+            autosave.record_submission(saved);
+        }
+    });
+    view! {
+        <ActionForm action=action attr:id=FORM attr:class="wizard-step">
+            <input type="hidden" name="form[name]" value=workload.name.clone() />
+            <input type="hidden" name="form[base_revision]" value=move || base_revision.get().to_string() />
+            <input type="hidden" name="form[namespace]" value=move || namespace.get() />
+            {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
+            <div class="source-split">
+                <ContainersForm text=SourceText::new(drafts, findings) name=workload.name.clone() intent=workload.intent />
+                <FilesEditor drafts=drafts findings=findings prefix="form" />
+            </div>
+            <WizardFooter step=WizardStep::Source findings=findings busy=action.pending() state=move || autosave.status_view() />
+        </ActionForm>
+    }
+    .into_any()
+}

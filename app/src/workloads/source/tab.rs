@@ -1,0 +1,124 @@
+//! The draft's files and policies. Saving changes the draft; only a publish changes clusters.
+
+use domain::workload::{SourceFile, Workload};
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::fields::{FileDrafts, FilesEditor};
+use crate::components::{Banner, ErrorBanner, StatusStyle, render_resource_part};
+use crate::errors::AppResult;
+use crate::paths;
+use crate::workloads::policies::fields::PolicyFields;
+use crate::workloads::policies::form::PolicyForm;
+use crate::workloads::queries::draft_read;
+use crate::workloads::save_button::save_button;
+
+/// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConfigForm {
+    /// Name of the workload.
+    pub name: String,
+    /// The draft revision that the form was loaded with.
+    pub base_revision: i64,
+    /// Namespace for objects that name none.
+    pub namespace: String,
+    /// The files.
+    pub files: Vec<SourceFile>,
+    /// The policies.
+    pub policies: PolicyForm,
+}
+
+/// Saves files and policies of the draft.
+#[server(prefix = "/api/fn", endpoint = "config_save")]
+pub async fn config_save(form: ConfigForm) -> AppResult<i64> {
+    use super::limits::create_source;
+    use crate::host;
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let source = create_source(form.files).map_err(host::with_status)?;
+    let patch = hub::DraftPatch {
+        namespace: Some(form.namespace.trim().to_owned()),
+        source: Some(source),
+        ..form.policies.into_patch()
+    };
+    Ok(host::into_app_result(hub.change_draft(&actor, &form.name, patch, form.base_revision).await)?.revision)
+}
+
+/// The tab. Reads the draft once: concurrent edits must not change the text while a person edits it.
+#[component]
+pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
+    let action = ServerAction::<ConfigSave>::new();
+    let data = Resource::new(move || name.get(), draft_read);
+    render_resource_part(data, move |workload| {
+        view! { <ConfigFields workload=workload action=action /> }.into_any()
+    })
+}
+
+#[component]
+fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl IntoView {
+    let drafts = FileDrafts::new(workload.draft.source.files());
+    let namespace = RwSignal::new(workload.draft.namespace.clone());
+    let name = workload.name.clone();
+    let findings = drafts.findings(Signal::stored(name.clone()), namespace.into());
+    // The next save builds on the revision that this one stored.
+    let base_revision = RwSignal::new(workload.revision);
+    Effect::new(move |_| {
+        if let Some(Ok(revision)) = action.value().get() {
+            base_revision.set(revision);
+        }
+    });
+    let save = save_button(&workload, "Save draft");
+    view! {
+        <ActionForm action=action attr:class="stack">
+            <input type="hidden" name="form[name]" value=name.clone() />
+            <input type="hidden" name="form[base_revision]" value=move || base_revision.get().to_string() />
+            {save_result(action, &name)}
+            <div class="split split-344">
+                <FilesEditor drafts=drafts findings=findings prefix="form" />
+                <aside class="fields" aria-label="Policies">
+                    <div class="field">
+                        <label class="field-label" for="namespace">
+                            "Namespace"
+                        </label>
+                        <input
+                            class="input input-mono"
+                            id="namespace"
+                            name="form[namespace]"
+                            value=workload.draft.namespace.clone()
+                            maxlength="63"
+                            required=true
+                            on:input=move |ev| namespace.set(event_target_value(&ev))
+                        />
+                        <p class="field-help">"For objects that name none."</p>
+                    </div>
+                    <PolicyFields addon=workload.draft.addon policies=workload.draft.policies.clone() />
+                    <div>{save}</div>
+                    <p class="meta">"Saving changes the draft. Clusters change when you publish."</p>
+                </aside>
+            </div>
+        </ActionForm>
+    }
+    .into_any()
+}
+
+fn save_result(action: ServerAction<ConfigSave>, name: &str) -> impl IntoView + use<> {
+    let review = StoredValue::new(paths::publish(name));
+    move || match action.value().get() {
+        Some(Ok(_)) => view! {
+            <Banner look=StatusStyle { icon: "check", hue: "hue-healthy", emphasis: "state-quiet" }>
+                <p>
+                    <b>"Draft saved."</b>
+                    " No cluster has changed."
+                </p>
+                <div class="banner-actions">
+                    <a class="btn" href=review.get_value()>
+                        "Review"
+                    </a>
+                </div>
+            </Banner>
+        }
+        .into_any(),
+        Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
+        None => ().into_any(),
+    }
+}

@@ -1,0 +1,103 @@
+//! Fetching bundles against a link that counts concurrent requests.
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use domain::PlanId;
+use domain::plan::ClusterPlan;
+use domain::report::{DesiredPhase, ReportAck, ReportBatch};
+use domain::schema::EncodedSchema;
+use domain::workload::{DeletionPolicy, Policies};
+use engine::Engine;
+use kubesim::{SimCluster, SimOptions};
+
+use super::*;
+use crate::link::LinkError;
+use crate::options::AgentOptions;
+
+/// A hub whose responses each take a second.
+#[derive(Default)]
+struct SlowHub {
+    concurrent: AtomicUsize,
+    most_concurrent: AtomicUsize,
+}
+
+impl Link for SlowHub {
+    async fn fetch_bundle(&self, _: ReleaseId, _: &Digest) -> Result<Vec<u8>, LinkError> {
+        let concurrent = self.concurrent.fetch_add(1, SeqCst) + 1;
+        self.most_concurrent.fetch_max(concurrent, SeqCst);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        self.concurrent.fetch_sub(1, SeqCst);
+        Err(LinkError::RetryAfter { message: String::new(), delay: Duration::from_secs(3_600) })
+    }
+
+    async fn start_session(&self) -> Result<i64, LinkError> {
+        std::future::pending().await
+    }
+
+    async fn fetch_desired_state(&self, _: i64) -> Result<DesiredState, LinkError> {
+        std::future::pending().await
+    }
+
+    async fn fetch_planned_bundle(&self, _: PlanId, _: &Digest) -> Result<Vec<u8>, LinkError> {
+        std::future::pending().await
+    }
+
+    async fn submit_cluster_plan(&self, _: PlanId, _: ClusterPlan) -> Result<(), LinkError> {
+        std::future::pending().await
+    }
+
+    async fn send_reports(&self, _: ReportBatch) -> Result<ReportAck, LinkError> {
+        std::future::pending().await
+    }
+
+    async fn upload_schema(&self, _: &EncodedSchema) -> Result<(), LinkError> {
+        std::future::pending().await
+    }
+
+    async fn send_heartbeat(&self, _: domain::report::Heartbeat) -> Result<(), LinkError> {
+        std::future::pending().await
+    }
+}
+
+fn desired_release(number: u128) -> DesiredRelease {
+    let policies = Policies { deletion: DeletionPolicy::Orphan, ..Policies::default() };
+    let bundle = Digest::compute(&number.to_be_bytes());
+    DesiredRelease {
+        release: ReleaseId::from_parts(1, number),
+        workload: format!("w{number}"),
+        generation: 1,
+        sync_nonce: 0,
+        phase: DesiredPhase::Present { bundle, revision: 1, policies },
+    }
+}
+
+/// The clock is paused: it advances only while every task waits for a timer, so that all requests that the bound allows
+/// are open before the first one ends.
+#[tokio::test(start_paused = true)]
+async fn few_bundles_are_fetched_at_the_same_time_and_every_one_is_requested() {
+    let cluster = SimCluster::new(SimOptions { run_controllers: false, ..SimOptions::default() });
+    let client = kube::Client::new(cluster.service(), "default");
+    let options = AgentOptions::new(engine::Options::new(|| Timestamp::from_millis(1)));
+    let agent = Arc::new(AgentContext {
+        link: SlowHub::default(),
+        engine: Engine::connect(client, options.engine.clone()).await.unwrap(),
+        options,
+        desired_state_version: (-1).into(),
+        newer_desired_state: tokio::sync::Notify::new(),
+        leftovers: tokio::sync::watch::Sender::default(),
+    });
+    let list = DesiredState { releases: (0..30).map(desired_release).collect(), ..DesiredState::default() };
+
+    let (sender, mut results) = mpsc::channel(RESULT_CHANNEL_CAPACITY);
+    let mut bundles = BundleFetcher::new(&CachedState::default(), sender);
+    bundles.update_fetches(&agent, &list);
+    // Every request failed once and waits for an hour.
+    for _ in &list.releases {
+        let (digest, state) = results.recv().await.unwrap();
+        bundles.set_state(digest, state);
+    }
+
+    assert_eq!(agent.link.most_concurrent.load(SeqCst), MAX_CONCURRENT_FETCHES);
+    let waits = |state: &BundleState| matches!(state, BundleState::Unavailable(StageState::Waiting(_)));
+    assert!(bundles.states.values().all(waits));
+}

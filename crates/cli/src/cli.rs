@@ -1,0 +1,240 @@
+//! The command line: global flags, the list of commands, and their execution.
+
+use clap::{CommandFactory, Parser, Subcommand};
+use domain::nearest::find_nearest;
+
+use crate::commands::{
+    apply, cluster, completion, context, delete, diagnose, events, explain, get, group, history, login, plan,
+    publish, retain, rollback, rollout, status, sync, unpublish, validate, version,
+};
+use crate::connection::ServerConnection;
+use crate::exit::ExitStatus;
+use crate::failure::{Failure, FailureReport};
+use crate::failure_report::build_report;
+use crate::globals::GlobalArgs;
+use crate::output::Printer;
+use crate::resources::{CommandTarget, clusters, workloads};
+
+const AFTER_HELP: &str = "\
+First steps:
+  flotilla login http://127.0.0.1:4600
+  flotilla apply -f ./guestbook --clusters eu-1,us-1
+  flotilla plan guestbook
+  flotilla publish guestbook --wait
+  flotilla status guestbook
+
+Exit codes: 0 done, 1 failed, 2 wrong command line, 3 rejected by a guard rail, 4 some clusters failed, 5 the wait timed out, 6 the plan is stale.";
+
+/// Publish Kubernetes workloads to many clusters and keep them there.
+#[derive(Parser)]
+#[command(name = "flotilla", version, after_help = AFTER_HELP, max_term_width = 110)]
+pub struct Cli {
+    #[command(flatten)]
+    pub globals: GlobalArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand)]
+pub enum Command {
+    Apply(apply::ApplyArgs),
+    Plan(plan::PlanArgs),
+    Diff(plan::DiffArgs),
+    Publish(publish::PublishArgs),
+    Status(status::StatusArgs),
+    Get(get::GetArgs),
+    Sync(sync::SyncArgs),
+    Retain(retain::RetainArgs),
+    Unpublish(unpublish::UnpublishArgs),
+    Delete(delete::DeleteArgs),
+    History(history::HistoryArgs),
+    Rollback(rollback::RollbackArgs),
+    /// Show a rollout and its waves, and control it
+    #[command(subcommand)]
+    Rollout(rollout::RolloutCommand),
+    Events(events::EventsArgs),
+    /// List, join, label and cordon clusters
+    #[command(subcommand)]
+    Cluster(cluster::ClusterCommand),
+    /// Named sets of clusters
+    #[command(subcommand)]
+    Group(group::GroupCommand),
+    /// Explain a decision
+    #[command(subcommand)]
+    Explain(explain::ExplainCommand),
+    Diagnose(diagnose::DiagnoseArgs),
+    Validate(validate::ValidateArgs),
+    Login(login::LoginArgs),
+    Context(context::ContextArgs),
+    Completion(completion::CompletionArgs),
+    Version(version::VersionArgs),
+}
+
+/// Runs the command and returns the exit status.
+pub async fn run(cli: Cli, out: &mut Printer) -> ExitStatus {
+    let Cli { globals, command } = cli;
+    let (failure, remote, subject) = match command {
+        Command::Validate(command) => (command.run(out), None, CommandTarget::Unspecified),
+        Command::Completion(command) => (command.run(Cli::command()), None, CommandTarget::Unspecified),
+        Command::Login(command) => (command.run(&globals, out).await, None, CommandTarget::Unspecified),
+        Command::Context(command) => (command.run(&globals, out), None, CommandTarget::Unspecified),
+        Command::Version(command) => (command.run(&globals, out).await, None, CommandTarget::Unspecified),
+        command => match ServerConnection::connect(&globals, out) {
+            Ok(remote) => {
+                let subject = command_target(&command);
+                (run_on_server(command, &remote, out).await, Some(remote), subject)
+            }
+            Err(failure) => (Err(failure), None, CommandTarget::Unspecified),
+        },
+    };
+    match failure {
+        Ok(exit) => exit,
+        Err(failure) => report_failure(failure, remote.as_ref(), subject, out).await,
+    }
+}
+
+async fn run_on_server(
+    command: Command,
+    remote: &ServerConnection,
+    out: &mut Printer,
+) -> Result<ExitStatus, Failure> {
+    match command {
+        Command::Apply(command) => command.run(remote, out).await,
+        Command::Plan(command) => command.run(remote, out).await,
+        Command::Diff(command) => command.run(remote, out).await,
+        Command::Publish(command) => command.run(remote, out).await,
+        Command::Status(command) => command.run(remote, out).await,
+        Command::Get(command) => command.run(remote, out).await,
+        Command::Sync(command) => command.run(remote, out).await,
+        Command::Retain(command) => command.run(remote, out).await,
+        Command::Unpublish(command) => command.run(remote, out).await,
+        Command::Delete(command) => command.run(remote, out).await,
+        Command::History(command) => command.run(remote, out).await,
+        Command::Rollback(command) => command.run(remote, out).await,
+        Command::Rollout(command) => command.run(remote, out).await,
+        Command::Events(command) => command.run(remote, out).await,
+        Command::Cluster(command) => command.run(remote, out).await,
+        Command::Group(command) => command.run(remote, out).await,
+        Command::Explain(command) => command.run(remote, out).await,
+        Command::Diagnose(command) => command.run(remote, out).await,
+        Command::Validate(_)
+        | Command::Completion(_)
+        | Command::Login(_)
+        | Command::Context(_)
+        | Command::Version(_) => Ok(ExitStatus::Success),
+    }
+}
+
+fn command_target(command: &Command) -> CommandTarget {
+    let workload = |name: &str| CommandTarget::Workload(name.to_owned());
+    match command {
+        Command::Plan(command) => workload(&command.workload),
+        Command::Diff(command) => workload(&command.workload),
+        Command::Publish(command) => workload(&command.workload),
+        Command::Status(status::StatusArgs { workload: Some(name), .. }) => workload(name),
+        Command::Sync(command) => workload(&command.workload),
+        Command::Retain(command) => workload(&command.workload),
+        Command::Unpublish(command) => workload(&command.workload),
+        Command::Delete(command) => workload(&command.workload),
+        Command::History(command) => workload(&command.workload),
+        Command::Rollback(command) => workload(command.workload()),
+        Command::Rollout(command) => workload(command.workload()),
+        Command::Explain(explain::ExplainCommand::Placement(command)) => workload(&command.workload),
+        Command::Get(command) => command.target(),
+        Command::Diagnose(command) => command.target(),
+        Command::Cluster(command) => command.target(),
+        _ => CommandTarget::Unspecified,
+    }
+}
+
+async fn report_failure(
+    failure: Failure,
+    remote: Option<&ServerConnection>,
+    subject: CommandTarget,
+    out: &Printer,
+) -> ExitStatus {
+    let not_found = matches!(&failure, Failure::Wire(error) if error.is_not_found());
+    let Some(mut report) = build_report(failure, remote) else { return ExitStatus::Success };
+    if let (true, Some(remote)) = (not_found, remote) {
+        suggest_name(&mut report, remote, &subject).await;
+    }
+    out.print_failure(&report);
+    report.exit
+}
+
+/// Adds the nearest existing name to a not-found error, if the names can be listed.
+async fn suggest_name(report: &mut FailureReport, remote: &ServerConnection, subject: &CommandTarget) {
+    let (name, names, list) = match subject {
+        CommandTarget::Workload(name) => {
+            (name, workloads::list_names(remote).await, "flotilla get workloads")
+        }
+        CommandTarget::Cluster(name) => (name, clusters::list_names(remote).await, "flotilla get clusters"),
+        CommandTarget::Unspecified => return,
+    };
+    let names = names.unwrap_or_default();
+    report.hint = match find_nearest(name, names.iter().map(String::as_str)) {
+        Some(near) => format!("Did you mean {near:?}?"),
+        None => format!("\"{list}\" lists all names."),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const ACTIONS: &str = include_str!("../../../docs/actions.md");
+
+    #[test]
+    fn the_command_definitions_are_valid() {
+        Cli::command().debug_assert();
+    }
+
+    /// Path of every command without subcommands, such as `cluster token list`.
+    fn command_paths(command: &clap::Command, prefix: &str) -> BTreeSet<String> {
+        let subcommands = command.get_subcommands().filter(|command| command.get_name() != "help");
+        let paths = subcommands.flat_map(|command| {
+            let path = format!("{prefix}{}", command.get_name());
+            match command.has_subcommands() {
+                true => command_paths(command, &format!("{path} ")),
+                false => BTreeSet::from([path]),
+            }
+        });
+        paths.collect()
+    }
+
+    #[test]
+    fn s0_3_every_command_is_in_the_list_of_actions_of_all_interfaces() {
+        // Names between backticks; REST operations contain capitals and server functions underscores.
+        let tables = ACTIONS.lines().filter(|line| line.starts_with('|'));
+        let names = tables.flat_map(|line| line.split('`').skip(1).step_by(2));
+        let listed = names.filter(|name| !name.contains(|c: char| c.is_uppercase() || c == '_'));
+        let listed: BTreeSet<String> = listed.map(str::to_owned).collect();
+        assert_eq!(command_paths(&Cli::command(), ""), listed, "docs/actions.md");
+    }
+
+    #[test]
+    fn s0_3_only_known_actions_are_missing_in_an_interface() {
+        let is_missing = |cell: &str| cell.trim() == "—";
+        let rows = ACTIONS.lines().map(|line| line.split('|').skip(1).collect::<Vec<_>>());
+        let missing = rows.filter(|cells| cells.iter().any(|cell| is_missing(cell))).map(|cells| {
+            let interfaces = ["console", "command", "REST"].into_iter().zip(&cells[1..]);
+            let names = interfaces.filter(|(_, cell)| is_missing(cell)).map(|(name, _)| name);
+            format!("{}: no {}", cells[0].trim(), names.collect::<Vec<_>>().join(", "))
+        });
+        let known = [
+            "Save an override: no command",
+            "Delete an override: no command",
+            "Cordon a cluster: no console",
+            "Revoke a cluster's certificates: no console",
+            "Delete a cluster: no console",
+            "Create a join token: no console",
+            "Revoke a join token: no console",
+            "Create an API token: no command",
+            "Delete an API token: no command",
+        ];
+        assert_eq!(missing.collect::<Vec<_>>(), known);
+    }
+}

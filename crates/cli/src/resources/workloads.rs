@@ -1,0 +1,134 @@
+//! Lists and prints workloads.
+
+use domain::rollup::ReleaseCounts;
+use domain::workload::{Intent, WorkloadSummary, WorkloadView};
+
+use crate::clock;
+use crate::connection::ServerConnection;
+use crate::failure::Failure;
+use crate::output::{Format, Printer, Table, format_states};
+use crate::pages::list_all_pages;
+
+/// Lists all workloads, page by page.
+async fn list_all(remote: &ServerConnection) -> Result<Vec<WorkloadSummary>, Failure> {
+    Ok(list_all_pages(async |query| remote.client.list_workloads(&query).await).await?)
+}
+
+/// The names of all workloads.
+pub async fn list_names(remote: &ServerConnection) -> Result<Vec<String>, Failure> {
+    Ok(list_all(remote).await?.into_iter().map(|workload| workload.name).collect())
+}
+
+/// Prints all workloads.
+pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer) -> Result<(), Failure> {
+    let workloads = list_all(remote).await?;
+    if format.is_machine() {
+        return out.print_value(&workloads, format);
+    }
+    let now = clock::now();
+    let wide = format == Format::Wide;
+    let mut head = vec!["NAME", "PHASE", "REVISION", "HEALTHY", "STATES", "CHANGED"];
+    if wide {
+        head.extend(["NAMESPACE", "BY"]);
+    }
+    let mut table = Table::new(&head);
+    for workload in &workloads {
+        let row = table.add_row().text(&workload.name).text(workload.phase.label());
+        let row = row
+            .text(format_revision(workload.published, workload.draft_changed))
+            .text(format_healthy(&workload.counts));
+        let row = row.text(format_states(&workload.counts)).text(workload.updated_at.format_age(now));
+        if wide {
+            row.text(&workload.namespace).text(&workload.updated_by);
+        }
+    }
+    out.print_table(&table, "There are no workloads yet: flotilla apply -f ./manifests --clusters A,B")
+}
+
+/// Prints one workload.
+pub async fn print_workload(
+    remote: &ServerConnection,
+    name: &str,
+    format: Format,
+    out: &Printer,
+) -> Result<(), Failure> {
+    let view = remote.client.get_workload(name).await?;
+    if format.is_machine() {
+        return out.print_value(&view, format);
+    }
+    let mut table = Table::new(&["FIELD", "VALUE"]);
+    for (field, value) in workload_fields(&view) {
+        table.add_row().text(field).text(value);
+    }
+    out.print_table(&table, "")?;
+    if view.workload.intent != Intent::Draft && view.workload.draft_changed {
+        out.print_note(&format!("The draft differs from what is published: flotilla publish {name} --wait"));
+    }
+    Ok(())
+}
+
+fn workload_fields(view: &WorkloadView) -> Vec<(&'static str, String)> {
+    let workload = &view.workload;
+    let spec = &workload.draft;
+    let files: Vec<&str> = spec.source.files().iter().map(|file| &*file.name).collect();
+    let overrides: Vec<&str> = spec.overrides.iter().map(|one| &*one.name).collect();
+    let labels: Vec<String> = workload.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    vec![
+        ("name", workload.name.clone()),
+        ("phase", view.phase.label().to_owned()),
+        ("revision", format_revision(workload.published, workload.draft_changed)),
+        ("healthy", format_healthy(&view.counts)),
+        ("states", format_states(&view.counts)),
+        ("namespace", spec.namespace.clone()),
+        ("placement", format_placement(spec)),
+        ("overrides", overrides.join(", ")),
+        ("files", files.join(", ")),
+        ("labels", labels.join(", ")),
+        ("created", format!("{} by {}", workload.created_at, workload.created_by)),
+        ("changed", workload.updated_at.to_string()),
+    ]
+}
+
+fn format_placement(spec: &domain::workload::WorkloadSpec) -> String {
+    let ways: Vec<String> = spec.placement.predicates.iter().map(format_predicate).collect();
+    let mut text = ways.join(", or ");
+    if !spec.placement.exclude.is_empty() {
+        text.push_str(&format!("; except {}", spec.placement.exclude.join(", ")));
+    }
+    if let Some(number) = spec.placement.number_of_clusters {
+        text.push_str(&format!("; at most {number}"));
+    }
+    for spread in &spec.placement.spread {
+        text.push_str(&format!("; spread over {}", spread.key));
+    }
+    text
+}
+
+fn format_predicate(predicate: &domain::placement::Predicate) -> String {
+    let mut parts = Vec::new();
+    if !predicate.names.is_empty() {
+        parts.push(format!("clusters {}", predicate.names.join(", ")));
+    }
+    if !predicate.groups.is_empty() {
+        parts.push(format!("groups {}", predicate.groups.join(", ")));
+    }
+    if !predicate.label_selector.is_empty() {
+        parts.push(predicate.label_selector.to_string());
+    }
+    if !predicate.field_selector.is_empty() {
+        parts.push(predicate.field_selector.to_string());
+    }
+    if parts.is_empty() { "every cluster".to_owned() } else { parts.join(" and ") }
+}
+
+fn format_revision(published: Option<u32>, draft_changed: bool) -> String {
+    match published {
+        Some(number) if draft_changed => format!("{number}*"),
+        Some(number) => number.to_string(),
+        None => "draft".to_owned(),
+    }
+}
+
+fn format_healthy(counts: &ReleaseCounts) -> String {
+    format!("{}/{}", counts.healthy(), counts.targeted())
+}

@@ -1,0 +1,291 @@
+//! The condition of a wait, and its evaluation. The evaluation is pure; only `refresh` requests what a status lacks.
+
+use std::collections::BTreeSet;
+
+use domain::release::{ReleaseState, SyncStatus};
+use domain::rollout::RolloutState;
+use domain::workload::Intent;
+use wire::{Client, TargetCluster, WorkloadStatus};
+
+use crate::exit::ExitStatus;
+use crate::failure::Failure;
+use crate::output::join_names;
+
+/// What to wait for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitCondition {
+    /// This revision runs on these clusters, and is removed from all others.
+    Deployed {
+        /// Number of the revision.
+        revision: u32,
+        /// Names of the clusters.
+        clusters: Vec<String>,
+    },
+    /// The workload runs on no cluster.
+    Undeployed,
+    /// The workload runs on no cluster and is deleted on the server.
+    Deleted,
+}
+
+/// The result of an evaluation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitState {
+    /// The condition is met.
+    Met,
+    /// Some clusters are in progress.
+    InProgress,
+    /// Some clusters failed, and no cluster is in progress.
+    Failing,
+    /// Not met, without progress or failure; the text is the reason.
+    Stalled(String),
+}
+
+impl WaitCondition {
+    /// Evaluates the status.
+    pub fn evaluate(&self, status: &WorkloadStatus) -> WaitState {
+        match self {
+            Self::Deployed { revision, clusters } => evaluate_deployed(*revision, clusters, status),
+            Self::Undeployed => evaluate_removed(status, true),
+            Self::Deleted => evaluate_removed(status, false),
+        }
+    }
+
+    /// The part of the status that concerns the condition: clusters at rest with an older revision are left out.
+    pub fn relevant_status(&self, status: &WorkloadStatus) -> WorkloadStatus {
+        let mut status = status.clone();
+        if let Self::Deployed { revision, .. } = self {
+            status
+                .target_clusters
+                .retain(|target| target.revision >= Some(*revision) || target.state.is_in_transition());
+        }
+        status
+    }
+
+    /// The result if the workload does not exist any more.
+    pub fn on_deleted(&self, workload: &str) -> Result<ExitStatus, Failure> {
+        match self {
+            Self::Deployed { .. } => {
+                Err(Failure::new(format!("{workload} was deleted during the wait."), ""))
+            }
+            Self::Undeployed | Self::Deleted => Ok(ExitStatus::Success),
+        }
+    }
+
+    /// Updates the condition from the server: the workload may have been published again or unpublished, and the selected
+    /// clusters may have changed between publish and placement.
+    pub async fn refresh(&mut self, client: &Client, workload: &str) -> Result<(), Failure> {
+        let Self::Deployed { revision, clusters } = self else { return Ok(()) };
+        // A request that fails now is repeated with the next status.
+        let Ok(view) = client.get_workload(workload).await else { return Ok(()) };
+        if view.workload.intent != Intent::Published {
+            return Err(Failure::new(
+                format!("{workload} was unpublished during the wait."),
+                format!("\"flotilla events --workload {workload}\" shows by whom."),
+            ));
+        }
+        let Ok(decision) = client.get_placement_decision(workload).await else { return Ok(()) };
+        if decision.revision.is_some_and(|decided| decided >= *revision) {
+            *clusters = decision.selected().map(|evaluation| evaluation.name.clone()).collect();
+        }
+        Ok(())
+    }
+}
+
+fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus) -> WaitState {
+    let targets = &status.target_clusters;
+    let waits = status.is_rollout_waiting();
+    let moves = |target: &TargetCluster| {
+        target.state.is_in_transition() && !(waits && target.state == ReleaseState::Pending)
+    };
+    if targets.iter().any(moves) {
+        return WaitState::InProgress;
+    }
+    match status.rollout.as_ref().filter(|rollout| rollout.revision == revision) {
+        Some(rollout)
+            if matches!(rollout.state, RolloutState::AutoPaused { .. } | RolloutState::Aborted { .. }) =>
+        {
+            return WaitState::Failing;
+        }
+        // Clusters that still wait for their wave show the revision that runs there.
+        Some(rollout) if rollout.state.is_active() && !waits => return WaitState::InProgress,
+        // A rollout that waits for a user has a sentence that does not depend on the time.
+        Some(rollout) if waits => return WaitState::Stalled(rollout.message(rollout.since)),
+        _ => {}
+    }
+    let has_it = |name: &String| {
+        targets.iter().any(|target| {
+            target.cluster_name == *name && target.revision >= Some(revision) && !target.state.is_gone()
+        })
+    };
+    let missing: Vec<&str> = clusters.iter().filter(|name| !has_it(name)).map(String::as_str).collect();
+    if !missing.is_empty() {
+        return WaitState::Stalled(format!(
+            "Waiting for revision {revision} to be placed on {}.",
+            join_names(&missing)
+        ));
+    }
+    let failing = |target: &TargetCluster| target.state.is_failing();
+    if targets.iter().any(failing) {
+        return WaitState::Failing;
+    }
+    let arrived = |target: &&TargetCluster| {
+        let is_arrived = matches!(
+            target.state,
+            ReleaseState::Healthy
+                | ReleaseState::NotAssessed
+                | ReleaseState::Suspended
+                | ReleaseState::Drifted
+        );
+        is_arrived || target.state.is_gone()
+    };
+    let open: Vec<&TargetCluster> = targets.iter().filter(|target| !arrived(target)).collect();
+    if open.is_empty() {
+        return WaitState::Met;
+    }
+    WaitState::Stalled(describe_stall(&open))
+}
+
+/// Why clusters stay as they are, one sentence per state.
+fn describe_stall(open: &[&TargetCluster]) -> String {
+    let states: BTreeSet<ReleaseState> = open.iter().map(|target| target.state).collect();
+    let sentences = states.into_iter().map(|state| {
+        let names = open.iter().filter(|target| target.state == state);
+        let names = join_names(&names.map(|target| &*target.cluster_name).collect::<Vec<_>>());
+        match state {
+            ReleaseState::Unknown => format!("No contact with {names}. Waiting until they reconnect."),
+            ReleaseState::Stale => format!("An older revision still runs on {names}."),
+            other => format!("{} on {names}.", other.as_str()),
+        }
+    });
+    sentences.collect::<Vec<_>>().join(" ")
+}
+
+fn evaluate_removed(status: &WorkloadStatus, enough: bool) -> WaitState {
+    let targets = &status.target_clusters;
+    let left = || targets.iter().filter(|target| !target.state.is_gone());
+    if left().next().is_none() {
+        return if enough { WaitState::Met } else { WaitState::InProgress };
+    }
+    if targets.iter().any(|target| target.state.is_in_transition()) {
+        return WaitState::InProgress;
+    }
+    // Failures before the removal starts do not count.
+    if left().any(|target| target.state.is_failing() && target.sync == SyncStatus::Removing) {
+        return WaitState::Failing;
+    }
+    let silent: Vec<&str> = left()
+        .filter(|target| target.state == ReleaseState::Unknown)
+        .map(|target| &*target.cluster_name)
+        .collect();
+    if silent.is_empty() {
+        return WaitState::InProgress;
+    }
+    WaitState::Stalled(format!(
+        "No contact with {}. Waiting until they reconnect; --force abandons them.",
+        join_names(&silent)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::cluster::Connectivity;
+    use domain::health::Health;
+    use domain::release::Stages;
+    use domain::{ClusterId, Timestamp};
+
+    use super::*;
+
+    fn target_cluster(name: &str, state: ReleaseState, revision: u32) -> TargetCluster {
+        TargetCluster {
+            cluster_id: ClusterId::from_parts(1, 1),
+            cluster_name: name.into(),
+            state,
+            last_known_state: None,
+            sync: SyncStatus::default(),
+            health: Health::default(),
+            connectivity: Connectivity::Online,
+            stages: Stages::default(),
+            message: String::new(),
+            finalizers: Vec::new(),
+            conditions: Vec::new(),
+            revision: Some(revision),
+            last_seen: None,
+            state_since: Timestamp::from_millis(0),
+        }
+    }
+
+    fn evaluate_clusters(targets: &[(&str, ReleaseState, u32)]) -> WaitState {
+        let condition = WaitCondition::Deployed { revision: 2, clusters: vec!["a".into(), "b".into()] };
+        let targets: Vec<TargetCluster> = targets.iter().map(|(n, s, r)| target_cluster(n, *s, *r)).collect();
+        let counts = targets.iter().map(|target| target.state).collect();
+        condition.evaluate(&WorkloadStatus { counts, target_clusters: targets, rollout: None })
+    }
+
+    #[test]
+    fn r7_it_is_done_only_when_every_cluster_has_this_revision() {
+        assert_eq!(
+            evaluate_clusters(&[("a", ReleaseState::Healthy, 2), ("b", ReleaseState::Healthy, 2)]),
+            WaitState::Met
+        );
+        let older = evaluate_clusters(&[("a", ReleaseState::Healthy, 2), ("b", ReleaseState::Healthy, 1)]);
+        assert!(matches!(older, WaitState::Stalled(why) if why.contains("placed on b")));
+        assert!(matches!(evaluate_clusters(&[]), WaitState::Stalled(_)));
+    }
+
+    #[test]
+    fn r7_a_failure_counts_only_when_no_cluster_is_in_progress() {
+        assert_eq!(
+            evaluate_clusters(&[("a", ReleaseState::Failed, 2), ("b", ReleaseState::Applying, 2)]),
+            WaitState::InProgress
+        );
+        assert_eq!(
+            evaluate_clusters(&[("a", ReleaseState::Degraded, 2), ("b", ReleaseState::Healthy, 2)]),
+            WaitState::Failing
+        );
+        let older = evaluate_clusters(&[("a", ReleaseState::Degraded, 1), ("b", ReleaseState::Healthy, 2)]);
+        assert!(matches!(older, WaitState::Stalled(_)), "a failure of an older revision does not count");
+    }
+
+    #[test]
+    fn r7_the_wait_names_clusters_without_contact() {
+        let state = evaluate_clusters(&[("a", ReleaseState::Unknown, 2), ("b", ReleaseState::Healthy, 2)]);
+        assert!(matches!(state, WaitState::Stalled(why) if why.contains("No contact with a.")));
+    }
+
+    #[test]
+    fn a_connected_cluster_with_a_stall_is_not_reported_as_out_of_contact() {
+        let result = evaluate_clusters(&[("a", ReleaseState::Stale, 2), ("b", ReleaseState::Healthy, 2)]);
+        assert_eq!(result, WaitState::Stalled("An older revision still runs on a.".into()));
+        let result = evaluate_clusters(&[("a", ReleaseState::Stale, 2), ("b", ReleaseState::Unknown, 2)]);
+        let WaitState::Stalled(reason) = result else { panic!("{result:?}") };
+        assert_eq!(
+            reason,
+            "An older revision still runs on a. No contact with b. Waiting until they reconnect."
+        );
+    }
+
+    #[test]
+    fn the_workload_must_be_removed_from_clusters_that_are_no_longer_selected() {
+        let with = |state| {
+            evaluate_clusters(&[
+                ("a", ReleaseState::Healthy, 2),
+                ("b", ReleaseState::Healthy, 2),
+                ("c", state, 1),
+            ])
+        };
+        assert_eq!(with(ReleaseState::Removing), WaitState::InProgress);
+        assert_eq!(with(ReleaseState::Removed), WaitState::Met);
+    }
+
+    #[test]
+    fn failures_before_a_removal_starts_do_not_count() {
+        let broken = target_cluster("a", ReleaseState::Degraded, 1);
+        let mut status = WorkloadStatus { target_clusters: vec![broken], ..WorkloadStatus::default() };
+        assert_eq!(WaitCondition::Undeployed.evaluate(&status), WaitState::InProgress);
+        status.target_clusters[0].sync = SyncStatus::Removing;
+        assert_eq!(WaitCondition::Undeployed.evaluate(&status), WaitState::Failing);
+        status.target_clusters[0].state = ReleaseState::Removed;
+        assert_eq!(WaitCondition::Undeployed.evaluate(&status), WaitState::Met);
+        assert_eq!(WaitCondition::Deleted.evaluate(&status), WaitState::InProgress);
+    }
+}

@@ -1,0 +1,93 @@
+//! Preconditions of user actions. Console, server and command line call the same functions.
+
+pub use crate::model::action_unavailable::ActionUnavailable;
+use crate::model::release::{Release, ReleaseGoal};
+use crate::model::workload::{Intent, Source, Workload};
+
+type ActionCheck = Result<(), ActionUnavailable>;
+
+fn unavailable(why: impl Into<String>) -> ActionCheck {
+    Err(ActionUnavailable(why.into()))
+}
+
+/// Whether the draft may be published; findings are checked separately. An unchanged draft may be published again, so
+/// that clusters that match only since the last publish receive the workload (S1-9).
+pub fn check_publish(workload: &Workload) -> ActionCheck {
+    match workload.intent {
+        Intent::Deleting => unavailable(format!("{} is being deleted.", workload.name)),
+        _ if workload.draft.source.files().is_empty() => unavailable(NO_MANIFESTS),
+        _ => Ok(()),
+    }
+}
+
+const NO_MANIFESTS: &str = "There are no manifests yet: write or upload one first.";
+
+/// Whether the texts of a source may be published: a publish of blank ones would remove everything that runs, which is
+/// an unpublish. Separate from [`check_publish`], which lists and heads of pages evaluate without the texts.
+pub fn check_manifests(source: &Source) -> ActionCheck {
+    if source.is_blank() { unavailable(NO_MANIFESTS) } else { Ok(()) }
+}
+
+/// Whether the workload may be edited.
+pub fn check_edit(workload: &Workload) -> ActionCheck {
+    match workload.intent {
+        Intent::Deleting => unavailable(format!("{} is being deleted.", workload.name)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the workload may be unpublished, that is removed from its clusters.
+pub fn check_unpublish(workload: &Workload) -> ActionCheck {
+    match workload.intent {
+        Intent::Published => Ok(()),
+        Intent::Draft => unavailable(format!("{} was never published.", workload.name)),
+        Intent::Unpublished => unavailable(format!("{} is already unpublished.", workload.name)),
+        Intent::Deleting => unavailable(format!("{} is being deleted.", workload.name)),
+    }
+}
+
+/// Whether a sync, a comparison with the clusters, may be requested.
+pub fn check_sync(workload: &Workload) -> ActionCheck {
+    match workload.intent {
+        Intent::Published | Intent::Unpublished | Intent::Deleting => Ok(()),
+        Intent::Draft => unavailable(format!("{} was never published.", workload.name)),
+    }
+}
+
+/// Whether the workload may be deleted: always, unless it is being deleted already.
+pub fn check_delete(workload: &Workload) -> ActionCheck {
+    match workload.intent {
+        Intent::Deleting => unavailable(format!("{} is already being deleted.", workload.name)),
+        _ => Ok(()),
+    }
+}
+
+/// Why agents can't join: the server was started without a listener for them.
+pub fn agents_disabled() -> ActionUnavailable {
+    ActionUnavailable(
+        "Agents are not enabled on this server: start it with --agent-listen and --agent-url.".to_owned(),
+    )
+}
+
+/// Whether a cluster group may be deleted. `used_by` are the workloads whose draft or published revision uses it.
+pub fn check_delete_group(group: &str, used_by: &[String]) -> ActionCheck {
+    match used_by {
+        [] => Ok(()),
+        [only] => unavailable(format!(
+            "{only} uses the group {group}: remove it from its placement, overrides and rollout first."
+        )),
+        [first, rest @ ..] => unavailable(format!(
+            "{first} and {} more workloads use the group {group}: remove it from their placements, overrides and rollouts first.",
+            rest.len()
+        )),
+    }
+}
+
+/// Whether a release may be abandoned, that is ended without confirmation from its cluster.
+pub fn check_abandon(release: &Release) -> ActionCheck {
+    match release.goal() {
+        ReleaseGoal::Removing { .. } => Ok(()),
+        ReleaseGoal::Present => unavailable("Unpublish or delete the workload first."),
+        _ => unavailable("This release has already ended on this cluster."),
+    }
+}

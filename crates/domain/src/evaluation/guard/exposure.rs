@@ -1,0 +1,177 @@
+//! Conflicts between the exposures of a workload and those of other workloads on the same cluster (G303, G305).
+//!
+//! An Ingress or Service that Flotilla did not apply is not considered here; a dry run finds it (G404).
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::cluster_context::{self, EffectiveObjects};
+use super::rule_context::{self, RuleObject, quote};
+use crate::evaluation::exposure::{Exposure, ExposurePoint, MAX_EXPOSURES, object_exposures};
+use crate::evaluation::render::BundleRenderer;
+use crate::kubernetes::digest::Digest;
+use crate::kubernetes::id::ClusterId;
+use crate::model::cluster::Cluster;
+use crate::text::finding::{Finding, Severity, SourceLocation};
+
+/// Clusters named in a message; the finding lists all.
+const MAX_NAMED_CLUSTERS: usize = 3;
+
+/// What a workload would expose on each cluster, with the source locations.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Exposures(Vec<ExposureGroup>);
+
+/// The exposures of clusters that receive the same objects.
+#[derive(Debug, Clone, PartialEq)]
+struct ExposureGroup {
+    exposures: Vec<DeclaredExposure>,
+    clusters: Vec<ExposedCluster>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct ExposedCluster {
+    id: ClusterId,
+    name: String,
+    default_class: String,
+}
+
+/// One exposure and the field that declares it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct DeclaredExposure {
+    exposure: Exposure,
+    key: Digest,
+    object: String,
+    path: String,
+    place: SourceLocation,
+}
+
+/// An exposure that another workload has on a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExposureConflict {
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// [`Exposure::conflict_key`].
+    pub key: Digest,
+    /// The ingress class as written in that workload; empty if it sets none.
+    pub class: String,
+    /// Name of the workload.
+    pub workload: String,
+}
+
+impl Exposures {
+    /// What a workload would expose on the selected clusters.
+    pub fn from_rendering(rendering: &BundleRenderer<'_>, selected: &[&Cluster]) -> Self {
+        let has_exposures = |kind: &str| matches!(kind, "Ingress" | "Service");
+        let mut kinds = rendering.parsed.manifests.iter().map(|manifest| manifest.object_ref().kind);
+        if !kinds.any(|kind| has_exposures(&kind)) {
+            return Self::default();
+        }
+        let group = |EffectiveObjects { parsed, clusters, .. }: EffectiveObjects<'_>| {
+            let objects = rule_context::rule_objects(rendering.spec, &parsed);
+            let mut exposures: Vec<DeclaredExposure> = objects.iter().flat_map(declared_exposures).collect();
+            exposures.truncate(MAX_EXPOSURES);
+            let cluster = |cluster: &&Cluster| ExposedCluster {
+                id: cluster.id,
+                name: cluster.name.clone(),
+                default_class: cluster.facts.default_ingress_class.clone(),
+            };
+            ExposureGroup { exposures, clusters: clusters.iter().map(cluster).collect() }
+        };
+        let groups = cluster_context::effective_objects(rendering, selected).into_iter().map(group);
+        Self(groups.filter(|group| !group.exposures.is_empty()).collect())
+    }
+
+    /// Iterates over every cluster and exposure: the key, and the ingress class as written.
+    pub fn iter(&self) -> impl Iterator<Item = (ClusterId, (&Digest, &str))> {
+        self.0.iter().flat_map(|group| {
+            group.clusters.iter().flat_map(|cluster| {
+                group.exposures.iter().map(|own| (cluster.id, (&own.key, &*own.exposure.class)))
+            })
+        })
+    }
+
+    /// G303 and G305: exposures that other workloads already have; one finding for all clusters with the same conflict.
+    pub fn find_conflicts(&self, others: &[ExposureConflict]) -> Vec<Finding> {
+        let mut by_key: HashMap<(ClusterId, &Digest), Vec<&ExposureConflict>> = HashMap::new();
+        for other in others {
+            by_key.entry((other.cluster, &other.key)).or_default().push(other);
+        }
+        let mut conflicts: BTreeMap<(&DeclaredExposure, &str), Vec<String>> = BTreeMap::new();
+        for (group, own) in
+            self.0.iter().flat_map(|group| group.exposures.iter().map(move |own| (group, own)))
+        {
+            for cluster in &group.clusters {
+                for other in by_key.get(&(cluster.id, &own.key)).into_iter().flatten() {
+                    if own.exposure.shares_class(&other.class, &cluster.default_class) {
+                        conflicts.entry((own, &other.workload)).or_default().push(cluster.name.clone());
+                    }
+                }
+            }
+        }
+        conflicts
+            .into_iter()
+            .map(|((own, workload), clusters)| conflict_finding(own, workload, clusters))
+            .collect()
+    }
+}
+
+fn declared_exposures(object: &RuleObject<'_>) -> Vec<DeclaredExposure> {
+    let declared = |(path, exposure): (String, Exposure)| DeclaredExposure {
+        key: exposure.conflict_key(),
+        exposure,
+        object: object.display_name.clone(),
+        place: object.manifest.location_of(&path),
+        path,
+    };
+    object_exposures(&object.manifest.object).into_iter().map(declared).collect()
+}
+
+fn conflict_finding(own: &DeclaredExposure, workload: &str, mut clusters: Vec<String>) -> Finding {
+    clusters.sort();
+    clusters.dedup();
+    let cluster_names = join_cluster_names(&clusters);
+    let workload = quote(workload);
+    let finding = match &own.exposure.point {
+        ExposurePoint::NodePort(number) => Finding::error(
+            "G303",
+            format!(
+                "nodePort {number} of {} is already used by workload {workload} on {cluster_names}; a node port can be \
+                 used once per cluster.",
+                own.object
+            ),
+            "Choose another port, or leave nodePort out so that the cluster assigns one.",
+        ),
+        // Some controllers give each Ingress its own address; then paths without a host do not conflict.
+        ExposurePoint::Route { host, path, .. } if host.is_empty() => Finding::new(
+            "G305",
+            Severity::Warning,
+            format!(
+                "Path {} without a host is also routed to workload {workload} on {cluster_names}; unless the ingress \
+                 controller gives each Ingress its own address, it decides which of them receives the requests.",
+                quote(path)
+            ),
+            "Set a host, or choose another path.",
+        ),
+        ExposurePoint::Route { host, path, .. } => Finding::error(
+            "G305",
+            format!(
+                "{} is already routed to workload {workload} on {cluster_names}; the ingress controller decides which of \
+                 them receives the requests.",
+                quote(&format!("{host}{path}"))
+            ),
+            format!("Choose another host or path, remove it from {workload}, or exclude these clusters."),
+        ),
+    };
+    finding
+        .with_object(own.object.as_str())
+        .with_path(own.path.as_str())
+        .with_location(Some(own.place.clone()))
+        .with_clusters(clusters)
+}
+
+fn join_cluster_names(clusters: &[String]) -> String {
+    let shown = clusters.iter().take(MAX_NAMED_CLUSTERS).cloned().collect::<Vec<_>>().join(", ");
+    match clusters.len().saturating_sub(MAX_NAMED_CLUSTERS) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

@@ -1,0 +1,85 @@
+//! Templates (G115): invalid expressions, and values that a selected cluster does not have.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::evaluation::render::BundleRenderer;
+use crate::model::cluster::Cluster;
+use crate::model::overrides::{self, PatchOp};
+use crate::model::workload::WorkloadSpec;
+use crate::text::finding::Finding;
+use crate::text::manifest::{Manifest, ParsedManifests};
+use crate::text::template::{self, SampleValues, TemplateError};
+
+/// The manifests with sample values in place of template expressions, as input of the other rules, and the findings
+/// about templates.
+pub(super) fn fill_with_samples<'a>(
+    spec: &WorkloadSpec,
+    parsed: &'a ParsedManifests,
+) -> (Cow<'a, ParsedManifests>, Vec<Finding>) {
+    let mut findings: Vec<Finding> = spec.overrides.iter().flat_map(check_override).collect();
+    if !parsed.manifests.iter().any(|manifest| template::is_templated(&manifest.object)) {
+        return (Cow::Borrowed(parsed), findings);
+    }
+    let mut sampled = parsed.clone();
+    for manifest in &mut sampled.manifests {
+        let name = manifest.object_ref();
+        for problem in template::fill(&mut manifest.object, &SampleValues) {
+            let finding = template::static_finding(&problem, &name);
+            findings.extend(finding.map(|finding| {
+                let place = manifest.location_of(&finding.path);
+                finding.with_location(Some(place))
+            }));
+        }
+    }
+    (Cow::Owned(sampled), findings)
+}
+
+fn check_override(patched: &overrides::Override) -> Vec<Finding> {
+    let values = patched.patches.iter().filter_map(|patch| match &patch.op {
+        PatchOp::Merge { value } | PatchOp::Set { value, .. } => Some(value),
+        PatchOp::Remove { .. } => None,
+    });
+    let mut findings = Vec::new();
+    for value in values.filter(|value| template::is_templated(value)) {
+        for problem in template::fill(&mut value.clone(), &SampleValues) {
+            if let TemplateError::Invalid { error: why, .. } = problem {
+                let message = format!("Override {:?}: {}", patched.name, why.message);
+                findings.push(Finding::error("G115", message, why.hint));
+            }
+        }
+    }
+    findings
+}
+
+/// Whether manifests or overrides contain template expressions.
+pub(super) fn has_templates(rendering: &BundleRenderer<'_>) -> bool {
+    let in_patch = |op: &PatchOp| match op {
+        PatchOp::Merge { value } | PatchOp::Set { value, .. } => template::is_templated(value),
+        PatchOp::Remove { .. } => false,
+    };
+    let mut patches = rendering.spec.overrides.iter().flat_map(|item| &item.patches);
+    let mut objects = rendering.parsed.manifests.iter().map(|manifest| &manifest.object);
+    patches.any(|patch| in_patch(&patch.op)) || objects.any(template::is_templated)
+}
+
+/// Replaces the template expressions of an object with the values of a cluster. Expressions without a value on the
+/// cluster stay as written and are returned as findings.
+pub(super) fn fill_object(
+    rendering: &BundleRenderer<'_>,
+    cluster: &Cluster,
+    manifest: &Manifest,
+    object: &mut Value,
+) -> Vec<Finding> {
+    let name = crate::kubernetes::object::object_ref(object);
+    let problems = template::fill(object, &rendering.template_values(cluster));
+    let missing = problems.iter().filter_map(|problem| {
+        template::missing_finding(problem, &name, &cluster.name, rendering.should_wait_on(cluster))
+    });
+    let placed = missing.map(|finding| {
+        let place = manifest.location_of(&finding.path);
+        finding.with_location(Some(place))
+    });
+    placed.collect()
+}

@@ -1,0 +1,47 @@
+//! The plan: what publishing would change, cluster by cluster ([`Plan`]), object by object ([`PlannedChange`]), field by field
+//! ([`diff()`]) (E-2, S1-15).
+//!
+//! Drift uses the same comparison of fields: a live object has drifted if applying its manifest again would change it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+mod blast_radius;
+mod cluster_plan;
+mod diff;
+mod fields;
+#[cfg(test)]
+mod properties;
+mod publish_plan;
+mod removed_fields;
+mod revision;
+mod secret;
+#[cfg(test)]
+mod tests;
+
+pub use blast_radius::{BlastRadius, removal_limit};
+pub use cluster_plan::{ChangeCounts, ClusterPlan, PlannedAction, PlannedChange};
+pub use diff::diff;
+pub use publish_plan::{
+    ClusterPlanGroup, DryRunState, Plan, PlanInputsDigest, PlanInputsTarget, PlanTarget, TargetChange,
+};
+pub use removed_fields::find_removed_fields;
+pub use revision::RevisionView;
+pub use secret::HIDDEN_VALUE;
+
+/// One field that differs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FieldChange {
+    /// JSON pointer into the desired object; list items with a key are named: `/spec/containers[name=web]/image`.
+    pub path: String,
+    /// The desired value; `None` if the field is to be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub desired: Option<Value>,
+    /// The live value; `None` if the field is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub live: Option<Value>,
+}

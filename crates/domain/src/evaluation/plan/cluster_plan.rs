@@ -1,0 +1,368 @@
+//! What applying a desired state would change on one cluster, object by object.
+
+use serde::{Deserialize, Serialize};
+
+use super::{FieldChange, diff, find_removed_fields};
+use crate::kubernetes::digest::Digest;
+use crate::kubernetes::object::{ObjectRef, object_ref};
+use crate::model::bundle::Bundle;
+use crate::model::policy::{ChangedJobsPolicy, DeletionPolicy, Policies, UpdateStrategy};
+use crate::text::finding::Finding;
+
+/// Most objects that are listed, and most fields of one object; the rest is counted.
+const MAX_ENTRIES: usize = 2_000;
+/// Most bytes of a field's value; a longer one is truncated.
+const MAX_VALUE_BYTES: usize = 2_000;
+
+/// The planned changes of one cluster: objects in the order of the bundle, then those to delete.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClusterPlan {
+    /// One entry per object.
+    pub objects: Vec<PlannedChange>,
+    /// Number of objects that are not listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub omitted: u32,
+    /// Further findings of the cluster, such as objects without a dry run (G405).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+}
+
+/// The planned change of one object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedChange {
+    /// The object.
+    pub object: ObjectRef,
+    /// The action.
+    pub action: PlannedAction,
+    /// Why there was no dry run by the API server; empty if there was one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unverified: String,
+}
+
+/// The planned action on an object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum PlannedAction {
+    /// Nothing.
+    Unchanged,
+    /// It is created.
+    Create,
+    /// These fields change.
+    #[serde(rename_all = "camelCase")]
+    Change {
+        /// The fields; values of Secrets are hidden.
+        fields: Vec<FieldChange>,
+        /// Number of fields that are not listed.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        omitted: u32,
+    },
+    /// It is deleted and created again, because these fields can't be changed otherwise. A Job runs again.
+    #[serde(rename_all = "camelCase")]
+    Replace {
+        /// The fields.
+        fields: Vec<FieldChange>,
+        /// Number of fields that are not listed.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        omitted: u32,
+    },
+    /// It is deleted.
+    Delete,
+    /// It stays, and is no longer managed.
+    Orphan,
+    /// The cluster rejects it.
+    Rejected {
+        /// Why, and what to do.
+        finding: Finding,
+    },
+}
+
+/// Number of objects per action.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ChangeCounts {
+    /// Created.
+    pub create: u32,
+    /// Changed.
+    pub change: u32,
+    /// Deleted and created again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub replace: u32,
+    /// Deleted.
+    pub delete: u32,
+    /// Left on the cluster, no longer managed.
+    pub orphan: u32,
+    /// Unchanged.
+    pub unchanged: u32,
+    /// Rejected.
+    pub rejected: u32,
+    /// Without a dry run; they are counted above too.
+    pub unverified: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+impl PlannedChange {
+    /// A change that a dry run by the API server confirmed.
+    pub fn verified(object: ObjectRef, action: PlannedAction) -> Self {
+        Self { object, action, unverified: String::new() }
+    }
+
+    /// A change that is estimated without a dry run, and the reason.
+    pub fn unverified(object: ObjectRef, action: PlannedAction, why: impl Into<String>) -> Self {
+        Self { object, action, unverified: why.into() }
+    }
+}
+
+impl PlannedAction {
+    /// A change of these fields; `Unchanged` if there are none. Long values and excess fields are truncated.
+    pub fn from_field_changes(mut fields: Vec<FieldChange>) -> Self {
+        if fields.is_empty() {
+            return Self::Unchanged;
+        }
+        let left_out = fields.len().saturating_sub(MAX_ENTRIES);
+        fields.truncate(MAX_ENTRIES);
+        for value in fields.iter_mut().flat_map(|field| [&mut field.desired, &mut field.live]).flatten() {
+            let text = value.to_string();
+            if text.len() > MAX_VALUE_BYTES {
+                *value = format!("{}… ({} bytes)", truncate_str(&text, MAX_VALUE_BYTES), text.len()).into();
+            }
+        }
+        Self::Change { fields, omitted: u32::try_from(left_out).unwrap_or(u32::MAX) }
+    }
+
+    /// The same changes made by a replacement of the object.
+    #[must_use]
+    pub fn into_replacement(self) -> Self {
+        match self {
+            Self::Change { fields, omitted } => Self::Replace { fields, omitted },
+            other => other,
+        }
+    }
+}
+
+/// Whether these changes are of a Job and can only be made by a replacement, which the policies allow.
+fn replaces_job(object: &ObjectRef, fields: &[FieldChange], policies: &Policies) -> bool {
+    const IMMUTABLE: [&str; 4] =
+        ["/spec/template", "/spec/selector", "/spec/completions", "/spec/completionMode"];
+    let is_immutable = |path: &str| {
+        IMMUTABLE.iter().any(|field| {
+            path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    object.is_job()
+        && policies.changed_jobs == ChangedJobsPolicy::Replace
+        && fields.iter().any(|change| is_immutable(&change.path))
+}
+
+fn truncate_str(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[..end]
+}
+
+impl ClusterPlan {
+    /// The changes of these objects; excess ones are only counted.
+    pub fn from_changes(mut objects: Vec<PlannedChange>) -> Self {
+        let omitted = u32::try_from(objects.len().saturating_sub(MAX_ENTRIES)).unwrap_or(u32::MAX);
+        objects.truncate(MAX_ENTRIES);
+        Self { objects, omitted, findings: Vec::new() }
+    }
+
+    /// Estimates the changes on a cluster without a dry run. Assumes that `before`, the last released bundle, is on the
+    /// cluster as it was applied, and that nothing is rejected. `why` is the reason for the missing dry run.
+    pub fn estimate(before: Option<&Bundle>, after: &Bundle, policies: &Policies, why: &str) -> Self {
+        let before = before.map_or(&[][..], |bundle| &bundle.objects);
+        let find_before =
+            |object: &ObjectRef| before.iter().find(|old| object_ref(old).is_same_object(object));
+        let outcome = |new| {
+            let object = object_ref(new);
+            let outcome = match (policies.update_strategy(&object), find_before(&object)) {
+                (UpdateStrategy::ReadOnly, _) | (UpdateStrategy::CreateOnly, Some(_)) => {
+                    PlannedAction::Unchanged
+                }
+                (_, None) => PlannedAction::Create,
+                (_, Some(old)) => {
+                    let mut fields = diff(new, old);
+                    fields.extend(find_removed_fields(old, new, old));
+                    let is_replaced = replaces_job(&object, &fields, policies);
+                    let change = PlannedAction::from_field_changes(fields);
+                    if is_replaced { change.into_replacement() } else { change }
+                }
+            };
+            PlannedChange::unverified(object, outcome, why)
+        };
+        let mut objects: Vec<_> = after.objects.iter().map(outcome).collect();
+        let is_managed = |old: &ObjectRef| policies.update_strategy(old) != UpdateStrategy::ReadOnly;
+        let deleted = before.iter().map(object_ref).filter(|old| {
+            policies.prune && is_managed(old) && !after.object_refs().any(|new| new.is_same_object(old))
+        });
+        objects.extend(deleted.map(|object| PlannedChange::unverified(object, PlannedAction::Delete, why)));
+        Self::from_changes(objects)
+    }
+
+    /// Estimates the removal of the last released bundle from a cluster.
+    pub fn estimate_removal(
+        before: &Bundle,
+        deletion: DeletionPolicy,
+        policies: &Policies,
+        why: &str,
+    ) -> Self {
+        let removal = |object: ObjectRef| {
+            let outcome = if policies.should_orphan(deletion, &object) {
+                PlannedAction::Orphan
+            } else {
+                PlannedAction::Delete
+            };
+            PlannedChange::unverified(object, outcome, why)
+        };
+        let is_managed = |object: &ObjectRef| policies.update_strategy(object) != UpdateStrategy::ReadOnly;
+        Self::from_changes(before.object_refs().filter(is_managed).map(removal).collect())
+    }
+
+    /// Number of listed objects per action.
+    pub fn counts(&self) -> ChangeCounts {
+        let mut counts = ChangeCounts::default();
+        for change in &self.objects {
+            *match change.action {
+                PlannedAction::Unchanged => &mut counts.unchanged,
+                PlannedAction::Create => &mut counts.create,
+                PlannedAction::Change { .. } => &mut counts.change,
+                PlannedAction::Replace { .. } => &mut counts.replace,
+                PlannedAction::Delete => &mut counts.delete,
+                PlannedAction::Orphan => &mut counts.orphan,
+                PlannedAction::Rejected { .. } => &mut counts.rejected,
+            } += 1;
+            counts.unverified += u32::from(!change.unverified.is_empty());
+        }
+        counts
+    }
+
+    /// Whether nothing would change.
+    pub fn is_no_op(&self) -> bool {
+        self.objects.iter().all(|change| change.action == PlannedAction::Unchanged) && self.omitted == 0
+    }
+
+    /// Findings of rejected objects, then the cluster's further findings.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        let rejections = self.objects.iter().filter_map(|change| match &change.action {
+            PlannedAction::Rejected { finding } => Some(finding),
+            _ => None,
+        });
+        rejections.chain(&self.findings)
+    }
+
+    /// Digest that identifies clusters with the same changes.
+    pub fn digest(&self) -> Digest {
+        // Serialization of plain data into memory does not fail.
+        Digest::compute(&serde_json::to_vec(self).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::policy::UpdateRule;
+
+    fn config_map(name: &str, value: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "web"},
+            "data": {"key": value}})
+    }
+
+    fn estimate(before: &[Value], after: &[Value], policies: &Policies) -> ClusterPlan {
+        let before = Bundle::new(before.to_vec());
+        ClusterPlan::estimate(Some(&before), &Bundle::new(after.to_vec()), policies, "why")
+    }
+
+    #[test]
+    fn e_2_an_estimate_distinguishes_created_changed_unchanged_and_deleted_objects() {
+        let before = [config_map("same", "1"), config_map("changed", "1"), config_map("gone", "1")];
+        let after = [config_map("same", "1"), config_map("changed", "2"), config_map("new", "1")];
+        let effect = estimate(&before, &after, &Policies::default());
+        let counts = effect.counts();
+        assert_eq!((counts.create, counts.change, counts.delete, counts.unchanged), (1, 1, 1, 1));
+        assert_eq!(counts.unverified, 4);
+        let PlannedAction::Change { fields, .. } = &effect.objects[1].action else { panic!("{effect:?}") };
+        assert_eq!(fields[0].path, "/data/key");
+    }
+
+    #[test]
+    fn e_2_objects_that_are_read_only_or_not_pruned_are_not_planned_for_deletion() {
+        let no_prune = Policies { prune: false, ..Policies::default() };
+        assert!(estimate(&[config_map("gone", "1")], &[], &no_prune).is_no_op());
+        let rule = UpdateRule { strategy: UpdateStrategy::ReadOnly, ..UpdateRule::default() };
+        let read_only = Policies { update: vec![rule], ..Policies::default() };
+        assert!(estimate(&[config_map("theirs", "1")], &[], &read_only).is_no_op());
+        let bundle = Bundle::new(vec![config_map("theirs", "1")]);
+        assert!(
+            ClusterPlan::estimate_removal(&bundle, DeletionPolicy::Foreground, &read_only, "")
+                .objects
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn e_2_a_removal_deletes_or_orphans_objects_by_deletion_policy() {
+        let bundle = Bundle::new(vec![config_map("a", "1")]);
+        let counts =
+            |deletion| ClusterPlan::estimate_removal(&bundle, deletion, &Policies::default(), "").counts();
+        assert_eq!(counts(DeletionPolicy::Foreground).delete, 1);
+        assert_eq!(counts(DeletionPolicy::Orphan).orphan, 1);
+    }
+
+    #[test]
+    fn excess_objects_and_long_values_are_truncated_and_counted() {
+        let many: Vec<Value> = (0..MAX_ENTRIES + 7).map(|n| config_map(&format!("m{n}"), "1")).collect();
+        let effect = estimate(&[], &many, &Policies::default());
+        assert_eq!((effect.objects.len(), effect.omitted), (MAX_ENTRIES, 7));
+        let long = estimate(
+            &[config_map("a", "1")],
+            &[config_map("a", &"ä".repeat(MAX_VALUE_BYTES))],
+            &Policies::default(),
+        );
+        assert!(serde_json::to_string(&long).unwrap().len() < MAX_VALUE_BYTES * 2);
+    }
+
+    #[test]
+    fn e_2_a_changed_job_is_planned_to_run_again_unless_the_policy_refuses_it() {
+        let job = |image: &str, parallelism: u32| {
+            json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once", "namespace": "web"},
+                "spec": {"parallelism": parallelism, "template": {"spec": {"containers": [{"name": "main", "image": image}]}}}})
+        };
+        let plan = |after, policies: &Policies| estimate(&[job("tool:1", 1)], &[after], policies).counts();
+        let replaced = plan(job("tool:2", 1), &Policies::default());
+        assert_eq!((replaced.replace, replaced.change), (1, 0));
+        let scaled = plan(job("tool:1", 2), &Policies::default());
+        assert_eq!((scaled.replace, scaled.change), (0, 1));
+        let refusing = Policies { changed_jobs: ChangedJobsPolicy::Refuse, ..Policies::default() };
+        assert_eq!(plan(job("tool:2", 1), &refusing).replace, 0);
+    }
+
+    fn bundle() -> impl Strategy<Value = Vec<Value>> {
+        prop::collection::btree_map("[a-d]", "[xyz]{0,2}", 0..4)
+            .prop_map(|maps| maps.iter().map(|(name, value)| config_map(name, value)).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn e_2_after_applying_the_planned_changes_no_change_is_left(before in bundle(), after in bundle()) {
+            let policies = Policies::default();
+            let first = estimate(&before, &after, &policies);
+            prop_assert_eq!(first.is_no_op(), before == after);
+            prop_assert!(estimate(&after, &after, &policies).is_no_op());
+            let counts = first.counts();
+            prop_assert_eq!((counts.create + counts.change + counts.unchanged) as usize, after.len());
+            prop_assert_eq!((counts.delete + counts.change + counts.unchanged) as usize, before.len());
+        }
+    }
+}

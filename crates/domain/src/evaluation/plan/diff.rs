@@ -1,0 +1,231 @@
+//! Comparison of a desired object with the live one.
+
+use serde_json::{Map, Value};
+
+use super::fields::{FieldContext, index_by_merge_keys, item_segment};
+use super::{FieldChange, secret};
+use crate::kubernetes::field_path::{FieldPath, PathSegment};
+use crate::kubernetes::object::ObjectRef;
+use crate::kubernetes::quantity::Quantity;
+
+/// The fields of `live` that applying `desired` by server-side apply would change, in the order of `desired`.
+///
+/// Only fields of `desired` count: defaults and the fields of other managers in `live` are no difference, nor is a null
+/// or empty field that `live` does not have. Quantities are compared by amount, list items by their merge keys in any
+/// order; an item that another manager added to such a list stays. An integer and its text are different (80, "80").
+/// Changes of a Secret's values are returned without the values.
+pub fn diff(desired: &Value, live: &Value) -> Vec<FieldChange> {
+    let kind = desired["kind"].as_str().unwrap_or_default();
+    let is_secret = secret::is_secret(desired);
+    let mut walk = DiffWalker { changes: Vec::new() };
+    match (desired, live) {
+        (Value::Object(fields), Value::Object(existing)) => {
+            let hidden = |field: &str| is_secret && matches!(field, "data" | "stringData");
+            for (field, value) in fields.iter().filter(|(field, _)| !hidden(field) && *field != "apiVersion")
+            {
+                walk.compare(
+                    value,
+                    existing.get(field),
+                    &FieldPath::default().with_key(field),
+                    FieldContext::root(kind).child(field),
+                );
+            }
+            walk.compare_api_versions(desired, live);
+        }
+        _ if is_secret => {
+            let shown = secret::hide_values(desired);
+            walk.compare(&shown, Some(live), &FieldPath::default(), FieldContext::root(kind));
+        }
+        _ => walk.compare(desired, Some(live), &FieldPath::default(), FieldContext::root(kind)),
+    }
+    if is_secret && live.is_object() {
+        walk.changes.extend(secret::find_changed_keys(desired, live));
+    }
+    walk.changes
+}
+
+struct DiffWalker {
+    changes: Vec<FieldChange>,
+}
+
+impl DiffWalker {
+    fn compare(
+        &mut self,
+        desired: &Value,
+        live: Option<&Value>,
+        path: &FieldPath,
+        context: FieldContext<'_>,
+    ) {
+        if context.is_server_owned() || desired.is_null() {
+            return;
+        }
+        let live = live.filter(|live| !live.is_null());
+        match (desired, live) {
+            (desired, None) => {
+                if !is_no_op(desired, context) {
+                    self.push_change(path, Some(desired), None);
+                }
+            }
+            (Value::Object(desired), Some(Value::Object(live))) => {
+                self.compare_maps(desired, live, path, context)
+            }
+            (Value::Array(items), Some(Value::Array(existing))) => {
+                self.compare_lists((items, existing), path, context)
+            }
+            (desired, Some(live)) if is_same_scalar(desired, live, context) => {}
+            (desired, Some(live)) => self.push_change(path, Some(desired), Some(live)),
+        }
+    }
+
+    /// Versions may differ, because the server converts; groups may not.
+    fn compare_api_versions(&mut self, desired: &Value, live: &Value) {
+        let group = |object: &Value| {
+            object["apiVersion"].as_str().map(|version| ObjectRef::split_api_version(version).0.to_owned())
+        };
+        if let (Some(a), Some(b)) = (group(desired), group(live))
+            && a != b
+        {
+            self.push_change(
+                &FieldPath::default().with_key("apiVersion"),
+                desired.get("apiVersion"),
+                live.get("apiVersion"),
+            );
+        }
+    }
+
+    fn compare_maps(
+        &mut self,
+        desired: &Map<String, Value>,
+        live: &Map<String, Value>,
+        path: &FieldPath,
+        context: FieldContext<'_>,
+    ) {
+        for (field, value) in desired {
+            let existing = live.get(field);
+            let path = path.with_key(field);
+            if context.is_string_map() {
+                self.compare_strings(value, existing, &path, context);
+            } else {
+                self.compare(value, existing, &path, context.child(field));
+            }
+        }
+        if context.is_atomic_map() && !desired.is_empty() {
+            for (field, value) in live.iter().filter(|(field, _)| !desired.contains_key(*field)) {
+                self.push_change(&path.with_key(field), None, Some(value));
+            }
+        }
+    }
+
+    /// Compares an entry of a string map, where an empty string is a value.
+    fn compare_strings(
+        &mut self,
+        desired: &Value,
+        live: Option<&Value>,
+        path: &FieldPath,
+        context: FieldContext<'_>,
+    ) {
+        let same = match live {
+            None => desired.is_null(),
+            Some(live) => {
+                desired == live
+                    || desired.is_null()
+                    || (context.field == "binaryData" && is_same_bytes(desired, live))
+            }
+        };
+        if !same {
+            self.push_change(path, Some(desired), live);
+        }
+    }
+
+    fn compare_lists(
+        &mut self,
+        (desired, live): (&[Value], &[Value]),
+        path: &FieldPath,
+        context: FieldContext<'_>,
+    ) {
+        if context.is_set() {
+            if !desired.iter().all(|item| live.contains(item)) {
+                self.push_list_change((desired, live), path);
+            }
+            return;
+        }
+        let keys = context.merge_keys(desired);
+        if let (Some(items), Some(existing)) =
+            (index_by_merge_keys(desired, keys), index_by_merge_keys(live, keys))
+        {
+            for (key, item) in items {
+                let live = existing.iter().find(|(other, _)| *other == key).map(|(_, item)| *item);
+                self.compare(item, live, &path.with_segment(item_segment(item, keys)), context);
+            }
+            return;
+        }
+        let maps = |items: &[Value]| items.iter().all(Value::is_object);
+        if desired.len() == live.len() && maps(desired) && maps(live) {
+            // Applied as a whole, but compared by field; server defaults are no difference.
+            for (at, (item, existing)) in desired.iter().zip(live).enumerate() {
+                self.compare(
+                    item,
+                    Some(existing),
+                    &path.with_segment(PathSegment::Key(at.to_string())),
+                    context,
+                );
+            }
+        } else if desired.len() != live.len()
+            || !desired.iter().zip(live).all(|(item, existing)| is_same_item(item, existing, context))
+        {
+            self.push_list_change((desired, live), path);
+        }
+    }
+
+    fn push_list_change(&mut self, (desired, live): (&[Value], &[Value]), path: &FieldPath) {
+        self.push_change(path, Some(&Value::Array(desired.to_vec())), Some(&Value::Array(live.to_vec())));
+    }
+
+    fn push_change(&mut self, path: &FieldPath, desired: Option<&Value>, live: Option<&Value>) {
+        self.changes.push(FieldChange {
+            path: path.to_string(),
+            desired: desired.cloned(),
+            live: live.cloned(),
+        });
+    }
+}
+
+/// Whether applying this to an absent field leaves the field absent.
+fn is_no_op(desired: &Value, context: FieldContext<'_>) -> bool {
+    match desired {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(_) if context.is_significant_when_empty() => false,
+        Value::Object(map) if context.is_string_map() => map.values().all(Value::is_null),
+        Value::Object(map) => map.iter().all(|(field, value)| is_no_op(value, context.child(field))),
+        scalar => context.is_dropped_when_zero(scalar) || context.is_server_assigned(scalar),
+    }
+}
+
+fn is_same_scalar(desired: &Value, live: &Value, context: FieldContext<'_>) -> bool {
+    // Only fractions are compared as floats: large integers would lose their last digits.
+    let same_number = |a: &serde_json::Number, b: &serde_json::Number| {
+        (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64()
+    };
+    let equal = match (desired, live) {
+        (Value::Number(a), Value::Number(b)) => a == b || same_number(a, b),
+        _ => desired == live,
+    };
+    equal || context.is_server_assigned(desired) || (context.is_quantity() && is_same_amount(desired, live))
+}
+
+/// The API server normalizes quantities: compared as text they would always differ.
+fn is_same_amount(desired: &Value, live: &Value) -> bool {
+    Quantity::from_json(desired).is_some_and(|amount| Quantity::from_json(live) == Some(amount))
+}
+
+fn is_same_item(desired: &Value, live: &Value, context: FieldContext<'_>) -> bool {
+    let mut inner = DiffWalker { changes: Vec::new() };
+    inner.compare(desired, Some(live), &FieldPath::default(), context);
+    inner.changes.is_empty()
+}
+
+fn is_same_bytes(desired: &Value, live: &Value) -> bool {
+    let bytes = |value: &Value| value.as_str().and_then(secret::decode_base64);
+    bytes(desired).is_some_and(|desired| Some(desired) == bytes(live))
+}

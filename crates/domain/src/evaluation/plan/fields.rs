@@ -1,0 +1,193 @@
+//! Properties of fields by their names: merge keys of lists, quantities, values that the server drops.
+//!
+//! The merge keys are those of the published API types. The same names apply to unknown kinds, because kinds with pod
+//! templates use the same field names.
+
+use serde_json::Value;
+
+use crate::kubernetes::field_path::PathSegment;
+
+/// A field that identifies a list's items, and its default.
+type MergeKey = (&'static str, Option<&'static str>);
+
+/// The position of a value, as far as it determines the meaning.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FieldContext<'a> {
+    /// Kind of the object.
+    pub kind: &'a str,
+    /// The field that contains it; for a list item, the field of the list.
+    pub field: &'a str,
+    /// The parent of that field; empty at the top.
+    pub parent: &'a str,
+    /// Number of fields above it; 1 for `spec`.
+    pub depth: usize,
+}
+
+impl<'a> FieldContext<'a> {
+    /// The object itself.
+    pub fn root(kind: &'a str) -> Self {
+        Self { kind, field: "", parent: "", depth: 0 }
+    }
+
+    /// A field of a value here.
+    pub fn child(self, field: &'a str) -> Self {
+        Self { kind: self.kind, field, parent: self.field, depth: self.depth + 1 }
+    }
+
+    /// Whether the API server owns this field: never desired, never compared.
+    pub fn is_server_owned(self) -> bool {
+        match (self.depth, self.parent) {
+            (1, _) => self.field == "status",
+            (2, "metadata") => matches!(
+                self.field,
+                "managedFields" | "resourceVersion" | "uid" | "generation" | "creationTimestamp" | "selfLink"
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether this is a map of opaque strings: no rule applies inside.
+    pub fn is_string_map(self) -> bool {
+        (self.depth == 1 && matches!(self.field, "data" | "stringData" | "binaryData" | "parameters"))
+            || matches!(self.field, "labels" | "annotations" | "matchLabels" | "nodeSelector")
+    }
+
+    /// Whether a map here is applied as a whole, so that a key of another manager is removed.
+    pub fn is_atomic_map(self) -> bool {
+        matches!(self.field, "matchLabels" | "nodeSelector")
+            || (self.field == "selector"
+                && self.parent == "spec"
+                && matches!(self.kind, "Service" | "ReplicationController"))
+    }
+
+    /// Whether a scalar here is a quantity.
+    pub fn is_quantity(self) -> bool {
+        let maps = ["limits", "requests", "capacity", "hard", "overhead"];
+        let range_maps = ["default", "defaultRequest", "min", "max", "maxLimitRequestRatio"];
+        maps.contains(&self.parent)
+            || (self.kind == "LimitRange" && range_maps.contains(&self.parent))
+            || matches!(self.field, "storage" | "sizeLimit" | "divisor" | "averageValue")
+            || (self.kind == "HorizontalPodAutoscaler" && self.parent == "target" && self.field == "value")
+    }
+
+    /// Whether the API server drops this scalar when it is zero, false or empty. Fields that the server stores (most, such
+    /// as `allowPrivilegeEscalation: false`) are not listed: their absence is a difference.
+    pub fn is_dropped_when_zero(self, value: &Value) -> bool {
+        match value {
+            Value::String(text) if text.is_empty() && self.field == "value" => {
+                matches!(self.parent, "env" | "tolerations")
+            }
+            Value::String(text) if text.is_empty() => matches!(
+                self.field,
+                "subPath"
+                    | "namespace"
+                    | "medium"
+                    | "apiGroup"
+                    | "workingDir"
+                    | "hostname"
+                    | "subdomain"
+                    | "nodeName"
+                    | "priorityClassName"
+                    | "generateName"
+                    | "prefix"
+            ),
+            Value::Bool(false) => matches!(
+                self.field,
+                "hostNetwork"
+                    | "hostPID"
+                    | "hostIPC"
+                    | "stdin"
+                    | "stdinOnce"
+                    | "tty"
+                    | "readOnly"
+                    | "paused"
+                    | "publishNotReadyAddresses"
+                    | "unschedulable"
+            ),
+            Value::Number(number) if number.as_i64() == Some(0) => {
+                matches!(self.field, "minReadySeconds" | "hostPort" | "initialDelaySeconds")
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the server assigns a value in place of this desired scalar.
+    pub fn is_server_assigned(self, value: &Value) -> bool {
+        match self.field {
+            "nodePort" => value.as_i64() == Some(0),
+            "clusterIP" => value.as_str() == Some(""),
+            _ => false,
+        }
+    }
+
+    /// Whether an empty map here has a meaning, so that its absence is a difference.
+    pub fn is_significant_when_empty(self) -> bool {
+        matches!(self.field, "emptyDir" | "podSelector" | "namespaceSelector")
+    }
+
+    /// Whether a list here is a set: items of other managers stay.
+    pub fn is_set(self) -> bool {
+        self.parent == "metadata" && self.field == "finalizers"
+    }
+
+    /// The fields that identify the items of a list here; none if the list is applied as a whole.
+    pub fn merge_keys(self, items: &[Value]) -> &'static [MergeKey] {
+        let has = |key: &str| items.iter().all(|item| item.get(key).is_some());
+        match self.field {
+            "containers"
+            | "initContainers"
+            | "ephemeralContainers"
+            | "volumes"
+            | "env"
+            | "imagePullSecrets"
+            | "resourceClaims"
+            | "webhooks" => &[("name", None)],
+            "secrets" if self.kind == "ServiceAccount" => &[("name", None)],
+            // Ports of network policies and endpoints are applied as a whole.
+            "ports" if matches!(self.kind, "NetworkPolicy" | "Endpoints" | "EndpointSlice") => &[],
+            "ports" if has("containerPort") => &[("containerPort", None), ("protocol", Some("TCP"))],
+            "ports" if has("port") => &[("port", None), ("protocol", Some("TCP"))],
+            "volumeMounts" => &[("mountPath", None)],
+            "volumeDevices" => &[("devicePath", None)],
+            "hostAliases" => &[("ip", None)],
+            "conditions" => &[("type", None)],
+            "topologySpreadConstraints" => &[("topologyKey", None), ("whenUnsatisfiable", None)],
+            "ownerReferences" => &[("uid", None)],
+            _ => &[],
+        }
+    }
+}
+
+/// Items of a list with their keys; `None` if the list has no keys, an item lacks one, or two items share one.
+pub(super) fn index_by_merge_keys<'v>(
+    items: &'v [Value],
+    keys: &[MergeKey],
+) -> Option<Vec<(Vec<String>, &'v Value)>> {
+    if keys.is_empty() {
+        return None;
+    }
+    let mut found: Vec<(Vec<String>, &Value)> = Vec::with_capacity(items.len());
+    for item in items {
+        let parts: Option<Vec<String>> = keys
+            .iter()
+            .map(|(key, default)| match item.get(key).and_then(crate::kubernetes::field_path::scalar_text) {
+                Some(text) => Some(text.into_owned()),
+                None => default.map(str::to_owned),
+            })
+            .collect();
+        found.push((parts?, item));
+    }
+    let mut unique: Vec<&Vec<String>> = found.iter().map(|(key, _)| key).collect();
+    unique.sort();
+    unique.dedup();
+    (unique.len() == found.len()).then_some(found)
+}
+
+/// The path segment that names an item by the key fields it has.
+pub(super) fn item_segment(item: &Value, keys: &[MergeKey]) -> PathSegment {
+    let has = keys.iter().filter_map(|(key, _)| {
+        let text = item.get(key).and_then(crate::kubernetes::field_path::scalar_text)?;
+        Some(((*key).to_owned(), text.into_owned()))
+    });
+    PathSegment::Item(has.collect())
+}

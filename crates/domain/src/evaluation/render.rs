@@ -1,0 +1,231 @@
+//! Rendering: the manifests of one revision with one cluster's overrides and values, as a bundle.
+//!
+//! The result depends on nothing but the arguments, so the same revision gives the same digest everywhere (P32).
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::kubernetes::name;
+use crate::kubernetes::object::{ObjectRef, object_ref};
+use crate::model::bundle::Bundle;
+use crate::model::cluster::Cluster;
+use crate::model::overrides;
+use crate::model::placement::ClusterGroup;
+use crate::model::workload::WorkloadSpec;
+use crate::text::finding::Finding;
+use crate::text::manifest::ParsedManifests;
+use crate::text::name_check;
+use crate::text::template;
+
+pub(crate) mod scope;
+mod template_values;
+
+use scope::KindScopes;
+pub use template_values::TemplateValues;
+
+/// Label that names the managing tool of an object, by Kubernetes convention.
+pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";
+/// Annotation of kubectl; it holds an outdated copy of the object.
+const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Fields of `metadata` that the API server owns.
+const SERVER_OWNED_FIELDS: [&str; 6] =
+    ["uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink"];
+
+/// One revision, rendered for many clusters.
+#[derive(Debug, Clone, Copy)]
+pub struct BundleRenderer<'a> {
+    /// Name of the workload.
+    pub workload: &'a str,
+    /// Number of the revision.
+    pub revision: u32,
+    /// The published spec.
+    pub spec: &'a WorkloadSpec,
+    /// Its manifests.
+    pub parsed: &'a ParsedManifests,
+    /// The cluster groups of the fleet.
+    pub groups: &'a [ClusterGroup],
+    /// Names of all target clusters, sorted.
+    pub targets: &'a [String],
+}
+
+/// Why there is no bundle. Findings carry the cluster's name, so that [`crate::text::finding::merge_clusters`] can group them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RenderError {
+    /// The workload has to be changed.
+    Rejected(Vec<Finding>),
+    /// A template uses a value that is not known for the cluster yet (S4-9).
+    Waiting(Vec<Finding>),
+}
+
+impl BundleRenderer<'_> {
+    /// Renders the bundle for `cluster`. Namespace objects are not added: the engine creates missing namespaces.
+    ///
+    /// # Errors
+    /// A finding blocks, or a template value is missing.
+    pub fn render_bundle(&self, cluster: &Cluster) -> Result<Bundle, RenderError> {
+        reject_blocking(self.parsed.findings.clone())?;
+        let spec = self.spec;
+        let effective =
+            overrides::apply_overrides(&self.parsed.objects(), &spec.overrides, cluster, self.groups);
+        reject_blocking(
+            effective.findings.into_iter().map(|finding| on_cluster(finding, cluster)).collect(),
+        )?;
+        let mut objects = effective.objects;
+        self.fill_templates(&mut objects, cluster)?;
+        let scopes = KindScopes::from_objects(objects.iter(), Some(&cluster.facts));
+        let objects: Vec<Value> =
+            objects.into_iter().map(|object| finalize_object(object, &spec.namespace, &scopes)).collect();
+        reject_blocking(
+            objects.iter().filter_map(check_namespace).map(|finding| on_cluster(finding, cluster)).collect(),
+        )?;
+        Ok(Bundle::new(objects))
+    }
+
+    /// The values of template variables on `cluster`.
+    pub fn template_values<'a>(&'a self, cluster: &'a Cluster) -> TemplateValues<'a> {
+        TemplateValues {
+            cluster,
+            workload: self.workload,
+            namespace: &self.spec.namespace,
+            revision: self.revision,
+            targets: self.targets,
+        }
+    }
+
+    /// Whether a missing template value makes the release wait on `cluster`; otherwise the publish is rejected.
+    pub fn should_wait_on(&self, cluster: &Cluster) -> bool {
+        self.spec.addon || !cluster.facts.is_reported()
+    }
+
+    /// Fills in template expressions (S4-7, G115).
+    fn fill_templates(&self, objects: &mut [Value], cluster: &Cluster) -> Result<(), RenderError> {
+        let values = self.template_values(cluster);
+        let (mut refused, mut waiting, mut filled) = (Vec::new(), Vec::new(), false);
+        for object in objects.iter_mut().filter(|object| template::is_templated(object)) {
+            let name = object_ref(object);
+            for problem in template::fill(object, &values) {
+                refused.extend(template::static_finding(&problem, &name));
+                waiting.extend(template::missing_finding(
+                    &problem,
+                    &name,
+                    &cluster.name,
+                    self.should_wait_on(cluster),
+                ));
+            }
+            refused.extend(check_name(object));
+            filled = true;
+        }
+        if filled {
+            refused.extend(check_duplicates(objects));
+        }
+        reject_blocking(refused.into_iter().map(|finding| on_cluster(finding, cluster)).collect())?;
+        if waiting.is_empty() { Ok(()) } else { Err(RenderError::Waiting(waiting)) }
+    }
+}
+
+/// Returns the findings as an error if one of them blocks the publish.
+fn reject_blocking(findings: Vec<Finding>) -> Result<(), RenderError> {
+    if findings.iter().any(Finding::is_blocking) { Err(RenderError::Rejected(findings)) } else { Ok(()) }
+}
+
+/// G101 after rendering, because a template value may have produced an invalid name.
+fn check_name(object: &Value) -> Option<Finding> {
+    let name = object_ref(object);
+    let free = name.group == "rbac.authorization.k8s.io" || template::is_templated(object);
+    (!free && !name::is_subdomain(&name.name)).then(|| {
+        Finding::error(
+            name_check::INVALID_NAME,
+            format!("With this cluster's values, the name of {name} is not valid in Kubernetes."),
+            "Use a value of lower-case letters, digits and \"-\", or | lower.",
+        )
+        .with_object(name.to_string())
+        .with_path("/metadata/name")
+    })
+}
+
+/// G110 after rendering, because template values may have produced equal names.
+fn check_duplicates(objects: &[Value]) -> Vec<Finding> {
+    let mut seen = HashSet::new();
+    let again = objects.iter().map(object_ref).filter(|name| !seen.insert(name.clone()));
+    let twice = |name: ObjectRef| {
+        Finding::error(
+            "G110",
+            format!("With this cluster's values, {name} is defined twice."),
+            "Use names that differ on every cluster.",
+        )
+        .with_object(name.to_string())
+    };
+    again.map(twice).collect()
+}
+
+fn on_cluster(finding: Finding, cluster: &Cluster) -> Finding {
+    finding.with_clusters(vec![cluster.name.clone()])
+}
+
+/// G107 after rendering, because an override may have changed a namespace.
+fn check_namespace(object: &Value) -> Option<Finding> {
+    let name = object_ref(object);
+    let is_namespace = name.kind == "Namespace" && name.group.is_empty();
+    let namespace = if is_namespace { &name.name } else { &name.namespace };
+    if namespace.is_empty() && name.kind != "Namespace" {
+        return None;
+    }
+    let path = if is_namespace { "/metadata/name" } else { "/metadata/namespace" };
+    name_check::check_namespace(namespace)
+        .map(|finding| finding.with_object(name.to_string()).with_path(path))
+}
+
+/// The object as it is applied: with its namespace and the managed-by label, without server-owned fields.
+fn finalize_object(mut object: Value, namespace: &str, scopes: &KindScopes) -> Value {
+    let name = object_ref(&object);
+    let namespaced = scopes.is_namespaced(&name.group, &name.kind);
+    let Some(map) = object.as_object_mut() else { return object };
+    map.shift_remove("status");
+    if let Some(Value::Object(metadata)) = map.get_mut("metadata") {
+        for field in SERVER_OWNED_FIELDS {
+            metadata.shift_remove(field);
+        }
+        remove_last_applied(metadata);
+        set_namespace(metadata, namespaced.then_some(namespace));
+        set_managed_by(metadata);
+    }
+    object
+}
+
+fn remove_last_applied(metadata: &mut Map<String, Value>) {
+    if let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
+        && annotations.shift_remove(LAST_APPLIED_ANNOTATION).is_some()
+        && annotations.is_empty()
+    {
+        metadata.shift_remove("annotations");
+    }
+}
+
+/// Sets a missing namespace, or removes the namespace of a cluster-scoped object.
+fn set_namespace(metadata: &mut Map<String, Value>, namespace: Option<&str>) {
+    let current = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    match namespace {
+        None => {
+            metadata.shift_remove("namespace");
+        }
+        Some(namespace) if current.is_empty() => {
+            metadata.insert("namespace".to_owned(), namespace.into());
+        }
+        Some(_) => {}
+    }
+}
+
+/// Sets the managed-by label on the object, not in pod templates or selectors; an existing label stays.
+fn set_managed_by(metadata: &mut Map<String, Value>) {
+    let labels = metadata.entry("labels").or_insert(Value::Null);
+    if labels.is_null() {
+        *labels = Value::Object(Map::new());
+    }
+    if let Value::Object(labels) = labels {
+        labels.entry(MANAGED_BY_LABEL).or_insert_with(|| "flotilla".into());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! References to Kubernetes objects.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Group, version, kind, namespace and name of one object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectRef {
+    /// API group; empty for the core group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// API version, such as `v1`.
+    pub version: String,
+    /// Kind, such as `Deployment`.
+    pub kind: String,
+    /// Namespace; empty for cluster-scoped objects.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+impl ObjectRef {
+    /// The `apiVersion` field: `group/version`, or the version alone for the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// Splits an `apiVersion` field into group and version.
+    pub fn split_api_version(api_version: &str) -> (&str, &str) {
+        api_version.split_once('/').unwrap_or(("", api_version))
+    }
+
+    /// Whether it is a Kubernetes Job.
+    pub fn is_job(&self) -> bool {
+        self.group == "batch" && self.kind == "Job"
+    }
+
+    /// Whether both refer to the same object, whatever their API versions.
+    pub fn is_same_object(&self, other: &Self) -> bool {
+        (&self.group, &self.kind, &self.namespace, &self.name)
+            == (&other.group, &other.kind, &other.namespace, &other.name)
+    }
+}
+
+/// `Kind namespace/name`, the form every message uses.
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() {
+            write!(f, "{} {}", self.kind, self.name)
+        } else {
+            write!(f, "{} {}/{}", self.kind, self.namespace, self.name)
+        }
+    }
+}
+
+/// The reference of an object; missing parts are empty.
+pub fn object_ref(object: &Value) -> ObjectRef {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let (group, version) = ObjectRef::split_api_version(text("/apiVersion"));
+    ObjectRef {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: text("/kind").to_owned(),
+        namespace: text("/metadata/namespace").to_owned(),
+        name: text("/metadata/name").to_owned(),
+    }
+}

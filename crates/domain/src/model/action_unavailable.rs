@@ -1,0 +1,6 @@
+//! The reason why a user action is not possible.
+
+/// Why an action is not possible now: a sentence that is displayed beside the disabled button.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ActionUnavailable(pub String);

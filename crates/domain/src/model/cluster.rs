@@ -1,0 +1,381 @@
+//! Clusters: their reported facts, labels, taints and connectivity.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
+
+use crate::kubernetes::id::ClusterId;
+use crate::kubernetes::labels::{self, Labels};
+use crate::kubernetes::name;
+use crate::kubernetes::time::Timestamp;
+use crate::text::finding::Finding;
+
+pub mod facts;
+mod summary;
+
+pub use facts::{NamespaceFacts, NodePool, Quota};
+pub use summary::ClusterSummary;
+
+/// Default lease of a cluster: seconds without a heartbeat after which it is late.
+pub const DEFAULT_LEASE_SECONDS: u32 = 60;
+
+const fn default_lease_seconds() -> u32 {
+    DEFAULT_LEASE_SECONDS
+}
+
+/// How the cluster is served.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
+pub enum ClusterKind {
+    /// By an agent inside the cluster, which connects to the hub.
+    #[default]
+    Agent,
+    /// By the agent's code inside the server, with a kubeconfig.
+    Kubeconfig,
+    /// A simulated cluster of the demo.
+    Simulated,
+}
+
+impl ClusterKind {
+    /// The name that is displayed and stored in the database.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The connectivity axis: whether the hub receives heartbeats from a cluster.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum Connectivity {
+    /// The last heartbeat is within the lease.
+    Online,
+    /// No heartbeat for more than one lease, less than three.
+    Late,
+    /// No heartbeat for three leases or more; sync and health are the last known values.
+    #[default]
+    Offline,
+}
+
+impl Connectivity {
+    /// The name that is displayed and stored in the database.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    /// The connectivity for a last heartbeat at `last_seen`: late after one lease, offline after three.
+    pub fn from_last_seen(last_seen: Option<Timestamp>, lease_seconds: u32, now: Timestamp) -> Self {
+        let lease_millis = i64::from(lease_seconds) * 1_000;
+        match last_seen.map(|at| now.millis_since(at)) {
+            Some(elapsed) if elapsed <= lease_millis => Self::Online,
+            Some(elapsed) if elapsed < 3 * lease_millis => Self::Late,
+            _ => Self::Offline,
+        }
+    }
+}
+
+/// The effect of a taint on placements that do not tolerate it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum TaintEffect {
+    /// The cluster is not selected; an existing selection ends.
+    NoSelect,
+    /// The cluster is selected only when no better one matches.
+    PreferNoSelect,
+    /// The cluster is not newly selected; an existing selection stays.
+    NoSelectIfNew,
+}
+
+impl TaintEffect {
+    /// All effects.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    /// Its name, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A taint of a cluster, which repels workloads that do not tolerate it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Taint {
+    /// Label-like key.
+    pub key: String,
+    /// Value, may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub value: String,
+    /// Its effect.
+    pub effect: TaintEffect,
+}
+
+/// `key=value:NoSelect`, the notation of `kubectl`.
+impl fmt::Display for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = if self.value.is_empty() { String::new() } else { format!("={}", self.value) };
+        write!(f, "{}{value}:{}", self.key, self.effect.as_str())
+    }
+}
+
+/// One kind a cluster's API serves.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ApiResource {
+    /// API group; empty for the core group.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Version.
+    pub version: String,
+    /// Kind.
+    pub kind: String,
+    /// Whether objects live in a namespace.
+    pub namespaced: bool,
+    /// Whether the agent lacks cluster-wide write permission; [`NamespaceFacts::granted`] lists exceptions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub denied: bool,
+}
+
+/// Facts that an agent reports about its cluster, on connect and on change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterFacts {
+    /// Version of the API server, such as `v1.33.4`.
+    pub kubernetes_version: String,
+    /// Number of nodes; `None` when they could not be listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// Cloud provider of its nodes, as set by the cloud controller: `aws`, `gce`, `azure` …; empty when unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub provider: String,
+    /// The most common region label of its nodes; empty when no node has one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub region: String,
+    /// The zone labels of its nodes, sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<String>,
+    /// Every kind its API serves, sorted.
+    #[serde(default)]
+    pub apis: Vec<ApiResource>,
+    /// Whether the agent's write permissions are known; if not, a kind that is not denied may still be forbidden.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub permissions_known: bool,
+    /// Names of its storage classes, sorted.
+    #[serde(default)]
+    pub storage_classes: Vec<String>,
+    /// Its default storage class; empty when there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub default_storage_class: String,
+    /// Names of its ingress classes, sorted.
+    #[serde(default)]
+    pub ingress_classes: Vec<String>,
+    /// Its default ingress class; empty when there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub default_ingress_class: String,
+    /// Its nodes by architecture and operating system, the largest pool first; empty when they could not be listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_pools: Vec<NodePool>,
+    /// Its namespaces by name, at most [`facts::MAX_NAMESPACES`]; empty when they could not be listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<NamespaceFacts>,
+}
+
+impl ClusterFacts {
+    /// Architectures of its nodes, the most common first.
+    pub fn architectures(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for pool in &self.node_pools {
+            if !pool.architecture.is_empty() && !all.contains(&pool.architecture) {
+                all.push(pool.architecture.clone());
+            }
+        }
+        all
+    }
+
+    /// Whether the cluster has reported its facts; before that, nothing can be rendered for it correctly (S4-3).
+    pub fn is_reported(&self) -> bool {
+        !self.kubernetes_version.is_empty()
+    }
+
+    /// Whether both facts render the same bundle: the same kinds with the same scopes, and the same template values.
+    /// Changes of nodes and of the agent's permissions do not affect rendering.
+    pub fn has_same_render_inputs(&self, other: &Self) -> bool {
+        let named = |facts: &Self| {
+            let texts = [
+                facts.kubernetes_version.clone(),
+                facts.provider.clone(),
+                facts.region.clone(),
+                facts.default_storage_class.clone(),
+                facts.default_ingress_class.clone(),
+            ];
+            (texts, facts.zones.clone(), facts.architectures())
+        };
+        let kinds = |facts: &Self| -> Vec<ApiResource> {
+            facts.apis.iter().map(|api| ApiResource { denied: false, ..api.clone() }).collect()
+        };
+        named(self) == named(other) && kinds(self) == kinds(other)
+    }
+
+    /// The facts of this namespace; `None` when the cluster did not report it.
+    pub fn namespace(&self, name: &str) -> Option<&NamespaceFacts> {
+        self.namespaces.iter().find(|namespace| namespace.name == name)
+    }
+
+    /// Whether the cluster serves this kind; `None` when its kinds are not known yet.
+    pub fn serves(&self, group: &str, version: &str, kind: &str) -> Option<bool> {
+        if self.apis.is_empty() {
+            return None;
+        }
+        Some(self.apis.iter().any(|api| (&*api.group, &*api.version, &*api.kind) == (group, version, kind)))
+    }
+}
+
+/// An outage of a cluster's API server, as its agent reports it. The agent and the hub are up, so it is not a matter of
+/// connectivity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ApiServerOutage {
+    /// Since when, by the hub's clock.
+    pub since: Timestamp,
+    /// The error that the agent gets.
+    pub message: String,
+}
+
+/// A registered cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Cluster {
+    /// Its id; never reused.
+    pub id: ClusterId,
+    /// Its name, unique and immutable.
+    pub name: String,
+    /// How it is served.
+    pub kind: ClusterKind,
+    /// Labels, for selectors.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Taints, which repel workloads without a matching toleration.
+    #[serde(default)]
+    pub taints: Vec<Taint>,
+    /// Whether new workloads may be placed on it.
+    pub schedulable: bool,
+    /// Its lease: seconds without a heartbeat after which it is late.
+    #[serde(default = "default_lease_seconds")]
+    pub lease_seconds: u32,
+    /// Facts that its agent reported.
+    #[serde(default)]
+    pub facts: ClusterFacts,
+    /// Its connectivity.
+    pub connectivity: Connectivity,
+    /// When its last heartbeat arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seen: Option<Timestamp>,
+    /// Since when and why its API server does not respond to its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_server_outage: Option<ApiServerOutage>,
+    /// When it was registered.
+    pub created_at: Timestamp,
+    /// Incremented with every change by a user; the `ETag`.
+    pub revision: i64,
+}
+
+impl Cluster {
+    /// A new cluster: no labels, schedulable, without a heartbeat.
+    pub fn new(id: ClusterId, name: impl Into<String>, kind: ClusterKind, created_at: Timestamp) -> Self {
+        Self {
+            id,
+            name: name.into(),
+            kind,
+            labels: Labels::new(),
+            taints: Vec::new(),
+            schedulable: true,
+            lease_seconds: DEFAULT_LEASE_SECONDS,
+            facts: ClusterFacts::default(),
+            connectivity: Connectivity::Offline,
+            last_seen: None,
+            api_server_outage: None,
+            created_at,
+            revision: 1,
+        }
+    }
+
+    /// The region label, by the well-known key or the short one; empty when there is none.
+    pub fn region(&self) -> &str {
+        self.labels
+            .get("topology.kubernetes.io/region")
+            .or_else(|| self.labels.get("region"))
+            .map_or("", |r| r)
+    }
+}
+
+/// Checks labels that a user enters (G215).
+pub fn check_labels(labels: &Labels) -> Vec<Finding> {
+    let bad_key = labels.keys().filter(|key| !labels::is_label_key(key)).map(|key| (key, "key"));
+    let bad_value =
+        labels.values().filter(|value| !labels::is_label_value(value)).map(|value| (value, "value"));
+    bad_key
+        .chain(bad_value)
+        .map(|(text, what)| {
+            let shown: String = text.chars().take(80).collect();
+            Finding::error(
+                "G215",
+                format!(
+                    "{shown:?} is not a label {what}: at most {} letters, digits, '-', '_' and '.'.",
+                    name::MAX_LABEL_LENGTH
+                ),
+                "Start and end it with a letter or digit.",
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_late_after_one_lease_and_offline_after_three() {
+        let last_seen = Timestamp::from_millis(1_000_000);
+        let at = |millis| {
+            Connectivity::from_last_seen(
+                Some(last_seen),
+                DEFAULT_LEASE_SECONDS,
+                last_seen.plus_millis(millis),
+            )
+        };
+        assert_eq!(at(60_000), Connectivity::Online);
+        assert_eq!(at(60_001), Connectivity::Late);
+        assert_eq!(at(180_000), Connectivity::Offline);
+        assert_eq!(
+            Connectivity::from_last_seen(None, DEFAULT_LEASE_SECONDS, last_seen),
+            Connectivity::Offline
+        );
+    }
+
+    #[test]
+    fn kinds_that_are_not_reported_yet_are_unknown_and_not_missing() {
+        assert_eq!(ClusterFacts::default().serves("apps", "v1", "Deployment"), None);
+    }
+}

@@ -1,0 +1,22 @@
+//! Clusters as lists show them.
+
+use serde::{Deserialize, Serialize};
+
+use super::Cluster;
+use crate::model::join::ClusterCondition;
+use crate::model::rollup::ReleaseCounts;
+
+/// A cluster in the list of clusters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterSummary {
+    /// The cluster; without its list of kinds.
+    #[serde(flatten)]
+    pub cluster: Cluster,
+    /// Its releases by state.
+    pub counts: ReleaseCounts,
+    /// Its conditions: progress of joining, connectivity, health.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ClusterCondition>,
+}

@@ -1,0 +1,109 @@
+//! Overview of the fleet: matrix of workloads and clusters, items that need attention, recent events.
+
+use serde::{Deserialize, Serialize};
+
+use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
+use crate::kubernetes::time::Timestamp;
+use crate::model::cluster::Connectivity;
+use crate::model::event::Event;
+use crate::model::release::ReleaseState;
+use crate::model::rollup::ReleaseCounts;
+
+/// One page of the overview. The server limits rows and columns; the counts cover everything.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FleetOverview {
+    /// All releases by state.
+    pub counts: ReleaseCounts,
+    /// Number of workloads.
+    pub workloads_total: u32,
+    /// Number of clusters.
+    pub clusters_total: u32,
+    /// Number of clusters that are not online.
+    pub clusters_not_online: u32,
+    /// The columns shown, by region and name.
+    pub columns: Vec<FleetColumn>,
+    /// The rows shown, worst first.
+    pub rows: Vec<FleetRow>,
+    /// Number of rollouts that wait for a user's action.
+    #[serde(default)]
+    pub rollouts_waiting: u32,
+    /// What needs attention: waiting rollouts first, then releases, worst and oldest first.
+    pub attention: Vec<AttentionItem>,
+    /// The last events.
+    pub recent: Vec<Event>,
+    /// When this was read.
+    pub read_at: Timestamp,
+}
+
+/// A cluster as a column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FleetColumn {
+    /// The cluster.
+    pub id: ClusterId,
+    /// Its name.
+    pub name: String,
+    /// Its region; may be empty.
+    pub region: String,
+    /// Its connectivity.
+    pub connectivity: Connectivity,
+    /// When its last heartbeat arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seen: Option<Timestamp>,
+}
+
+/// A workload as a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FleetRow {
+    /// The workload.
+    pub id: WorkloadId,
+    /// Its name.
+    pub name: String,
+    /// All its releases by state, not only the columns shown.
+    pub counts: ReleaseCounts,
+    /// One cell per column; `None` where the workload has no release.
+    pub cells: Vec<Option<FleetCell>>,
+}
+
+/// One release in the matrix.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FleetCell {
+    /// The release.
+    pub release: ReleaseId,
+    /// Its state; `Unknown` while the cluster is offline.
+    pub state: ReleaseState,
+    /// Its last known state, displayed while the cluster is offline.
+    pub last_known: ReleaseState,
+    /// Since when.
+    pub since: Timestamp,
+    /// Why, in a sentence.
+    pub message: String,
+}
+
+/// Something that needs attention: one cause on one workload, over all its clusters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AttentionItem {
+    /// The workload.
+    pub workload: WorkloadId,
+    /// Its name.
+    pub workload_name: String,
+    /// The worst state among the clusters.
+    pub state: ReleaseState,
+    /// The cause, in a sentence.
+    pub message: String,
+    /// Names of some of the clusters.
+    pub clusters: Vec<String>,
+    /// Number of clusters.
+    pub count: u32,
+    /// Since when.
+    pub since: Timestamp,
+}

@@ -1,0 +1,491 @@
+//! Joining of clusters: join tokens, registrations that wait for acceptance, conditions of a cluster.
+
+use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
+
+use crate::kubernetes::id::{ClusterId, JoinTokenId};
+use crate::kubernetes::labels::Labels;
+use crate::kubernetes::time::Timestamp;
+use crate::model::cluster::{Cluster, ClusterFacts, ClusterKind, Connectivity};
+use crate::model::condition::ConditionStatus;
+use crate::text::finding::Finding;
+
+mod api_server;
+
+/// Default lifetime of a join token, in minutes.
+pub const DEFAULT_TOKEN_MINUTES: u32 = 24 * 60;
+/// Longest lifetime of a join token, in minutes: thirty days.
+pub const MAX_TOKEN_MINUTES: u32 = 30 * 24 * 60;
+/// Most registrations with one join token.
+pub const MAX_TOKEN_USES: u32 = 10_000;
+
+/// A join token in lists, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct JoinToken {
+    /// Its id.
+    pub id: JoinTokenId,
+    /// The only cluster name that may use it, if it is bound to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_name: Option<String>,
+    /// Labels of clusters that join with it.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Whether clusters that join with it are accepted automatically.
+    pub auto_accept: bool,
+    /// How many agent keys may register with it.
+    pub max_uses: u32,
+    /// How many agent keys have registered with it.
+    pub uses: u32,
+    /// Who created it.
+    pub created_by: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Timestamp,
+    /// When it was revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl JoinToken {
+    /// Whether a new agent key may register with it under this cluster name at `now`.
+    pub fn is_valid_for(&self, name: &str, now: Timestamp) -> bool {
+        self.revoked_at.is_none()
+            && now < self.expires_at
+            && self.uses < self.max_uses
+            && self.cluster_name.as_deref().is_none_or(|bound| bound == name)
+    }
+
+    /// Whether a registration with this cluster name is accepted automatically. An existing cluster is taken over
+    /// automatically only with a token that is bound to its name.
+    pub fn can_auto_accept(&self, name: &str, exists: bool) -> bool {
+        self.auto_accept && (!exists || self.cluster_name.as_deref() == Some(name))
+    }
+}
+
+/// The parameters of a new join token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct NewJoinToken {
+    /// The only cluster name that may use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_name: Option<String>,
+    /// Labels of clusters that join with it.
+    pub labels: Labels,
+    /// Whether clusters that join with it are accepted automatically.
+    pub auto_accept: bool,
+    /// How many agent keys may register with it, 1 to 10 000.
+    pub max_uses: u32,
+    /// Its lifetime in minutes, at most thirty days.
+    pub minutes: u32,
+}
+
+impl Default for NewJoinToken {
+    fn default() -> Self {
+        Self {
+            cluster_name: None,
+            labels: Labels::new(),
+            auto_accept: false,
+            max_uses: 1,
+            minutes: DEFAULT_TOKEN_MINUTES,
+        }
+    }
+}
+
+impl NewJoinToken {
+    /// Findings about invalid parameters.
+    pub fn check(&self) -> Vec<Finding> {
+        let mut findings = crate::model::cluster::check_labels(&self.labels);
+        let name = self.cluster_name.as_deref();
+        findings.extend(name.and_then(|name| crate::text::name_check::check_label("Cluster name", name)));
+        if !(1..=MAX_TOKEN_MINUTES).contains(&self.minutes) {
+            let message =
+                format!("A join token is valid for 1 to {MAX_TOKEN_MINUTES} minutes, not {}.", self.minutes);
+            findings.push(Finding::error("TokenLifetime", message, "A day (1440) suits most uses."));
+        }
+        if !(1..=MAX_TOKEN_USES).contains(&self.max_uses) {
+            let message =
+                format!("A join token admits 1 to {MAX_TOKEN_USES} clusters, not {}.", self.max_uses);
+            findings.push(Finding::error("TokenUses", message, "One token for each cluster is safest."));
+        }
+        if name.is_some() && self.max_uses > 1 {
+            let message = "A token that is bound to one cluster name can be used only once.";
+            findings.push(Finding::error("TokenUses", message, "Remove the name, or the number of uses."));
+        }
+        findings
+    }
+}
+
+/// The state of a registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
+pub enum RegistrationState {
+    /// It waits for a user's decision.
+    Pending,
+    /// It was accepted.
+    Accepted,
+    /// A user rejected it, or its cluster's certificates were revoked.
+    Rejected,
+}
+
+impl RegistrationState {
+    /// The name stored in the database, the same as in JSON.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The registration request of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Registration {
+    /// The requested cluster name.
+    pub name: String,
+    /// SHA-256 of its public key, in hex; a user compares it with the one that the agent prints.
+    pub fingerprint: String,
+    /// Its state.
+    pub state: RegistrationState,
+    /// The join token that it used.
+    pub token: JoinTokenId,
+    /// Labels that the cluster will have.
+    #[serde(default)]
+    pub labels: Labels,
+    /// Facts that it reported about its cluster, without the list of kinds.
+    #[serde(default)]
+    pub facts: ClusterFacts,
+    /// When it was requested.
+    pub requested_at: Timestamp,
+    /// The resulting cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterId>,
+    /// Who accepted or rejected it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+}
+
+/// The type of a cluster condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum ClusterConditionType {
+    /// A user accepted it, or a token with automatic acceptance.
+    Accepted,
+    /// Its agent has connected and its certificate is valid.
+    Joined,
+    /// The hub receives its heartbeats.
+    Reachable,
+    /// Its API server responds to its agent.
+    ApiServerReachable,
+    /// Its facts are reported, and a node is schedulable.
+    Healthy,
+}
+
+impl ClusterConditionType {
+    /// The displayed name.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// One condition of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterCondition {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: ClusterConditionType,
+    /// Whether the condition holds, as far as it is known.
+    pub status: ConditionStatus,
+    /// CamelCase reason, for programs.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+    /// What a user can do about it; empty while the condition holds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hint: String,
+    /// Since when, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+}
+
+impl ClusterCondition {
+    /// Whether the status is `True`.
+    pub fn is_true(&self) -> bool {
+        self.status == ConditionStatus::True
+    }
+}
+
+/// When and how a cluster joined.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JoinStatus {
+    /// Who accepted it.
+    pub accepted_by: String,
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+    /// When its agent connected for the first time.
+    pub joined_at: Option<Timestamp>,
+    /// The version that its agent reported.
+    pub agent_version: String,
+    /// When its certificates were revoked, if they are.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// The conditions of a cluster, in the order in which they become true.
+pub fn cluster_conditions(cluster: &Cluster, joining: Option<&JoinStatus>) -> Vec<ClusterCondition> {
+    let mut all = match joining {
+        Some(joining) => vec![accepted_condition(joining), joined_condition(joining)],
+        None if cluster.kind == ClusterKind::Agent => Vec::new(),
+        None => vec![served_condition(cluster)],
+    };
+    all.push(reachable_condition(cluster));
+    all.push(api_server::condition(cluster));
+    all.push(healthy_condition(cluster));
+    for condition in &mut all {
+        condition.hint = if condition.is_true() { String::new() } else { hint_for(condition, cluster) };
+    }
+    all
+}
+
+/// What a user can do about a condition that does not hold, by its reason.
+fn hint_for(condition: &ClusterCondition, cluster: &Cluster) -> String {
+    let name = &cluster.name;
+    match (condition.kind, &*condition.reason) {
+        (ClusterConditionType::Accepted | ClusterConditionType::Joined, "Revoked") => {
+            format!(
+                "Generate new manifests with flotilla cluster install-manifest {name}, apply them, then accept it again."
+            )
+        }
+        (ClusterConditionType::Joined, _) => {
+            "Check the agent's log: kubectl -n flotilla-agent logs deployment/flotilla-agent.".to_owned()
+        }
+        (ClusterConditionType::Reachable, _) if cluster.kind == ClusterKind::Agent => {
+            "Check whether its agent runs and can reach this server: kubectl -n flotilla-agent logs \
+             deployment/flotilla-agent. It applies what was published meanwhile once it is connected."
+                .to_owned()
+        }
+        (ClusterConditionType::Reachable, _) => {
+            "Check whether the server can reach its API server with the kubeconfig.".to_owned()
+        }
+        (ClusterConditionType::ApiServerReachable, reason) => api_server::hint(reason).to_owned(),
+        (ClusterConditionType::Healthy, "NotReported") => {
+            "No action is needed: its agent reports once it is connected.".to_owned()
+        }
+        (ClusterConditionType::Healthy, "Offline" | "ApiServerUnreachable") => {
+            "Restore its connection first.".to_owned()
+        }
+        (ClusterConditionType::Healthy, _) => "Check its nodes: kubectl get nodes.".to_owned(),
+        (ClusterConditionType::Accepted, _) => format!("Accept it: flotilla cluster accept {name}."),
+    }
+}
+
+fn new_condition(
+    kind: ClusterConditionType,
+    status: impl Into<ConditionStatus>,
+    reason: &str,
+    message: String,
+) -> ClusterCondition {
+    ClusterCondition {
+        kind,
+        status: status.into(),
+        reason: reason.to_owned(),
+        message,
+        hint: String::new(),
+        since: None,
+    }
+}
+
+fn reachable_condition(cluster: &Cluster) -> ClusterCondition {
+    let status = cluster.connectivity == Connectivity::Online;
+    let message = if status { "Its heartbeats arrive in time." } else { "It has not sent a heartbeat yet." };
+    let since = if status { None } else { cluster.last_seen };
+    let message = if since.is_some() { "Its last heartbeat is older than its lease." } else { message };
+    let reachable = new_condition(
+        ClusterConditionType::Reachable,
+        status,
+        cluster.connectivity.as_str(),
+        message.to_owned(),
+    );
+    ClusterCondition { since, ..reachable }
+}
+
+fn healthy_condition(cluster: &Cluster) -> ClusterCondition {
+    let healthy = |status: Option<bool>, reason, message| {
+        new_condition(ClusterConditionType::Healthy, status, reason, message)
+    };
+    let facts = &cluster.facts;
+    if !facts.is_reported() {
+        return healthy(None, "NotReported", "Its agent has not reported its facts yet.".to_owned());
+    }
+    if cluster.api_server_outage.is_some() {
+        let message = "Its health is unknown while its API server does not respond.";
+        return healthy(None, "ApiServerUnreachable", message.to_owned());
+    }
+    if cluster.connectivity == Connectivity::Offline {
+        return healthy(None, "Offline", "Its health is unknown while it is offline.".to_owned());
+    }
+    let (nodes, ready) =
+        facts.node_pools.iter().fold((0, 0), |(nodes, ready), pool| (nodes + pool.nodes, ready + pool.ready));
+    match (facts.nodes, ready) {
+        (None, _) => healthy(
+            Some(true),
+            "ApiServerReachable",
+            "Its API server responds; its agent may not list its nodes.".to_owned(),
+        ),
+        (Some(0), _) => healthy(Some(false), "NoNodes", "It has no nodes.".to_owned()),
+        (Some(_), 0) => {
+            healthy(Some(false), "NoSchedulableNodes", format!("None of its {nodes} nodes is schedulable."))
+        }
+        (Some(_), _) => {
+            healthy(Some(true), "NodesSchedulable", format!("{ready} of {nodes} nodes are schedulable."))
+        }
+    }
+}
+
+fn accepted_condition(joining: &JoinStatus) -> ClusterCondition {
+    let revoked = joining.revoked_at.is_some();
+    let message = if revoked {
+        "Its certificates were revoked: it must register again.".to_owned()
+    } else {
+        format!("Accepted by {}.", joining.accepted_by)
+    };
+    ClusterCondition {
+        kind: ClusterConditionType::Accepted,
+        status: ConditionStatus::from(!revoked),
+        reason: if revoked { "Revoked" } else { "Accepted" }.to_owned(),
+        message,
+        hint: String::new(),
+        since: joining.revoked_at.or(Some(joining.accepted_at)),
+    }
+}
+
+fn joined_condition(joining: &JoinStatus) -> ClusterCondition {
+    let status = joining.joined_at.is_some() && joining.revoked_at.is_none();
+    let (reason, message) = match joining.joined_at {
+        _ if joining.revoked_at.is_some() => ("Revoked", "Its agent is no longer admitted.".to_owned()),
+        Some(_) => ("AgentConnected", format!("Its agent has version {}.", joining.agent_version)),
+        None => ("Waiting", "Its agent has not connected yet.".to_owned()),
+    };
+    ClusterCondition {
+        since: joining.joined_at,
+        ..new_condition(ClusterConditionType::Joined, status, reason, message)
+    }
+}
+
+fn served_condition(cluster: &Cluster) -> ClusterCondition {
+    ClusterCondition {
+        kind: ClusterConditionType::Accepted,
+        status: ConditionStatus::True,
+        reason: "ServedByServer".to_owned(),
+        message: "It is served by the agent inside the server.".to_owned(),
+        hint: String::new(),
+        since: Some(cluster.created_at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token() -> JoinToken {
+        JoinToken {
+            id: JoinTokenId::from_parts(1, 1),
+            cluster_name: None,
+            labels: Labels::new(),
+            auto_accept: true,
+            max_uses: 1,
+            uses: 0,
+            created_by: "ana".to_owned(),
+            created_at: Timestamp::from_millis(0),
+            expires_at: Timestamp::from_millis(10),
+            revoked_at: None,
+        }
+    }
+
+    #[test]
+    fn a_token_is_valid_until_it_is_used_up_expired_or_revoked_and_only_for_the_name_it_is_bound_to() {
+        let at = Timestamp::from_millis;
+        assert!(token().is_valid_for("eu-1", at(9)));
+        assert!(!token().is_valid_for("eu-1", at(10)));
+        assert!(!JoinToken { uses: 1, ..token() }.is_valid_for("eu-1", at(0)));
+        assert!(!JoinToken { revoked_at: Some(at(0)), ..token() }.is_valid_for("eu-1", at(0)));
+        let bound = JoinToken { cluster_name: Some("eu-1".to_owned()), ..token() };
+        assert!(
+            bound.is_valid_for("eu-1", at(0))
+                && !bound.is_valid_for("eu-10", at(0))
+                && !bound.is_valid_for("eu", at(0))
+        );
+    }
+
+    #[test]
+    fn an_existing_cluster_is_taken_over_automatically_only_with_a_token_for_its_name() {
+        assert!(token().can_auto_accept("eu-1", false) && !token().can_auto_accept("eu-1", true));
+        let bound = JoinToken { cluster_name: Some("eu-1".to_owned()), ..token() };
+        assert!(bound.can_auto_accept("eu-1", true));
+        assert!(!JoinToken { auto_accept: false, ..bound }.can_auto_accept("eu-1", true));
+    }
+
+    #[test]
+    fn a_new_token_has_limits() {
+        assert!(NewJoinToken::default().check().is_empty());
+        let wrong = [
+            NewJoinToken { minutes: 0, ..NewJoinToken::default() },
+            NewJoinToken { minutes: MAX_TOKEN_MINUTES + 1, ..NewJoinToken::default() },
+            NewJoinToken { max_uses: 0, ..NewJoinToken::default() },
+            NewJoinToken { cluster_name: Some("No".to_owned()), ..NewJoinToken::default() },
+            NewJoinToken { cluster_name: Some("eu".to_owned()), max_uses: 2, ..NewJoinToken::default() },
+        ];
+        for wrong in wrong {
+            assert_eq!(wrong.check().len(), 1, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn every_condition_that_does_not_hold_says_what_to_do() {
+        use ConditionStatus::{False, True, Unknown};
+        let mut cluster =
+            Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0));
+        let summary =
+            |cluster: &Cluster, joining: &JoinStatus| -> Vec<(&'static str, ConditionStatus, String)> {
+                let all = cluster_conditions(cluster, Some(joining));
+                assert!(all.iter().all(|one| one.is_true() == one.hint.is_empty()), "{all:?}");
+                all.into_iter().map(|one| (one.kind.as_str(), one.status, one.reason)).collect()
+            };
+        let mut joining = JoinStatus { accepted_by: "ana".to_owned(), ..JoinStatus::default() };
+        let expected = |name: &'static str, status, reason: &str| (name, status, reason.to_owned());
+        assert_eq!(
+            summary(&cluster, &joining),
+            [
+                expected("Accepted", True, "Accepted"),
+                expected("Joined", False, "Waiting"),
+                expected("Reachable", False, "Offline"),
+                expected("ApiServerReachable", Unknown, "Offline"),
+                expected("Healthy", Unknown, "NotReported")
+            ]
+        );
+        joining.joined_at = Some(Timestamp::from_millis(5));
+        cluster.connectivity = Connectivity::Online;
+        cluster.facts.kubernetes_version = "v1.36.3".to_owned();
+        cluster.facts.nodes = Some(2);
+        cluster.facts.node_pools = vec![crate::model::cluster::NodePool { nodes: 2, ..Default::default() }];
+        assert_eq!(summary(&cluster, &joining)[4], expected("Healthy", False, "NoSchedulableNodes"));
+        cluster.facts.node_pools[0].ready = 1;
+        assert!(summary(&cluster, &joining).iter().all(|(_, status, _)| *status == True));
+        cluster.connectivity = Connectivity::Offline;
+        assert_eq!(
+            summary(&cluster, &joining)[2..],
+            [
+                expected("Reachable", False, "Offline"),
+                expected("ApiServerReachable", Unknown, "Offline"),
+                expected("Healthy", Unknown, "Offline")
+            ]
+        );
+        joining.revoked_at = Some(Timestamp::from_millis(9));
+        assert_eq!(summary(&cluster, &joining)[0], expected("Accepted", False, "Revoked"));
+    }
+}

@@ -1,0 +1,71 @@
+//! The clusters that an override applies to, and its precedence there.
+
+use super::{ClusterSelector, Override};
+use crate::kubernetes::id::OverrideId;
+use crate::model::cluster::Cluster;
+use crate::model::placement::ClusterGroup;
+
+/// How specific an override is for a cluster. Ordered: the greater is applied later and wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Specificity {
+    /// The cluster is in one of its groups.
+    Group,
+    /// Its selector matches the cluster's labels.
+    Selector,
+    /// It names the cluster.
+    Cluster,
+}
+
+impl ClusterSelector {
+    /// How specific this target is for a cluster, by the most specific of its parts; `None` if it does not select it.
+    pub fn specificity(&self, cluster: &Cluster, groups: &[ClusterGroup]) -> Option<Specificity> {
+        if self.clusters.contains(&cluster.name) {
+            return Some(Specificity::Cluster);
+        }
+        if self.selector.as_ref().is_some_and(|selector| selector.matches(&cluster.labels)) {
+            return Some(Specificity::Selector);
+        }
+        let member = |group: &&ClusterGroup| self.groups.contains(&group.name) && group.contains(cluster);
+        groups.iter().find(member).map(|_| Specificity::Group)
+    }
+
+    /// Whether it selects no cluster of any fleet.
+    pub fn is_empty(&self) -> bool {
+        self.clusters.is_empty() && self.groups.is_empty() && self.selector.is_none()
+    }
+}
+
+/// An override that applies to a cluster, with its precedence there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ApplicableOverride<'a> {
+    pub over: &'a Override,
+    /// Compared before the name; overrides of equal precedence are ordered only by their names.
+    pub precedence: (Specificity, u32),
+}
+
+/// The overrides for a cluster, lowest precedence first.
+pub(super) fn list_applicable<'a>(
+    overrides: &'a [Override],
+    cluster: &Cluster,
+    groups: &[ClusterGroup],
+) -> Vec<ApplicableOverride<'a>> {
+    let mut all: Vec<ApplicableOverride<'a>> = overrides
+        .iter()
+        .filter_map(|over| {
+            let specificity = over.target.specificity(cluster, groups)?;
+            Some(ApplicableOverride { over, precedence: (specificity, over.priority) })
+        })
+        .collect();
+    all.sort_by(|a, b| (a.precedence, &a.over.name, a.over.id).cmp(&(b.precedence, &b.over.name, b.over.id)));
+    all
+}
+
+/// The ids of the overrides for a cluster, lowest precedence first. Clusters with equal ids get equal objects, before
+/// templates.
+pub(crate) fn list_applicable_ids(
+    overrides: &[Override],
+    cluster: &Cluster,
+    groups: &[ClusterGroup],
+) -> Vec<OverrideId> {
+    list_applicable(overrides, cluster, groups).iter().map(|applying| applying.over.id).collect()
+}

@@ -1,0 +1,360 @@
+//! Overrides by example.
+
+use serde_json::json;
+
+use super::*;
+use crate::kubernetes::id::ClusterId;
+use crate::kubernetes::time::Timestamp;
+use crate::model::cluster::{Cluster, ClusterKind, Connectivity};
+use crate::model::placement::ClusterGroup;
+use crate::text::finding::{Finding, Severity};
+
+pub(super) fn cluster(name: &str, labels: &[(&str, &str)]) -> Cluster {
+    let random = name.bytes().fold(7_u128, |sum, byte| (sum * 257 + u128::from(byte)) % (1 << 79));
+    Cluster {
+        labels: labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+        connectivity: Connectivity::Online,
+        ..Cluster::new(ClusterId::from_parts(1, random), name, ClusterKind::Agent, Timestamp::default())
+    }
+}
+
+pub(super) fn set(path: &str, value: Value) -> PatchOp {
+    PatchOp::Set { path: path.to_owned(), value }
+}
+
+pub(super) fn remove(path: &str) -> PatchOp {
+    PatchOp::Remove { path: path.to_owned() }
+}
+
+/// An override for every cluster, with patches for every object.
+pub(super) fn override_everywhere(name: &str, ops: Vec<PatchOp>) -> Override {
+    let patch = |op| Patch { object: ObjectSelector::default(), op };
+    Override {
+        id: OverrideId::from_parts(1, u128::from(name.len() as u64)),
+        name: name.to_owned(),
+        target: ClusterSelector { selector: Some(LabelSelector::default()), ..ClusterSelector::default() },
+        priority: DEFAULT_PRIORITY,
+        patches: ops.into_iter().map(patch).collect(),
+    }
+}
+
+fn override_on(name: &str, cluster: &str, ops: Vec<PatchOp>) -> Override {
+    Override {
+        target: ClusterSelector { clusters: vec![cluster.into()], ..ClusterSelector::default() },
+        ..override_everywhere(name, ops)
+    }
+}
+
+fn deployment() -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [
+                    {"name": "web", "image": "nginx:1", "args": ["-a", "-b"], "ports": [{"containerPort": 80}]},
+                ]},
+            },
+        },
+    })
+}
+
+fn apply_on_prod(overrides: &[Override]) -> OverrideResult {
+    let groups =
+        [ClusterGroup { name: "eu".into(), members: vec!["prod-eu".into()], ..ClusterGroup::default() }];
+    apply_overrides(&[deployment()], overrides, &cluster("prod-eu", &[("env", "prod")]), &groups)
+}
+
+fn value_at(effective: &OverrideResult, path: &str) -> Value {
+    path.parse::<crate::kubernetes::field_path::FieldPath>()
+        .unwrap()
+        .get(&effective.objects[0])
+        .cloned()
+        .unwrap_or(Value::Null)
+}
+
+fn format_findings(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(|f| format!("{} {} {}", f.code, f.message, f.hint)).collect()
+}
+
+#[test]
+fn s1_11_a_patch_names_the_container_and_not_its_position() {
+    let result = apply_on_prod(&[override_everywhere(
+        "img",
+        vec![set("/spec/template/spec/containers[name=web]/image", json!("nginx:2"))],
+    )]);
+    assert_eq!(value_at(&result, "/spec/template/spec/containers/0/image"), "nginx:2");
+    assert_eq!(result.findings, []);
+}
+
+#[test]
+fn items_are_selected_by_any_scalar_key_and_lists_can_be_appended_to() {
+    let containers = "/spec/template/spec/containers";
+    let result = apply_on_prod(&[override_everywhere(
+        "x",
+        vec![
+            set(&format!("{containers}[name=web]/ports[containerPort=80]/name"), json!("http")),
+            set(&format!("{containers}/-"), json!({"name": "side", "image": "envoy"})),
+            set(&format!("{containers}/0/args/-"), json!("-c")),
+            set("/spec/template/spec/tolerations/-/operator", json!("Exists")),
+            set("/metadata/annotations/a.io~1b", json!("yes")),
+        ],
+    )]);
+    assert_eq!(result.findings, []);
+    assert_eq!(value_at(&result, &format!("{containers}[name=web]/ports/0/name")), "http");
+    assert_eq!(value_at(&result, &format!("{containers}[name=side]/image")), "envoy");
+    assert_eq!(value_at(&result, &format!("{containers}/0/args")), json!(["-a", "-b", "-c"]));
+    assert_eq!(value_at(&result, "/spec/template/spec/tolerations"), json!([{"operator": "Exists"}]));
+    assert_eq!(result.objects[0]["metadata"]["annotations"]["a.io/b"], "yes");
+}
+
+#[test]
+fn e_8_group_before_selector_before_cluster_then_priority_then_name() {
+    let replicas = |n: u32| vec![set("/spec/replicas", json!(n))];
+    let group = ClusterSelector { groups: vec!["eu".into()], ..ClusterSelector::default() };
+    let selector = ClusterSelector { selector: "env=prod".parse().ok(), ..ClusterSelector::default() };
+    let all = [
+        override_on("a-cluster", "prod-eu", replicas(6)),
+        Override { priority: 900, ..override_on("strong-cluster", "prod-eu", replicas(7)) },
+        Override { target: selector.clone(), ..override_everywhere("z-selector", replicas(5)) },
+        Override { target: selector, ..override_everywhere("a-selector", replicas(4)) },
+        Override { priority: 1_000, target: group, ..override_everywhere("group", replicas(3)) },
+        override_on("elsewhere", "prod-us", replicas(9)),
+    ];
+    let result = apply_on_prod(&all);
+    assert_eq!(value_at(&result, "/spec/replicas"), 7);
+    let [chain] = &result.provenance[..] else { panic!("{:?}", result.provenance) };
+    assert_eq!(chain.path, "/spec/replicas");
+    let names: Vec<String> = chain.layers.iter().map(|layer| format!("{layer:?}")).collect();
+    let expected = ["strong-cluster", "a-cluster", "z-selector", "a-selector", "group", "Base"];
+    assert!(names.iter().zip(expected).all(|(name, expected)| name.contains(expected)), "{names:?}");
+    let values: Vec<u64> = chain.values.iter().map(|v| v.as_ref().unwrap().as_u64().unwrap()).collect();
+    assert_eq!(values, [7, 6, 5, 4, 3, 2]);
+}
+
+#[test]
+fn e_8_the_most_specific_part_of_a_target_determines_its_specificity() {
+    let target = ClusterSelector {
+        clusters: vec!["prod-eu".into()],
+        groups: vec!["eu".into()],
+        selector: Some(LabelSelector::default()),
+    };
+    let groups = [ClusterGroup { name: "eu".into(), members: vec!["b".into()], ..ClusterGroup::default() }];
+    assert_eq!(target.specificity(&cluster("prod-eu", &[]), &groups), Some(Specificity::Cluster));
+    assert_eq!(target.specificity(&cluster("b", &[]), &groups), Some(Specificity::Selector));
+    let group_only = ClusterSelector { groups: vec!["eu".into()], ..ClusterSelector::default() };
+    assert_eq!(group_only.specificity(&cluster("b", &[]), &groups), Some(Specificity::Group));
+    assert_eq!(ClusterSelector::default().specificity(&cluster("b", &[]), &groups), None);
+}
+
+#[test]
+fn e_8_removed_fields_and_merged_labels_have_provenance() {
+    let result = apply_on_prod(&[override_everywhere(
+        "x",
+        vec![
+            remove("/spec/template/spec/containers[name=web]/ports"),
+            PatchOp::Merge {
+                value: json!({"spec": {"template": {"metadata": {"labels": {"tier": "edge"}}}}}),
+            },
+        ],
+    )]);
+    let leaves: Vec<(&str, usize, &Option<Value>)> =
+        result.provenance.iter().map(|p| (p.path.as_str(), p.layers.len(), &p.values[0])).collect();
+    assert_eq!(
+        leaves,
+        [
+            ("/spec/template/metadata/labels/tier", 1, &Some(json!("edge"))),
+            ("/spec/template/spec/containers[name=web]/ports", 2, &None),
+        ]
+    );
+}
+
+#[test]
+fn g507_for_a_missing_position_the_hint_proposes_the_name() {
+    let result = apply_on_prod(&[override_everywhere(
+        "edge",
+        vec![set("/spec/template/spec/containers/1/image", json!("x"))],
+    )]);
+    assert_eq!(
+        format_findings(&result.findings),
+        [
+            "G507 Override \"edge\": /spec/template/spec/containers/1/image of Deployment shop/web: there is only item \
+          0 (\"web\"). Use containers[name=web] to select the item by its name."
+        ]
+    );
+    assert_eq!(result.findings[0].severity, Severity::Error);
+    assert_eq!(result.objects[0], deployment());
+}
+
+#[test]
+fn g507_every_patch_error_has_a_reason_and_a_hint() {
+    let cases = [
+        (remove("/spec/replica"), "there is no field \"replica\"", "Did you mean \"replicas\"?"),
+        (
+            set("/spec/template/spec/containers[name=wbe]/image", json!(1)),
+            "no item has name=wbe",
+            "Did you mean containers[name=web]?",
+        ),
+        (
+            set("/spec/template/spec/containers[image=x]/image", json!(1)),
+            "no item has image=x",
+            "Use containers[image=nginx:1]",
+        ),
+        (
+            set("/spec/template/spec/containers/web/image", json!(1)),
+            "not the position",
+            "containers[name=web]",
+        ),
+        (set("/spec[name=web]/x", json!(1)), "no list to select", "in a list"),
+        (set("/spec/replicas/x", json!(1)), "neither a map nor a list", "Check the path"),
+        (remove("/spec/template/spec/containers/-"), "not the position", "containers[name=web]"),
+        (PatchOp::Merge { value: json!([1]) }, "only a map", "as a map"),
+    ];
+    for (op, why, hint) in cases {
+        let result = apply_on_prod(&[override_everywhere("x", vec![op.clone()])]);
+        let [finding] = &result.findings[..] else { panic!("{op:?}: {:?}", result.findings) };
+        assert_eq!(finding.code, "G507", "{op:?}");
+        assert!(finding.message.contains(why), "{op:?}: {}", finding.message);
+        assert!(finding.hint.contains(hint), "{op:?}: {}", finding.hint);
+        assert_eq!(finding.clusters, ["prod-eu"]);
+    }
+}
+
+#[test]
+fn g507_a_patch_for_an_object_that_is_not_in_the_source_is_reported() {
+    let mut missing = override_everywhere("x", vec![set("/spec/replicas", json!(3))]);
+    missing.patches[0].object =
+        ObjectSelector { kind: "StatefulSet".into(), name: "db".into(), ..Default::default() };
+    let result = apply_on_prod(&[missing]);
+    assert!(
+        format_findings(&result.findings)[0]
+            .starts_with("G507 Override \"x\" changes StatefulSet db, but the source has no")
+    );
+    assert_eq!(
+        apply_overrides(&[], &[override_everywhere("x", vec![remove("/a")])], &cluster("c", &[]), &[])
+            .findings,
+        []
+    );
+}
+
+#[test]
+fn g508_conflicting_overrides_of_equal_precedence_are_reported_with_the_effective_one() {
+    let result = apply_on_prod(&[
+        override_everywhere("prod", vec![set("/spec/replicas", json!(5))]),
+        override_everywhere("eu", vec![set("/spec/replicas", json!(3))]),
+    ]);
+    assert_eq!(
+        format_findings(&result.findings),
+        [
+            "G508 Overrides \"eu\" and \"prod\" both set /spec/replicas (3 and 5). \"prod\" takes precedence by order of names. \
+          Set different priorities to make the precedence explicit."
+        ]
+    );
+    assert_eq!(value_at(&result, "/spec/replicas"), 5);
+    let agreed = apply_on_prod(&[
+        override_everywhere("prod", vec![set("/spec/replicas", json!(5))]),
+        Override { priority: 501, ..override_everywhere("eu", vec![set("/spec/replicas", json!(3))]) },
+    ]);
+    assert_eq!(agreed.findings, []);
+}
+
+#[test]
+fn g508_and_g509_never_show_the_values_of_a_secret() {
+    let secret =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"p": "old"}});
+    let put = |name: &str, value: &str| override_everywhere(name, vec![set("/stringData/p", json!(value))]);
+    let all = [put("a", "old"), put("b", "hunter2"), put("c", "swordfish")];
+    let result = apply_overrides(&[secret], &all, &cluster("c", &[]), &[]);
+    let codes: Vec<&str> = result.findings.iter().map(|f| f.code.as_str()).collect();
+    assert_eq!(codes, ["G509", "G508"]);
+    let text = format_findings(&result.findings).concat();
+    assert!(!text.contains("old") && !text.contains("hunter2") && !text.contains("swordfish"), "{text}");
+}
+
+#[test]
+fn g509_a_patch_that_changes_nothing_is_reported_with_the_current_value() {
+    let result = apply_on_prod(&[override_everywhere(
+        "same",
+        vec![set("/spec/replicas", json!(2)), PatchOp::Merge { value: json!({"spec": {"replicas": 2}}) }],
+    )]);
+    assert_eq!(
+        format_findings(&result.findings),
+        [
+            "G509 Override \"same\" changes nothing: /spec/replicas of Deployment shop/web is already 2. \
+             Remove the patch, or set another value.",
+            "G509 Override \"same\" changes nothing: Deployment shop/web already has these values. Remove the \
+             patch, or set another value.",
+        ]
+    );
+}
+
+#[test]
+fn g510_the_identity_and_the_pod_selection_of_an_object_cannot_be_overridden() {
+    let cases = [
+        (set("/kind", json!("StatefulSet")), "/kind"),
+        (set("/apiVersion", json!("extensions/v1beta1")), "/apiVersion"),
+        (set("/metadata/name", json!("other")), "/metadata/name"),
+        (remove("/metadata/namespace"), "/metadata/namespace"),
+        (PatchOp::Merge { value: json!({"metadata": {"namespace": "x"}}) }, "/metadata/namespace"),
+        (set("/spec/selector/matchLabels/app", json!("x")), "/spec/selector"),
+        (remove("/spec/template/metadata/labels/app"), "/spec/template/metadata/labels"),
+    ];
+    for (op, path) in cases {
+        let result = apply_on_prod(&[override_everywhere("x", vec![op.clone()])]);
+        let [finding] = &result.findings[..] else { panic!("{op:?}: {:?}", result.findings) };
+        assert_eq!((finding.code.as_str(), finding.path.as_str()), ("G510", path), "{op:?}");
+        assert!(finding.is_blocking());
+    }
+    let fine = [set("/apiVersion", json!("apps/v2")), set("/spec/template/metadata/labels/x", json!("y"))];
+    assert_eq!(apply_on_prod(&[override_everywhere("x", fine.into())]).findings, []);
+}
+
+#[test]
+fn overrides_are_checked_without_a_cluster() {
+    let mut wrong = override_everywhere("Bad Name", vec![set("replicas", json!(1)), set("", json!({}))]);
+    wrong.priority = 1_001;
+    wrong.target = ClusterSelector::default();
+    let findings =
+        check(&[override_everywhere("a", vec![remove("/x")]), override_everywhere("a", vec![]), wrong]);
+    let paths: Vec<(&str, &str)> = findings.iter().map(|f| (f.code.as_str(), f.path.as_str())).collect();
+    assert_eq!(
+        paths,
+        [
+            ("G101", "/overrides/1/name"),
+            ("G509", "/overrides/1/patches"),
+            ("G101", "/overrides/2/name"),
+            ("G508", "/overrides/2/priority"),
+            ("G506", "/overrides/2/target"),
+            ("G507", "/overrides/2/patches/0"),
+            ("G507", "/overrides/2/patches/1"),
+        ]
+    );
+}
+
+#[test]
+fn g506_an_override_without_clusters_is_reported_with_the_nearest_name() {
+    let fleet = [cluster("gke-demo", &[("env", "dev")]), cluster("prod-eu", &[("env", "prod")])];
+    let groups =
+        [ClusterGroup { name: "europe".into(), members: vec!["prod-eu".into()], ..ClusterGroup::default() }];
+    let selected = [fleet[1].id];
+    let check_target = |target: ClusterSelector| {
+        let over = Override { target, ..override_everywhere("x", vec![remove("/a")]) };
+        format_findings(&check_targets(&[over], &fleet, &selected, &groups))
+    };
+    let clusters = |name: &str| ClusterSelector { clusters: vec![name.into()], ..ClusterSelector::default() };
+    let group = |name: &str| ClusterSelector { groups: vec![name.into()], ..ClusterSelector::default() };
+    assert_eq!(
+        check_target(clusters("gke-dmo")),
+        [
+            "G506 Override \"x\" for \"gke-dmo\" has no effect: there is no such cluster. Did you mean \"gke-demo\"?"
+        ]
+    );
+    assert!(check_target(clusters("gke-demo"))[0].contains("the placement does not select that cluster"));
+    assert!(check_target(clusters("prod-eu")).is_empty());
+    assert!(check_target(group("europe")).is_empty());
+    assert!(check_target(group("erope"))[0].contains("Did you mean \"europe\"?"));
+    let dev = ClusterSelector { selector: "env=dev".parse().ok(), ..ClusterSelector::default() };
+    assert!(check_target(dev)[0].contains("it matches none of the selected clusters"));
+}

@@ -1,0 +1,289 @@
+//! Policies: how the objects of a workload are written, reverted and deleted on its clusters.
+//!
+//! Every policy has a default, and policies that were added later are omitted from JSON at their default, so values
+//! stored by an older version keep their meaning.
+
+use serde::{Deserialize, Serialize};
+
+use crate::kubernetes::nearest::find_nearest;
+use crate::kubernetes::object::ObjectRef;
+use crate::model::overrides::ObjectSelector;
+use crate::text::strict_input;
+
+mod check;
+mod feedback;
+#[cfg(test)]
+mod tests;
+
+pub use check::{MAX_RULES, check};
+pub use feedback::{Feedback, FeedbackRule, MAX_FEEDBACK_BYTES, collect_feedback};
+
+/// What to do when an object or a field has another owner.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ConflictPolicy {
+    /// Fail if another manager owns a field, and report the owners.
+    #[default]
+    Abort,
+    /// Force: take over the fields.
+    Force,
+    /// Adopt an existing object only if applying would not change it; otherwise fail and report the fields.
+    IfIdentical,
+}
+
+/// What to do when a live object differs from what was applied (R-4, E-9).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum DriftPolicy {
+    /// Revert it (S0-12).
+    #[default]
+    Revert,
+    /// Report it only.
+    Notify,
+}
+
+/// What happens to the objects when a workload is removed from a cluster.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum DeletionPolicy {
+    /// They are deleted, dependants first.
+    #[default]
+    Foreground,
+    /// They stay; only the record is deleted.
+    Orphan,
+    /// Those that [`Policies::orphan`] selects stay, also when a new revision no longer has them; others are deleted.
+    SelectivelyOrphan,
+}
+
+/// What to do with a Job of the workload whose immutable fields a new revision changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ChangedJobsPolicy {
+    /// Once it has ended it is deleted and created again, so it runs again.
+    #[default]
+    Replace,
+    /// It stays as it is, and the revision is rejected.
+    Refuse,
+}
+
+/// What to do with a release whose health nothing can tell: a kind without a rule and without readable conditions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum NotAssessedPolicy {
+    /// The release counts as operational for its wave and is shown as not assessed: otherwise a kind without readable status
+    /// would block every publish for ever.
+    #[default]
+    Accept,
+    /// The release waits until it is healthy.
+    Wait,
+}
+
+/// How an object is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum UpdateStrategy {
+    /// Server-side apply of what differs.
+    #[default]
+    ServerSideApply,
+    /// Created if it is missing; never updated.
+    CreateOnly,
+    /// Never written, only waited for and observed: another client creates it.
+    ReadOnly,
+}
+
+/// How some objects are written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct UpdateRule {
+    /// Which objects; empty for all.
+    #[serde(default)]
+    pub object: ObjectSelector,
+    /// How they are written.
+    pub strategy: UpdateStrategy,
+}
+
+/// When fields are ignored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum IgnoreWhen {
+    /// Once the object exists: they are written when it is created, and never again.
+    #[default]
+    OnPresence,
+    /// When they were changed on the cluster: that is not drift. A new revision writes them again.
+    OnChange,
+}
+
+/// Fields that are ignored on the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct IgnoreRule {
+    /// Of which objects; empty for all.
+    #[serde(default)]
+    pub object: ObjectSelector,
+    /// When.
+    #[serde(default)]
+    pub when: IgnoreWhen,
+    /// Which fields: JSON pointers or simple JSONPaths ([`crate::kubernetes::json_path`]).
+    pub paths: Vec<String>,
+}
+
+/// The policies of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Policies {
+    /// Create the namespace if it is missing.
+    pub create_namespace: bool,
+    /// Delete objects that a new revision no longer has (S3-13).
+    pub prune: bool,
+    /// What to do on drift.
+    pub drift: DriftPolicy,
+    /// What to do on ownership conflicts.
+    pub conflict: ConflictPolicy,
+    /// What to do with the objects on removal from a cluster.
+    pub deletion: DeletionPolicy,
+    /// The objects that stay under [`DeletionPolicy::SelectivelyOrphan`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orphan: Vec<ObjectSelector>,
+    /// Seconds after which the objects of a workload that only runs jobs are deleted, once all of them have completed;
+    /// `None` for never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_seconds_after_finished: Option<u32>,
+    /// What to do with a Job that a new revision changes.
+    #[serde(skip_serializing_if = "ChangedJobsPolicy::is_default")]
+    pub changed_jobs: ChangedJobsPolicy,
+    /// What to do with a release whose health is not assessed.
+    #[serde(skip_serializing_if = "NotAssessedPolicy::is_default")]
+    pub not_assessed: NotAssessedPolicy,
+    /// How objects are written; the last rule that matches an object applies, the default is server-side apply.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub update: Vec<UpdateRule>,
+    /// Fields that are ignored on the cluster.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<IgnoreRule>,
+    /// Values to be reported beside the well-known ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub feedback: Vec<FeedbackRule>,
+    /// The service account that writes and deletes the objects, as `namespace/name`; the agent's own if empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub executor: String,
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self {
+            create_namespace: true,
+            prune: true,
+            drift: DriftPolicy::default(),
+            conflict: ConflictPolicy::default(),
+            deletion: DeletionPolicy::default(),
+            orphan: Vec::new(),
+            ttl_seconds_after_finished: None,
+            changed_jobs: ChangedJobsPolicy::default(),
+            not_assessed: NotAssessedPolicy::default(),
+            update: Vec::new(),
+            ignore: Vec::new(),
+            feedback: Vec::new(),
+            executor: String::new(),
+        }
+    }
+}
+
+impl ChangedJobsPolicy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl NotAssessedPolicy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl ObjectSelector {
+    /// Whether it matches this object; empty parts match all.
+    pub fn matches_ref(&self, object: &ObjectRef) -> bool {
+        self.matches_parts(&object.kind, &object.name, &object.namespace)
+    }
+
+    /// Whether it matches an object with these identifying fields, "" for a missing one.
+    pub(crate) fn matches_parts(&self, kind: &str, name: &str, namespace: &str) -> bool {
+        let part = |expected: &str, actual: &str| expected.is_empty() || expected == actual;
+        part(&self.kind, kind) && part(&self.name, name) && part(&self.namespace, namespace)
+    }
+}
+
+/// The names of the policies in files and in the API.
+pub const POLICY_NAMES: [&str; 13] = [
+    "createNamespace",
+    "prune",
+    "drift",
+    "conflict",
+    "deletion",
+    "orphan",
+    "ttlSecondsAfterFinished",
+    "changedJobs",
+    "notAssessed",
+    "update",
+    "ignore",
+    "feedback",
+    "executor",
+];
+
+impl Policies {
+    /// These policies with some of them replaced, by name; the others stay.
+    ///
+    /// # Errors
+    /// A sentence that names the unknown policy or the invalid value.
+    pub fn with_values(&self, values: &serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
+        if let Some(unknown) = values.keys().find(|name| !POLICY_NAMES.contains(&name.as_str())) {
+            let hint = match find_nearest(unknown, POLICY_NAMES) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("the policies are {}", POLICY_NAMES.join(", ")),
+            };
+            return Err(format!("There is no policy {unknown:?}; {hint}"));
+        }
+        let mut policies = self.clone();
+        for (name, value) in values {
+            let mut all = serde_json::to_value(&policies).map_err(|error| error.to_string())?;
+            all[name] = value.clone();
+            policies = strict_input::parse(&all)
+                .map_err(|error| format!("The policy {name} can't be {value}: {error}"))?;
+        }
+        Ok(policies)
+    }
+
+    /// How this object is written.
+    pub fn update_strategy(&self, object: &ObjectRef) -> UpdateStrategy {
+        let rule = self.update.iter().rev().find(|rule| rule.object.matches_ref(object));
+        rule.map(|rule| rule.strategy).unwrap_or_default()
+    }
+
+    /// Whether this object stays when the workload is removed with this deletion policy.
+    pub fn should_orphan(&self, deletion: DeletionPolicy, object: &ObjectRef) -> bool {
+        match deletion {
+            DeletionPolicy::Foreground => false,
+            DeletionPolicy::Orphan => true,
+            DeletionPolicy::SelectivelyOrphan => {
+                self.orphan.iter().any(|selector| selector.matches_ref(object))
+            }
+        }
+    }
+
+    /// Namespace and name of the service account that writes and deletes the objects.
+    pub fn executor(&self) -> Option<(&str, &str)> {
+        self.executor.split_once('/').filter(|(namespace, name)| !namespace.is_empty() && !name.is_empty())
+    }
+}

@@ -1,0 +1,141 @@
+//! Actions of a person on a rollout.
+
+use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
+
+use super::{Rollout, RolloutState};
+use crate::kubernetes::time::Timestamp;
+use crate::model::action_unavailable::ActionUnavailable;
+
+/// An action of a person on a rollout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
+pub enum RolloutAction {
+    /// Admit no more clusters.
+    Pause,
+    /// Continue; clusters that fail now no longer count as failures.
+    Resume,
+    /// Approve the wave that waits for approval.
+    Approve,
+    /// Skip the rest of the soak time, and continue without the deferred clusters.
+    Promote,
+    /// Abort it: gated clusters keep their released revision.
+    Abort,
+}
+
+impl RolloutAction {
+    /// All actions.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    /// The name in URLs, in JSON and on the command line.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    /// The past participle, for events and errors.
+    pub const fn past_participle(self) -> &'static str {
+        match self {
+            Self::Pause => "paused",
+            Self::Resume => "resumed",
+            Self::Approve => "approved",
+            Self::Promote => "promoted",
+            Self::Abort => "aborted",
+        }
+    }
+}
+
+impl Rollout {
+    /// Checks that the action is possible in the current state.
+    ///
+    /// # Errors
+    /// Why it is not, as a sentence for people.
+    pub fn check_action(&self, verb: RolloutAction) -> Result<(), ActionUnavailable> {
+        let fits = match verb {
+            RolloutAction::Pause => matches!(
+                self.state,
+                RolloutState::Running
+                    | RolloutState::Soaking { .. }
+                    | RolloutState::AwaitingApproval
+                    | RolloutState::AwaitingClusters { .. }
+            ),
+            RolloutAction::Resume => {
+                matches!(self.state, RolloutState::Paused { .. } | RolloutState::AutoPaused { .. })
+            }
+            RolloutAction::Approve => self.state == RolloutState::AwaitingApproval,
+            RolloutAction::Promote => {
+                matches!(self.state, RolloutState::Soaking { .. } | RolloutState::AwaitingClusters { .. })
+            }
+            RolloutAction::Abort => self.state.is_active(),
+        };
+        if fits {
+            return Ok(());
+        }
+        let why = match (verb, self.state.is_active()) {
+            (_, false) => {
+                format!("the rollout of revision {} is {}", self.revision, lower(self.state.label()))
+            }
+            (RolloutAction::Resume, _) => "it is not paused".to_owned(),
+            (RolloutAction::Approve, _) => "no wave of it waits for an approval".to_owned(),
+            (RolloutAction::Promote, _) => "no wave of it is soaking or waits for clusters".to_owned(),
+            _ => format!("it is {}", lower(self.state.label())),
+        };
+        Err(ActionUnavailable(format!("This rollout can't be {}: {why}.", verb.past_participle())))
+    }
+
+    /// Applies an action of a person.
+    ///
+    /// # Errors
+    /// As [`Rollout::check_action`].
+    pub fn apply_action(
+        &mut self,
+        verb: RolloutAction,
+        by: &str,
+        now: Timestamp,
+    ) -> Result<(), ActionUnavailable> {
+        self.check_action(verb)?;
+        let at = self.wave as usize;
+        match verb {
+            RolloutAction::Pause => self.set_state(RolloutState::Paused { by: by.to_owned() }, now),
+            RolloutAction::Abort => self.set_state(RolloutState::Aborted { by: by.to_owned() }, now),
+            RolloutAction::Resume => {
+                for progress in self.waves.iter_mut().take(at + 1) {
+                    progress.accepted_failures = progress.accepted_failures.max(progress.failing);
+                }
+                let needs_approval = self.strategy.waves.get(at).is_some_and(|wave| wave.approval);
+                let approved = self.waves.get(at).is_some_and(|wave| wave.approved_by.is_some());
+                let state = if needs_approval && !approved {
+                    RolloutState::AwaitingApproval
+                } else {
+                    RolloutState::Running
+                };
+                self.set_state(state, now);
+            }
+            RolloutAction::Approve => {
+                if let Some(progress) = self.waves.get_mut(at) {
+                    progress.approved_by = Some(by.to_owned());
+                }
+                self.set_state(RolloutState::Running, now);
+            }
+            RolloutAction::Promote => {
+                if let Some(progress) = self.waves.get_mut(at) {
+                    progress.promoted_by = Some(by.to_owned());
+                }
+                self.set_state(RolloutState::Running, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends it because of a newer publish or an unpublish.
+    pub fn supersede(&mut self, now: Timestamp) {
+        if self.state.is_active() {
+            self.set_state(RolloutState::Superseded, now);
+        }
+    }
+}
+
+fn lower(label: &str) -> String {
+    label.to_lowercase()
+}

@@ -1,0 +1,368 @@
+//! Workloads: drafts edited by people, and the immutable revisions created by publishing them.
+
+use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
+
+use crate::kubernetes::id::{ProjectId, WorkloadId};
+use crate::kubernetes::labels::Labels;
+use crate::kubernetes::time::Timestamp;
+use crate::model::overrides::Override;
+use crate::model::placement::Placement;
+use crate::model::rollout::{Rollout, RolloutStrategy};
+use crate::model::rollup::ReleaseCounts;
+use crate::text::finding::Finding;
+use crate::text::name_check;
+
+pub use crate::model::policy::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies};
+pub use crate::text::source_file::SourceFile;
+
+/// Share of the selected clusters that may be unavailable by default while others lose the workload, in percent.
+const UNAVAILABLE_PERCENT: u32 = 20;
+
+/// Where the manifests come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "type", rename_all = "camelCase", from = "SourceFields")]
+pub enum Source {
+    /// YAML files.
+    Yaml {
+        /// The files, in the order given.
+        files: Vec<SourceFile>,
+    },
+}
+
+/// The fields of a source as they stand in text: in one struct, so that [`crate::text::strict_input`] finds unknown ones.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SourceFields {
+    #[serde(rename = "type")]
+    source_type: SourceType,
+    files: Vec<SourceFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum SourceType {
+    Yaml,
+}
+
+impl From<SourceFields> for Source {
+    fn from(fields: SourceFields) -> Self {
+        match fields.source_type {
+            SourceType::Yaml => Self::Yaml { files: fields.files },
+        }
+    }
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self::Yaml { files: Vec::new() }
+    }
+}
+
+impl Source {
+    /// Whether all files are empty.
+    pub fn is_blank(&self) -> bool {
+        self.files().iter().all(|file| file.text.trim().is_empty())
+    }
+
+    /// The YAML files of this source.
+    pub fn files(&self) -> &[SourceFile] {
+        match self {
+            Self::Yaml { files } => files,
+        }
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// Everything about a workload that a person edits and a revision freezes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadSpec {
+    /// Namespace for objects that name none.
+    pub namespace: String,
+    /// Whether it is an addon: it is deployed automatically to every cluster that its placement matches, also to clusters
+    /// that join later, and waits for values that a cluster has not reported yet (S4-1).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub addon: bool,
+    /// Where the manifests come from.
+    #[serde(default)]
+    pub source: Source,
+    /// The clusters it is deployed to.
+    #[serde(default)]
+    pub placement: Placement,
+    /// What differs per cluster.
+    #[serde(default)]
+    pub overrides: Vec<Override>,
+    /// How a publish is delivered to the clusters.
+    #[serde(default, skip_serializing_if = "RolloutStrategy::is_default")]
+    pub rollout: RolloutStrategy,
+    /// Its policies.
+    #[serde(default)]
+    pub policies: Policies,
+}
+
+impl WorkloadSpec {
+    /// How many of the `selected` clusters must run the workload before others lose it (P28): `minAvailableClusters`, by
+    /// default all but `maxConcurrency` of the last wave, or all but a fifth.
+    pub fn min_available(&self, selected: u32) -> u32 {
+        if let Some(minimum) = self.placement.min_available_clusters {
+            return minimum.min(selected);
+        }
+        let concurrency = self.rollout.waves.last().and_then(|wave| wave.max_concurrency.as_ref());
+        let unavailable = concurrency
+            .and_then(|most| most.round_down(selected))
+            .unwrap_or(selected * UNAVAILABLE_PERCENT / 100);
+        selected.saturating_sub(unavailable).max(selected.min(1))
+    }
+}
+
+/// The intent of a person for the whole workload; its progress is derived from its releases.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
+pub enum Intent {
+    /// Never published: only a draft (S0-1).
+    #[default]
+    Draft,
+    /// Published: should run on the clusters that its placement selects.
+    Published,
+    /// Unpublished: should run nowhere; the draft stays.
+    Unpublished,
+    /// Being deleted: removed from the hub once it runs nowhere.
+    Deleting,
+}
+
+impl Intent {
+    /// The name in the database.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A workload with its draft.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Workload {
+    /// Its id.
+    pub id: WorkloadId,
+    /// The project that owns it.
+    pub project: ProjectId,
+    /// Its name, unique in the project, immutable.
+    pub name: String,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Labels,
+    /// The draft: what the next publish would freeze.
+    pub draft: WorkloadSpec,
+    /// The intent for it.
+    pub intent: Intent,
+    /// Number of the published revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<u32>,
+    /// Whether the draft differs from the published revision.
+    pub draft_changed: bool,
+    /// Who created it.
+    pub created_by: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed by a person.
+    pub updated_at: Timestamp,
+    /// Increases with every change by a person; the `ETag`.
+    pub revision: i64,
+}
+
+/// The immutable snapshot of one publish.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Revision {
+    /// The workload.
+    pub workload: WorkloadId,
+    /// 1, 2, 3 …
+    pub number: u32,
+    /// The published spec.
+    pub spec: WorkloadSpec,
+    /// Who published it.
+    pub author: String,
+    /// Why, in the author's words; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// When it was published.
+    pub created_at: Timestamp,
+}
+
+/// The phase of a workload, derived from its intent and releases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum WorkloadPhase {
+    /// Never published.
+    Draft,
+    /// Being delivered to its clusters.
+    Publishing,
+    /// Operational on every cluster that is not offline.
+    Published,
+    /// Failing on at least one cluster.
+    PartiallyPublished,
+    /// Being removed.
+    Unpublishing,
+    /// Runs nowhere.
+    Unpublished,
+    /// Being removed from its clusters, then from the hub.
+    Deleting,
+}
+
+impl WorkloadPhase {
+    /// The label shown to people.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Draft => "Draft",
+            Self::Publishing => "Publishing",
+            Self::Published => "Published",
+            Self::PartiallyPublished => "Partially published",
+            Self::Unpublishing => "Unpublishing",
+            Self::Unpublished => "Unpublished",
+            Self::Deleting => "Deleting",
+        }
+    }
+
+    /// The phase of a workload with this intent and these releases.
+    pub fn from_releases(intent: Intent, counts: &ReleaseCounts) -> Self {
+        match intent {
+            Intent::Draft => Self::Draft,
+            Intent::Unpublished if counts.total() == counts.gone() => Self::Unpublished,
+            Intent::Unpublished => Self::Unpublishing,
+            Intent::Deleting => Self::Deleting,
+            Intent::Published if counts.failing() > 0 => Self::PartiallyPublished,
+            Intent::Published if counts.in_progress() > 0 => Self::Publishing,
+            Intent::Published => Self::Published,
+        }
+    }
+}
+
+/// A workload as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadSummary {
+    /// Its id.
+    pub id: WorkloadId,
+    /// Its name.
+    pub name: String,
+    /// Namespace for objects that name none.
+    pub namespace: String,
+    /// Its phase.
+    pub phase: WorkloadPhase,
+    /// Number of the published revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<u32>,
+    /// Whether the draft differs from it.
+    pub draft_changed: bool,
+    /// Its releases by state.
+    pub counts: ReleaseCounts,
+    /// Who changed it last.
+    pub updated_by: String,
+    /// When it was last changed by a person.
+    pub updated_at: Timestamp,
+}
+
+/// The checks of a spec that do not need its manifests.
+pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = name_check::check_workload_name(name).into_iter().collect();
+    findings.extend(name_check::check_namespace(&spec.namespace));
+    findings.extend(crate::model::placement::check(&spec.placement));
+    findings.extend(crate::model::overrides::check(&spec.overrides));
+    findings.extend(crate::model::rollout::check(&spec.rollout));
+    findings.extend(crate::model::policy::check(&spec.policies));
+    findings
+}
+
+/// The fields of a workload to create.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NewWorkload {
+    /// Its name.
+    pub name: String,
+    /// Labels.
+    #[serde(default)]
+    pub labels: Labels,
+    /// The draft.
+    pub spec: WorkloadSpec,
+}
+
+/// The result of a publish.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PublishResult {
+    /// Number of the created revision.
+    pub revision: u32,
+    /// Names of its target clusters.
+    pub clusters: Vec<String>,
+    /// The findings of the guard rails, without errors.
+    pub findings: Vec<Finding>,
+}
+
+/// A workload as its page shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadView {
+    /// The workload with its draft.
+    #[serde(flatten)]
+    pub workload: Workload,
+    /// Its phase.
+    pub phase: WorkloadPhase,
+    /// Its releases by state.
+    pub counts: ReleaseCounts,
+    /// The published revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published_revision: Option<Revision>,
+    /// Its rollout, if it has waves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
+    /// What the hub failed to do for it; retried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<WorkloadFailure>,
+}
+
+/// A step of the hub that failed for one workload. Other workloads are not affected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadFailure {
+    /// What failed and why, as sentences for people.
+    pub message: String,
+    /// Failures in a row.
+    pub attempts: u32,
+    /// When it is retried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_default_a_fifth_or_the_concurrency_of_the_rollout_may_be_unavailable() {
+        let default = WorkloadSpec::default();
+        assert_eq!([0, 1, 4, 10].map(|selected| default.min_available(selected)), [0, 1, 4, 8]);
+        let waves = serde_json::json!({"waves": [{"name": "all", "maxConcurrency": "50%"}]});
+        let concurrent =
+            WorkloadSpec { rollout: serde_json::from_value(waves).unwrap(), ..WorkloadSpec::default() };
+        assert_eq!([1, 4].map(|selected| concurrent.min_available(selected)), [1, 2]);
+        let mut explicit = WorkloadSpec::default();
+        explicit.placement.min_available_clusters = Some(3);
+        assert_eq!([2, 5].map(|selected| explicit.min_available(selected)), [2, 3]);
+    }
+}

@@ -1,0 +1,10 @@
+//! What a user writes, and the findings that report a problem at its position.
+
+pub mod finding;
+pub mod manifest;
+pub mod name_check;
+pub mod schema;
+pub mod source_file;
+pub mod strict_input;
+pub mod template;
+pub mod yaml_edit;

@@ -1,0 +1,185 @@
+//! YAML values that are not Kubernetes objects: a placement, values and patches of an override. One document, parsed
+//! with the limits of a source and written in block style.
+
+use serde_json::Value;
+
+use super::{MAX_DOCUMENT_NODES, documents, explain, parser};
+use crate::text::finding::Finding;
+
+/// Longest text that is parsed, in bytes.
+pub const MAX_VALUE_BYTES: usize = 262_144;
+
+/// The value of the only document in a text; `None` for a text without a document.
+pub fn read(text: &str) -> Result<Option<Value>, Finding> {
+    if text.len() > MAX_VALUE_BYTES {
+        let message = format!("This text has {} bytes; at most {MAX_VALUE_BYTES} are allowed.", text.len());
+        return Err(Finding::error("G111", message, "Shorten it, or move it into a file of the source."));
+    }
+    let documents = documents::split_documents(text);
+    let document = match documents.as_slice() {
+        [] => return Ok(None),
+        [document] => document,
+        more => {
+            let message = format!("There are {} documents; only one is allowed.", more.len());
+            return Err(Finding::error("G109", message, "Remove the lines with only \"---\"."));
+        }
+    };
+    let located = parser::parse_document(document, MAX_DOCUMENT_NODES)
+        .map_err(|error| explain::invalid_yaml(&error, document.text))?;
+    match located.duplicates.first() {
+        Some(twice) => Err(explain::duplicate_key(twice, "")),
+        None => Ok(Some(located.value)),
+    }
+}
+
+/// The value as YAML, with a line break at its end.
+pub fn write(value: &Value) -> String {
+    let mut text = String::new();
+    write_block(value, 0, &mut text);
+    text
+}
+
+fn write_block(value: &Value, indent: usize, text: &mut String) {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            for (at, (key, value)) in map.iter().enumerate() {
+                if at > 0 {
+                    write_indent(indent, text);
+                }
+                text.push_str(&format_scalar(key));
+                text.push(':');
+                match value {
+                    Value::Object(inner) if !inner.is_empty() => write_nested(value, indent + 2, text),
+                    Value::Array(inner) if !inner.is_empty() => write_nested(value, indent + 2, text),
+                    other => {
+                        text.push(' ');
+                        write_block(other, indent, text);
+                    }
+                }
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    write_indent(indent, text);
+                }
+                text.push_str("- ");
+                write_block(item, indent + 2, text);
+            }
+        }
+        Value::Object(_) => text.push_str("{}\n"),
+        Value::Array(_) => text.push_str("[]\n"),
+        Value::String(string) => {
+            text.push_str(&format_scalar(string));
+            text.push('\n');
+        }
+        other => {
+            text.push_str(&other.to_string());
+            text.push('\n');
+        }
+    }
+}
+
+fn write_nested(value: &Value, indent: usize, text: &mut String) {
+    text.push('\n');
+    write_indent(indent, text);
+    write_block(value, indent, text);
+}
+
+fn write_indent(indent: usize, text: &mut String) {
+    text.extend(std::iter::repeat_n(' ', indent));
+}
+
+/// A text as a scalar: plain where it is unambiguous, otherwise quoted as in JSON.
+fn format_scalar(text: &str) -> String {
+    if is_bare(text) {
+        return text.to_owned();
+    }
+    let quoted = Value::from(text).to_string();
+    let escape = |c: char| match c {
+        '\u{7f}'.. if !c.is_alphanumeric() => {
+            c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+        }
+        c => c.to_string(),
+    };
+    quoted.chars().map(escape).collect()
+}
+
+fn is_bare(text: &str) -> bool {
+    const WORDS: [&str; 8] = ["true", "false", "null", "yes", "no", "on", "off", "nan"];
+    let inner = |c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '=' | '[' | ']' | '(' | ')')
+    };
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
+        && text.len() > 1
+        && text.chars().all(inner)
+        && !WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_written_in_block_style() {
+        let value = json!({
+            "predicates": [{"names": ["eu-1", "1e3"], "labelSelector": "env in (a,b)"}, {}],
+            "exclude": [],
+            "numberOfClusters": 3,
+            "patches": [{"op": "set", "path": "/spec/containers[name=web]/image", "value": null}],
+        });
+        insta::assert_snapshot!(write(&value), @r#"
+        predicates:
+          - names:
+              - eu-1
+              - "1e3"
+            labelSelector: "env in (a,b)"
+          - {}
+        exclude: []
+        numberOfClusters: 3
+        patches:
+          - op: set
+            path: /spec/containers[name=web]/image
+            value: null
+        "#);
+    }
+
+    #[test]
+    fn invalid_text_is_rejected_with_a_code() {
+        assert_eq!(read("# nothing\n").unwrap(), None);
+        assert_eq!(read("a: 1\na: 2\n").unwrap_err().code, "G109");
+        assert_eq!(read("a: 1\n---\nb: 2\n").unwrap_err().code, "G109");
+        assert_eq!(read("a: [1\n").unwrap_err().code, "G109");
+        assert_eq!(read(&"a".repeat(MAX_VALUE_BYTES + 1)).unwrap_err().code, "G111");
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "\\PC{0,12}".prop_map(Value::from),
+            "[a-z0-9:#&*!|>%@`'\" \n,.-]{0,8}".prop_map(Value::from),
+            prop::sample::select(vec!["true", "No", "~", "1.5", "0x10", "-", "a: b", "a #b", "", " a", "y"])
+                .prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-z :#-]{0,4}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn written_values_are_read_back(value in any_value()) {
+            let text = write(&value);
+            prop_assert_eq!(read(&text).unwrap(), Some(value), "{}", text);
+        }
+    }
+}

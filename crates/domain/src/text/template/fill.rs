@@ -1,0 +1,233 @@
+//! Replaces the expressions of an object by values.
+
+use serde_json::Value;
+
+use super::expression::{self, Expression, ExpressionFilter, InvalidExpression};
+use super::{Variable, VariableSource};
+use crate::kubernetes::field_path::escape_pointer_token;
+
+const OPEN: &str = "${{";
+const CLOSE: &str = "}}";
+/// Maximum number of expressions replaced in one text, as a bound on hostile input.
+const MAX_EXPRESSIONS: usize = 1_000;
+
+/// Maps whose values have to be text in Kubernetes.
+const TEXT_ONLY_MAPS: [&str; 6] =
+    ["labels", "annotations", "matchLabels", "nodeSelector", "data", "stringData"];
+
+/// An expression that was not replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TemplateError {
+    /// The value is not known for this cluster.
+    MissingValue {
+        /// JSON pointer of the text.
+        pointer: String,
+        /// The variable.
+        variable: Variable,
+    },
+    /// The expression is not valid, or its value can't be converted.
+    Invalid {
+        /// JSON pointer of the text.
+        pointer: String,
+        /// Why.
+        error: InvalidExpression,
+    },
+    /// The expression has an unknown root that is similar to a known one: probably a typing error.
+    UnknownRoot {
+        /// JSON pointer of the text.
+        pointer: String,
+        /// The expression.
+        text: String,
+        /// The nearest known root.
+        suggestion: &'static str,
+    },
+}
+
+/// Whether a text in the value contains `${{`.
+pub fn is_templated(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(OPEN),
+        Value::Array(items) => items.iter().any(is_templated),
+        Value::Object(map) => map.values().any(is_templated),
+        _ => false,
+    }
+}
+
+/// Replaces every expression of an object. Returns those that were not replaced; they stay as written.
+pub fn fill(object: &mut Value, values: &impl VariableSource) -> Vec<TemplateError> {
+    let mut filler = TemplateFiller { values, errors: Vec::new() };
+    filler.fill_value(object, &mut FieldPosition { pointer: String::new(), text_only: false });
+    filler.errors
+}
+
+struct TemplateFiller<'a, L> {
+    values: &'a L,
+    errors: Vec<TemplateError>,
+}
+
+struct FieldPosition {
+    pointer: String,
+    /// Whether Kubernetes accepts only text here.
+    text_only: bool,
+}
+
+impl<L: VariableSource> TemplateFiller<'_, L> {
+    fn fill_value(&mut self, value: &mut Value, spot: &mut FieldPosition) {
+        match value {
+            Value::String(text) if text.contains(OPEN) => {
+                if let Some(filled) = self.fill_text(text, spot) {
+                    *value = filled;
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.fill_child(item, spot, &index.to_string(), spot.text_only);
+                }
+            }
+            Value::Object(map) => {
+                let is_variable = map.contains_key("name") && map.contains_key("value");
+                for (key, item) in map.iter_mut() {
+                    let own = spot.pointer.rsplit('/').next().unwrap_or_default();
+                    let text_only = TEXT_ONLY_MAPS.contains(&own) || (is_variable && key == "value");
+                    self.fill_child(item, spot, &escape_pointer_token(key), text_only);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fill_child(&mut self, value: &mut Value, spot: &mut FieldPosition, key: &str, text_only: bool) {
+        let (length, before) = (spot.pointer.len(), spot.text_only);
+        spot.pointer.push('/');
+        spot.pointer.push_str(key);
+        spot.text_only = text_only;
+        self.fill_value(value, spot);
+        spot.pointer.truncate(length);
+        spot.text_only = before;
+    }
+
+    /// The replacement of a text; `None` if the text stays.
+    fn fill_text(&mut self, text: &str, spot: &FieldPosition) -> Option<Value> {
+        if let Some(inner) = sole_expression(text) {
+            let value = self.fill_expression(inner, spot)?;
+            return Some(if spot.text_only { value_text(&value).into() } else { value });
+        }
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        for _ in 0..MAX_EXPRESSIONS {
+            let Some(at) = rest.find(OPEN) else { break };
+            let (before, found) = rest.split_at(at);
+            if let Some(before) = before.strip_suffix('$') {
+                filled.push_str(before);
+                filled.push_str(OPEN);
+                rest = &found[OPEN.len()..];
+                continue;
+            }
+            filled.push_str(before);
+            let Some(end) = found.find(CLOSE) else {
+                self.push_unclosed(found, spot);
+                rest = found;
+                break;
+            };
+            match self.fill_expression(&found[OPEN.len()..end], spot) {
+                Some(value) => filled.push_str(&value_text(&value)),
+                None => filled.push_str(&found[..end + CLOSE.len()]),
+            }
+            rest = &found[end + CLOSE.len()..];
+        }
+        filled.push_str(rest);
+        Some(filled.into())
+    }
+
+    /// Reports an unclosed expression, unless its root belongs to another tool.
+    fn push_unclosed(&mut self, found: &str, spot: &FieldPosition) {
+        if expression::parse(&found[OPEN.len()..]).is_some() {
+            let why = InvalidExpression {
+                message: "An expression is not closed.".to_owned(),
+                hint: "Close it with }}, or write $${{ for a literal ${{.".to_owned(),
+            };
+            self.errors.push(TemplateError::Invalid { pointer: spot.pointer.clone(), error: why });
+        }
+    }
+
+    fn fill_expression(&mut self, inner: &str, spot: &FieldPosition) -> Option<Value> {
+        let pointer = || spot.pointer.clone();
+        let Some(read) = expression::parse(inner) else {
+            if let Some(meant) = expression::suggest_root(inner) {
+                let written = inner.trim().chars().take(80).collect();
+                self.errors.push(TemplateError::UnknownRoot {
+                    pointer: pointer(),
+                    text: written,
+                    suggestion: meant,
+                });
+            }
+            return None;
+        };
+        let problem = match read.map(|expression| self.evaluate(&expression)) {
+            Ok(Ok(value)) => return Some(value),
+            Ok(Err(EvaluationError::MissingValue(variable))) => {
+                TemplateError::MissingValue { pointer: pointer(), variable }
+            }
+            Ok(Err(EvaluationError::Invalid(why))) | Err(why) => {
+                TemplateError::Invalid { pointer: pointer(), error: why }
+            }
+        };
+        self.errors.push(problem);
+        None
+    }
+
+    fn evaluate(&self, expression: &Expression) -> Result<Value, EvaluationError> {
+        let mut value = self.values.get(&expression.variable);
+        for filter in &expression.filters {
+            value = match (filter, value) {
+                (ExpressionFilter::Default(text), None) => Some(text.as_str().into()),
+                (_, None) => None,
+                (ExpressionFilter::Default(_), some) => some,
+                (ExpressionFilter::Join(separator), Some(Value::Array(items))) => {
+                    Some(items.iter().map(value_text).collect::<Vec<_>>().join(separator).into())
+                }
+                (ExpressionFilter::Join(_), some) => some,
+                (ExpressionFilter::Lower, Some(value)) => Some(value_text(&value).to_lowercase().into()),
+                (ExpressionFilter::Int, Some(value)) => {
+                    Some(self.convert_integer(&expression.variable, &value)?)
+                }
+            };
+        }
+        value.ok_or_else(|| EvaluationError::MissingValue(expression.variable.clone()))
+    }
+
+    fn convert_integer(&self, variable: &Variable, value: &Value) -> Result<Value, EvaluationError> {
+        let text = value_text(value);
+        let number = self.values.parse_integer(&text).ok_or_else(|| InvalidExpression {
+            message: format!("{variable} is {text:?}, which is not a whole number."),
+            hint: "Change the value, or remove | int.".to_owned(),
+        });
+        Ok(number?.into())
+    }
+}
+
+enum EvaluationError {
+    MissingValue(Variable),
+    Invalid(InvalidExpression),
+}
+
+impl From<InvalidExpression> for EvaluationError {
+    fn from(why: InvalidExpression) -> Self {
+        Self::Invalid(why)
+    }
+}
+
+/// The inner text if the whole text is one expression.
+fn sole_expression(text: &str) -> Option<&str> {
+    let inner = text.trim().strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
+    (!inner.contains(CLOSE) && !inner.contains(OPEN)).then_some(inner)
+}
+
+/// The text of a value inside a longer text.
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}

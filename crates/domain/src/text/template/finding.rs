@@ -1,0 +1,41 @@
+//! Findings for template errors (G115).
+
+use super::TemplateError;
+use crate::kubernetes::object::ObjectRef;
+use crate::text::finding::Finding;
+
+/// The finding for an error that does not depend on the cluster; `None` for a missing value.
+pub(crate) fn static_finding(problem: &TemplateError, object: &ObjectRef) -> Option<Finding> {
+    let (pointer, finding) = match problem {
+        TemplateError::MissingValue { .. } => return None,
+        TemplateError::Invalid { pointer, error: why } => {
+            (pointer, Finding::error("G115", format!("{object}: {}", why.message), why.hint.clone()))
+        }
+        TemplateError::UnknownRoot { pointer, text: written, suggestion: meant } => {
+            let message = format!("{object}: {written:?} is not a Flotilla variable and is left unchanged.");
+            (pointer, Finding::warning("G115", message, format!("Did you mean {meant}?")))
+        }
+    };
+    Some(finding.with_object(object.to_string()).with_path(pointer))
+}
+
+/// The finding for a value that the cluster of this name does not have: a warning if the release waits for it, else an error.
+pub(crate) fn missing_finding(
+    problem: &TemplateError,
+    object: &ObjectRef,
+    cluster: &str,
+    waits: bool,
+) -> Option<Finding> {
+    let TemplateError::MissingValue { pointer, variable } = problem else { return None };
+    let message = format!("{object} uses {variable}, which is not known for this cluster.");
+    let finding = if waits {
+        Finding::warning(
+            "G115",
+            format!("{message} Nothing is applied there until it is known."),
+            variable.hint(),
+        )
+    } else {
+        Finding::error("G115", message, variable.hint())
+    };
+    Some(finding.with_object(object.to_string()).with_path(pointer).with_clusters(vec![cluster.to_owned()]))
+}

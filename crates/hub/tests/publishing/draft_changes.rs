@@ -1,0 +1,119 @@
+//! Changes of parts of a draft.
+
+use domain::overrides::ClusterSelector;
+use domain::placement::{Placement, Predicate};
+use domain::request::OverridePut;
+use domain::workload::{DriftPolicy, Workload};
+use hub::{DraftPatch, Error, OverrideEdit, PolicyPatch, WorkloadEdit};
+
+use crate::test_hub::{CONFIG, TestHub, everywhere, source};
+
+async fn stored_workload(test: &TestHub) -> Workload {
+    test.hub.get_workload("web").await.unwrap().workload
+}
+
+fn east_only() -> DraftPatch {
+    let east = Predicate { names: vec!["east".into()], ..Predicate::default() };
+    let placement = Placement { predicates: vec![east], ..Placement::default() };
+    DraftPatch { placement: Some(placement), ..DraftPatch::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_a_part_keeps_the_other_parts_of_the_draft() {
+    let test = TestHub::open().await;
+    test.create_draft("web", everywhere()).await;
+    let mut spec = stored_workload(&test).await.draft;
+    spec.policies.executor = "deployer".into();
+    let edit = WorkloadEdit { spec: Some(spec), labels: None };
+    let before = test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+
+    let changed = test.hub.change_draft(&test.actor, "web", east_only(), before.revision).await.unwrap();
+    assert_eq!(changed.draft.placement.predicates[0].names, ["east"]);
+    assert_eq!(changed.draft.source, before.draft.source);
+    let policies = PolicyPatch {
+        create_namespace: true,
+        prune: false,
+        drift: DriftPolicy::Notify,
+        conflict: before.draft.policies.conflict,
+        deletion: before.draft.policies.deletion,
+    };
+    let patch = DraftPatch { policies: Some(policies), addon: Some(true), ..DraftPatch::default() };
+    test.hub.change_draft(&test.actor, "web", patch, changed.revision).await.unwrap();
+    let draft = stored_workload(&test).await.draft;
+    assert_eq!((draft.addon, draft.policies.prune, draft.policies.drift), (true, false, DriftPolicy::Notify));
+    assert_eq!(draft.policies.executor, "deployer");
+    assert_eq!(draft.placement, changed.draft.placement);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_based_on_an_older_resource_version_is_rejected_and_stores_nothing() {
+    let test = TestHub::open().await;
+    test.create_draft("web", everywhere()).await;
+    let base = stored_workload(&test).await.revision;
+    let namespace = DraftPatch { namespace: Some("other".into()), ..DraftPatch::default() };
+    let edited = test.hub.change_draft(&test.actor, "web", namespace, base).await.unwrap();
+
+    let rejected = test.hub.change_draft(&test.actor, "web", east_only(), base).await;
+    assert!(
+        matches!(rejected, Err(Error::RevisionConflict { current }) if current == edited.revision),
+        "{rejected:?}"
+    );
+    assert_eq!(stored_workload(&test).await, edited);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_concurrent_changes_with_one_resource_version_only_one_is_stored() {
+    let test = TestHub::open().await;
+    test.create_draft("web", everywhere()).await;
+    let base = stored_workload(&test).await.revision;
+    let namespace = DraftPatch { namespace: Some("other".into()), ..DraftPatch::default() };
+    let (first, second) = tokio::join!(
+        test.hub.change_draft(&test.actor, "web", namespace, base),
+        test.hub.change_draft(&test.actor, "web", east_only(), base),
+    );
+    let (stored, rejected) = if first.is_ok() { (first, second) } else { (second, first) };
+    assert!(matches!(rejected, Err(Error::RevisionConflict { .. })), "{rejected:?}");
+    assert_eq!(stored_workload(&test).await, stored.unwrap());
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_without_effect_is_accepted_with_an_older_resource_version_and_not_stored() {
+    let test = TestHub::open().await;
+    test.create_draft("web", everywhere()).await;
+    let base = stored_workload(&test).await.revision;
+    let text = format!("{CONFIG}# saved\n");
+    let patch = DraftPatch { source: Some(source(&text)), ..DraftPatch::default() };
+    let saved = test.hub.change_draft(&test.actor, "web", patch.clone(), base).await.unwrap();
+    let events = test.event_messages().await.len();
+
+    let again = test.hub.change_draft(&test.actor, "web", patch, base).await.unwrap();
+    assert_eq!(again, saved);
+    assert_eq!(test.event_messages().await.len(), events);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_override_saved_again_under_its_name_keeps_its_id() {
+    let test = TestHub::open().await;
+    test.create_draft("web", everywhere()).await;
+    let content = |priority| OverridePut {
+        target: ClusterSelector { clusters: vec!["east".into()], ..ClusterSelector::default() },
+        priority,
+        patches: Vec::new(),
+    };
+    let save = async |priority| {
+        let edit = OverrideEdit { name: "east".into(), content: content(priority), publish_now: false };
+        let saved = test.hub.put_override(&test.actor, "web", edit).await;
+        let overrides = saved.unwrap().draft.overrides;
+        assert_eq!((overrides.len(), overrides[0].priority), (1, priority));
+        overrides[0].id
+    };
+    assert_eq!(save(500).await, save(600).await);
+    test.hub.delete_override(&test.actor, "web", "east", false).await.unwrap();
+    let rejected = test.hub.delete_override(&test.actor, "web", "east", false).await;
+    assert!(matches!(rejected, Err(Error::NotFound { .. })), "{rejected:?}");
+    test.close().await;
+}

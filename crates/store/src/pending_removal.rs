@@ -1,0 +1,51 @@
+//! Pending removals: clusters that run a workload and no longer match, with the end of their notice (E-6).
+//!
+//! The end of a notice is a promise to users, so it has rows of its own: a placement decision, which shows it, can be
+//! deleted and computed again.
+
+use domain::WorkloadId;
+use domain::placement::PendingRemoval;
+
+use crate::decode::decode_rows;
+use crate::sql::{sql, to_json};
+use crate::{Error, Tx};
+
+/// The pending removals of a workload by name of the cluster, each with the user who retains the published revision there.
+pub async fn list(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<PendingRemoval>, Error> {
+    let rows = sql("SELECT p.cluster_id, c.name, p.remove_after, p.requested, p.waiting_for, r.retained_by FROM pending_removal p \
+                    JOIN cluster c ON c.id = p.cluster_id JOIN workload w ON w.id = p.workload_id \
+                    LEFT JOIN retained_cluster r ON r.workload_id = p.workload_id AND r.cluster_id = p.cluster_id \
+                    AND r.revision = w.published_revision WHERE p.workload_id = $1 ORDER BY c.name")
+    .bind_text(workload)
+    .fetch_all(tx)
+    .await?;
+    decode_rows(&rows, "pending_removal", |row| {
+        Ok(PendingRemoval {
+            cluster: row.parse("cluster_id")?,
+            name: row.text("name")?,
+            remove_after: row.timestamp("remove_after")?,
+            is_requested: row.flag("requested")?,
+            waiting_for: row.opt_json("waiting_for")?,
+            retained_by: row.get("retained_by")?,
+        })
+    })
+}
+
+/// Replaces the pending removals of a workload. Users who retain it are not stored here but in `retained_cluster`.
+pub async fn replace(tx: &mut Tx, workload: WorkloadId, removals: &[PendingRemoval]) -> Result<(), Error> {
+    let delete = sql("DELETE FROM pending_removal WHERE workload_id = $1");
+    delete.bind_text(workload).execute(tx).await?;
+    for removal in removals {
+        let waiting_for = removal.waiting_for.map(|wait| to_json(&wait)).transpose()?;
+        sql("INSERT INTO pending_removal (workload_id, cluster_id, remove_after, requested, waiting_for) \
+             VALUES ($1, $2, $3, $4, $5)")
+        .bind_text(workload)
+        .bind_text(removal.cluster)
+        .bind(removal.remove_after.millis())
+        .bind(i64::from(removal.is_requested))
+        .bind(waiting_for)
+        .execute(tx)
+        .await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! Deletes of expired rows, in batches. When rows of a table expire is decided by the hub.
+
+use domain::Timestamp;
+
+use crate::sql::sql;
+use crate::{Error, Tx};
+
+/// A table whose rows expire. The order is that in which the hub deletes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RetainedTable {
+    /// Sessions, by their end.
+    Session,
+    /// API tokens, by their end; those without an end stay.
+    ApiToken,
+    /// Stored responses, by their age.
+    IdempotencyRecord,
+    /// Join tokens, by their end.
+    JoinToken,
+    /// Registrations that were not accepted, by their age.
+    Registration,
+    /// Certificates of agents, by their end.
+    AgentCertificate,
+    /// Plans, by their end, with their targets and planned changes.
+    Plan,
+    /// Revisions, by their age; never the newest [`REVISIONS_KEPT`] of a workload, the published one, one of a release
+    /// or one with an active rollout. The rollout of a revision is deleted with it.
+    Revision,
+    /// Removals that clusters still owe after a forced deletion, by their age.
+    ReleaseTombstone,
+    /// Bundles and schemas that nothing references, by the time of their last put.
+    Artifact,
+    /// Events, by their age.
+    Event,
+}
+
+/// How many revisions of a workload never expire.
+pub const REVISIONS_KEPT: u32 = 100;
+
+impl RetainedTable {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Session,
+        Self::ApiToken,
+        Self::IdempotencyRecord,
+        Self::JoinToken,
+        Self::Registration,
+        Self::AgentCertificate,
+        Self::Plan,
+        Self::Revision,
+        Self::ReleaseTombstone,
+        Self::Artifact,
+        Self::Event,
+    ];
+
+    /// Name of the table.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::ApiToken => "api_token",
+            Self::IdempotencyRecord => "idempotency_record",
+            Self::JoinToken => "join_token",
+            Self::Registration => "registration",
+            Self::AgentCertificate => "agent_certificate",
+            Self::Plan => "plan",
+            Self::Revision => "revision",
+            Self::ReleaseTombstone => "release_tombstone",
+            Self::Artifact => "artifact",
+            Self::Event => "event",
+        }
+    }
+
+    /// `$1` is the time before which rows have expired, `$2` the number of rows, `$3` of a revision [`REVISIONS_KEPT`].
+    const fn delete_statement(self) -> &'static str {
+        match self {
+            Self::Session => {
+                "DELETE FROM session WHERE id_hash IN \
+                 (SELECT id_hash FROM session WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
+            }
+            Self::ApiToken => {
+                "DELETE FROM api_token WHERE id IN (SELECT id FROM api_token WHERE expires_at < $1 LIMIT $2)"
+            }
+            Self::IdempotencyRecord => {
+                "DELETE FROM idempotency_record WHERE (idempotency_key, actor) IN \
+                 (SELECT idempotency_key, actor FROM idempotency_record WHERE created_at < $1 \
+                  ORDER BY created_at LIMIT $2)"
+            }
+            Self::JoinToken => {
+                "DELETE FROM join_token WHERE id IN \
+                 (SELECT id FROM join_token WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
+            }
+            Self::Registration => {
+                "DELETE FROM registration WHERE fingerprint IN \
+                 (SELECT fingerprint FROM registration WHERE state <> 'accepted' AND requested_at < $1 LIMIT $2)"
+            }
+            Self::AgentCertificate => {
+                "DELETE FROM agent_certificate WHERE serial IN \
+                 (SELECT serial FROM agent_certificate WHERE not_after < $1 LIMIT $2)"
+            }
+            Self::Plan => {
+                "DELETE FROM plan WHERE id IN \
+                 (SELECT id FROM plan WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
+            }
+            Self::Revision => {
+                "DELETE FROM revision WHERE (workload_id, number) IN \
+                 (SELECT r.workload_id, r.number FROM revision r WHERE r.created_at < $1 \
+                  AND r.number <= (SELECT MAX(n.number) FROM revision n WHERE n.workload_id = r.workload_id) - $3 \
+                  AND NOT EXISTS (SELECT 1 FROM workload w WHERE w.id = r.workload_id \
+                                  AND w.published_revision = r.number) \
+                  AND NOT EXISTS (SELECT 1 FROM release x WHERE x.workload_id = r.workload_id \
+                                  AND (x.revision = r.number OR x.released_revision = r.number)) \
+                  AND NOT EXISTS (SELECT 1 FROM rollout o WHERE o.workload_id = r.workload_id \
+                                  AND o.revision = r.number AND o.active = 1) \
+                  ORDER BY r.created_at LIMIT $2)"
+            }
+            Self::ReleaseTombstone => {
+                "DELETE FROM release_tombstone WHERE release_id IN \
+                 (SELECT release_id FROM release_tombstone WHERE created_at < $1 ORDER BY created_at LIMIT $2)"
+            }
+            // Bundles of releases, schemas of clusters and stored responses are referenced by their digest.
+            Self::Artifact => {
+                "DELETE FROM artifact WHERE digest IN \
+                 (SELECT a.digest FROM artifact a WHERE a.last_put_at < $1 \
+                  AND NOT EXISTS (SELECT 1 FROM release r WHERE r.desired = a.digest) \
+                  AND NOT EXISTS (SELECT 1 FROM release r WHERE r.released = a.digest) \
+                  AND NOT EXISTS (SELECT 1 FROM release r WHERE r.applied = a.digest) \
+                  AND NOT EXISTS (SELECT 1 FROM cluster_facts f WHERE f.schema_digest = a.digest) \
+                  AND NOT EXISTS (SELECT 1 FROM idempotency_record i WHERE i.body_digest = a.digest) \
+                  ORDER BY a.last_put_at LIMIT $2)"
+            }
+            Self::Event => {
+                "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE created_at < $1 ORDER BY created_at LIMIT $2)"
+            }
+        }
+    }
+}
+
+/// Deletes at most `limit` rows that expired before `before`; returns how many, without those that cascade.
+pub async fn delete_batch(
+    tx: &mut Tx,
+    table: RetainedTable,
+    before: Timestamp,
+    limit: u32,
+) -> Result<u64, Error> {
+    let delete = sql(table.delete_statement()).bind(before.millis()).bind(i64::from(limit));
+    let RetainedTable::Revision = table else { return delete.execute(tx).await };
+    let deleted = delete.bind(i64::from(REVISIONS_KEPT)).execute(tx).await?;
+    if deleted > 0 {
+        let rollouts = "DELETE FROM rollout WHERE active = 0 AND NOT EXISTS \
+             (SELECT 1 FROM revision r WHERE r.workload_id = rollout.workload_id AND r.number = rollout.revision)";
+        sql(rollouts).execute(tx).await?;
+    }
+    Ok(deleted)
+}
+
+/// The number of rows of a table: an estimate of the planner on PostgreSQL, where counting reads the whole table.
+pub async fn count_rows(tx: &mut Tx, table: RetainedTable) -> Result<u64, Error> {
+    let name = table.as_str();
+    let count = if tx.is_postgres() {
+        sql("SELECT CAST(GREATEST(reltuples, 0) AS BIGINT) FROM pg_class WHERE oid = to_regclass($1)")
+            .bind_text(name)
+    } else {
+        sql("SELECT COUNT(*) FROM ").push(name)
+    };
+    Ok(u64::try_from(count.fetch_number(tx).await?).unwrap_or_default())
+}

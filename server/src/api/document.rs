@@ -1,0 +1,139 @@
+//! The OpenAPI document: what follows for every operation from its handler's name, its path and its method is added here.
+
+use std::collections::BTreeSet;
+
+use axum::http::Method;
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Required, ResponseBuilder};
+
+use crate::custom_verb::{INTERNAL_SEPARATOR, to_public_path};
+use crate::idempotency;
+
+/// Adds what is the same for all operations, and the public form of their paths.
+pub fn complete_document(mut openapi: OpenApi) -> OpenApi {
+    let paths = std::mem::take(&mut openapi.paths.paths);
+    for (path, mut item) in paths {
+        for (method, operation) in operations_mut(&mut item) {
+            complete_operation(&path, &method, operation);
+        }
+        openapi.paths.paths.insert(to_public_path(&path), item);
+    }
+    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("flt_…").build();
+    if let Some(components) = &mut openapi.components {
+        components.security_schemes.insert("token".to_owned(), SecurityScheme::Http(bearer).into());
+    }
+    openapi
+}
+
+fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
+    let operations = [
+        (Method::GET, &mut item.get),
+        (Method::POST, &mut item.post),
+        (Method::PUT, &mut item.put),
+        (Method::PATCH, &mut item.patch),
+        (Method::DELETE, &mut item.delete),
+    ];
+    operations.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+/// The operation id is the handler's name in camel case. Parameters of the path are texts unless the handler declares
+/// something else. Every operation may return a problem; every write accepts an `Idempotency-Key`, unless its response is a
+/// secret.
+fn complete_operation(path: &str, method: &Method, operation: &mut Operation) {
+    operation.operation_id = operation.operation_id.as_deref().map(to_camel_case);
+    let declared = operation.parameters.take().unwrap_or_default();
+    let is_undeclared =
+        |name: &&str| !declared.iter().filter_map(as_parameter).any(|parameter| parameter.name == *name);
+    let mut parameters: Vec<RefOr<Parameter>> =
+        path_parameters(path).filter(is_undeclared).map(|name| path_parameter(name).into()).collect();
+    parameters.extend(declared);
+    if !method.is_safe() && !idempotency::returns_secret(path) {
+        parameters.push(idempotency_key_parameter().into());
+    }
+    operation.parameters = Some(parameters).filter(|parameters| !parameters.is_empty());
+    let problem = Content::new(Some(Ref::from_schema_name("Problem")));
+    let response = ResponseBuilder::new().content(wire::problem::MEDIA_TYPE, problem).build();
+    operation.responses.responses.insert("default".to_owned(), RefOr::T(response));
+}
+
+fn as_parameter(parameter: &RefOr<Parameter>) -> Option<&Parameter> {
+    match parameter {
+        RefOr::T(parameter) => Some(parameter),
+        RefOr::Ref(_) => None,
+    }
+}
+
+/// The names between braces.
+fn path_parameters(path: &str) -> impl Iterator<Item = &str> {
+    path.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0))
+}
+
+fn path_parameter(name: &str) -> Parameter {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description((name == "project").then_some("`default`"))
+        .schema(Some(text))
+        .build()
+}
+
+fn idempotency_key_parameter() -> Parameter {
+    let optional_text = ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::String, Type::Null]));
+    ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some("The request is executed once per key"))
+        .schema(Some(optional_text))
+        .build()
+}
+
+fn to_camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |mut camel, word| {
+        let (head, tail) = word.split_at(word.len().min(1));
+        camel.push_str(&head.to_uppercase());
+        camel.push_str(tail);
+        camel
+    })
+}
+
+/// Method and path of every operation of the document.
+pub fn list_routes(openapi: &OpenApi) -> Vec<(Method, String)> {
+    let mut routes = vec![(Method::GET, "/api/v1/openapi.json".to_owned())];
+    for (path, item) in &openapi.paths.paths {
+        let mut item = item.clone();
+        routes.extend(operations_mut(&mut item).map(|(method, _)| (method, path.clone())));
+    }
+    routes
+}
+
+/// The custom verbs in the internal paths of a document, before [`complete_document`]. A verb that is a parameter is one of
+/// the values of its schema.
+pub fn list_verbs(openapi: &OpenApi) -> BTreeSet<String> {
+    let mut verbs = BTreeSet::new();
+    for (path, item) in &openapi.paths.paths {
+        let Some((_, verb)) = path.split_once(INTERNAL_SEPARATOR) else { continue };
+        let Some(name) = verb.strip_prefix('{').and_then(|verb| verb.strip_suffix('}')) else {
+            verbs.insert(verb.to_owned());
+            continue;
+        };
+        let mut item = item.clone();
+        for (_, operation) in operations_mut(&mut item) {
+            let parameters = operation.parameters.iter().flatten().filter_map(as_parameter);
+            verbs.extend(parameters.filter(|one| one.name == name).flat_map(list_schema_values));
+        }
+    }
+    verbs
+}
+
+fn list_schema_values(parameter: &Parameter) -> Vec<String> {
+    let schema = serde_json::to_value(&parameter.schema).unwrap_or_default();
+    let values = schema["enum"].as_array().cloned().unwrap_or_default();
+    values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+}
