@@ -14,8 +14,7 @@ CREATE TABLE project (
 
 -- --------------------------------------------------------------------------------------------------------------- users
 
--- A user who can sign in (`user` is a reserved word in PostgreSQL). Written by the first sign-in and at the start of
--- a demo; never deleted.
+-- A user who can sign in (`user` is a reserved word in PostgreSQL). Written by the first sign-in and at the start of a demo; never deleted.
 CREATE TABLE user_account (
     id TEXT PRIMARY KEY,
     name TEXT{{bytewise}} NOT NULL UNIQUE,
@@ -45,16 +44,14 @@ CREATE TABLE api_token (
 );
 CREATE INDEX api_token_by_user ON api_token (user_id, id);
 
--- A setting of the hub by name: so far the hash of the setup token. Written when a server without users starts;
--- deleted by the first sign-in.
+-- A setting of the hub by name: so far the hash of the setup token. Written when a server without users starts; deleted by the first sign-in.
 CREATE TABLE setting (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
 );
 
--- A stored response, by the idempotency key of its request and the actor. Written in the transaction that executes
--- the request; deleted by the retention loop after a day. A large body is an artifact: `body` is then NULL, and
--- `body_digest` is its digest.
+-- A stored response, by the idempotency key of its request and the actor. Written in the transaction that executes the request; deleted by the retention loop
+-- after a day. A large body is an artifact: `body` is then NULL, and `body_digest` is its digest.
 CREATE TABLE idempotency_record (
     idempotency_key TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -87,8 +84,7 @@ CREATE TABLE cluster (
     resource_version BIGINT NOT NULL
 );
 
--- One label of a cluster, in addition to `cluster.labels`, for selectors. Replaced with the labels of the cluster;
--- cascades.
+-- One label of a cluster, in addition to `cluster.labels`, for selectors. Replaced with the labels of the cluster; cascades.
 CREATE TABLE cluster_label (
     owner_id TEXT NOT NULL REFERENCES cluster (id) ON DELETE CASCADE,
     name TEXT NOT NULL,
@@ -97,9 +93,8 @@ CREATE TABLE cluster_label (
 );
 CREATE INDEX cluster_label_value ON cluster_label (name, value, owner_id);
 
--- The facts of a cluster. Inserted with the cluster, updated by reports of its agent; cascades. `apis` and
--- `namespaces` (with their quotas) are long, so they are read only where they are needed. `schema_digest` is the
--- artifact with the structure of its API kinds, empty until the agent has reported one.
+-- The facts of a cluster. Inserted with the cluster, updated by reports of its agent; cascades. `apis` and `namespaces` (with their quotas) are long, so they
+-- are read only where they are needed. `schema_digest` is the artifact with the structure of its API kinds, empty until the agent has reported one.
 CREATE TABLE cluster_facts (
     cluster_id TEXT PRIMARY KEY REFERENCES cluster (id) ON DELETE CASCADE,
     facts TEXT NOT NULL,
@@ -109,9 +104,8 @@ CREATE TABLE cluster_facts (
 );
 CREATE INDEX cluster_facts_schema ON cluster_facts (schema_digest);
 
--- The heartbeat of a cluster. Inserted with the cluster; updated by heartbeats and by the staleness loop
--- (`connectivity`, `last_seen`) and by reports (`incarnation`, `seq`: the position of the last accepted batch);
--- cascades.
+-- The heartbeat of a cluster. Inserted with the cluster; updated by heartbeats and by the staleness loop (`connectivity`, `last_seen`) and by reports
+-- (`incarnation`, `seq`: the position of the last accepted batch); cascades.
 CREATE TABLE cluster_heartbeat (
     cluster_id TEXT PRIMARY KEY REFERENCES cluster (id) ON DELETE CASCADE,
     connectivity TEXT NOT NULL,
@@ -178,9 +172,8 @@ CREATE TABLE registration (
 CREATE UNIQUE INDEX registration_pending ON registration (name) WHERE state = 'pending';
 CREATE INDEX registration_by_cluster ON registration (cluster_id) WHERE cluster_id IS NOT NULL;
 
--- A certificate issued to an agent. Written when it is issued, and when it is revoked. A request of an agent is
--- served only if its certificate is stored here and not revoked. Deleted by the retention loop 30 days after it has
--- expired; cascades.
+-- A certificate issued to an agent. Written when it is issued, and when it is revoked. A request of an agent is served only if its certificate is stored here
+-- and not revoked. Deleted by the retention loop 30 days after it has expired; cascades.
 CREATE TABLE agent_certificate (
     serial TEXT PRIMARY KEY,
     cluster_id TEXT NOT NULL REFERENCES cluster (id) ON DELETE CASCADE,
@@ -205,9 +198,8 @@ CREATE TABLE cluster_join (
 
 -- ----------------------------------------------------------------------------------------------------------- workloads
 
--- A workload with its draft. Written by users; deleted by the placer once `intent` is deleting and no release is
--- left on any cluster. `published_revision` is the number of the published revision, `resource_version`
--- counts edits.
+-- A workload with its draft. Written by users; deleted by the placer once `intent` is deleting and no release is left on any cluster. `published_revision` is
+-- the number of the published revision, `resource_version` counts edits.
 CREATE TABLE workload (
     id TEXT PRIMARY KEY,
     project_id TEXT NOT NULL REFERENCES project (id),
@@ -227,8 +219,7 @@ CREATE TABLE workload (
 );
 CREATE INDEX workload_intent ON workload (intent, id);
 
--- One label of a workload, in addition to `workload.labels`, for selectors. Replaced with the labels of the
--- workload; cascades.
+-- One label of a workload, in addition to `workload.labels`, for selectors. Replaced with the labels of the workload; cascades.
 CREATE TABLE workload_label (
     owner_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
     name TEXT NOT NULL,
@@ -284,13 +275,11 @@ CREATE TABLE pending_removal (
 );
 CREATE INDEX pending_removal_by_cluster ON pending_removal (cluster_id);
 
--- The placer's work queue, one row per workload. Inserted with the workload; marked by every transaction that
--- requires a new placement, claimed and settled by the placer; cascades. `due_at` is when the row may be claimed
--- and, while `claimed` is 1, the end of the claim's lease; NULL when nothing is to do. `dirty_epoch` counts marks,
--- `claimed_dirty_epoch` is its value at the claim, `claim_epoch` counts claims and fences them. `attempts` counts failures
--- in a row and delays `due_at`, `failure` is the message of the last one. `placed_revision` is the
--- revision that the placer has written to every selected cluster, 0 before the first: until then its waves can't be
--- counted, and its removals are those of a publish.
+-- The placer's work queue, one row per workload. Inserted with the workload; marked by every transaction that requires a new placement, claimed and settled
+-- by the placer; cascades. `due_at` is when the row may be claimed and, while `claimed` is 1, the end of the claim's lease; NULL when nothing is to do.
+-- `dirty_epoch` counts marks, `claimed_dirty_epoch` is its value at the claim, `claim_epoch` counts claims and fences them. `attempts` counts failures in a
+-- row and delays `due_at`, `failure` is the message of the last one. `placed_revision` is the revision that the placer has written to every selected cluster,
+-- 0 before the first: until then its waves can't be counted, and its removals are those of a publish.
 CREATE TABLE placer_queue (
     workload_id TEXT PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
     dirty_epoch BIGINT NOT NULL,
@@ -307,12 +296,12 @@ CREATE INDEX placer_queue_due ON placer_queue (due_at, workload_id) WHERE due_at
 
 -- ------------------------------------------------------------------------------------------------------------ releases
 
--- One workload on one cluster. Inserted by the placer; updated by the placer, the rollout loop, the staleness loop,
--- reports and users; deleted with the cluster by the hub; cascades with the workload. `desired`, `released` and
--- `applied` are digests of bundles. `last_known_state` is `state` without `connectivity`, so that a cluster that
--- goes offline is one statement. `wave` is NULL if the revision has no waves, `gate` is the
--- name of a domain::release::Gate: Closed until the rollout admits the release, Aborted if the rollout was aborted before. `admitted_offline` is 1 while the cluster has been offline since before the revision was released to it. `in_desired_state` is 1 while the release is part of the desired state of its cluster. Names are
--- immutable, and copied here so that every order of a page has an index.
+-- One workload on one cluster. Inserted by the placer; updated by the placer, the rollout loop, the staleness loop, reports and users; deleted with the
+-- cluster by the hub; cascades with the workload. `desired`, `released` and `applied` are digests of bundles. `last_known_state` is `state` without
+-- `connectivity`, so that a cluster that goes offline is one statement. `wave` is NULL if the revision has no waves, `gate` is the name of a
+-- domain::release::Gate: Closed until the rollout admits the release, Aborted if the rollout was aborted before. `admitted_offline` is 1 while the cluster
+-- has been offline since before the revision was released to it. `in_desired_state` is 1 while the release is part of the desired state of its cluster. Names
+-- are immutable, and copied here so that every order of a page has an index.
 CREATE TABLE release (
     id TEXT PRIMARY KEY,
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
@@ -373,10 +362,9 @@ CREATE TABLE release_count (
     PRIMARY KEY (workload_id, state)
 );
 
--- A release that was given up without the confirmation of its cluster: by a forced deletion, or with its cluster. Written
--- by these verbs; `cluster_id` is updated when a cluster that joined again reports the record of the release. It
--- references nothing, because it outlives release, workload and cluster. While it exists, the desired state of the
--- cluster contains the removal. Deleted when the cluster has confirmed it or the release is desired again, and by the
+-- A release that was given up without the confirmation of its cluster: by a forced deletion, or with its cluster. Written by these verbs; `cluster_id` is
+-- updated when a cluster that joined again reports the record of the release. It references nothing, because it outlives release, workload and cluster. While
+-- it exists, the desired state of the cluster contains the removal. Deleted when the cluster has confirmed it or the release is desired again, and by the
 -- retention loop after a year.
 CREATE TABLE release_tombstone (
     release_id TEXT PRIMARY KEY,
@@ -402,9 +390,8 @@ CREATE TABLE artifact (
 );
 CREATE INDEX artifact_age ON artifact (last_put_at);
 
--- An exposure of a workload on a cluster: the path of a host or a node port, which a cluster can give to one
--- workload only. Written by publishes and by the placer; deleted by the placer, and by the update that ends its
--- release; cascades. `exposure_key` is a digest, because paths may be long.
+-- An exposure of a workload on a cluster: the path of a host or a node port, which a cluster can give to one workload only. Written by publishes and by the
+-- placer; deleted by the placer, and by the update that ends its release; cascades. `exposure_key` is a digest, because paths may be long.
 CREATE TABLE exposure (
     exposure_key TEXT NOT NULL,
     cluster_id TEXT NOT NULL REFERENCES cluster (id) ON DELETE CASCADE,
@@ -417,9 +404,8 @@ CREATE INDEX exposure_by_cluster ON exposure (cluster_id);
 
 -- ------------------------------------------------------------------------------------------------------------ rollouts
 
--- The rollout of one revision in waves. Written by the publish, the rollout loop and users; deleted by the retention
--- loop with its revision; cascades. `active` is 1
--- until it has ended, `needs_attention` is 1 while it waits for an action of a user or for offline clusters.
+-- The rollout of one revision in waves. Written by the publish, the rollout loop and users; deleted by the retention loop with its revision; cascades.
+-- `active` is 1 until it has ended, `needs_attention` is 1 while it waits for an action of a user or for offline clusters.
 CREATE TABLE rollout (
     workload_id TEXT NOT NULL REFERENCES workload (id) ON DELETE CASCADE,
     revision BIGINT NOT NULL,
@@ -431,9 +417,8 @@ CREATE TABLE rollout (
 CREATE INDEX rollout_active ON rollout (workload_id) WHERE active = 1;
 CREATE INDEX rollout_needs_attention ON rollout (workload_id) WHERE needs_attention = 1;
 
--- The rollout loop's work queue, one row per workload that had a rollout, with the columns of `placer_queue` except
--- `placed_revision`. Inserted by the first publish in waves; marked by the placer, reports and users, claimed and settled
--- by the rollout loop; cascades.
+-- The rollout loop's work queue, one row per workload that had a rollout, with the columns of `placer_queue` except `placed_revision`. Inserted by the first
+-- publish in waves; marked by the placer, reports and users, claimed and settled by the rollout loop; cascades.
 CREATE TABLE rollout_queue (
     workload_id TEXT PRIMARY KEY REFERENCES workload (id) ON DELETE CASCADE,
     dirty_epoch BIGINT NOT NULL,
@@ -462,9 +447,8 @@ CREATE TABLE plan (
 CREATE INDEX plan_by_workload ON plan (workload_id, created_at);
 CREATE INDEX plan_expiry ON plan (expires_at);
 
--- One cluster of a plan. Inserted with the plan, updated with the result of its agent; cascades. `dry_run_request`
--- is the request to the agent, NULL once it has a result or if there is none. `bundle` is the digest of the rendered
--- bundle.
+-- One cluster of a plan. Inserted with the plan, updated with the result of its agent; cascades. `dry_run_request` is the request to the agent, NULL once it
+-- has a result or if there is none. `bundle` is the digest of the rendered bundle.
 CREATE TABLE plan_target (
     plan_id TEXT NOT NULL REFERENCES plan (id) ON DELETE CASCADE,
     cluster_id TEXT NOT NULL REFERENCES cluster (id) ON DELETE CASCADE,
@@ -475,8 +459,7 @@ CREATE TABLE plan_target (
 );
 CREATE INDEX plan_target_pending ON plan_target (cluster_id) WHERE dry_run_request IS NOT NULL;
 
--- The planned changes on a cluster, once for all clusters of a plan with equal changes. Written with the plan and
--- with the results of agents; cascades.
+-- The planned changes on a cluster, once for all clusters of a plan with equal changes. Written with the plan and with the results of agents; cascades.
 CREATE TABLE cluster_plan (
     plan_id TEXT NOT NULL REFERENCES plan (id) ON DELETE CASCADE,
     digest TEXT NOT NULL,
@@ -506,9 +489,8 @@ CREATE INDEX event_by_workload ON event (workload_id, seq) WHERE workload_id IS 
 CREATE INDEX event_by_cluster ON event (cluster_id, seq) WHERE cluster_id IS NOT NULL;
 CREATE INDEX event_age ON event (created_at);
 
--- The last assigned position of a sequence. Positions follow the order of commits: the row is locked from the
--- assignment until the end of the transaction. The only row, for `event`, is inserted here; updated by commits with
--- events; never deleted.
+-- The last assigned position of a sequence. Positions follow the order of commits: the row is locked from the assignment until the end of the transaction.
+-- The only row, for `event`, is inserted here; updated by commits with events; never deleted.
 CREATE TABLE counter (
     name TEXT PRIMARY KEY,
     value BIGINT NOT NULL

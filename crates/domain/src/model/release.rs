@@ -12,8 +12,8 @@ use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::Connectivity;
-use crate::model::health::Health;
-use crate::model::policy::{DeletionPolicy, Policies};
+use crate::model::health::{Health, HealthStatus};
+use crate::model::policy::{DeletionPolicy, NotAssessedPolicy, Policies};
 
 mod condition;
 #[cfg(test)]
@@ -194,7 +194,10 @@ impl Release {
         self.goal == ReleaseGoal::Present
             && self.connectivity == Connectivity::Online
             && self.applied.is_some()
-            && self.health.status.is_operational()
+            && match self.health.status {
+                HealthStatus::NotAssessed => self.policies.not_assessed == NotAssessedPolicy::Accept,
+                status => status.is_operational(),
+            }
     }
 
     /// Its finalizers: a release whose record may exist on the cluster is not deleted before the cluster has reported

@@ -37,12 +37,7 @@ impl EventDetail {
             }
             Self::Rollout { revision, change } => change.message(name, *revision, at),
             Self::CleanedUp { deletion, since } => {
-                let what = match deletion {
-                    DeletionPolicy::Orphan => "was orphaned",
-                    DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => "was cleaned up",
-                };
-                let age = since.format_age(at);
-                format!("{name} {what} on {cluster}, {age} after it was given up there.")
+                cleanup_message((name, cluster), *deletion, &since.format_age(at))
             }
             Self::ReleaseState { from, to, message: reason } => {
                 let reason = if reason.is_empty() { String::new() } else { format!(" {reason}") };
@@ -53,12 +48,7 @@ impl EventDetail {
                 let age = last_seen.map_or_else(|| "an unknown time".to_owned(), |seen| seen.format_age(at));
                 connectivity_message(cluster, (*from, *to), &age)
             }
-            Self::ApiServer { responds: true, .. } => {
-                format!("The API server of cluster {cluster} responds to its agent again.")
-            }
-            Self::ApiServer { message, .. } => {
-                format!("The API server of cluster {cluster} does not respond to its agent: {message}")
-            }
+            Self::ApiServer { responds, message } => api_server_message(cluster, *responds, message),
             Self::KubernetesVersion { to, .. } => format!("Cluster {cluster} runs Kubernetes {to}."),
             Self::ClusterChanges(changes) => {
                 format!("Cluster {cluster} was changed: {}.", list_changes(changes))
@@ -115,6 +105,22 @@ impl DriftDetail {
     /// The field manager, or that it is unknown.
     pub fn actor(&self) -> &str {
         if self.manager.is_empty() { "an unknown client" } else { &self.manager }
+    }
+}
+
+fn cleanup_message((workload, cluster): (&str, &str), deletion: DeletionPolicy, age: &str) -> String {
+    let what = match deletion {
+        DeletionPolicy::Orphan => "was orphaned",
+        DeletionPolicy::Foreground | DeletionPolicy::SelectivelyOrphan => "was cleaned up",
+    };
+    format!("{workload} {what} on {cluster}, {age} after it was given up there.")
+}
+
+fn api_server_message(cluster: &str, responds: bool, error: &str) -> String {
+    if responds {
+        format!("The API server of cluster {cluster} responds to its agent again.")
+    } else {
+        format!("The API server of cluster {cluster} does not respond to its agent: {error}")
     }
 }
 

@@ -458,3 +458,20 @@ fn a_list_other_than_the_stages_in_order_is_rejected() {
     assert!(error.to_string().contains("not the stages in their order"));
     assert!(serde_json::from_value::<Stages>(Value::Array(Vec::new())).is_err());
 }
+
+#[test]
+fn a_release_that_is_not_assessed_is_available_unless_its_policy_waits() {
+    let is_available = |status, not_assessed| {
+        let mut release = new_release();
+        let policies = Policies { not_assessed, ..Policies::default() };
+        release.set_desired_revision(1, RenderOutcome::Bundle(bundle(1)), policies, at(1));
+        let health = Health { status, ..Health::default() };
+        let reported = ReleaseReport { health, ..operational_report(&release) };
+        release.apply_report(&reported, at(2)).unwrap();
+        release.is_available()
+    };
+    assert!(is_available(HealthStatus::NotAssessed, NotAssessedPolicy::Accept));
+    assert!(!is_available(HealthStatus::NotAssessed, NotAssessedPolicy::Wait));
+    assert!(is_available(HealthStatus::Healthy, NotAssessedPolicy::Wait));
+    assert!(!is_available(HealthStatus::Degraded, NotAssessedPolicy::Accept));
+}
