@@ -13,7 +13,7 @@ use crate::problem::ApiError;
 
 /// Path parameters, as text: an unparsable id is answered with 404.
 #[derive(Debug, Deserialize)]
-pub struct PlanPath {
+pub struct ClusterPlanPath {
     plan: String,
 }
 
@@ -21,7 +21,7 @@ pub struct PlanPath {
 pub async fn handler(
     State(agents): State<AgentApiState>,
     AgentConnection(agent): AgentConnection,
-    Path(which): Path<PlanPath>,
+    Path(which): Path<ClusterPlanPath>,
     Body(effect): Body<ClusterPlan>,
 ) -> Result<Json<serde_json::Value>, ApiError> {
     let missing = || hub::Error::not_found("plan", which.plan.chars().take(80).collect::<String>());
