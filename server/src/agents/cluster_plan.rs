@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::AgentApiState;
 use super::authenticate::AgentConnection;
-use crate::input::{Body, Path};
+use crate::input::{AgentMessage, Path};
 use crate::problem::ApiError;
 
 /// Path parameters, as text: an unparsable id is answered with 404.
@@ -22,7 +22,7 @@ pub async fn handler(
     State(agents): State<AgentApiState>,
     AgentConnection(agent): AgentConnection,
     Path(which): Path<ClusterPlanPath>,
-    Body(effect): Body<ClusterPlan>,
+    AgentMessage(effect): AgentMessage<ClusterPlan>,
 ) -> Result<Json<serde_json::Value>, ApiError> {
     let missing = || hub::Error::not_found("plan", which.plan.chars().take(80).collect::<String>());
     let plan: PlanId = which.plan.parse().map_err(|_| missing())?;
