@@ -17,7 +17,7 @@ use crate::problem::ApiError;
 /// The only project; any other is not found.
 pub const PROJECT: &str = "default";
 
-/// A JSON body. A field that the type does not have, or that is set twice, is rejected.
+/// A JSON body of a user or program. A field that the type does not have, or that is set twice, is rejected.
 #[derive(Debug)]
 pub struct Body<T>(pub T);
 
@@ -30,6 +30,19 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         strict_input::parse(&value).map(Self).map_err(|error| {
             ApiError::bad_request(format!("The body is not valid: {}.", truncate_message(&error.to_string())))
         })
+    }
+}
+
+/// A JSON message of an agent. A field that the type does not have is ignored: the agent may be of a later version (P23).
+#[derive(Debug)]
+pub struct AgentMessage<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for AgentMessage<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let message = axum::Json::from_request(request, state).await;
+        message.map(|axum::Json(value)| Self(value)).map_err(|rejection| reject_body(&rejection))
     }
 }
 

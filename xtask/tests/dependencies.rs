@@ -1,4 +1,4 @@
-//! Dependencies between the crates of the workspace go in one direction. `run_cargo metadata` and `run_cargo dependency_tree` are checked against
+//! Dependencies between the crates of the workspace go in one direction. `cargo metadata` and `cargo tree` are checked against
 //! the table below.
 //!
 //! A crate may use fewer crates than allowed. Tests may also use the simulated and the real control planes.

@@ -41,10 +41,10 @@ pub struct WorkloadDefinition {
     pub namespace: Option<String>,
     #[serde(rename = "type")]
     kind: Option<String>,
-    clusters: Option<NameList>,
+    clusters: Option<NameListText>,
     selector: Option<String>,
-    exclude: Option<NameList>,
-    payload: NameList,
+    exclude: Option<NameListText>,
+    payload: NameListText,
     /// Whether it is an addon.
     pub addon: Option<bool>,
     /// The rollout strategy; if absent, the strategy of the draft stays.
@@ -57,18 +57,18 @@ pub struct WorkloadDefinition {
 /// One or more names: a list, or text separated by commas.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum NameList {
+enum NameListText {
     Text(String),
     List(Vec<String>),
 }
 
-impl Default for NameList {
+impl Default for NameListText {
     fn default() -> Self {
         Self::List(Vec::new())
     }
 }
 
-impl NameList {
+impl NameListText {
     fn to_names(&self) -> Vec<String> {
         match self {
             Self::Text(text) => text.split(',').map(|part| part.trim().to_owned()).collect(),
@@ -136,10 +136,10 @@ impl WorkloadDefinition {
     /// The placement flags that the file stands for.
     pub fn placement_args(&self) -> PlacementArgs {
         PlacementArgs {
-            clusters: self.clusters.as_ref().map(NameList::to_names),
+            clusters: self.clusters.as_ref().map(NameListText::to_names),
             selector: self.selector.clone(),
             all_clusters: false,
-            exclude: self.exclude.as_ref().map(NameList::to_names),
+            exclude: self.exclude.as_ref().map(NameListText::to_names),
         }
     }
 }

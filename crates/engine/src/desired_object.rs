@@ -84,8 +84,8 @@ pub(crate) struct PreparedBundle {
 }
 
 impl PreparedBundle {
-    /// Prepares `bundle` for the release of `want`. Of duplicate objects the first counts.
-    pub(crate) fn new(want: &DesiredRelease, digest: Digest, bundle: &Bundle) -> Self {
+    /// Prepares `bundle` for the release of `desired_release`. Of duplicate objects the first counts.
+    pub(crate) fn new(desired_release: &DesiredRelease, digest: Digest, bundle: &Bundle) -> Self {
         let scaled = autoscaled_targets(bundle);
         let mut unique = HashSet::new();
         let mut objects = Vec::with_capacity(bundle.objects.len());
@@ -100,7 +100,7 @@ impl PreparedBundle {
                 let autoscaled =
                     scaled.contains(&(name.namespace.clone(), name.kind.clone(), name.name.clone()));
                 objects.push(prepare_object(
-                    want,
+                    desired_release,
                     u32::try_from(ordinal).unwrap_or(u32::MAX),
                     object,
                     autoscaled,
@@ -112,15 +112,21 @@ impl PreparedBundle {
     }
 }
 
-fn prepare_object(want: &DesiredRelease, ordinal: u32, object: &Value, autoscaled: bool) -> DesiredObject {
+fn prepare_object(
+    desired_release: &DesiredRelease,
+    ordinal: u32,
+    object: &Value,
+    autoscaled: bool,
+) -> DesiredObject {
     let name = object_ref(object);
     let mut body = object.clone();
     remove_server_fields(&mut body);
     let hash = Bundle { objects: vec![hash_input(&body, autoscaled)] }.digest().as_str().to_owned();
     let metadata = child_map(&mut body, "metadata");
-    child_map_of(metadata, "labels").insert(RELEASE_LABEL.to_owned(), want.release.to_string().into());
+    child_map_of(metadata, "labels")
+        .insert(RELEASE_LABEL.to_owned(), desired_release.release.to_string().into());
     let annotations = child_map_of(metadata, "annotations");
-    annotations.insert(WORKLOAD_ANNOTATION.to_owned(), want.workload.clone().into());
+    annotations.insert(WORKLOAD_ANNOTATION.to_owned(), desired_release.workload.clone().into());
     annotations.insert(HASH_ANNOTATION.to_owned(), hash.clone().into());
     let rank = apply_rank(&name.kind);
     DesiredObject { ordinal, object: name, rank, hash, autoscaled, body: body.to_string().into_boxed_str() }
@@ -198,7 +204,7 @@ mod tests {
     use super::*;
 
     fn prepare(objects: Vec<Value>) -> PreparedBundle {
-        let want = DesiredRelease {
+        let desired_release = DesiredRelease {
             release: ReleaseId::from_parts(1, 2),
             workload: "shop".into(),
             generation: 1,
@@ -209,7 +215,7 @@ mod tests {
             },
         };
         let bundle = Bundle::new(objects);
-        PreparedBundle::new(&want, bundle.digest(), &bundle)
+        PreparedBundle::new(&desired_release, bundle.digest(), &bundle)
     }
 
     fn deployment(replicas: u32) -> Value {

@@ -135,7 +135,7 @@ fn prepare_bundle(
     bundle: &Bundle,
 ) -> PreparedBundle {
     let digest = Digest::compute(b"");
-    let want = DesiredRelease {
+    let desired_release = DesiredRelease {
         // Placeholder for a release without an id yet; the label is not compared.
         release: release.unwrap_or_else(|| ReleaseId::from_parts(0, 0)),
         workload: record.map(|record| record.workload.clone()).unwrap_or_default(),
@@ -143,7 +143,7 @@ fn prepare_bundle(
         sync_nonce: 0,
         phase: DesiredPhase::Present { bundle: digest.clone(), revision: 0, policies: Policies::default() },
     };
-    PreparedBundle::new(&want, digest, bundle)
+    PreparedBundle::new(&desired_release, digest, bundle)
 }
 
 impl DryRunContext<'_> {

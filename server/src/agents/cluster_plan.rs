@@ -8,12 +8,12 @@ use serde::Deserialize;
 
 use super::AgentApiState;
 use super::authenticate::AgentConnection;
-use crate::input::{Body, Path};
+use crate::input::{AgentMessage, Path};
 use crate::problem::ApiError;
 
 /// Path parameters, as text: an unparsable id is answered with 404.
 #[derive(Debug, Deserialize)]
-pub struct PlanPath {
+pub struct ClusterPlanPath {
     plan: String,
 }
 
@@ -21,8 +21,8 @@ pub struct PlanPath {
 pub async fn handler(
     State(agents): State<AgentApiState>,
     AgentConnection(agent): AgentConnection,
-    Path(which): Path<PlanPath>,
-    Body(effect): Body<ClusterPlan>,
+    Path(which): Path<ClusterPlanPath>,
+    AgentMessage(effect): AgentMessage<ClusterPlan>,
 ) -> Result<Json<serde_json::Value>, ApiError> {
     let missing = || hub::Error::not_found("plan", which.plan.chars().take(80).collect::<String>());
     let plan: PlanId = which.plan.parse().map_err(|_| missing())?;

@@ -10,7 +10,7 @@ use wire::agent::{IssuedCertificate, JoinTokenParts, RegisterRequest, RegisterRe
 
 use super::{AgentApiState, Peer};
 use crate::attempts::AttemptKey;
-use crate::input::Body;
+use crate::input::AgentMessage;
 use crate::problem::ApiError;
 
 /// Path of the route.
@@ -22,7 +22,7 @@ const RETRY_AFTER_SECONDS: &str = "10";
 pub async fn handler(
     State(agents): State<AgentApiState>,
     extensions: Extensions,
-    Body(body): Body<RegisterRequest>,
+    AgentMessage(body): AgentMessage<RegisterRequest>,
 ) -> Response {
     let now = agents.site.hub().clock().now();
     let peer = extensions.get::<ConnectInfo<Peer>>();

@@ -6,14 +6,14 @@ use wire::agent::{IssuedCertificate, RenewRequest};
 
 use super::authenticate::AgentConnection;
 use super::{AgentApiState, register};
-use crate::input::Body;
+use crate::input::AgentMessage;
 use crate::problem::ApiError;
 
 /// Issues a new certificate.
 pub async fn handler(
     State(agents): State<AgentApiState>,
     AgentConnection(agent): AgentConnection,
-    Body(renew): Body<RenewRequest>,
+    AgentMessage(renew): AgentMessage<RenewRequest>,
 ) -> Result<Json<IssuedCertificate>, ApiError> {
     let certificate =
         agents.site.hub().renew_agent_certificate(&agents.authority, &agent, &renew.csr).await?;

@@ -6,14 +6,14 @@ use domain::report::{ReportAck, ReportBatch};
 
 use super::AgentApiState;
 use super::authenticate::AgentConnection;
-use crate::input::Body;
+use crate::input::AgentMessage;
 use crate::problem::ApiError;
 
 /// Records a batch. A stale or replayed batch is acknowledged with 200 and `accepted: false`, and ignored.
 pub async fn handler(
     State(agents): State<AgentApiState>,
     AgentConnection(agent): AgentConnection,
-    Body(batch): Body<ReportBatch>,
+    AgentMessage(batch): AgentMessage<ReportBatch>,
 ) -> Result<Json<ReportAck>, ApiError> {
     let ack = agents.site.hub().record_reports(agent.cluster, batch).await?;
     agents.site.metrics().count_report_batch(ack.accepted);

@@ -7,14 +7,14 @@ use wire::agent::{SessionRequest, SessionResponse};
 
 use super::AgentApiState;
 use super::authenticate::AgentConnection;
-use crate::input::Body;
+use crate::input::AgentMessage;
 use crate::problem::ApiError;
 
 /// Returns the new incarnation and the lease duration in seconds.
 pub async fn handler(
     State(agents): State<AgentApiState>,
     AgentConnection(agent): AgentConnection,
-    Body(begin): Body<SessionRequest>,
+    AgentMessage(begin): AgentMessage<SessionRequest>,
 ) -> Result<Response, ApiError> {
     if let Err(later) = agents.rate_limits.check_session() {
         return Ok(later.into_response());

@@ -228,7 +228,7 @@ impl ApplyArgs {
     }
 }
 
-/// Parses `NAME=LABEL_VALUE_DETAIL`; a value that is not JSON is text.
+/// Parses `NAME=VALUE`; a value that is not JSON is text.
 fn parse_policy(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, as in deletion=orphan")?;
     Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))

@@ -17,7 +17,7 @@ pub struct Table {
 }
 
 /// A row under construction; every text is sanitized.
-pub struct TableRow<'t>(&'t mut Vec<(String, Option<AnsiColor>)>);
+pub struct RowBuilder<'t>(&'t mut Vec<(String, Option<AnsiColor>)>);
 
 impl Table {
     /// An empty table with these column headers.
@@ -26,10 +26,10 @@ impl Table {
     }
 
     /// Adds a row.
-    pub fn add_row(&mut self) -> TableRow<'_> {
+    pub fn add_row(&mut self) -> RowBuilder<'_> {
         let at = self.rows.len();
         self.rows.push(Vec::with_capacity(self.header.len()));
-        TableRow(&mut self.rows[at])
+        RowBuilder(&mut self.rows[at])
     }
 
     /// Whether it has no row.
@@ -59,7 +59,7 @@ impl Table {
     }
 }
 
-impl TableRow<'_> {
+impl RowBuilder<'_> {
     /// Adds a text; an empty one becomes `-`, so that the number of columns is constant.
     pub fn text(self, text: impl AsRef<str>) -> Self {
         self.push_cell(text.as_ref(), None)

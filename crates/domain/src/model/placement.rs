@@ -262,7 +262,7 @@ pub enum TolerationOperator {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Toleration {
-    /// The taint's key; empty with `AlreadyExists` tolerates every key.
+    /// The taint's key; empty with `Exists` tolerates every key.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub key: String,
     /// How key and value are compared.

@@ -55,7 +55,7 @@ fn format_fields(fields: &[InvalidField]) -> String {
 /// All unknown fields; without any, the first field that is missing or of another type.
 pub fn parse<T: DeserializeOwned>(value: &Value) -> Result<T, InvalidInput> {
     let unknown = RefCell::new(Vec::new());
-    let parsed = T::deserialize(FieldReader { value, path: &Path::Root, unknown: &unknown });
+    let parsed = T::deserialize(FieldReader { value, path: &ValuePath::Root, unknown: &unknown });
     let unknown = unknown.into_inner();
     if !unknown.is_empty() {
         return Err(InvalidInput(unknown));
@@ -66,13 +66,13 @@ pub fn parse<T: DeserializeOwned>(value: &Value) -> Result<T, InvalidInput> {
 }
 
 /// The position in the input, linked to that of the parent, so that a path is only written for an error.
-enum Path<'p> {
+enum ValuePath<'p> {
     Root,
-    Key(&'p Path<'p>, &'p str),
-    Index(&'p Path<'p>, usize),
+    Key(&'p ValuePath<'p>, &'p str),
+    Index(&'p ValuePath<'p>, usize),
 }
 
-impl fmt::Display for Path<'_> {
+impl fmt::Display for ValuePath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root => Ok(()),
@@ -92,7 +92,7 @@ struct ReadError {
 }
 
 impl ReadError {
-    fn at(mut self, path: &Path<'_>) -> Self {
+    fn at(mut self, path: &ValuePath<'_>) -> Self {
         self.path.get_or_insert_with(|| path.to_string());
         self
     }
@@ -115,7 +115,7 @@ impl serde::de::Error for ReadError {
 /// Reads one value and records the unknown fields of every struct in it.
 struct FieldReader<'de, 'p> {
     value: &'de Value,
-    path: &'p Path<'p>,
+    path: &'p ValuePath<'p>,
     unknown: &'p RefCell<Vec<InvalidField>>,
 }
 
@@ -221,7 +221,7 @@ impl<'de> Deserializer<'de> for FieldReader<'de, '_> {
 struct MapReader<'de, 'p> {
     entries: std::vec::IntoIter<(&'de str, &'de Value)>,
     pending: Option<(&'de str, &'de Value)>,
-    path: &'p Path<'p>,
+    path: &'p ValuePath<'p>,
     unknown: &'p RefCell<Vec<InvalidField>>,
 }
 
@@ -239,14 +239,14 @@ impl<'de> MapAccess<'de> for MapReader<'de, '_> {
             .pending
             .take()
             .ok_or_else(|| <ReadError as serde::de::Error>::custom("a value was read before its key"))?;
-        let path = Path::Key(self.path, key);
+        let path = ValuePath::Key(self.path, key);
         seed.deserialize(FieldReader { value, path: &path, unknown: self.unknown })
     }
 }
 
 struct SeqReader<'de, 'p> {
     items: std::iter::Enumerate<std::slice::Iter<'de, Value>>,
-    path: &'p Path<'p>,
+    path: &'p ValuePath<'p>,
     unknown: &'p RefCell<Vec<InvalidField>>,
 }
 
@@ -255,7 +255,7 @@ impl<'de> SeqAccess<'de> for SeqReader<'de, '_> {
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
         let Some((index, value)) = self.items.next() else { return Ok(None) };
-        let path = Path::Index(self.path, index);
+        let path = ValuePath::Index(self.path, index);
         seed.deserialize(FieldReader { value, path: &path, unknown: self.unknown }).map(Some)
     }
 }

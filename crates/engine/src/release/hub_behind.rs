@@ -14,8 +14,10 @@ pub(crate) fn block_if_hub_behind(
     record: Option<&AppliedRelease>,
     stage: StageName,
 ) -> bool {
-    let want = &pass.request.desired;
-    let Some(record) = record.filter(|record| record.generation > want.generation && !record.deleting) else {
+    let desired_release = &pass.request.desired;
+    let Some(record) =
+        record.filter(|record| record.generation > desired_release.generation && !record.deleting)
+    else {
         pass.state.hub_behind_request = None;
         return false;
     };
@@ -24,14 +26,14 @@ pub(crate) fn block_if_hub_behind(
         .prepared
         .as_ref()
         .is_some_and(|prepared| record.bundle.as_ref() == Some(&prepared.digest));
-    let requested = (want.generation, want.sync_nonce);
+    let requested = (desired_release.generation, desired_release.sync_nonce);
     if is_same || *pass.state.hub_behind_request.get_or_insert(requested) != requested {
         return false;
     }
     let message = format!(
         "The hub's generation is {}, but generation {} (revision {}) was already applied: the hub may have been restored \
          from an older backup. Nothing is changed until the workload is published or synced.",
-        want.generation, record.generation, record.revision
+        desired_release.generation, record.generation, record.revision
     );
     let reason = StageReason::new(Reason::HubBehind, message);
     pass.set_stage(stage, StageState::Waiting(reason));

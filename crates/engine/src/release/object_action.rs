@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn prepare(data: &str) -> PreparedBundle {
-        let want = DesiredRelease {
+        let desired_release = DesiredRelease {
             release: release(),
             workload: "shop".into(),
             generation: 1,
@@ -145,7 +145,7 @@ mod tests {
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"},
             "data": {"k": data}});
         let bundle = Arc::new(Bundle::new(vec![object]));
-        PreparedBundle::new(&want, bundle.digest(), &bundle)
+        PreparedBundle::new(&desired_release, bundle.digest(), &bundle)
     }
 
     fn to_live(desired: &DesiredObject) -> Value {

@@ -126,11 +126,11 @@ impl ReconcileState {
 
     /// Resets all back-offs on a new generation or sync request: a fix must not wait for the back-off of the failure
     /// before.
-    pub(crate) fn reset_on_new_request(&mut self, want: &DesiredRelease) {
-        if (want.generation, want.sync_nonce) == (self.generation, self.sync_nonce) {
+    pub(crate) fn reset_on_new_request(&mut self, desired_release: &DesiredRelease) {
+        if (desired_release.generation, desired_release.sync_nonce) == (self.generation, self.sync_nonce) {
             return;
         }
-        (self.generation, self.sync_nonce) = (want.generation, want.sync_nonce);
+        (self.generation, self.sync_nonce) = (desired_release.generation, desired_release.sync_nonce);
         self.preflight_failure = None;
         self.record_failure = None;
         self.deletion_requested.clear();

@@ -144,11 +144,15 @@ impl TestEnv {
     pub fn set_present(&self, objects: Vec<Value>, policies: Policies) -> DesiredRelease {
         let bundle = self.bundle(objects);
         let revision = u32::try_from(self.generation.load(Ordering::Relaxed) + 1).unwrap();
-        let want = self.next_release(DesiredPhase::Present { bundle: bundle.digest(), revision, policies });
-        let desired =
-            ReleaseInput { desired: want.clone(), bundle: Some(bundle), pull_stage: StageState::Done };
+        let desired_release =
+            self.next_release(DesiredPhase::Present { bundle: bundle.digest(), revision, policies });
+        let desired = ReleaseInput {
+            desired: desired_release.clone(),
+            bundle: Some(bundle),
+            pull_stage: StageState::Done,
+        };
         self.agent.engine.set_desired(vec![desired]);
-        want
+        desired_release
     }
 
     /// Dry run of these objects.
@@ -163,9 +167,10 @@ impl TestEnv {
 
     /// Sets the desired phase of the release to absent.
     pub fn set_absent(&self, deletion: DeletionPolicy) {
-        let want = self.next_release(DesiredPhase::Absent { deletion, policies: Policies::default() });
+        let desired_release =
+            self.next_release(DesiredPhase::Absent { deletion, policies: Policies::default() });
         self.agent.engine.set_desired(vec![ReleaseInput {
-            desired: want,
+            desired: desired_release,
             bundle: None,
             pull_stage: StageState::Pending,
         }]);

@@ -62,7 +62,7 @@ pub(super) const STATIC_RULES: &[(&str, StaticRule)] = &[
     (declared("G516"), deletion::losses),
 ];
 
-/// The rules of scope [`Scope::FleetOverview`] about one cluster, by code.
+/// The rules of scope [`Scope::Fleet`] about one cluster, by code.
 pub(super) const CLUSTER_RULES: &[(&str, ClusterRule)] = &[
     (declared("G108"), namespace::missing),
     (declared("G203"), pull::digests),
