@@ -134,7 +134,7 @@ impl StateGroup {
 
     /// The number of releases in it.
     pub fn count_releases(self, counts: &ReleaseCounts) -> u32 {
-        counts.worst_first().filter(|(state, _)| Self::from_state(*state) == self).map(|(_, n)| n).sum()
+        counts.iter_by_severity().filter(|(state, _)| Self::from_state(*state) == self).map(|(_, n)| n).sum()
     }
 }
 

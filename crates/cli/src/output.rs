@@ -28,7 +28,7 @@ pub fn pluralize(count: usize, noun: &str) -> String {
 /// Counts per state, worst first.
 pub fn format_states(counts: &ReleaseCounts) -> String {
     let parts: Vec<String> =
-        counts.worst_first().map(|(state, count)| format!("{count} {}", state.as_str())).collect();
+        counts.iter_by_severity().map(|(state, count)| format!("{count} {}", state.as_str())).collect();
     parts.join(", ")
 }
 

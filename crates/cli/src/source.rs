@@ -59,7 +59,7 @@ impl CollectedFiles {
     }
 
     /// Writes back the files whose text differs from the collected text.
-    pub fn write_changed(&self, files: &[SourceFile]) -> Result<(), Failure> {
+    pub fn write_changed_files(&self, files: &[SourceFile]) -> Result<(), Failure> {
         let changed = files.iter().zip(&self.files).filter(|(new, old)| new.text != old.text);
         for (file, _) in changed {
             let path = self.display_path(&file.name);

@@ -68,7 +68,7 @@ impl FileDrafts {
         self.files.with_untracked(|files| files.iter().find(|file| file.key == key).map(|file| file.text))
     }
 
-    fn remove(self, key: u32) {
+    fn remove_file(self, key: u32) {
         self.files.update(|files| files.retain(|file| file.key != key));
     }
 
@@ -84,7 +84,7 @@ impl FileDrafts {
                 .copied()
         });
         if let Some(old) = old {
-            self.remove(old.key);
+            self.remove_file(old.key);
         }
         self.push(&file.name, text);
     }
@@ -239,7 +239,7 @@ fn file_editor(
                     type="button"
                     aria-label=move || format!("Remove {}", file.name.get())
                     hidden=only
-                    on:click=move |_| drafts.remove(file.key)
+                    on:click=move |_| drafts.remove_file(file.key)
                 >
                     {icon("close")}
                 </button>

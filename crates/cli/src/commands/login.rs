@@ -52,7 +52,7 @@ impl LoginArgs {
             );
         }
         let name = self.name.or_else(|| globals.context().map(str::to_owned));
-        let name = name.unwrap_or_else(|| host_of(client.server_url()).to_owned());
+        let name = name.unwrap_or_else(|| server_host(client.server_url()).to_owned());
         config.contexts.insert(name.clone(), ServerContext { server: client.server_url().to_owned(), token });
         config.current.clone_from(&name);
         config.write(&path)?;
@@ -128,14 +128,14 @@ fn require_token(text: &str) -> Result<String, Failure> {
     }
 }
 
-fn host_of(server: &str) -> &str {
+fn server_host(server: &str) -> &str {
     let rest = server.split_once("://").map_or(server, |(_, rest)| rest);
     rest.split('/').next().unwrap_or(rest)
 }
 
 /// Whether the connection is unencrypted and leaves this machine.
 fn is_unencrypted_remote(server: &str) -> bool {
-    let host = host_of(server);
+    let host = server_host(server);
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let is_loopback = matches!(name, "localhost" | "[::1]") || name.starts_with("127.");
     server.starts_with("http://") && !is_loopback
@@ -157,6 +157,6 @@ mod tests {
 
     #[test]
     fn a_context_is_named_after_its_host() {
-        assert_eq!(host_of("https://flotilla.example:8443/sub"), "flotilla.example:8443");
+        assert_eq!(server_host("https://flotilla.example:8443/sub"), "flotilla.example:8443");
     }
 }

@@ -61,7 +61,7 @@ impl ValidateArgs {
         if self.fix {
             collected.check_writable()?;
             (checked, fixed) = apply_fixes(&name, &self.namespace, checked);
-            collected.write_changed(&checked.files)?;
+            collected.write_changed_files(&checked.files)?;
         }
         let CheckedFiles { findings, objects, .. } = checked;
         let valid = !findings.iter().any(Finding::is_blocking);

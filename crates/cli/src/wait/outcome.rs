@@ -38,7 +38,7 @@ impl WaitOutcome {
         let counts: Vec<String> = self
             .last_status
             .counts
-            .worst_first()
+            .iter_by_severity()
             .map(|(state, count)| format!("{count} {}", state.as_str()))
             .collect();
         let counts = if counts.is_empty() { "no status yet".to_owned() } else { counts.join(", ") };

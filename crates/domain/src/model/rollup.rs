@@ -68,7 +68,7 @@ impl ReleaseCounts {
     }
 
     /// States with their counts, worst first.
-    pub fn worst_first(&self) -> impl Iterator<Item = (ReleaseState, u32)> + '_ {
+    pub fn iter_by_severity(&self) -> impl Iterator<Item = (ReleaseState, u32)> + '_ {
         self.0.iter().rev().map(|(state, n)| (*state, *n))
     }
 

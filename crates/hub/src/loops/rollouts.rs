@@ -28,7 +28,7 @@ const CLAIM_MILLIS: i64 = 30_000;
 /// Selects the gated releases of all waves.
 const EVERY_WAVE: Admission = Admission { wave: u32::MAX, limit: 0 };
 /// Maximum releases admitted in one transaction.
-const CHUNK: u32 = 200;
+const RELEASES_PER_COMMIT: u32 = 200;
 /// Minimum pause between two passes: reports in between are handled in one step.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 /// Poll interval of the queue without a signal: soak times and windows end by time.
@@ -156,7 +156,7 @@ async fn apply_step(
 ) -> Result<bool, Error> {
     let mut changed: Vec<Release> = Vec::new();
     if let Some(let_go) = step.admission {
-        let gated = store::rollout::list_gated(tx, rollout, let_go, CHUNK).await?;
+        let gated = store::rollout::list_gated(tx, rollout, let_go, RELEASES_PER_COMMIT).await?;
         let revision = store::revision::get_existing(tx, rollout.workload, rollout.revision).await?;
         let policies = revision.spec.policies;
         for mut release in gated {
@@ -171,7 +171,7 @@ async fn apply_step(
             "The rollout of revision {} was aborted before this cluster was admitted. It keeps its current revision until the next publish.",
             rollout.revision
         );
-        for mut release in store::rollout::list_gated(tx, rollout, EVERY_WAVE, CHUNK).await? {
+        for mut release in store::rollout::list_gated(tx, rollout, EVERY_WAVE, RELEASES_PER_COMMIT).await? {
             if release.end_gate(&*message, now) {
                 changed.push(release);
             }

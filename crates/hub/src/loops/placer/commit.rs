@@ -18,7 +18,7 @@ use crate::render::ReleaseTarget;
 use crate::{Error, Hub};
 
 /// Maximum clusters written in one transaction.
-const CHUNK: usize = 200;
+const RELEASES_PER_COMMIT: usize = 200;
 /// Maximum clusters of a workload that shares a transaction with others.
 const MAX_BATCHED_CLUSTERS: usize = 16;
 
@@ -29,8 +29,8 @@ pub(super) async fn commit_workload(
     mut outcome: PlacementOutcome,
 ) -> Result<(), Error> {
     let mut targets = std::mem::take(&mut outcome.targets);
-    while targets.len() > CHUNK {
-        let rest = targets.split_off(CHUNK);
+    while targets.len() > RELEASES_PER_COMMIT {
+        let rest = targets.split_off(RELEASES_PER_COMMIT);
         let mut tx = hub.write().await?;
         let mut effects = CommitEffects::default();
         write_targets(hub, &mut tx, &outcome, &targets, &mut effects).await?;
