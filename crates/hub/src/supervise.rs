@@ -159,6 +159,6 @@ mod tests {
     #[tokio::test]
     async fn a_panic_becomes_an_error_with_its_text() {
         let panicked = catch_panic(async { std::panic::panic_any("poison".to_owned()) }).await;
-        assert_eq!(panicked.map(|()| ()).unwrap_err().to_string(), "panic: poison");
+        assert_eq!(panicked.unwrap_err().to_string(), "panic: poison");
     }
 }
