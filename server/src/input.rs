@@ -28,7 +28,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let axum::Json(UniqueKeysValue(value)) =
             axum::Json::from_request(request, state).await.map_err(|rejection| reject_body(&rejection))?;
         strict_input::parse(&value).map(Self).map_err(|error| {
-            ApiError::bad_request(format!("The body is not valid: {}.", truncate_message(&error.to_string())))
+            let why = truncate_message(&error.to_string());
+            let end = if why.ends_with('?') { "" } else { "." };
+            ApiError::bad_request(format!("The body is not valid: {why}{end}"))
         })
     }
 }

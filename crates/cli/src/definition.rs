@@ -84,8 +84,9 @@ impl WorkloadDefinition {
         let [path] = paths else { return Ok(None) };
         let Some(text) = read_small_file(path) else { return Ok(None) };
         let invalid = |why: &str| {
+            let end = if why.ends_with(['.', '?']) { "" } else { "." };
             Failure::new(
-                format!("{} is not a workload definition: {}.", path.display(), why.trim_end_matches('.')),
+                format!("{} is not a workload definition: {why}{end}", path.display()),
                 "It has name, namespace, type, clusters or selector, exclude, rollout, policies, and payload (a file or folder).",
             )
         };
