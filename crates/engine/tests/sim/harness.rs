@@ -43,10 +43,23 @@ pub fn cluster_without_controllers() -> SimCluster {
     SimCluster::new(kubesim::SimOptions { run_controllers: false, ..kubesim::SimOptions::default() })
 }
 
+thread_local! {
+    /// The wall time and tokio's time at the first use in a test, from which its clock counts.
+    static CLOCK_START: (Timestamp, tokio::time::Instant) = {
+        let since = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis());
+        (Timestamp::from_millis(i64::try_from(since).unwrap_or(0)), tokio::time::Instant::now())
+    };
+}
+
+/// The clock of an agent: like that of the simulated cluster it follows tokio's time, which a test pauses. With real time a
+/// timestamp of the cluster would stay in the future while tokio's time advances.
+pub fn clock() -> impl Fn() -> Timestamp + Send + Sync + 'static {
+    let (base, since) = CLOCK_START.with(|start| *start);
+    move || base.plus_millis(i64::try_from(since.elapsed().as_millis()).unwrap_or(0))
+}
+
 pub fn now() -> Timestamp {
-    // Real time, because the simulated cluster sets real timestamps.
-    let since = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis());
-    Timestamp::from_millis(i64::try_from(since).unwrap_or(0))
+    clock()()
 }
 
 pub fn options() -> Options {
@@ -55,7 +68,7 @@ pub fn options() -> Options {
         retry_max: Duration::from_millis(400),
         heal_first: Duration::from_millis(30),
         request_deadline: Duration::from_secs(5),
-        ..Options::new(now)
+        ..Options::new(clock())
     }
 }
 
