@@ -65,7 +65,7 @@ impl TaskRegistry {
     }
 
     /// Announces a task before it is spawned, so that it is never missing from the statuses.
-    pub(crate) fn expect(&self, name: &'static str) {
+    pub(crate) fn announce(&self, name: &'static str) {
         self.update(name, |status| status.expected += 1);
     }
 
@@ -108,7 +108,7 @@ impl Hub {
 
     /// Announces a task that [`Hub::supervise`] will run.
     pub fn expect_task(&self, name: &'static str) {
-        self.tasks().expect(name);
+        self.tasks().announce(name);
     }
 
     /// Runs a task until `cancel`; restarts and counts it when it panics or ends before.
@@ -133,7 +133,7 @@ mod tests {
     async fn a_task_that_panics_is_restarted_and_counted_until_it_is_cancelled() {
         let registry = Arc::new(TaskRegistry::default());
         let (cancel, runs) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
-        registry.expect("toy");
+        registry.announce("toy");
         let task = {
             let (registry, cancel, runs) = (registry.clone(), cancel.clone(), runs.clone());
             tokio::spawn(async move {

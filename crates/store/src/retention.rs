@@ -152,14 +152,15 @@ pub async fn delete_batch(
     Ok(deleted)
 }
 
-/// The number of rows of a table: an estimate of the planner on PostgreSQL, where counting reads the whole table.
-pub async fn count_rows(tx: &mut Tx, table: RetainedTable) -> Result<u64, Error> {
+/// The number of rows of a table: on PostgreSQL, where counting reads the whole table, the planner's estimate, which is
+/// `None` until the table was analysed.
+pub async fn count_rows(tx: &mut Tx, table: RetainedTable) -> Result<Option<u64>, Error> {
     let name = table.as_str();
     let count = if tx.is_postgres() {
-        sql("SELECT CAST(GREATEST(reltuples, 0) AS BIGINT) FROM pg_class WHERE oid = to_regclass($1)")
-            .bind_text(name)
+        sql("SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE oid = to_regclass($1)").bind_text(name)
     } else {
         sql("SELECT COUNT(*) FROM ").push(name)
     };
-    Ok(u64::try_from(count.fetch_number(tx).await?).unwrap_or_default())
+    // The estimate is -1 while it is unknown.
+    Ok(u64::try_from(count.fetch_number(tx).await?).ok())
 }

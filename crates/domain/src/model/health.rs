@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_health_wins_and_the_first_cause_is_kept() {
+    fn the_worst_health_and_its_first_cause_are_reported() {
         let all = [
             Health::healthy(),
             Health::new(HealthStatus::Degraded, "First", ""),

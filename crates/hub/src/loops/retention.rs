@@ -45,7 +45,7 @@ const fn batch_rows(table: RetainedTable) -> u32 {
 pub struct TableStatistics {
     /// Name of the table.
     pub table: &'static str,
-    /// Rows after the last pass; `None` if they could not be counted, or before the first pass.
+    /// Rows after the last pass; `None` while their number is not known.
     pub rows: Option<u64>,
     /// Rows deleted.
     pub deleted: u64,
@@ -117,7 +117,7 @@ impl Hub {
         }
         let mut tx = self.read().await?;
         let rows = store::retention::count_rows(&mut tx, table).await?;
-        self.retention().update(table, |of| of.rows = Some(rows));
+        self.retention().update(table, |of| of.rows = rows);
         Ok(())
     }
 }

@@ -94,8 +94,8 @@ fn update_pending(
 ) {
     decision.pending_removals.retain(|one| {
         // Withheld: once fewer clusters are concerned, their notice starts then. Cancelled removals stay cancelled.
-        let is_kept = withheld == 0 || one.retained_by.is_some() || one.is_requested;
-        is_kept && !(one.is_requested && admitted.contains(&one.cluster))
+        let stays_pending = withheld == 0 || one.retained_by.is_some() || one.is_requested;
+        stays_pending && !(one.is_requested && admitted.contains(&one.cluster))
     });
     for one in &mut decision.pending_removals {
         one.waiting_for = waiting.get(&one.cluster).copied();
