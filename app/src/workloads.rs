@@ -17,6 +17,7 @@ use crate::paths;
 
 mod clusters_tab;
 mod dialogs;
+mod draft_saving;
 mod history_tab;
 mod new;
 mod overrides;
@@ -28,7 +29,6 @@ mod queries;
 mod release;
 mod revision;
 mod rollout;
-mod save_button;
 mod source;
 mod text_field;
 mod wizard;

@@ -9,7 +9,7 @@ use super::state::{EditorState, create_state, findings};
 use super::{fields, lists, target};
 use crate::components::{Banner, ErrorBanner, FindingList, StatusStyle, render_resource_part};
 use crate::paths::WorkloadTab;
-use crate::workloads::save_button::save_button;
+use crate::workloads::draft_saving::save_button;
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// The tab with the overrides.

@@ -9,10 +9,10 @@ use super::candidates::Candidates;
 use super::evaluations::{LivePreview, preview_findings, watch_decision};
 use super::fields::{PlacementFields, with_spare_rows};
 use super::form::PlacementForm;
-use crate::components::{Banner, ErrorBanner, StatusStyle, render_resource_part};
+use crate::components::{ErrorBanner, render_resource_part};
 use crate::errors::AppResult;
 use crate::paths::{self, WorkloadTab};
-use crate::workloads::save_button::save_button;
+use crate::workloads::draft_saving::{save_button, save_result};
 use crate::workloads::wizard::{FORM, RenderFooter};
 
 /// Data of the editor.
@@ -96,7 +96,13 @@ pub fn PlacementEditor(
         Some(footer) => (FORM, footer(findings, busy)),
         None => ("placement", tab_footer(&workload)),
     };
-    let outcome = footer.is_none().then(|| save_result(action, &name));
+    let outcome = footer.is_none().then(|| {
+        save_result(
+            move || action.value().get().map(|saved| saved.map(drop)),
+            &name,
+            "Placement saved in the draft.",
+        )
+    });
     let error =
         move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> });
     let rejected = footer.is_some().then_some(error);
@@ -130,26 +136,4 @@ fn tab_footer(workload: &Workload) -> AnyView {
         </div>
     }
     .into_any()
-}
-
-fn save_result(action: ServerAction<PlacementSave>, name: &str) -> impl IntoView + use<> {
-    let review = StoredValue::new(paths::publish(name));
-    move || match action.value().get() {
-        Some(Ok(_)) => view! {
-            <Banner look=StatusStyle { icon: "check", hue: "hue-healthy", emphasis: "state-quiet" }>
-                <p>
-                    <b>"Placement saved in the draft."</b>
-                    " No cluster has changed."
-                </p>
-                <div class="banner-actions">
-                    <a class="btn" href=review.get_value()>
-                        "Review"
-                    </a>
-                </div>
-            </Banner>
-        }
-        .into_any(),
-        Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
-        None => ().into_any(),
-    }
 }

@@ -5,13 +5,12 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{FileDrafts, FilesEditor};
-use crate::components::{Banner, ErrorBanner, StatusStyle, render_resource_part};
+use crate::components::render_resource_part;
 use crate::errors::AppResult;
-use crate::paths;
+use crate::workloads::draft_saving::{save_button, save_result};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
 use crate::workloads::queries::draft_read;
-use crate::workloads::save_button::save_button;
 
 /// The form as it is sent. Browsers do not send unticked boxes, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +71,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
         <ActionForm action=action attr:class="stack">
             <input type="hidden" name="form[name]" value=name.clone() />
             <input type="hidden" name="form[base_revision]" value=move || base_revision.get().to_string() />
-            {save_result(action, &name)}
+            {save_result(move || action.value().get().map(|saved| saved.map(drop)), &name, "Draft saved.")}
             <div class="split split-344">
                 <FilesEditor drafts=drafts findings=findings prefix="form" />
                 <aside class="fields" aria-label="Policies">
@@ -99,26 +98,4 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
         </ActionForm>
     }
     .into_any()
-}
-
-fn save_result(action: ServerAction<ConfigSave>, name: &str) -> impl IntoView + use<> {
-    let review = StoredValue::new(paths::publish(name));
-    move || match action.value().get() {
-        Some(Ok(_)) => view! {
-            <Banner look=StatusStyle { icon: "check", hue: "hue-healthy", emphasis: "state-quiet" }>
-                <p>
-                    <b>"Draft saved."</b>
-                    " No cluster has changed."
-                </p>
-                <div class="banner-actions">
-                    <a class="btn" href=review.get_value()>
-                        "Review"
-                    </a>
-                </div>
-            </Banner>
-        }
-        .into_any(),
-        Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
-        None => ().into_any(),
-    }
 }
