@@ -1,9 +1,12 @@
 //! Clusters: the list.
 
 use domain::Timestamp;
+#[cfg(feature = "ssr")]
 use domain::cluster::ClusterSummary;
 use domain::join::Registration;
+use domain::labels::Labels;
 use domain::page::Page;
+use domain::rollup::ReleaseCounts;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::components::Form;
@@ -11,10 +14,13 @@ use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use crate::components::counts::describe_counts;
-use crate::components::{Pager, StateStrip, cluster_label, render_resource, search_field};
+use crate::components::{
+    ClusterReachability, Pager, StateStrip, cluster_label, render_resource, search_field,
+};
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
+use crate::resource::create_resource;
 
 mod cluster_resources;
 mod conditions;
@@ -31,11 +37,42 @@ pub use groups::{GroupPage, GroupsPage};
 pub use join::JoinPage;
 pub use page::ClusterPage;
 
+/// A cluster as a row. Without its other facts: they name every kind and namespace of the cluster.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClusterRow {
+    /// Its name.
+    pub name: String,
+    /// Whether it reports.
+    pub reachability: ClusterReachability,
+    /// Its region; may be empty.
+    pub region: String,
+    /// The version of Kubernetes; empty if it is not known.
+    pub kubernetes_version: String,
+    /// Its releases by state.
+    pub counts: ReleaseCounts,
+    /// Its labels.
+    pub labels: Labels,
+}
+
+#[cfg(feature = "ssr")]
+impl From<ClusterSummary> for ClusterRow {
+    fn from(ClusterSummary { cluster, counts, .. }: ClusterSummary) -> Self {
+        Self {
+            reachability: ClusterReachability::from(&cluster),
+            region: cluster.region().to_owned(),
+            name: cluster.name,
+            kubernetes_version: cluster.facts.kubernetes_version,
+            counts,
+            labels: cluster.labels,
+        }
+    }
+}
+
 /// One page of the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClusterList {
     /// The clusters, by name.
-    pub page: Page<ClusterSummary>,
+    pub page: Page<ClusterRow>,
     /// Agents that wait for approval, oldest first.
     pub pending: Vec<Registration>,
     /// When this was read.
@@ -55,6 +92,7 @@ pub async fn clusters_read(q: String, labels: String, cursor: Option<String>) ->
         ..ListQuery::default()
     };
     let page = host::into_app_result(hub.list_clusters(&query).await)?;
+    let page = page.map(ClusterRow::from);
     Ok(ClusterList { page, pending: registrations::list_pending(&hub).await?, at: hub.clock().now() })
 }
 
@@ -65,7 +103,7 @@ pub fn ClustersPage() -> impl IntoView {
     let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
     let version = live::watch_version(|| Some(Topic::Fleet));
     let actions = RegistrationActions::new();
-    let data = Resource::new(
+    let data = create_resource(
         move || (part("q"), part("labels"), query.read().get("cursor"), version.get(), actions.version()),
         |(q, labels, cursor, ..)| clusters_read(q, labels, cursor),
     );
@@ -148,23 +186,22 @@ fn show_list(list: ClusterList, actions: RegistrationActions, q: &str, labels: &
     .into_any()
 }
 
-fn row(one: ClusterSummary, at: Timestamp) -> impl IntoView {
-    let ClusterSummary { cluster, counts, .. } = one;
+fn row(cluster: ClusterRow, at: Timestamp) -> impl IntoView {
+    let ClusterRow { name, reachability, region, kubernetes_version, counts, labels } = cluster;
     let targeted = counts.targeted();
     let healthy = format!("{}/{targeted}", counts.healthy());
     let spoken = describe_counts(&counts);
     let strip = (targeted > 0).then(|| view! { <StateStrip counts=counts class="strip strip-row" /> });
-    let region = cluster.region().to_owned();
-    let labels = labels::label_chips(&cluster.labels);
+    let labels = labels::label_chips(&labels);
     view! {
         <tr>
             <th scope="row" class="cell-name name">
-                <a href=paths::cluster(&cluster.name)>{cluster.name.clone()}</a>
+                <a href=paths::cluster(&name)>{name.clone()}</a>
             </th>
-            <td class="cell-state">{cluster_label(&cluster, at)}</td>
+            <td class="cell-state">{cluster_label(reachability, at)}</td>
             <td data-label="Region">{region}</td>
             <td class="mono" data-label="Kubernetes">
-                {cluster.facts.kubernetes_version.clone()}
+                {kubernetes_version}
             </td>
             <td class="max-sm:hidden" style="min-width:120px" title=spoken>
                 {strip}

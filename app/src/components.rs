@@ -28,6 +28,8 @@ pub use findings::FindingList;
 pub use icon::{icon, icon_sized};
 pub use pager::Pager;
 pub use resource_view::{render_resource, render_resource_part};
-pub use status::{StateLabel, StatusStyle, cell_status, cluster_label, health_label, sync_label};
+pub use status::{
+    ClusterReachability, StateLabel, StatusStyle, cell_status, cluster_label, health_label, sync_label,
+};
 pub use text::{join_names, pluralize, split_words};
 pub use timeline::Timeline;

@@ -1,14 +1,17 @@
 //! The fleet: a summary sentence, the counts, what needs attention, the matrix.
 
-use domain::fleet::FleetOverview;
+use domain::fleet::FleetStatus;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
+use serde::{Deserialize, Serialize};
 
 use crate::components::{Empty, StateCounts, StateStrip, pluralize, render_resource};
 use crate::errors::AppResult;
+use crate::events::EventSummary;
 use crate::live::{self, Topic};
 use crate::paths;
+use crate::resource::create_resource;
 
 mod attention;
 mod matrix;
@@ -20,14 +23,25 @@ pub use matrix::Matrix;
 use sidebar::{RecentChanges, SilentClusters};
 use summary::FleetSummary;
 
+/// The page's data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetData {
+    /// The present state.
+    pub status: FleetStatus,
+    /// The last events.
+    pub recent: Vec<EventSummary>,
+}
+
 /// The page's one query. `group` is a group's slug and filters the rows.
 #[server(prefix = "/api/fn", endpoint = "fleet_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn fleet_read(group: String) -> AppResult<FleetOverview> {
+pub async fn fleet_read(group: String) -> AppResult<FleetData> {
     use crate::components::StateGroup;
     use crate::host;
     use domain::page::ListQuery;
     let query = ListQuery { state: StateGroup::state_filter(&group), ..ListQuery::default() };
-    host::into_app_result(host::hub_for_reader()?.get_fleet(&query).await)
+    let fleet = host::into_app_result(host::hub_for_reader()?.get_fleet(&query).await)?;
+    let recent = fleet.recent.iter().map(EventSummary::from_event).collect();
+    Ok(FleetData { status: fleet.status, recent })
 }
 
 /// The page.
@@ -36,15 +50,15 @@ pub fn FleetPage() -> impl IntoView {
     let version = live::watch_version(|| Some(Topic::Fleet));
     let query = use_query_map();
     let active = Memo::new(move |_| query.read().get("state").unwrap_or_default());
-    let data = Resource::new(move || (active.get(), version.get()), |(group, _)| fleet_read(group));
+    let data = create_resource(move || (active.get(), version.get()), |(group, _)| fleet_read(group));
     view! {
         <Title text="Fleet" />
-        {render_resource(data, move |fleet| show_fleet(fleet, &active.get()))}
+        {render_resource(data, move |data| show_fleet(data, &active.get()))}
     }
     .into_any()
 }
 
-fn show_fleet(fleet: FleetOverview, active: &str) -> AnyView {
+fn show_fleet(FleetData { status: fleet, recent }: FleetData, active: &str) -> AnyView {
     if fleet.clusters_total == 0 {
         return no_clusters().into_any();
     }
@@ -65,7 +79,7 @@ fn show_fleet(fleet: FleetOverview, active: &str) -> AnyView {
     view! {
         <div class="stack">
             <div class="stack-md">
-                <FleetSummary fleet=fleet.clone() />
+                <FleetSummary fleet=fleet.clone() recent=recent.clone() />
                 {(counts.total() > 0).then(|| view! { <StateStrip counts=counts /> })}
                 <StateCounts counts=line base=paths::FLEET.to_owned() active=active note=note />
             </div>
@@ -83,7 +97,7 @@ fn show_fleet(fleet: FleetOverview, active: &str) -> AnyView {
                     }}
                 </div>
                 <aside class="stack" aria-label="Recent">
-                    <RecentChanges events=fleet.recent at=at />
+                    <RecentChanges events=recent at=at />
                     <SilentClusters columns=fleet.columns at=at />
                 </aside>
             </div>

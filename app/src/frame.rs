@@ -5,9 +5,9 @@ use leptos_router::components::Outlet;
 use leptos_router::hooks::use_location;
 
 use crate::components::{icon, icon_sized};
-use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
+use crate::resource::{PageResource, create_resource};
 
 mod data;
 mod help;
@@ -54,7 +54,7 @@ pub fn Frame(
     children: Children,
 ) -> impl IntoView {
     let version = live::watch_version(|| Some(Topic::Fleet));
-    let data = Resource::new(move || version.get(), |_| frame_read());
+    let data = create_resource(move || version.get(), |_| frame_read());
     view! {
         // `external`: the router would only scroll; the browser also moves the focus.
         <a class="skip" href="#content" rel="external">
@@ -76,7 +76,7 @@ pub fn Frame(
 }
 
 #[component]
-fn Rail(data: Resource<AppResult<FrameData>>) -> impl IntoView {
+fn Rail(data: PageResource<FrameData>) -> impl IntoView {
     let path = use_location().pathname;
     let count = move |address: &'static str| {
         let number = data.get().and_then(Result::ok).and_then(|data| match address {

@@ -27,6 +27,7 @@ mod parsing;
 pub mod paths;
 #[cfg(all(test, feature = "ssr"))]
 mod render_tests;
+mod resource;
 mod settings;
 mod shell;
 mod sign_in;

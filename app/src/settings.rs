@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::components::{Age, Banner, CopyLine, Empty, ErrorBanner, StatusStyle, icon, render_resource};
 use crate::errors::AppResult;
+use crate::resource::create_resource;
 
 /// A token as the list shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +66,7 @@ pub async fn token_delete(id: TokenId) -> AppResult<()> {
 pub fn SettingsPage() -> impl IntoView {
     let create = ServerAction::<TokenCreate>::new();
     let delete = ServerAction::<TokenDelete>::new();
-    let data = Resource::new(move || (create.version().get(), delete.version().get()), |_| tokens_read());
+    let data = create_resource(move || (create.version().get(), delete.version().get()), |_| tokens_read());
     view! {
         <Title text="Settings" />
         <div class="stack max-w-240">

@@ -8,6 +8,7 @@ use leptos_router::hooks::use_query_map;
 use crate::components::{ErrorBanner, icon_sized};
 use crate::errors::AppResult;
 use crate::paths;
+use crate::resource::create_resource;
 
 /// Signs a user in and redirects to `next`.
 #[server(prefix = "/api/fn", endpoint = "sign_in")]
@@ -63,7 +64,7 @@ pub fn SignInPage() -> impl IntoView {
     let action = ServerAction::<SignIn>::new();
     let query = use_query_map();
     let next = move || query.read().get("next").unwrap_or_default();
-    let first = Resource::new(|| (), |()| needs_setup());
+    let first = create_resource(|| (), |()| needs_setup());
     view! {
         <Title text="Sign in" />
         <Transition>

@@ -14,10 +14,12 @@ use crate::components::{Age, Empty, Pager, StateGroup, StateStrip, icon, render_
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
+use crate::resource::create_resource;
 
 mod clusters_tab;
 mod dialogs;
 mod draft_saving;
+mod head;
 mod history_tab;
 mod new;
 mod overrides;
@@ -75,7 +77,7 @@ pub fn WorkloadsPage() -> impl IntoView {
     let query = use_query_map();
     let part = move |name: &'static str| query.read().get(name).unwrap_or_default();
     let version = live::watch_version(|| Some(Topic::Fleet));
-    let data = Resource::new(
+    let data = create_resource(
         move || (part("q"), part("state"), query.read().get("cursor"), version.get()),
         |(q, group, cursor, _)| workloads_read(q, group, cursor),
     );

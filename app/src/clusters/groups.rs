@@ -11,6 +11,7 @@ use crate::components::{DisabledButton, Empty, ErrorBanner, join_names, pluraliz
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
+use crate::resource::create_resource;
 
 /// A group as entered in the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +85,7 @@ pub fn GroupsPage() -> impl IntoView {
     let save = ServerAction::<GroupSave>::new();
     // Every change of a group is in the event log, which the fleet's topic covers.
     let version = live::watch_version(|| Some(Topic::Fleet));
-    let data = Resource::new(move || (save.version().get(), version.get()), |_| groups_read());
+    let data = create_resource(move || (save.version().get(), version.get()), |_| groups_read());
     view! {
         <Title text="Cluster groups" />
         <div class="stack">
@@ -149,7 +150,7 @@ pub fn GroupPage() -> impl IntoView {
     let params = use_params_map();
     let name = Memo::new(move |_| params.read().get("name").unwrap_or_default());
     let (save, delete) = (ServerAction::<GroupSave>::new(), ServerAction::<GroupDelete>::new());
-    let data = Resource::new(move || (name.get(), save.version().get()), |(name, _)| group_read(name));
+    let data = create_resource(move || (name.get(), save.version().get()), |(name, _)| group_read(name));
     view! {
         {move || view! { <Title text=name.get() /> }}
         {render_resource(data, move |view| show_group(view, save, delete))}

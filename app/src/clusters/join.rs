@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::components::{Banner, CopyBlock, CopyLine, ErrorBanner, StatusStyle, render_resource};
 use crate::errors::AppResult;
 use crate::paths;
+use crate::resource::create_resource;
 
 /// The form, as it is sent. Unticked boxes are not sent, so every field has a default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +84,7 @@ fn parse_labels(text: &str) -> Result<domain::labels::Labels, domain::Finding> {
 #[component]
 pub fn JoinPage() -> impl IntoView {
     let action = ServerAction::<ClusterInstall>::new();
-    let data = Resource::new(|| (), |()| agent_address_read());
+    let data = create_resource(|| (), |()| agent_address_read());
     view! {
         <Title text="Join a cluster" />
         <div class="stack max-w-240">

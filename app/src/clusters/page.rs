@@ -19,6 +19,7 @@ use crate::components::{
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths;
+use crate::resource::create_resource;
 
 /// A cluster with the releases on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,7 +68,7 @@ pub fn ClusterPage() -> impl IntoView {
     let broken = ServerAction::<InjectDemoFault>::new();
     let id = RwSignal::new(None);
     let version = live::watch_version(move || id.get().map(Topic::Cluster));
-    let data = Resource::new(
+    let data = create_resource(
         move || (name.get(), group.get(), cursor(), version.get(), label.version().get()),
         |(name, group, cursor, ..)| cluster_read(name, group, cursor),
     );
@@ -105,7 +106,7 @@ fn show_cluster(
                 <div class="head">
                     <div class="flex flex-wrap items-baseline gap-x-3 gap-y-1">
                         <h1 class="title-mono">{cluster.name.clone()}</h1>
-                        {cluster_label(&cluster, at)}
+                        {cluster_label((&cluster).into(), at)}
                     </div>
                     <div class="head-actions">
                         {simulated.then(|| view! { <FaultMenu name=cluster.name.clone() action=broken /> })}

@@ -3,11 +3,12 @@
 use leptos::prelude::*;
 
 use super::error::LoadError;
-use crate::errors::{AppError, AppResult};
+use crate::errors::AppError;
+use crate::resource::PageResource;
 
 /// Renders the result of a query. While it is loading again, the previous result stays, so that the layout does not move.
 pub fn render_resource<T>(
-    resource: Resource<AppResult<T>>,
+    resource: PageResource<T>,
     show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
 ) -> impl IntoView
 where
@@ -18,7 +19,7 @@ where
 
 /// The same for a part of a page whose head has its own query: `NotFound` renders nothing, because the head reports it.
 pub fn render_resource_part<T>(
-    resource: Resource<AppResult<T>>,
+    resource: PageResource<T>,
     show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
 ) -> impl IntoView
 where
@@ -31,24 +32,30 @@ where
 }
 
 fn render_with<T>(
-    resource: Resource<AppResult<T>>,
+    resource: PageResource<T>,
     show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
     failed: fn(AppError) -> AnyView,
 ) -> impl IntoView
 where
     T: Clone + Send + Sync + 'static,
 {
+    render_when_loaded(Box::new(move || {
+        resource.get().map(|answer| match answer {
+            Ok(data) => show(data),
+            Err(error) => failed(error),
+        })
+    }))
+}
+
+/// Shows what `render` returns, and a skeleton until it returns something. It is compiled once, not for each kind of data.
+fn render_when_loaded(render: Box<dyn Fn() -> Option<AnyView> + Send + Sync>) -> impl IntoView {
+    let render = std::sync::Arc::<dyn Fn() -> Option<AnyView> + Send + Sync>::from(render);
     view! {
         <Transition fallback=skeleton>
-            {move || {
-                let show = show.clone();
-                resource
-                    .get()
-                    .map(|answer| match answer {
-                        Ok(data) => show(data),
-                        Err(error) => failed(error),
-                    })
-            }}
+            {
+                let render = render.clone();
+                move || render()
+            }
         </Transition>
     }
 }

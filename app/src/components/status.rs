@@ -6,6 +6,7 @@ use domain::finding::Severity;
 use domain::health::HealthStatus;
 use domain::release::{ReleaseState, SyncStatus};
 use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::icon::{icon, icon_sized};
 use crate::live;
@@ -192,9 +193,30 @@ pub fn health_label(status: HealthStatus) -> impl IntoView {
     StatusStyle::from_health(status).with_label(status.label())
 }
 
+/// Whether a cluster reports, and whether its API server responds to its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterReachability {
+    /// The connectivity of the agent.
+    pub connectivity: Connectivity,
+    /// When its last heartbeat arrived.
+    pub last_seen: Option<Timestamp>,
+    /// Since when its API server does not respond to the agent.
+    pub api_server_down_since: Option<Timestamp>,
+}
+
+impl From<&Cluster> for ClusterReachability {
+    fn from(cluster: &Cluster) -> Self {
+        Self {
+            connectivity: cluster.connectivity,
+            last_seen: cluster.last_seen,
+            api_server_down_since: cluster.api_server_outage.as_ref().map(|outage| outage.since),
+        }
+    }
+}
+
 /// The connectivity of a cluster; while its API server does not respond to its agent, that and since when.
-pub fn cluster_label(cluster: &Cluster, at: Timestamp) -> impl IntoView + use<> {
-    let Some(since) = cluster.api_server_outage.as_ref().map(|outage| outage.since) else {
+pub fn cluster_label(cluster: ClusterReachability, at: Timestamp) -> impl IntoView + use<> {
+    let Some(since) = cluster.api_server_down_since else {
         return connectivity_label(cluster.connectivity, cluster.last_seen, at).into_any();
     };
     let now = live::server_now(at);

@@ -2,17 +2,16 @@
 
 use domain::Timestamp;
 use domain::cluster::Connectivity;
-use domain::event::Event;
 use domain::fleet::FleetColumn;
 use leptos::prelude::*;
 
 use crate::components::{Age, StatusStyle, icon_sized};
-use crate::events::EventRow;
+use crate::events::{EventRow, EventSummary};
 use crate::paths;
 
 /// The last events.
 #[component]
-pub fn RecentChanges(events: Vec<Event>, at: Timestamp) -> impl IntoView {
+pub fn RecentChanges(events: Vec<EventSummary>, at: Timestamp) -> impl IntoView {
     let none = events.is_empty().then(|| view! { <p class="text-3">"Nothing has happened yet."</p> });
     view! {
         <section class="stack-sm" aria-labelledby="recent">

@@ -1,21 +1,27 @@
 //! The fleet in one sentence: what is wrong, since when, the last change.
 
 use domain::event::EventKind;
-use domain::fleet::FleetOverview;
+use domain::fleet::FleetStatus;
 use leptos::prelude::*;
 
 use crate::components::{StateGroup, pluralize};
+use crate::events::EventSummary;
 use crate::live;
 
 /// The heading of the page.
 #[component]
-pub fn FleetSummary(fleet: FleetOverview) -> impl IntoView {
+pub fn FleetSummary(
+    /// The present state.
+    fleet: FleetStatus,
+    /// The last events.
+    recent: Vec<EventSummary>,
+) -> impl IntoView {
     let now = live::server_now(fleet.read_at);
     let lead = {
         let fleet = fleet.clone();
         move || headline(&fleet, now.get())
     };
-    let rest = move || details(&fleet, now.get());
+    let rest = move || details(&fleet, &recent, now.get());
     view! {
         <h1 class="title">
             {lead} " " <span class="title-rest">{rest}</span>
@@ -24,7 +30,7 @@ pub fn FleetSummary(fleet: FleetOverview) -> impl IntoView {
     .into_any()
 }
 
-fn headline(fleet: &FleetOverview, now: domain::Timestamp) -> String {
+fn headline(fleet: &FleetStatus, now: domain::Timestamp) -> String {
     let failing = StateGroup::Failing.count_releases(&fleet.counts);
     let blocked = StateGroup::Blocked.count_releases(&fleet.counts);
     let oldest = fleet.attention.iter().filter(|a| a.state.is_failing()).map(|a| a.since).min();
@@ -58,7 +64,7 @@ fn headline(fleet: &FleetOverview, now: domain::Timestamp) -> String {
     }
 }
 
-fn details(fleet: &FleetOverview, now: domain::Timestamp) -> String {
+fn details(fleet: &FleetStatus, recent: &[EventSummary], now: domain::Timestamp) -> String {
     let silent = match fleet.clusters_not_online {
         0 => String::new(),
         n => format!("{} not reporting. ", pluralize(n, "cluster")),
@@ -72,16 +78,15 @@ fn details(fleet: &FleetOverview, now: domain::Timestamp) -> String {
                 | EventKind::ClusterEdited
         )
     };
-    let last = fleet.recent.iter().find(|event| is_user_change(event.kind));
+    let last = recent.iter().find(|event| is_user_change(event.kind));
     let last = last.map(|event| {
-        let noun = if event.workload_name.is_empty() { &event.cluster_name } else { &event.workload_name };
         let verb = match event.kind {
             EventKind::WorkloadPublished => "published",
             EventKind::WorkloadUnpublished => "unpublished",
             EventKind::WorkloadDeleting => "deleted",
             _ => "edited",
         };
-        format!("Last change: {noun} {verb} by {} {} ago.", event.actor, event.at.format_age(now))
+        format!("Last change: {} {verb} by {} {} ago.", event.subject, event.actor, event.at.format_age(now))
     });
     format!("{silent}{}", last.unwrap_or_default())
 }
@@ -91,8 +96,8 @@ mod tests {
     use super::*;
     use domain::release::ReleaseState;
 
-    fn fleet(states: &[ReleaseState]) -> FleetOverview {
-        FleetOverview { counts: states.iter().copied().collect(), ..FleetOverview::default() }
+    fn fleet(states: &[ReleaseState]) -> FleetStatus {
+        FleetStatus { counts: states.iter().copied().collect(), ..FleetStatus::default() }
     }
 
     #[test]
@@ -110,7 +115,7 @@ mod tests {
     #[test]
     fn a_rollout_that_waits_for_a_user_comes_before_automatic_progress() {
         let fleet =
-            FleetOverview { rollouts_waiting: 1, ..fleet(&[ReleaseState::Healthy, ReleaseState::Pending]) };
+            FleetStatus { rollouts_waiting: 1, ..fleet(&[ReleaseState::Healthy, ReleaseState::Pending]) };
         assert_eq!(headline(&fleet, fleet.read_at), "1 rollout waiting for a user.");
     }
 

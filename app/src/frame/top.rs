@@ -6,15 +6,15 @@ use leptos_router::hooks::use_location;
 use super::data::FrameData;
 use crate::components::age::format_time_of_day;
 use crate::components::icon;
-use crate::errors::AppResult;
 use crate::live::{self, LiveMessage};
 use crate::paths;
+use crate::resource::PageResource;
 use crate::sign_in::SignOut;
 use crate::theme::ThemeSwitch;
 
 /// The top bar.
 #[component]
-pub fn TopBar(data: Resource<AppResult<FrameData>>) -> impl IntoView {
+pub fn TopBar(data: PageResource<FrameData>) -> impl IntoView {
     view! {
         <header class="topbar">
             <button class="btn btn-icon btn-quiet rail-toggle" type="button" popovertarget="rail" aria-label="Menu">

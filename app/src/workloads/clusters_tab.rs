@@ -13,6 +13,7 @@ use crate::components::{
 };
 use crate::errors::AppResult;
 use crate::paths;
+use crate::resource::create_resource;
 
 /// Value of `open` for no open row, also if the worst release fails. No cluster can have this name.
 const NO_OPEN_ROW: &str = "-";
@@ -72,7 +73,7 @@ async fn load_open_release(hub: &hub::Hub, name: &str, cluster: &str) -> AppResu
 pub fn ClustersTab(name: Memo<String>, group: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
     let query = use_query_map();
     let part = move |key: &'static str| query.read().get(key);
-    let data = Resource::new(
+    let data = create_resource(
         move || (name.get(), group.get(), part("cursor"), part("open").unwrap_or_default(), version.get()),
         |(name, group, cursor, open, _)| releases_read(name, group, cursor, open),
     );

@@ -1,9 +1,10 @@
 //! Confirmation dialogs of sync, unpublish and delete. Each shows the number of clusters concerned.
 
-use domain::workload::{DeletionPolicy, WorkloadView};
+use domain::workload::DeletionPolicy;
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
+use super::head::WorkloadHead;
 use crate::components::{ConfirmDialog, ErrorBanner, icon, pluralize};
 use crate::errors::AppResult;
 use crate::paths;
@@ -72,20 +73,20 @@ fn removal_options(objects: &str, force: bool) -> hub::RemovalOptions {
 
 /// The dialog that the query parameter `dialog` names, if any.
 #[component]
-pub fn WorkloadDialogs(view: WorkloadView) -> impl IntoView {
+pub fn WorkloadDialogs(head: WorkloadHead) -> impl IntoView {
     let query = use_query_map();
     let ask = Memo::new(move |_| query.read().get("dialog").unwrap_or_default());
     move || match ask.get().as_str() {
-        "sync" => view! { <SyncDialog view=view.clone() /> }.into_any(),
-        "unpublish" => view! { <UnpublishDialog view=view.clone() /> }.into_any(),
-        "delete" => view! { <DeleteDialog view=view.clone() /> }.into_any(),
+        "sync" => view! { <SyncDialog head=head.clone() /> }.into_any(),
+        "unpublish" => view! { <UnpublishDialog head=head.clone() /> }.into_any(),
+        "delete" => view! { <DeleteDialog head=head.clone() /> }.into_any(),
         _ => ().into_any(),
     }
 }
 
 /// States in one sentence what is removed and what remains.
-fn describe_removal(view: &WorkloadView) -> String {
-    let counts = &view.counts;
+fn describe_removal(head: &WorkloadHead) -> String {
+    let counts = &head.counts;
     let unknown = counts.count(domain::release::ReleaseState::Unknown);
     let there = counts.targeted() - unknown;
     let later = match unknown {
@@ -131,11 +132,11 @@ fn force_option(unreachable: u32) -> impl IntoView {
 }
 
 #[component]
-fn SyncDialog(view: WorkloadView) -> impl IntoView {
+fn SyncDialog(head: WorkloadHead) -> impl IntoView {
     let action = ServerAction::<WorkloadSync>::new();
-    let name = view.workload.name.clone();
+    let name = head.name.clone();
     let back = paths::workload(&name);
-    let title = format!("Compare {name} with {} now?", pluralize(view.counts.targeted(), "cluster"));
+    let title = format!("Compare {name} with {} now?", pluralize(head.counts.targeted(), "cluster"));
     view! {
         <ConfirmDialog title=title back=back.clone()>
             <ActionForm action=action>
@@ -153,20 +154,20 @@ fn SyncDialog(view: WorkloadView) -> impl IntoView {
 }
 
 #[component]
-fn UnpublishDialog(view: WorkloadView) -> impl IntoView {
+fn UnpublishDialog(head: WorkloadHead) -> impl IntoView {
     let action = ServerAction::<WorkloadUnpublish>::new();
-    let name = view.workload.name.clone();
+    let name = head.name.clone();
     let back = paths::workload(&name);
-    let title = format!("Unpublish {name} from {}?", pluralize(view.counts.targeted(), "cluster"));
-    let unreachable = view.counts.count(domain::release::ReleaseState::Unknown);
+    let title = format!("Unpublish {name} from {}?", pluralize(head.counts.targeted(), "cluster"));
+    let unreachable = head.counts.count(domain::release::ReleaseState::Unknown);
     view! {
         <ConfirmDialog title=title back=back.clone()>
             <ActionForm action=action>
                 <input type="hidden" name="name" value=name />
                 <div class="dialog-body">
                     {action_error(action.value())}
-                    <p>{describe_removal(&view)}" The draft and its history remain; publishing again deploys it again."</p>
-                    {deletion_policy_options(view.workload.draft.policies.deletion)}
+                    <p>{describe_removal(&head)}" The draft and its history remain; publishing again deploys it again."</p>
+                    {deletion_policy_options(head.deletion)}
                     {force_option(unreachable)}
                 </div>
                 {dialog_buttons(back, "Unpublish", "btn btn-danger-solid")}
@@ -177,19 +178,19 @@ fn UnpublishDialog(view: WorkloadView) -> impl IntoView {
 }
 
 #[component]
-fn DeleteDialog(view: WorkloadView) -> impl IntoView {
+fn DeleteDialog(head: WorkloadHead) -> impl IntoView {
     let action = ServerAction::<WorkloadDelete>::new();
-    let name = view.workload.name.clone();
+    let name = head.name.clone();
     let back = paths::workload(&name);
-    let title = match view.counts.targeted() {
+    let title = match head.counts.targeted() {
         0 => format!("Delete {name}?"),
         n => format!("Delete {name} from {}?", pluralize(n, "cluster")),
     };
-    let unreachable = view.counts.count(domain::release::ReleaseState::Unknown);
-    let words = if view.counts.targeted() == 0 {
+    let unreachable = head.counts.count(domain::release::ReleaseState::Unknown);
+    let words = if head.counts.targeted() == 0 {
         "It runs on no cluster. Its draft and its revisions are deleted.".to_owned()
     } else {
-        format!("{} Then its draft and its revisions are deleted.", describe_removal(&view))
+        format!("{} Then its draft and its revisions are deleted.", describe_removal(&head))
     };
     view! {
         <ConfirmDialog title=title back=back.clone()>
@@ -198,7 +199,7 @@ fn DeleteDialog(view: WorkloadView) -> impl IntoView {
                 <div class="dialog-body">
                     {action_error(action.value())}
                     <p>{words}</p>
-                    {deletion_policy_options(view.workload.draft.policies.deletion)}
+                    {deletion_policy_options(head.deletion)}
                     {force_option(unreachable)}
                     <div class="field">
                         <label class="field-label" for="confirmed_name">

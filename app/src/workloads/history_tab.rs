@@ -2,21 +2,31 @@
 
 use domain::Timestamp;
 use domain::page::Page;
-use domain::workload::Revision;
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
+use super::head::PublishedRevision;
 use crate::components::{Age, Empty, ErrorBanner, Pager, icon, pluralize, render_resource_part};
 use crate::errors::AppResult;
 use crate::events::{EventRow, events_read};
 use crate::paths::{self, WorkloadTab};
+use crate::resource::create_resource;
+
+/// A revision as a row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RevisionRow {
+    /// The revision.
+    pub revision: PublishedRevision,
+    /// Number of its files.
+    pub files: u32,
+}
 
 /// One page of revisions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RevisionList {
-    /// Newest first; without the texts of their files.
-    pub page: Page<Revision>,
+    /// Newest first.
+    pub page: Page<RevisionRow>,
     /// When this was read, by the server's clock.
     pub read_at: Timestamp,
 }
@@ -24,14 +34,17 @@ pub struct RevisionList {
 /// Reads one page of revisions.
 #[server(prefix = "/api/fn", endpoint = "revisions_read", input = leptos::server_fn::codec::GetUrl)]
 pub async fn revisions_read(name: String, cursor: Option<String>) -> AppResult<RevisionList> {
-    use super::source::limits::clear_texts;
     use crate::host;
     use domain::page::ListQuery;
+    use domain::workload::Revision;
     let hub = host::hub_for_reader()?;
     let query = ListQuery { cursor, ..ListQuery::default() };
-    let mut page = host::into_app_result(hub.list_revisions(&name, &query).await)?;
-    page.items.iter_mut().for_each(|revision| clear_texts(&mut revision.spec.source));
-    Ok(RevisionList { page, read_at: hub.clock().now() })
+    let page = host::into_app_result(hub.list_revisions(&name, &query).await)?;
+    let row = |revision: Revision| RevisionRow {
+        files: u32::try_from(revision.spec.source.files().len()).unwrap_or(u32::MAX),
+        revision: PublishedRevision::from(revision),
+    };
+    Ok(RevisionList { page: page.map(row), read_at: hub.clock().now() })
 }
 
 /// The tab with the revisions.
@@ -39,7 +52,7 @@ pub async fn revisions_read(name: String, cursor: Option<String>) -> AppResult<R
 pub fn HistoryTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
     let query = use_query_map();
     let cursor = move || query.read().get("cursor");
-    let data = Resource::new(
+    let data = create_resource(
         move || (name.get(), cursor(), version.get()),
         |(name, cursor, _)| revisions_read(name, cursor),
     );
@@ -102,7 +115,7 @@ fn show_revisions(
 }
 
 fn revision_row(
-    revision: Revision,
+    RevisionRow { revision, files }: RevisionRow,
     at: Timestamp,
     name: &str,
     restore: ServerAction<WorkloadRestore>,
@@ -110,7 +123,6 @@ fn revision_row(
     let name = name.to_owned();
     let address = paths::revision(&name, revision.number);
     let back = roll_back_button(name, revision.number, "btn btn-sm", restore);
-    let files = u32::try_from(revision.spec.source.files().len()).unwrap_or(u32::MAX);
     view! {
         <tr>
             <th scope="row" class="cell-name">
@@ -153,7 +165,7 @@ pub(super) fn roll_back_button(
 /// The tab with the events.
 #[component]
 pub fn EventsTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
-    let data = Resource::new(
+    let data = create_resource(
         move || (name.get(), version.get()),
         |(name, _)| events_read(name, String::new(), None),
     );

@@ -15,6 +15,7 @@ use crate::components::{Age, CopyBlock, ErrorBanner, StateCounts, StateStrip, pl
 use crate::errors::AppResult;
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
+use crate::resource::create_resource;
 
 /// Data of the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,7 +54,7 @@ pub fn RevisionPage() -> impl IntoView {
     });
     let id = RwSignal::new(None);
     let version = live::watch_version(move || id.get().map(Topic::Workload));
-    let data = Resource::new(
+    let data = create_resource(
         move || (name.get(), number.get(), version.get()),
         |(name, number, _)| revision_read(name, number),
     );

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use domain::event::{Event, EventKind};
-use domain::fleet::{AttentionItem, FleetColumn, FleetOverview, FleetRow};
+use domain::fleet::{AttentionItem, FleetColumn, FleetOverview, FleetRow, FleetStatus};
 use domain::page::ListQuery;
 use domain::release::ReleaseState;
 use domain::request::EventQuery;
@@ -96,7 +96,7 @@ impl Hub {
             name: row.name,
             counts: row.counts,
         });
-        Ok(FleetOverview {
+        let status = FleetStatus {
             counts: store::release::counts_all(&mut tx).await?,
             workloads_total: rows_total,
             clusters_total: columns.total,
@@ -105,8 +105,8 @@ impl Hub {
             columns: shown,
             rollouts_waiting: store::rollout::count_needing_attention(&mut tx).await?,
             attention,
-            recent,
             read_at: self.clock().now(),
-        })
+        };
+        Ok(FleetOverview { status, recent })
     }
 }

@@ -6,6 +6,7 @@ use leptos_meta::Title;
 use super::actions::{OverrideRemove, OverrideSave, overrides_read};
 use super::tab::{OverridesEditor, count_saves};
 use crate::components::render_resource;
+use crate::resource::create_resource;
 use crate::workloads::wizard::{WizardFooter, WizardStep, workload_name};
 
 /// The page.
@@ -14,7 +15,7 @@ pub fn OverridesPage() -> impl IntoView {
     let name = workload_name();
     let (save, remove) = (ServerAction::<OverrideSave>::new(), ServerAction::<OverrideRemove>::new());
     let stored = count_saves(save, remove);
-    let data = Resource::new(move || (name.get(), stored.get()), |(name, _)| overrides_read(name));
+    let data = create_resource(move || (name.get(), stored.get()), |(name, _)| overrides_read(name));
     view! {
         {move || view! { <Title text=format!("Overrides of {}", name.get()) /> }}
         {render_resource(data, move |data| {

@@ -9,6 +9,7 @@ use super::state::{EditorState, create_state, findings};
 use super::{fields, lists, target};
 use crate::components::{Banner, ErrorBanner, FindingList, StatusStyle, render_resource_part};
 use crate::paths::WorkloadTab;
+use crate::resource::create_resource;
 use crate::workloads::draft_saving::save_button;
 use crate::workloads::wizard::{FORM, RenderFooter};
 
@@ -17,7 +18,7 @@ use crate::workloads::wizard::{FORM, RenderFooter};
 pub fn OverridesTab(name: Memo<String>) -> impl IntoView {
     let (save, remove) = (ServerAction::<OverrideSave>::new(), ServerAction::<OverrideRemove>::new());
     let stored = count_saves(save, remove);
-    let data = Resource::new(move || (name.get(), stored.get()), |(name, _)| overrides_read(name));
+    let data = create_resource(move || (name.get(), stored.get()), |(name, _)| overrides_read(name));
     render_resource_part(data, move |data| {
         view! { <OverridesEditor data=data save=save remove=remove /> }.into_any()
     })

@@ -5,6 +5,7 @@ use leptos_meta::Title;
 
 use super::tab::{PlacementEditor, PlacementSave, placement_read};
 use crate::components::render_resource;
+use crate::resource::create_resource;
 use crate::workloads::wizard::{WizardFooter, WizardStep, workload_name};
 
 /// The page.
@@ -12,7 +13,7 @@ use crate::workloads::wizard::{WizardFooter, WizardStep, workload_name};
 pub fn PlacementPage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<PlacementSave>::new();
-    let data = Resource::new(move || name.get(), placement_read);
+    let data = create_resource(move || name.get(), placement_read);
     view! {
         {move || view! { <Title text=format!("Placement of {}", name.get()) /> }}
         {render_resource(data, move |data| {

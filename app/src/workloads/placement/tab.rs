@@ -12,6 +12,7 @@ use super::form::PlacementForm;
 use crate::components::{ErrorBanner, render_resource_part};
 use crate::errors::AppResult;
 use crate::paths::{self, WorkloadTab};
+use crate::resource::create_resource;
 use crate::workloads::draft_saving::{save_button, save_result};
 use crate::workloads::wizard::{FORM, RenderFooter};
 
@@ -59,7 +60,7 @@ pub async fn placement_save(
 #[component]
 pub fn PlacementTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<PlacementSave>::new();
-    let data = Resource::new(move || name.get(), placement_read);
+    let data = create_resource(move || name.get(), placement_read);
     render_resource_part(data, move |data| view! { <PlacementEditor data=data action=action /> }.into_any())
 }
 

@@ -9,6 +9,7 @@ use super::fields::PolicyFields;
 use super::form::PolicyForm;
 use crate::components::{ErrorBanner, render_resource};
 use crate::errors::AppResult;
+use crate::resource::create_resource;
 use crate::workloads::queries::draft_read;
 use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, track_base_revision, workload_name};
 
@@ -43,7 +44,7 @@ pub async fn policies_save(form: PoliciesForm, #[server(default)] then: String) 
 pub fn PoliciesPage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<PoliciesSave>::new();
-    let data = Resource::new(move || name.get(), draft_read);
+    let data = create_resource(move || name.get(), draft_read);
     view! {
         {move || view! { <Title text=format!("Policies of {}", name.get()) /> }}
         {render_resource(data, move |workload| show_policies(workload, action))}

@@ -14,6 +14,7 @@ use super::sidebar::ReviewSidebar;
 use crate::components::findings::summarize_findings;
 use crate::components::{Banner, ErrorBanner, FindingList, StatusStyle, icon, render_resource};
 use crate::paths::{self, WorkloadTab};
+use crate::resource::{PageResource, create_resource};
 use crate::workloads::placement::evaluations::DecisionTables;
 
 /// The page of the review. The query parameter `plan` selects the plan, so the URL can be shared.
@@ -24,7 +25,7 @@ pub fn PublishPage() -> impl IntoView {
     let plan = Memo::new(move |_| query.read().get("plan"));
     let (plan_action, publish) = (ServerAction::<PlanCreate>::new(), ServerAction::<WorkloadPublish>::new());
     let reloads = RwSignal::new(0_u32);
-    let data = Resource::new(
+    let data = create_resource(
         move || (name.get(), plan.get(), reloads.get()),
         |(name, plan, _)| review_read(name, plan),
     );
@@ -42,7 +43,7 @@ fn refresh_plan(
     plan: Memo<Option<String>>,
     plan_action: ServerAction<PlanCreate>,
     reloads: RwSignal<u32>,
-    data: Resource<crate::errors::AppResult<Review>>,
+    data: PageResource<Review>,
 ) {
     let navigate = use_navigate();
     Effect::new(move |_| {

@@ -13,6 +13,7 @@ use super::form::{RolloutForm, findings_by_field, map_to_fields};
 use super::panel::WaveList;
 use crate::components::{ErrorBanner, join_names, pluralize, render_resource};
 use crate::errors::AppResult;
+use crate::resource::create_resource;
 use crate::workloads::placement::tab::{PlacementData, placement_read};
 use crate::workloads::text_field::FieldFindings;
 use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, track_base_revision, workload_name};
@@ -48,7 +49,7 @@ pub async fn rollout_save(
 pub fn RolloutPage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<RolloutSave>::new();
-    let data = Resource::new(move || name.get(), placement_read);
+    let data = create_resource(move || name.get(), placement_read);
     view! {
         {move || view! { <Title text=format!("Rollout of {}", name.get()) /> }}
         {render_resource(data, move |data| show_rollout(data, action))}

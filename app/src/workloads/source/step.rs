@@ -9,6 +9,7 @@ use super::fields::{FileDrafts, FilesEditor};
 use super::form::{ContainersForm, SourceText};
 use super::save::SourceSave;
 use crate::components::{ErrorBanner, render_resource};
+use crate::resource::create_resource;
 use crate::workloads::queries::draft_read;
 use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
 
@@ -17,7 +18,7 @@ use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
 pub fn SourcePage() -> impl IntoView {
     let name = workload_name();
     let action = ServerAction::<SourceSave>::new();
-    let data = Resource::new(move || name.get(), draft_read);
+    let data = create_resource(move || name.get(), draft_read);
     view! {
         {move || view! { <Title text=format!("Source of {}", name.get()) /> }}
         {render_resource(data, move |workload| view! { <SourceStep workload=workload action=action /> }.into_any())}

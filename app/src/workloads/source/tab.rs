@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::fields::{FileDrafts, FilesEditor};
 use crate::components::render_resource_part;
 use crate::errors::AppResult;
+use crate::resource::create_resource;
 use crate::workloads::draft_saving::{save_button, save_result};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
@@ -47,7 +48,7 @@ pub async fn config_save(form: ConfigForm) -> AppResult<i64> {
 #[component]
 pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
     let action = ServerAction::<ConfigSave>::new();
-    let data = Resource::new(move || name.get(), draft_read);
+    let data = create_resource(move || name.get(), draft_read);
     render_resource_part(data, move |workload| {
         view! { <ConfigFields workload=workload action=action /> }.into_any()
     })

@@ -10,6 +10,7 @@ use super::step::WizardStep;
 use crate::components::icon;
 use crate::frame::{LiveStatus, ShortcutHelp};
 use crate::live::{self, Topic};
+use crate::resource::create_resource;
 use crate::theme::ThemeSwitch;
 
 /// The frame with the page of a step in it.
@@ -18,7 +19,7 @@ pub fn WizardFrame() -> impl IntoView {
     let path = use_location().pathname;
     let at = Memo::new(move |_| WizardStep::from_path(&path.get()));
     let version = live::watch_version(|| Some(Topic::Fleet));
-    let data = Resource::new(
+    let data = create_resource(
         move || {
             (
                 at.get().map(|(name, _)| name).unwrap_or_default(),

@@ -14,6 +14,18 @@ use crate::model::rollup::ReleaseCounts;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FleetOverview {
+    /// The present state.
+    #[serde(flatten)]
+    pub status: FleetStatus,
+    /// The last events.
+    pub recent: Vec<Event>,
+}
+
+/// The present state of the fleet.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FleetStatus {
     /// All releases by state.
     pub counts: ReleaseCounts,
     /// Number of workloads.
@@ -31,8 +43,6 @@ pub struct FleetOverview {
     pub rollouts_waiting: u32,
     /// What needs attention: waiting rollouts first, then releases, worst and oldest first.
     pub attention: Vec<AttentionItem>,
-    /// The last events.
-    pub recent: Vec<Event>,
     /// When this was read.
     pub read_at: Timestamp,
 }

@@ -230,7 +230,7 @@ async fn a_paused_rollout_admits_no_cluster_until_it_is_resumed() {
     test.hub.control_rollout(&test.actor, "web", RolloutAction::Resume).await.unwrap();
     wait_for_rollout(&test, "it awaits approval", |rollout| rollout.state == RolloutState::AwaitingApproval)
         .await;
-    let fleet = test.hub.get_fleet(&Default::default()).await.unwrap();
+    let fleet = test.hub.get_fleet(&Default::default()).await.unwrap().status;
     let line = &fleet.attention[0];
     assert_eq!((fleet.rollouts_waiting, line.workload_name.as_str(), line.count), (1, "web", 2));
     assert_eq!(line.message, "Wave 2 of 2 (rest) waits for approval.");
