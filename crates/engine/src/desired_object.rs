@@ -4,6 +4,7 @@
 //! release. Objects are stored as JSON text: ten thousand parsed trees would need several times the memory.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use domain::Digest;
 use domain::bundle::{Bundle, apply_rank};
@@ -80,7 +81,7 @@ impl DesiredObject {
 #[derive(Debug)]
 pub(crate) struct PreparedBundle {
     pub digest: Digest,
-    pub objects: Vec<DesiredObject>,
+    pub objects: Vec<Arc<DesiredObject>>,
 }
 
 impl PreparedBundle {
@@ -99,12 +100,12 @@ impl PreparedBundle {
             )) {
                 let autoscaled =
                     scaled.contains(&(name.namespace.clone(), name.kind.clone(), name.name.clone()));
-                objects.push(prepare_object(
+                objects.push(Arc::new(prepare_object(
                     desired_release,
                     u32::try_from(ordinal).unwrap_or(u32::MAX),
                     object,
                     autoscaled,
-                ));
+                )));
             }
         }
         objects.sort_by_key(|desired| desired.rank);

@@ -5,6 +5,7 @@
 //! names are recorded before the first object is created (P15).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use domain::field_path::escape_pointer_token;
 use domain::finding::Finding;
@@ -104,7 +105,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
 fn rank_ranges(pass: &Reconciliation<'_>) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     for at in 0..pass.targets.len() {
-        let rank = |at: usize| pass.prepared.objects[pass.targets[at].index].rank;
+        let rank = |at: usize| pass.targets[at].desired.rank;
         match groups.last_mut() {
             Some(group) if rank(group.start) == rank(at) => group.end = at + 1,
             _ => groups.push(at..at + 1),
@@ -117,14 +118,14 @@ fn rank_ranges(pass: &Reconciliation<'_>) -> Vec<Range<usize>> {
 async fn record_intent(pass: &mut Reconciliation<'_>) -> Result<(), StageState> {
     let mut has_new = false;
     for target in &pass.targets {
-        let desired = &pass.prepared.objects[target.index];
+        let desired = &target.desired;
         let is_recorded = pass.inventory.iter().any(|entry| entry.object.is_same_object(&desired.object));
         if is_recorded || pass.is_read_only(&desired.object) {
             continue;
         }
         has_new = true;
         let plural = target.kind.as_ref().map(|resource| resource.plural.clone());
-        let live = target.live_object(desired).filter(|live| live.release == Some(pass.worker.id));
+        let live = target.live_object().filter(|live| live.release == Some(pass.worker.id));
         pass.inventory.push(InventoryEntry {
             object: desired.object.clone(),
             resource: plural.unwrap_or_default(),
@@ -177,14 +178,13 @@ async fn plan_writes(pass: &mut Reconciliation<'_>, group: Range<usize>) -> Vec<
         if pass.targets[at].cache.is_none() && !ensure_established(pass, at).await {
             continue;
         }
-        let prepared = pass.prepared.clone();
-        let desired = &prepared.objects[pass.targets[at].index];
-        let live = pass.targets[at].live_object(desired);
+        let desired = Arc::clone(&pass.targets[at].desired);
+        let live = pass.targets[at].live_object();
         let entry = pass.inventory_entry(&desired.object).cloned();
         let release = pass.release();
         let rules = pass.object_policies.clone();
         let rule = rules.for_object(&pass.policies, &desired.object);
-        let input = ObjectInput { desired, policy: &rule };
+        let input = ObjectInput { desired: &desired, policy: &rule };
         let step = decide_action(
             release,
             input,
@@ -210,8 +210,7 @@ fn plan_write(
     live: Option<&LiveObject>,
     uid: String,
 ) -> Option<ObjectWrite> {
-    let prepared = pass.prepared.clone();
-    let desired = &prepared.objects[pass.targets[at].index];
+    let desired = Arc::clone(&pass.targets[at].desired);
     let take_over = pass.policies.conflict == ConflictPolicy::Force;
     let mut force = if take_over { ForceConflicts::Yes } else { ForceConflicts::No };
     let needed = matches!(step, ObjectAction::Drifted(_))
@@ -276,33 +275,33 @@ fn plan_write(
 }
 
 fn mark_applied(pass: &mut Reconciliation<'_>, at: usize) {
-    let prepared = pass.prepared.clone();
-    let object_state = pass.state.object_mut(&prepared.objects[pass.targets[at].index].object);
+    let target = &mut pass.targets[at];
+    let object_state = pass.state.object_mut(&target.desired.object);
     object_state.failure = None;
     object_state.waiting = None;
     object_state.reported_drift = None;
-    pass.targets[at].applied = true;
+    target.applied = true;
 }
 
 fn block_target(pass: &mut Reconciliation<'_>, at: usize, failure: &RetryState) {
-    let object = &pass.prepared.objects[pass.targets[at].index].object;
-    let subject = object.to_string();
+    let target = &mut pass.targets[at];
+    let subject = target.desired.object.to_string();
     let problem = Finding::error(
         failure.error.reason().as_str(),
         failure_message("", &failure.error),
         failure.error.hint(),
     );
-    pass.targets[at].problem = Some(problem.with_object(&*subject));
-    pass.targets[at].blocked_by = Some(failure.stage_state(&subject));
+    target.problem = Some(problem.with_object(&*subject));
+    target.blocked_by = Some(failure.stage_state(&subject));
     pass.wake_at(failure.due);
 }
 
 /// Updates whether a target is applied, without a write: its rank is blocked by an earlier one.
 fn update_applied(pass: &mut Reconciliation<'_>, at: usize) {
-    let desired = &pass.prepared.objects[pass.targets[at].index];
-    let live = pass.targets[at].live_object(desired);
-    pass.targets[at].applied =
-        live.is_some_and(|live| live.hash == desired.hash && live.release == Some(pass.worker.id));
+    let target = &mut pass.targets[at];
+    let live = target.live_object();
+    target.applied =
+        live.is_some_and(|live| live.hash == target.desired.hash && live.release == Some(pass.worker.id));
 }
 
 /// Runs the writes of one rank concurrently.
@@ -330,7 +329,7 @@ async fn run_write(
     job: ObjectWrite,
 ) -> (ObjectWrite, Result<ApplyResponse, Error>) {
     let target = &pass.targets[job.at];
-    let desired = &pass.prepared.objects[target.index];
+    let desired = &target.desired;
     let rule = pass.object_policy(&desired.object);
     let input = ObjectInput { desired, policy: &rule };
     let result = match &target.kind {
@@ -419,8 +418,7 @@ pub(crate) fn check_identical(
 }
 
 fn record_result(pass: &mut Reconciliation<'_>, job: ObjectWrite, result: Result<ApplyResponse, Error>) {
-    let prepared = pass.prepared.clone();
-    let desired = &prepared.objects[pass.targets[job.at].index];
+    let desired = Arc::clone(&pass.targets[job.at].desired);
     let applied = match result {
         Ok(applied) => applied,
         // The watch reports their end, so they are not delayed by a back-off.

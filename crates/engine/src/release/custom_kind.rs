@@ -1,5 +1,6 @@
 //! Objects of custom kinds wait until the definition of their kind is established.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,8 +12,7 @@ use crate::observe::CacheState;
 
 /// Whether the definition of a custom resource is established and its kind is served. If not, the target waits.
 pub(super) async fn ensure_established(pass: &mut Reconciliation<'_>, at: usize) -> bool {
-    let prepared = pass.prepared.clone();
-    let desired = &prepared.objects[pass.targets[at].index];
+    let desired = Arc::clone(&pass.targets[at].desired);
     let Some(resource) = pass.targets[at].kind.clone() else { return false };
     if is_established(pass, &resource) {
         let served =
@@ -38,9 +38,9 @@ pub(super) async fn ensure_established(pass: &mut Reconciliation<'_>, at: usize)
 fn is_established(pass: &Reconciliation<'_>, resource: &ServedKind) -> bool {
     let name = format!("{}.{}", resource.plural, resource.group);
     let definition = pass.targets.iter().find_map(|target| {
-        let desired = &pass.prepared.objects[target.index];
-        let is_it = desired.object.kind == "CustomResourceDefinition" && desired.object.name == name;
-        is_it.then(|| target.live_object(desired)).flatten()
+        let object = &target.desired.object;
+        let is_it = object.kind == "CustomResourceDefinition" && object.name == name;
+        is_it.then(|| target.live_object()).flatten()
     });
     definition.is_some_and(|live| {
         let value = live.value();

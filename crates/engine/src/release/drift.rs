@@ -1,5 +1,7 @@
 //! Drift of managed objects: self-heal or report (S0-12, P13, P25).
 
+use std::sync::Arc;
+
 use domain::finding::Finding;
 use domain::object::ObjectRef;
 use domain::plan::FieldChange;
@@ -29,8 +31,8 @@ pub(crate) fn decide_drift_action(
     changes: &[FieldChange],
     live: Option<&Value>,
 ) -> DriftAction {
-    let prepared = pass.prepared.clone();
-    let object = &prepared.objects[pass.targets[at].index].object;
+    let desired = Arc::clone(&pass.targets[at].desired);
+    let object = &desired.object;
     let fields = field_paths(changes);
     if pass.policies.drift == DriftPolicy::Notify {
         report_drift_once(pass, object, &fields, live);

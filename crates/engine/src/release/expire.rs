@@ -15,7 +15,7 @@ use super::report;
 pub(crate) fn is_complete(pass: &Reconciliation<'_>) -> bool {
     let mut jobs = 0;
     for target in &pass.targets {
-        let kind = &pass.prepared.objects[target.index].object.kind;
+        let kind = &target.desired.object.kind;
         if owns_pods(kind) {
             if kind != "Job" || !target.completed {
                 return false;
@@ -44,10 +44,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) {
             return;
         }
     }
-    let exists = |index: usize| {
-        pass.targets[index].live_object(&pass.prepared.objects[pass.targets[index].index]).is_some()
-    };
-    if !(0..pass.targets.len()).any(exists) {
+    if !pass.targets.iter().any(|target| target.live_object().is_some()) {
         return;
     }
     pass.targets.iter_mut().for_each(|target| target.completed = true);
@@ -65,9 +62,8 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) {
 /// When the last job completed; `None` if no job exists any more.
 fn finished_at(pass: &Reconciliation<'_>) -> Option<Timestamp> {
     let completion_times = pass.targets.iter().filter_map(|target| {
-        let desired = &pass.prepared.objects[target.index];
         let live =
-            target.live_object(desired).filter(|live| desired.object.kind == "Job" && !live.deleting)?;
+            target.live_object().filter(|live| target.desired.object.kind == "Job" && !live.deleting)?;
         let value = live.value();
         value.pointer("/status/completionTime").and_then(Value::as_str)?.parse().ok()
     });

@@ -1,6 +1,7 @@
 //! Preflight checks before any write: kinds are served, namespaces exist, no other release owns the objects.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use domain::finding::Finding;
 use domain::policy::{ConflictPolicy, UpdateStrategy};
@@ -96,39 +97,39 @@ async fn resolve_kinds(pass: &mut Reconciliation<'_>) -> Result<(), PreflightFai
         missing = assign_kinds(pass, &kinds, &defined);
     }
     let Some(first) = missing.first() else { return Ok(()) };
-    let object = &pass.prepared.objects[*first].object;
+    let object = &pass.targets[*first].desired.object;
     let error = Error::ApiMissing(format!("{} ({})", object.kind, object.api_version()));
     let subject = object.to_string();
-    for index in missing {
-        let object = &pass.prepared.objects[index].object;
+    for at in missing {
+        let target = &mut pass.targets[at];
         let finding = Finding::error(error.reason().as_str(), failure_message("", &error), error.hint())
-            .with_object(object.to_string());
-        pass.targets[index].problem = Some(finding);
+            .with_object(target.desired.object.to_string());
+        target.problem = Some(finding);
     }
     Err((error, subject))
 }
 
-/// Sets the kind of every object; returns the indexes of objects whose kind is neither served nor defined.
+/// Sets the kind of every target; returns the positions of targets whose kind is neither served nor defined.
 fn assign_kinds(
     pass: &mut Reconciliation<'_>,
     kinds: &ServedKinds,
     defined: &HashMap<(String, String), ServedKind>,
 ) -> Vec<usize> {
     let mut missing = Vec::new();
-    for target in &mut pass.targets {
-        let object = &pass.prepared.objects[target.index].object;
+    for (at, target) in pass.targets.iter_mut().enumerate() {
+        let object = &target.desired.object;
         let definition = || defined.get(&(object.group.clone(), object.kind.clone())).cloned();
         let definition = definition().map(|r| ServedKind { version: object.version.clone(), ..r });
         target.kind = kinds.resolve(object).cloned().or(definition);
         if target.kind.is_none() {
-            missing.push(target.index);
+            missing.push(at);
         }
     }
     missing
 }
 
 /// The kinds defined by the bundle itself.
-pub(crate) fn defined_kinds(objects: &[DesiredObject]) -> HashMap<(String, String), ServedKind> {
+pub(crate) fn defined_kinds(objects: &[Arc<DesiredObject>]) -> HashMap<(String, String), ServedKind> {
     let text = |value: &Value, pointer: &str| {
         value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
@@ -154,7 +155,7 @@ pub(crate) fn defined_kinds(objects: &[DesiredObject]) -> HashMap<(String, Strin
 async fn start_watches(pass: &mut Reconciliation<'_>) -> Result<(), PreflightFailure> {
     let kinds = pass.cx.discovery.kinds();
     for target in &mut pass.targets {
-        let object = &pass.prepared.objects[target.index].object;
+        let object = &target.desired.object;
         if kinds.resolve(object).is_none() {
             continue;
         }
@@ -176,13 +177,13 @@ async fn start_watches(pass: &mut Reconciliation<'_>) -> Result<(), PreflightFai
     // All first lists are already running, so waiting sequentially takes as long as the slowest.
     for target in &pass.targets {
         let Some(objects) = &target.cache else { continue };
-        let subject = || pass.prepared.objects[target.index].object.to_string();
+        let subject = || target.desired.object.to_string();
         match objects.wait_until_settled().await {
             CacheState::Failing(error, _) => return Err((error, format!("Reading {}", subject()))),
             CacheState::NotServed => {
                 pass.cx.observed.remove_ended();
                 let _ = pass.cx.discovery.refresh().await;
-                let object = &pass.prepared.objects[target.index].object;
+                let object = &target.desired.object;
                 let missing = Error::ApiMissing(String::new()).with_kind(object, pass.defines_kind(object));
                 return Err((missing, subject()));
             }
@@ -205,8 +206,8 @@ async fn ensure_namespaces(pass: &mut Reconciliation<'_>) -> Result<(), Prefligh
         .targets
         .iter()
         .filter(|target| target.kind.as_ref().is_some_and(|resource| resource.namespaced))
-        .filter(|target| !pass.is_read_only(&pass.prepared.objects[target.index].object))
-        .map(|target| pass.prepared.objects[target.index].object.namespace.clone())
+        .filter(|target| !pass.is_read_only(&target.desired.object))
+        .map(|target| target.desired.object.namespace.clone())
         .filter(|namespace| !namespace.is_empty() && !own.contains(namespace.as_str()))
         .collect();
     for namespace in needed {
@@ -259,8 +260,8 @@ async fn create_namespace(pass: &mut Reconciliation<'_>, namespace: &str) -> Res
 fn check_ownership(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     let mut conflict = None;
     for at in 0..pass.targets.len() {
-        let desired = &pass.prepared.objects[pass.targets[at].index];
-        let Some(live) = pass.targets[at].live_object(desired) else { continue };
+        let desired = &pass.targets[at].desired;
+        let Some(live) = pass.targets[at].live_object() else { continue };
         if pass.policies.update_strategy(&desired.object) != UpdateStrategy::ServerSideApply {
             continue;
         }

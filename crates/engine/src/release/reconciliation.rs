@@ -37,8 +37,8 @@ pub(crate) enum ReconcileFlow {
 
 /// One object of the bundle during a pass.
 pub(crate) struct TargetObject {
-    /// Position in the prepared bundle.
-    pub index: usize,
+    /// The object as the bundle describes it.
+    pub desired: Arc<DesiredObject>,
     /// Its kind; `None` while the cluster does not serve it and the bundle does not define it.
     pub kind: Option<ServedKind>,
     /// Cache of its kind; `None` until its definition is established.
@@ -62,8 +62,8 @@ pub(crate) struct TargetObject {
 
 impl TargetObject {
     /// The object as last observed.
-    pub(crate) fn live_object(&self, desired: &DesiredObject) -> Option<Arc<LiveObject>> {
-        self.cache.as_ref()?.get(&desired.object.namespace, &desired.object.name)
+    pub(crate) fn live_object(&self) -> Option<Arc<LiveObject>> {
+        self.cache.as_ref()?.get(&self.desired.object.namespace, &self.desired.object.name)
     }
 }
 
@@ -118,7 +118,7 @@ impl<'a> Reconciliation<'a> {
             objects: Vec::new(),
         };
         let prepared = request.prepared.clone().unwrap_or_else(|| Arc::new(empty()));
-        let targets = (0..prepared.objects.len()).map(new_target).collect();
+        let targets = prepared.objects.iter().map(new_target).collect();
         Self {
             cx,
             worker,
@@ -219,7 +219,7 @@ impl<'a> Reconciliation<'a> {
 
     /// Marks an object as waiting for a transient condition and schedules the next attempt.
     pub(crate) fn set_waiting(&mut self, at: usize, error: Error) {
-        let object = self.prepared.objects[self.targets[at].index].object.clone();
+        let object = self.targets[at].desired.object.clone();
         let before = self.state.object_mut(&object).waiting.clone();
         let failure = match before {
             Some(before) if before.error == error && !before.is_due() => before,
@@ -235,9 +235,9 @@ impl<'a> Reconciliation<'a> {
     }
 }
 
-fn new_target(index: usize) -> TargetObject {
+fn new_target(desired: &Arc<DesiredObject>) -> TargetObject {
     TargetObject {
-        index,
+        desired: Arc::clone(desired),
         kind: None,
         cache: None,
         applied: false,

@@ -127,15 +127,14 @@ pub(crate) fn report_removed(pass: &mut Reconciliation<'_>) {
 }
 
 fn sync_status(pass: &Reconciliation<'_>, complete: bool) -> SyncStatus {
-    let prepared = &pass.prepared;
     let is_drifted = |target: &TargetObject| {
-        let object = &prepared.objects[target.index].object;
+        let object = &target.desired.object;
         !target.drifted_fields.is_empty()
             || target.applied
                 && !pass.is_read_only(object)
                 && !target.completed
                 && target.cache.is_some()
-                && target.live_object(&prepared.objects[target.index]).is_none()
+                && target.live_object().is_none()
             || pass
                 .state
                 .objects
@@ -186,10 +185,9 @@ fn health_without_targets(pass: &Reconciliation<'_>) -> Health {
 
 /// The reported status of one target (S3-5).
 fn resource_status(pass: &mut Reconciliation<'_>, at: usize) -> ResourceStatus {
-    let prepared = pass.prepared.clone();
     let target = &pass.targets[at];
-    let desired = &prepared.objects[target.index];
-    let live = target.live_object(desired);
+    let desired = &target.desired;
+    let live = target.live_object();
     let blocked_by = target.blocked_by.as_ref().and_then(StageState::reason);
     let to_warning =
         |reason: &StageReason| Finding::warning(reason.reason.as_str(), reason.message.clone(), "");
@@ -245,7 +243,7 @@ fn send_report(pass: &mut Reconciliation<'_>, report: ReleaseReport) {
 /// Writes the current state to the record, if its content changed.
 pub(crate) async fn write_record(pass: &mut Reconciliation<'_>) {
     for at in 0..pass.targets.len() {
-        if pass.is_read_only(&pass.prepared.objects[pass.targets[at].index].object) {
+        if pass.is_read_only(&pass.targets[at].desired.object) {
             continue;
         }
         let fresh = inventory_entry(pass, at);
@@ -282,10 +280,10 @@ pub(crate) async fn write_record(pass: &mut Reconciliation<'_>) {
 /// The record entry of a target.
 fn inventory_entry(pass: &Reconciliation<'_>, at: usize) -> InventoryEntry {
     let target = &pass.targets[at];
-    let desired = &pass.prepared.objects[target.index];
+    let desired = &target.desired;
     let old = pass.inventory_entry(&desired.object).cloned().unwrap_or_default();
     let old_hash = old.hash.clone();
-    let live = target.live_object(desired).filter(|live| live.release == Some(pass.worker.id));
+    let live = target.live_object().filter(|live| live.release == Some(pass.worker.id));
     InventoryEntry {
         object: desired.object.clone(),
         resource: target.kind.as_ref().map_or(old.resource, |resource| resource.plural.clone()),

@@ -55,7 +55,7 @@ pub(crate) fn overall_health(pass: &Reconciliation<'_>) -> Health {
     let subject = counted
         .clone()
         .find(|target| std::ptr::eq(&target.health, bad))
-        .map(|target| pass.prepared.objects[target.index].object.to_string());
+        .map(|target| target.desired.object.to_string());
     match (bad.status, subject) {
         // A completed job among other objects does not make the release complete.
         (HealthStatus::Healthy, _) if bad.reason == health::COMPLETED => {
@@ -67,9 +67,8 @@ pub(crate) fn overall_health(pass: &Reconciliation<'_>) -> Health {
 }
 
 fn assess_target(pass: &mut Reconciliation<'_>, at: usize, images: &mut ImagePullStatus) {
-    let prepared = pass.prepared.clone();
-    let desired = &prepared.objects[pass.targets[at].index];
-    let Some(live) = pass.targets[at].live_object(desired) else {
+    let desired = Arc::clone(&pass.targets[at].desired);
+    let Some(live) = pass.targets[at].live_object() else {
         pass.targets[at].health = absent_health(pass, at);
         store_health(pass, at, None);
         return;
@@ -118,8 +117,7 @@ fn combine_with_pods(own: Health, diagnosis: &Diagnosis) -> Health {
 
 fn absent_health(pass: &Reconciliation<'_>, at: usize) -> Health {
     let target = &pass.targets[at];
-    let was_applied =
-        pass.inventory_entry(&pass.prepared.objects[target.index].object).is_some_and(|e| !e.uid.is_empty());
+    let was_applied = pass.inventory_entry(&target.desired.object).is_some_and(|e| !e.uid.is_empty());
     if target.completed {
         Health::new(HealthStatus::Healthy, health::COMPLETED, "completed and was cleaned up")
     } else if target.cache.is_some() && was_applied {
@@ -135,8 +133,8 @@ fn absent_health(pass: &Reconciliation<'_>, at: usize) -> Health {
 
 /// Stores the health with the time of its last change.
 fn store_health(pass: &mut Reconciliation<'_>, at: usize, version: Option<String>) {
-    let prepared = pass.prepared.clone();
-    let object = &prepared.objects[pass.targets[at].index].object;
+    let desired = Arc::clone(&pass.targets[at].desired);
+    let object = &desired.object;
     let now = pass.now;
     let health = pass.targets[at].health.clone();
     let object_state = pass.state.object_mut(object);
