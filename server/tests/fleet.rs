@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use server::link::InProcessLink;
 use server::{Site, SiteOptions};
 use tokio_util::sync::CancellationToken;
-use wire::{Client, EventQuery, PublishRequest, UnpublishRequest, WatchEvent, WorkloadPut, WorkloadStatus};
+use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, WorkloadPut, WorkloadStatus};
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 const WEB_KEY: (&str, &str) = ("apps", "web");
@@ -160,7 +160,7 @@ async fn a_workload_is_published_becomes_healthy_is_self_healed_and_unpublished(
         wait_for_self_heal(&fleet).await;
         assert_eq!(fleet.deployment(1).unwrap()["spec"]["replicas"], 2);
 
-        fleet.client.unpublish_workload("web", &UnpublishRequest::default()).await.unwrap();
+        fleet.client.unpublish_workload("web", &RemovalOptions::default()).await.unwrap();
         fleet.wait_for_web(|status| status.counts.count(ReleaseState::Removed) == 3).await;
         for cluster in 0..3 {
             assert_eq!(fleet.deployment(cluster), None);
@@ -291,7 +291,7 @@ async fn p18_pending_deletes_of_fifty_offline_clusters_block_no_new_work() {
         }
         fleet.clusters[..50].iter().for_each(|cluster| cluster.faults().set_offline(true));
         for name in pending {
-            client.delete_workload(name, &UnpublishRequest::default()).await.unwrap();
+            client.delete_workload(name, &RemovalOptions::default()).await.unwrap();
         }
         client.create_workload(&config_map_workload("new", &[live])).await.unwrap();
         client.publish_workload("new", &PublishRequest::default(), None).await.unwrap();

@@ -62,13 +62,13 @@ pub async fn workload_delete(
 }
 
 #[cfg(feature = "ssr")]
-fn removal_options(objects: &str, force: bool) -> hub::RemovalOptions {
+fn removal_options(objects: &str, force: bool) -> domain::request::RemovalOptions {
     let deletion = match objects {
         "delete" => Some(DeletionPolicy::Foreground),
         "leave" => Some(DeletionPolicy::Orphan),
         _ => None,
     };
-    hub::RemovalOptions { deletion, force }
+    domain::request::RemovalOptions { deletion, force }
 }
 
 /// The dialog that the query parameter `dialog` names, if any.

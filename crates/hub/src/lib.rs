@@ -49,6 +49,4 @@ pub use overrides::OverrideEdit;
 pub use placement::PlacementInputs;
 pub use sign_in::Session;
 pub use supervise::TaskStatus;
-pub use workload::{
-    CheckResult, DraftPatch, PolicyPatch, PublishOptions, RemovalOptions, RevisionDetails, WorkloadEdit,
-};
+pub use workload::{CheckResult, DraftPatch, PolicyPatch, PublishOptions, RevisionDetails, WorkloadEdit};

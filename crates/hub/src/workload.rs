@@ -6,7 +6,7 @@ use domain::cluster::Connectivity;
 use domain::labels::Labels;
 use domain::placement::Decision;
 use domain::rollout::WavePreview;
-use domain::workload::{DeletionPolicy, Workload, WorkloadSpec};
+use domain::workload::{Workload, WorkloadSpec};
 use domain::{Digest, Finding};
 use store::Tx;
 
@@ -41,15 +41,6 @@ pub struct WorkloadEdit {
     pub spec: Option<WorkloadSpec>,
     /// Replaces all labels.
     pub labels: Option<Labels>,
-}
-
-/// Options for removing a workload from its clusters.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RemovalOptions {
-    /// The deletion policy; `None` for the workload's own.
-    pub deletion: Option<DeletionPolicy>,
-    /// Whether to abandon the releases on unreachable clusters (S1-23; default false).
-    pub force: bool,
 }
 
 /// Preconditions and confirmations of a publish.

@@ -31,6 +31,6 @@ pub use token::{ApiToken, ApiTokenCreated, NewApiToken};
 pub use version::ServerVersion;
 pub use watch::{ChangeNotice, WatchEvent};
 pub use workload::{
-    OverridePut, PublishRequest, RestoreRevisionRequest, RetainRequest, RetainResponse, SyncRequest,
-    SyncResponse, UnpublishRequest, ValidateRequest, ValidationResult, WorkloadPatch, WorkloadPut,
+    OverridePut, PublishRequest, RemovalOptions, RestoreRevisionRequest, RetainRequest, RetainResponse,
+    SyncRequest, SyncResponse, ValidateRequest, ValidationResult, WorkloadPatch, WorkloadPut,
 };

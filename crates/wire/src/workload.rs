@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use domain::labels::Labels;
 use domain::placement::Decision;
-use domain::workload::{DeletionPolicy, WorkloadSpec};
+use domain::workload::WorkloadSpec;
 use domain::{Digest, Finding};
 use serde::{Deserialize, Serialize};
 
-pub use domain::request::OverridePut;
+pub use domain::request::{OverridePut, RemovalOptions};
 
 /// Replaces a workload's draft.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,18 +82,6 @@ pub struct PublishRequest {
 pub struct RestoreRevisionRequest {
     /// Its number.
     pub revision: u32,
-}
-
-/// Options for removing a workload from its clusters.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct UnpublishRequest {
-    /// What happens to the objects; the workload's own policy if omitted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub deletion: Option<DeletionPolicy>,
-    /// Whether to give up clusters that can't be reached (S1-23).
-    pub force: bool,
 }
 
 /// A request to compare clusters with the desired state now.

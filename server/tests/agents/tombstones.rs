@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::cluster::Connectivity;
 use domain::event::{EventDetail, EventKind};
 use domain::release::ReleaseState;
-use hub::RemovalOptions;
+use domain::request::RemovalOptions;
 
 use crate::test_server::{MemberCluster, TestServer, wait_until};
 

@@ -2,7 +2,7 @@
 
 use domain::release::ReleaseState;
 use serde_json::{Value, json};
-use wire::{PublishRequest, UnpublishRequest};
+use wire::{PublishRequest, RemovalOptions};
 
 use crate::test_hub::wait_until;
 use crate::{CLUSTER_NAMES, TestFleet};
@@ -46,7 +46,7 @@ pub async fn p3_p4_a_restarted_agent_restores_a_deleted_namespace_and_skips_inte
     hub.publish_object("a", &deployment(3), &here).await;
     hub.delete_workload("b").await;
     hub.publish_object("c", &config_map("c", "1"), &here).await;
-    hub.client.unpublish_workload("d", &UnpublishRequest::default()).await.unwrap();
+    hub.client.unpublish_workload("d", &RemovalOptions::default()).await.unwrap();
     hub.client.publish_workload("d", &PublishRequest::default(), None).await.unwrap();
     hub.delete_workload("e").await;
     hub.publish_object("e-anew", &config_map("e", "2"), &here).await;

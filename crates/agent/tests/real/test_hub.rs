@@ -12,7 +12,7 @@ use testkit::ReservedPort;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
-use wire::{Client, EventQuery, PublishRequest, TargetCluster, UnpublishRequest, WorkloadPut};
+use wire::{Client, EventQuery, PublishRequest, RemovalOptions, TargetCluster, WorkloadPut};
 
 /// Time limit of every wait, long enough for a loaded machine.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -114,7 +114,7 @@ impl TestHub {
 
     /// Deletes a workload without waiting.
     pub async fn delete_workload(&self, name: &str) {
-        self.client.delete_workload(name, &UnpublishRequest::default()).await.unwrap();
+        self.client.delete_workload(name, &RemovalOptions::default()).await.unwrap();
     }
 
     /// The status of a workload on a cluster.

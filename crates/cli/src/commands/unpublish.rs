@@ -2,7 +2,7 @@
 
 use clap::Args;
 use domain::workload::DeletionPolicy;
-use wire::UnpublishRequest;
+use wire::RemovalOptions;
 
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -38,8 +38,8 @@ pub struct RemovalArgs {
 
 impl RemovalArgs {
     /// The request with these flags.
-    pub fn to_request(&self) -> UnpublishRequest {
-        UnpublishRequest { deletion: self.orphan.then_some(DeletionPolicy::Orphan), force: self.force }
+    pub fn to_request(&self) -> RemovalOptions {
+        RemovalOptions { deletion: self.orphan.then_some(DeletionPolicy::Orphan), force: self.force }
     }
 
     /// Waits for the condition, if `--wait` is set.

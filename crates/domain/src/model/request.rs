@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::cluster::Taint;
 use crate::model::overrides::{ClusterSelector, DEFAULT_PRIORITY, Patch};
 use crate::model::page::DEFAULT_LIMIT;
+use crate::model::policy::DeletionPolicy;
 
 /// Changes to a cluster; omitted fields stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,19 @@ impl Default for OverridePut {
     fn default() -> Self {
         Self { target: ClusterSelector::default(), priority: DEFAULT_PRIORITY, patches: Vec::new() }
     }
+}
+
+/// Options for unpublishing or deleting a workload.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema, utoipa::IntoParams), into_params(parameter_in = Query))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct RemovalOptions {
+    /// What happens to the objects; the workload's own policy if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletion: Option<DeletionPolicy>,
+    /// Whether to abandon the releases on clusters that can't be reached (S1-23; default false).
+    #[cfg_attr(feature = "openapi", param(required = false))]
+    pub force: bool,
 }
 
 /// Filter and page of an event list, newest first.

@@ -2,9 +2,9 @@
 
 use domain::actions;
 use domain::event::{EventKind, NewEvent};
+use domain::request::RemovalOptions;
 use domain::workload::{Intent, Workload};
 
-use super::RemovalOptions;
 use super::unpublish::RemovalRequest;
 use crate::{Actor, Error, Hub};
 

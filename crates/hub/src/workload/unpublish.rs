@@ -3,9 +3,9 @@
 use domain::actions;
 use domain::cluster::Connectivity;
 use domain::event::{EventKind, NewEvent};
+use domain::request::RemovalOptions;
 use domain::workload::{Intent, Workload};
 
-use super::RemovalOptions;
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 

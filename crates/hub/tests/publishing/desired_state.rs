@@ -5,7 +5,8 @@ use domain::page::ListQuery;
 use domain::policy::{DeletionPolicy, IgnoreRule, Policies};
 use domain::release::{FINALIZER, ReleaseState, ReleaseView};
 use domain::report::DesiredPhase;
-use hub::{Error, PublishOptions, RemovalOptions};
+use domain::request::RemovalOptions;
+use hub::{Error, PublishOptions};
 
 use crate::test_hub::{TestHub, applied_report, everywhere, source, wait_until};
 

@@ -2,7 +2,8 @@
 
 use domain::Finding;
 use domain::placement::Placement;
-use hub::{Error, PublishOptions, RemovalOptions, WorkloadEdit};
+use domain::request::RemovalOptions;
+use hub::{Error, PublishOptions, WorkloadEdit};
 
 use crate::test_hub::{TestHub, by_label, everywhere, source};
 

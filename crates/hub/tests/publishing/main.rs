@@ -5,8 +5,9 @@ use domain::page::ListQuery;
 use domain::release::ReleaseState;
 use domain::report::{DesiredPhase, DesiredState};
 use domain::request::ClusterPatch;
+use domain::request::RemovalOptions;
 use domain::workload::{Intent, WorkloadPhase};
-use hub::{Error, PublishOptions, RemovalOptions, RequestKey};
+use hub::{Error, PublishOptions, RequestKey};
 
 mod addons;
 mod desired_state;

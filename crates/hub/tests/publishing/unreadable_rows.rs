@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use domain::placement::{ClusterGroup, Placement, Predicate};
 use domain::report::{DesiredPhase, DesiredState};
+use domain::request::RemovalOptions;
 use domain::workload::WorkloadPhase;
-use hub::{Error, RemovalOptions};
+use hub::Error;
 
 use crate::targets::{relabel, wait_for_event};
 use crate::test_hub::{TestAgent, TestHub, by_label, everywhere};

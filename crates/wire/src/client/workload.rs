@@ -9,8 +9,8 @@ use http::{HeaderName, HeaderValue, Method};
 
 use super::{Client, decode, if_match};
 use crate::{
-    Error, OverridePut, PublishRequest, RestoreRevisionRequest, RetainRequest, RetainResponse, SyncRequest,
-    SyncResponse, UnpublishRequest, ValidateRequest, ValidationResult, WorkloadPatch, WorkloadPut,
+    Error, OverridePut, PublishRequest, RemovalOptions, RestoreRevisionRequest, RetainRequest,
+    RetainResponse, SyncRequest, SyncResponse, ValidateRequest, ValidationResult, WorkloadPatch, WorkloadPut,
     WorkloadStatus,
 };
 
@@ -58,7 +58,7 @@ impl Client {
     }
 
     /// Removes it from its clusters, and deletes it once no cluster has it.
-    pub async fn delete_workload(&self, name: &str, removal: &UnpublishRequest) -> Result<Workload, Error> {
+    pub async fn delete_workload(&self, name: &str, removal: &RemovalOptions) -> Result<Workload, Error> {
         self.project_call(Method::DELETE, &["workloads", name]).query(removal).send_json().await
     }
 
@@ -119,11 +119,7 @@ impl Client {
     }
 
     /// Removes it from its clusters; the draft stays.
-    pub async fn unpublish_workload(
-        &self,
-        name: &str,
-        request: &UnpublishRequest,
-    ) -> Result<Workload, Error> {
+    pub async fn unpublish_workload(&self, name: &str, request: &RemovalOptions) -> Result<Workload, Error> {
         let path = format!("{name}:unpublish");
         self.project_call(Method::POST, &["workloads", &path]).body(request).send_json().await
     }

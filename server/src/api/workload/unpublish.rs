@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use domain::request::RemovalOptions;
 use domain::workload::Workload;
-use hub::{Hub, RemovalOptions};
-use wire::UnpublishRequest;
+use hub::Hub;
 
 use crate::etag::etag_header;
 use crate::input::{Body, Caller, Path, WorkloadPath};
@@ -16,16 +16,15 @@ use crate::problem::ApiError;
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/unpublish",
     tag = "workloads",
-    request_body = UnpublishRequest,
+    request_body = RemovalOptions,
     responses((status = 202, body = Workload, description = "In progress; see the status"))
 )]
 pub async fn unpublish_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,
-    Body(request): Body<UnpublishRequest>,
+    Body(removal): Body<RemovalOptions>,
 ) -> Result<(StatusCode, HeaderMap, Json<Workload>), ApiError> {
-    let removal = RemovalOptions { deletion: request.deletion, force: request.force };
     let workload = hub.unpublish_workload(&actor, &path.workload, removal).await?;
     Ok((StatusCode::ACCEPTED, etag_header(workload.revision), Json(workload)))
 }
