@@ -1,17 +1,7 @@
 // Faults injected into a cluster of the demo: changes by hand are reverted, an offline cluster blocks no other.
 
 import { type Page } from "@playwright/test";
-import { alive, cell, expect, open, row, test } from "./kit.js";
-
-/** Injects a fault with the demo's menu on the cluster's page. */
-async function injectFault(page: Page, what: string): Promise<void> {
-  // The page is live: an update while the menu opens may move it away from the pointer.
-  await expect(async () => {
-    const item = page.getByRole("button", { name: what });
-    if (!(await item.isVisible())) await page.getByRole("button", { name: "Break it" }).click();
-    await item.click({ timeout: 2_000 });
-  }).toPass({ timeout: 15_000 });
-}
+import { alive, cell, expect, injectFault, open, row, test } from "./kit.js";
 
 /** Expects an event of this cluster with this message. */
 async function expectEvent(page: Page, cluster: string, message: RegExp): Promise<void> {

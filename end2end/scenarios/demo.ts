@@ -2,7 +2,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const target = resolve(import.meta.dirname, "../..", process.env.CARGO_TARGET_DIR ?? "target");
@@ -12,6 +12,11 @@ const DATA = process.env.FLOTILLA_DATA!;
 
 /** A minute to start, because the machine may be busy. */
 const START_MILLIS = 60_000;
+
+/** The file that names the point where the server stops. */
+function stopFile(folder: string): string {
+  return `${folder}.stop`;
+}
 
 /** A running server. */
 export class Demo {
@@ -28,7 +33,8 @@ export class Demo {
     mkdirSync(folder, { recursive: true });
     const log = openSync(`${folder}.log`, "w");
     const args = ["demo", "--no-outages", "--listen", "127.0.0.1:0", "--data", folder, "--assets", SITE];
-    const child = spawn(SERVER, args, { stdio: ["ignore", log, log] });
+    const env = { ...process.env, FLOTILLA_STOP_FILE: stopFile(folder) };
+    const child = spawn(SERVER, args, { stdio: ["ignore", log, log], env });
     closeSync(log);
     const demo = new Demo(folder, child);
     demo.#address = await demo.ready();
@@ -38,6 +44,23 @@ export class Demo {
   /** The password of the demo's user, which the server stores in its folder. */
   password(): string {
     return readFileSync(join(this.folder, "password"), "utf8").trim();
+  }
+
+  /** Lets the server stop, as with SIGSTOP, when it next comes to this point. */
+  armStop(point: "publish.before_commit"): void {
+    writeFileSync(stopFile(this.folder), point);
+  }
+
+  /** Whether the server has come to the point and does nothing. */
+  hasStopped(): boolean {
+    if (existsSync(stopFile(this.folder))) return false;
+    const state = readFileSync(`/proc/${this.child.pid}/stat`, "utf8").split(") ")[1];
+    return state !== undefined && state.startsWith("T");
+  }
+
+  /** Continues a server that has stopped. */
+  resume(): void {
+    this.child.kill("SIGCONT");
   }
 
   /** Sends SIGTERM and waits for the end; SIGKILL after five seconds. */

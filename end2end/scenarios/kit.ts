@@ -200,6 +200,16 @@ export async function remove(page: Page, workload: string): Promise<void> {
   await expect(page.getByRole("rowheader", { name: workload, exact: true })).toHaveCount(0);
 }
 
+/** Injects a fault into the cluster of the current page, with the demo's menu. */
+export async function injectFault(page: Page, what: string): Promise<void> {
+  // The page is live: an update while the menu opens may move it away from the pointer.
+  await expect(async () => {
+    const item = page.getByRole("button", { name: what });
+    if (!(await item.isVisible())) await page.getByRole("button", { name: "Break it" }).click();
+    await item.click({ timeout: 2_000 });
+  }).toPass({ timeout: 15_000 });
+}
+
 /** The axe rules that every page has to satisfy. */
 export const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 

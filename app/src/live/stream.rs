@@ -28,6 +28,11 @@ mod browser {
     const HIDDEN: Duration = Duration::from_secs(60);
     /// A stream that has failed for longer makes the page stale.
     const STALE: Duration = Duration::from_secs(10);
+    /// A stream without an event for longer counts as failed, also if its connection is open: the server sends a ping every
+    /// 5 s.
+    const SILENT_MILLIS: i64 = 12_000;
+    /// How often the silence is checked.
+    const SILENCE_CHECK: Duration = Duration::from_secs(3);
 
     #[derive(Default)]
     struct Stream {
@@ -37,6 +42,8 @@ mod browser {
         flush_scheduled: bool,
         was_open: bool,
         broken_at: Option<Timestamp>,
+        /// When the last event arrived, or the connection was opened.
+        last_event_at: Option<Timestamp>,
         last_seq: i64,
         attempts: u32,
     }
@@ -49,6 +56,24 @@ mod browser {
         stream.borrow_mut().last_seq = page::log_position();
         connect(&stream, live);
         follow_visibility(&stream, live);
+        set_interval(move || reconnect_if_silent(&stream, live), SILENCE_CHECK);
+    }
+
+    /// Replaces a stream whose connection is open but brings nothing: the server is paused, or the network is gone.
+    fn reconnect_if_silent(stream: &Shared, live: LiveUpdates) {
+        let now = page::browser_time();
+        let silent_since = {
+            let mut stream = stream.borrow_mut();
+            let Some(last) = stream.last_event_at.filter(|last| now.millis_since(*last) > SILENT_MILLIS)
+            else {
+                return;
+            };
+            let Some(source) = stream.source.take() else { return };
+            source.close();
+            *stream.broken_at.get_or_insert(last)
+        };
+        live.message.set(LiveMessage::Stale(silent_since));
+        connect(stream, live);
     }
 
     fn connect(stream: &Shared, live: LiveUpdates) {
@@ -63,11 +88,16 @@ mod browser {
             let stream = Rc::clone(stream);
             move |_| handle_error(&stream, live)
         });
+        listen(&source, "ping", {
+            let stream = Rc::clone(stream);
+            move |_| stream.borrow_mut().last_event_at = Some(page::browser_time())
+        });
         for kind in ["change", "resync"] {
             let stream = Rc::clone(stream);
             listen(&source, kind, move |event| handle_notice(&stream, live, &event));
         }
-        stream.borrow_mut().source = Some(source);
+        let mut stream = stream.borrow_mut();
+        (stream.source, stream.last_event_at) = (Some(source), Some(page::browser_time()));
     }
 
     // The closures are leaked: they live as long as the page, like the stream.
@@ -82,6 +112,7 @@ mod browser {
             let mut stream = stream.borrow_mut();
             let gap = stream.was_open;
             (stream.was_open, stream.attempts, stream.broken_at) = (true, 0, None);
+            stream.last_event_at = Some(page::browser_time());
             gap
         };
         live.message.set(LiveMessage::Live);
@@ -124,6 +155,7 @@ mod browser {
             event.dyn_ref::<MessageEvent>().and_then(|event| event.data().as_string()).unwrap_or_default();
         {
             let mut stream = stream.borrow_mut();
+            stream.last_event_at = Some(page::browser_time());
             match serde_json::from_str::<LiveNotice>(&data) {
                 Ok(change) if event.type_() == "change" => {
                     stream.last_seq = stream.last_seq.max(change.seq);

@@ -1,17 +1,29 @@
-//! Points where a test aborts the process, to prove that nothing is lost (P1), or panics, to prove that a panic ends nothing
-//! else.
+//! Points where a test aborts the process, to prove that nothing is lost (P1), stops it, to prove what is shown meanwhile
+//! (P31), or panics, to prove that a panic ends nothing else.
 //!
-//! Debug builds only: `FLOTILLA_FAILPOINT=publish.after_commit` aborts the process at that point, as `kill -9` would. In a
-//! release build the function is empty.
+//! Debug builds only: `FLOTILLA_FAILPOINT=publish.after_commit` aborts the process at that point, as `kill -9` would. A file
+//! with the name of a point, whose path is `FLOTILLA_STOP_FILE`, stops the process there once, until it gets SIGCONT; the
+//! file is deleted before. In a release build the function is empty.
 
-/// Aborts the process if `FLOTILLA_FAILPOINT` is this name, one of [`FAILPOINTS`].
+/// Aborts or stops the process if this point, one of [`FAILPOINTS`], is armed.
 pub fn failpoint(name: &str) {
     #[cfg(debug_assertions)]
     {
-        static ARMED: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
-        let armed = ARMED.get_or_init(|| std::env::var("FLOTILLA_FAILPOINT").ok());
-        if armed.as_deref() == Some(name) {
+        use std::sync::LazyLock;
+        static ARMED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("FLOTILLA_FAILPOINT").ok());
+        static STOP_FILE: LazyLock<Option<std::ffi::OsString>> =
+            LazyLock::new(|| std::env::var_os("FLOTILLA_STOP_FILE"));
+        if ARMED.as_deref() == Some(name) {
             std::process::abort();
+        }
+        if let Some(file) = &*STOP_FILE
+            && std::fs::read_to_string(file).is_ok_and(|point| point == name)
+            && std::fs::remove_file(file).is_ok()
+        {
+            // Stopping is asynchronous: the wait ends after the process has been stopped and continued.
+            let stop =
+                std::process::Command::new("kill").args(["-STOP", &std::process::id().to_string()]).status();
+            debug_assert!(stop.is_ok(), "kill could not be run");
         }
     }
     #[cfg(not(debug_assertions))]

@@ -22,8 +22,9 @@ use crate::site::Site;
 const MIN_BATCH_INTERVAL: Duration = Duration::from_millis(250);
 /// Batches sent without delay at the start of a burst, so that every stage of a single publish is visible.
 const BURST_BATCHES: u32 = 8;
-/// Interval of keep-alive comments, for proxies and clients that close idle connections.
-const PING_INTERVAL: Duration = Duration::from_secs(15);
+/// A `ping` event is sent after this time without another: a client that receives nothing for longer knows that it is not
+/// live, also if the connection is not closed (a paused server, a lost network), and proxies keep the connection.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
 /// A stream ends after this time; the client reconnects and is authenticated again.
 const MAX_STREAM_DURATION: Duration = Duration::from_secs(3600);
 /// More pending events than this are sent as `send_resync`.
@@ -47,15 +48,15 @@ pub struct WatchQuery {
 ///
 /// `id` is the position in the event log; a client that reconnects with `Last-Event-ID` misses no change. `change`
 /// carries a `ChangeNotice`. After its first eight batches a burst is sent as at most four batches a second, with only
-/// the last change per object. `send_resync` means that too many changes were missed: query everything again. The stream
-/// ends after an hour.
+/// the last change per object. `resync` means that too many changes were missed: query everything again. `ping` is sent
+/// after five seconds without another event. The stream ends after an hour.
 #[utoipa::path(
     get,
     path = "/api/v1/watch",
     tag = "events",
     params(("Last-Event-ID" = Option<i64>, Header, description = "Resume after this position"), WatchQuery),
     responses(
-        (status = 200, content_type = "text/event-stream", body = String, description = "`change` and `resync` events")
+        (status = 200, content_type = "text/event-stream", body = String, description = "`change`, `resync` and `ping` events")
     )
 )]
 pub async fn watch_changes(
@@ -68,7 +69,8 @@ pub async fn watch_changes(
     let (sender, receiver) = channel(64);
     let follower = EventStreamer { seq: 0, sender, site };
     tokio::spawn(follower.run(header.or(params.after)));
-    let keep_alive = KeepAlive::new().interval(PING_INTERVAL).text("ping");
+    let ping = Event::default().event("ping").data("{}");
+    let keep_alive = KeepAlive::new().interval(PING_INTERVAL).event(ping);
     Ok((
         [("x-accel-buffering", "no"), ("cache-control", "no-store")],
         Sse::new(event_stream(receiver)).keep_alive(keep_alive),

@@ -12,7 +12,7 @@ use super::sse::{SseFrame, SseParser};
 use super::{Client, decode};
 use crate::{ChangeNotice, Error, WatchEvent};
 
-/// The stream sends a ping at least every 15 s; without bytes for three times that it counts as broken.
+/// The stream sends a ping every 5 s (older servers every 15 s); without bytes for longer it counts as broken.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(45);
 /// The first delay before a reconnect; doubles up to [`MAX_DELAY`].
 const INITIAL_DELAY: Duration = Duration::from_millis(250);

@@ -1,0 +1,64 @@
+// What the console shows while the server or a cluster does not respond, and after it responds again.
+
+import { alive, describe, expect, injectFault, open, publish, row, test, toStep } from "./kit.js";
+
+const settings = (namespace: string): string => `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: ${namespace}}
+data: {greeting: hello}
+`;
+
+test("p31 while the server is stopped before the commit, no page shows a publish, and an open page shows that it is stale", async ({ page, context, demo }) => {
+  test.slow();
+  await describe(page, "stopped", "stopped", settings("stopped"));
+  await toStep(page, "Review");
+  const button = page.getByRole("button", { name: /^Publish to \d+ clusters?$/ });
+  await expect(button).not.toHaveAttribute("aria-disabled", "true", { timeout: 25_000 });
+  const other = await context.newPage();
+  await open(other, "/workloads");
+  await expect(row(other, "stopped")).toContainText("Draft");
+
+  demo.armStop("publish.before_commit");
+  await button.click();
+  try {
+    await expect.poll(() => demo.hasStopped()).toBe(true);
+    await expect(other.getByRole("status").filter({ hasText: /^Stale since / })).toBeAttached({ timeout: 30_000 });
+    await expect(row(other, "stopped")).toContainText("Draft");
+    await expect(page).toHaveURL(/\/workloads\/stopped\/publish/);
+    await expect(page.getByText(/published/i)).toHaveCount(0);
+  } finally {
+    demo.resume();
+  }
+
+  await expect(page).toHaveURL(/\/workloads\/stopped$/, { timeout: 30_000 });
+  await alive(other);
+  await expect(row(other, "stopped")).not.toContainText("Draft", { timeout: 30_000 });
+});
+
+test("s1_23 p3 p17 a cluster that returns after a forced deletion removes the objects, and an event says so", async ({ page }) => {
+  test.setTimeout(150_000);
+  await describe(page, "leftover", "leftover", settings("leftover"));
+  await toStep(page, "Review");
+  await publish(page, "leftover");
+  await expect(row(page, "us-east-2")).toContainText("Healthy", { timeout: 30_000 });
+
+  await open(page, "/clusters/us-east-2");
+  await injectFault(page, "Take it offline");
+  try {
+    await open(page, "/workloads/leftover");
+    await expect(row(page, "us-east-2")).toContainText("last known", { timeout: 45_000 });
+    await open(page, "/workloads/leftover?dialog=delete");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel(/^Abandon 1 cluster that can't be reached/).check();
+    await dialog.getByLabel(/^Type /).fill("leftover");
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await expect(page).toHaveURL(/\/workloads$/);
+    await expect(page.getByRole("rowheader", { name: "leftover", exact: true })).toHaveCount(0, { timeout: 30_000 });
+  } finally {
+    await open(page, "/clusters/us-east-2");
+    await injectFault(page, "Bring it back");
+  }
+  await open(page, "/events?cluster=us-east-2");
+  const cleanedUp = page.getByRole("main").getByRole("link").filter({ hasText: /leftover was cleaned up on us-east-2, .* after it was given up there\./ });
+  await expect(cleanedUp.first()).toBeVisible({ timeout: 45_000 });
+});
