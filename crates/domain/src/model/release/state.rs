@@ -60,7 +60,7 @@ pub enum ReleaseState {
     Blocked,
     /// Applied, and not healthy.
     Degraded,
-    /// A stage failed; it is retried.
+    /// A stage failed.
     Failed,
 }
 
