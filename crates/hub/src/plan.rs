@@ -66,7 +66,7 @@ impl Hub {
         plan.targets = targets.into_iter().map(|(target, _)| target).collect();
         plan.targets.sort_by(|a, b| a.name.cmp(&b.name));
         plan.cluster_plans = expected;
-        Ok(plan.with_cluster_findings())
+        Ok(plan.with_results())
     }
 
     /// A plan with the answers received so far.
@@ -84,7 +84,7 @@ impl Hub {
         if now >= plan.created_at.plus_millis(ANSWER_TIMEOUT_MILLIS) {
             mark_unanswered(&mut plan);
         }
-        Ok(Some(plan.with_cluster_findings()))
+        Ok(Some(plan.with_results()))
     }
 
     /// The newest plan of this workload with this hash.
@@ -243,6 +243,8 @@ impl ComputedPlan {
             waves: snapshot.draft.preview_waves(),
             targets: Vec::new(),
             cluster_plans: BTreeMap::new(),
+            variants: inputs.compare_bundles(),
+            no_op: false,
             source_locations: Plan::locate_objects(&snapshot.draft.parsed.manifests),
             decision: trim_passed_filters(snapshot.draft.decision),
         };

@@ -63,6 +63,8 @@ pub struct PlanView {
     pub findings: Vec<Finding>,
     /// Which clusters lose the workload.
     pub blast_radius: BlastRadius,
+    /// The sentence that nothing would change, if so.
+    pub no_op_message: Option<String>,
     /// Clusters grouped by identical changes.
     pub groups: Vec<ChangeGroup>,
     /// The progress of the dry runs.
@@ -159,6 +161,7 @@ fn plan_view(plan: domain::plan::Plan) -> PlanView {
     };
     PlanView {
         groups: plan.groups().into_iter().enumerate().map(changed).collect(),
+        no_op_message: plan.no_op_message(),
         dry_runs: DryRunProgress { completed: answered, not_requested: not_asked, pending: open },
         hash: plan.hash,
         created_at: plan.created_at,
