@@ -2,7 +2,7 @@
 //! else.
 //!
 //! Debug builds only: `FLOTILLA_FAILPOINT=publish.after_commit` aborts the process at that point, as `kill -9` would. In a
-//! release build the function is empty.
+//! release build the function is empty. `FLOTILLA_PANICPOINT=placer.decide:web` panics whenever that point is passed for `web`.
 
 /// Aborts the process if `FLOTILLA_FAILPOINT` is this name, one of [`FAILPOINTS`].
 pub fn failpoint(name: &str) {
@@ -60,6 +60,11 @@ pub(crate) fn panicpoint(point: &str, subject: &str) {
         if let Some((_, _, left)) = found {
             *left -= 1;
             drop(armed);
+            std::panic::panic_any(format!("armed at {point} for {subject}"));
+        }
+        static ARMED_BY_VARIABLE: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+        let variable = ARMED_BY_VARIABLE.get_or_init(|| std::env::var("FLOTILLA_PANICPOINT").ok());
+        if variable.as_deref().and_then(|variable| variable.split_once(':')) == Some((point, subject)) {
             std::panic::panic_any(format!("armed at {point} for {subject}"));
         }
     }
