@@ -2,6 +2,8 @@
 
 use anstyle::AnsiColor;
 use clap::Args;
+use domain::Finding;
+use domain::guard::catalogue;
 use domain::nearest::find_nearest;
 use domain::plan::{
     ChangeCounts, ClusterPlan, ClusterPlanGroup, Distinction, DryRunState, FieldChange, FieldValue, Plan,
@@ -21,7 +23,8 @@ const DRY_RUN_WAIT_SECONDS: u64 = 20;
 /// Show what a publish of the draft would do on every cluster, and what would reject it
 ///
 /// The clusters perform a dry run. Pass the hash at the end to "flotilla publish --plan": that publish is rejected with exit
-/// code 6 if the plan is stale. Exits with 3 if a guard rail or a cluster rejects the plan.
+/// code 6 if the plan is stale. Exits with 3 if a guard rail or a cluster rejects the plan; a publish without --plan is then
+/// rejected too, unless its codes are forced by name (flotilla publish --force G406).
 #[derive(Args)]
 pub struct PlanArgs {
     /// Name of the workload
@@ -58,6 +61,12 @@ impl PlanArgs {
         print_changed_groups(&plan, out)?;
         if plan.is_blocked() {
             out.print_warning(&format!("It can't be published: {}.", count_findings(&plan.findings)));
+            if let Some(force) = force_flags(&plan.findings) {
+                out.print_note(&format!(
+                    "Correct the draft or the clusters and plan again. To publish it nevertheless: flotilla publish {} --plan {}{force}",
+                    plan.workload, plan.hash
+                ));
+            }
         } else {
             let confirm = plan.blast_radius.confirmation();
             let confirm = confirm.map(|number| format!(" --confirm {number}")).unwrap_or_default();
@@ -78,6 +87,12 @@ impl DiffArgs {
         }
         Ok(plan_exit(&plan))
     }
+}
+
+/// The flags that force these findings; `None` if one of them can't be forced, or none has to be.
+pub fn force_flags(findings: &[Finding]) -> Option<String> {
+    let codes = catalogue::codes_to_force(findings).filter(|codes| !codes.is_empty())?;
+    Some(codes.iter().map(|code| format!(" --force {code}")).collect())
 }
 
 fn plan_exit(plan: &Plan) -> ExitStatus {
