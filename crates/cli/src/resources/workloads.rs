@@ -70,11 +70,17 @@ pub async fn print_workload(
 
 /// Prints what the server failed to do for a workload.
 pub fn print_failures(failures: &[WorkloadFailure], out: &Printer) {
-    for WorkloadFailure { message, attempts, retry_at } in failures {
-        let noun = pluralize(*attempts as usize, "attempt");
-        let next = retry_at.map(|at| format!(", next retry at {at}")).unwrap_or_default();
-        out.print_warning(&format!("{message} ({attempts} {noun}{next})"));
+    for failure in failures {
+        out.print_warning(&describe_failure(failure));
     }
+}
+
+/// What the server failed to do for a workload, and how often it was attempted.
+pub fn describe_failure(failure: &WorkloadFailure) -> String {
+    let WorkloadFailure { message, attempts, retry_at } = failure;
+    let noun = pluralize(*attempts as usize, "attempt");
+    let next = retry_at.map(|at| format!(", next retry at {at}")).unwrap_or_default();
+    format!("{message} ({attempts} {noun}{next})")
 }
 
 fn workload_fields(view: &WorkloadView) -> Vec<(&'static str, String)> {
