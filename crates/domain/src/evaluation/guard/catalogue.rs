@@ -96,7 +96,9 @@ impl Scope {
             Self::Publish => {
                 "The objects rendered for every cluster, and the confirmation of a plan or a publish."
             }
-            Self::Agent => "The dry run of the agent on the API server of its cluster, and image registries.",
+            Self::Agent => {
+                "The dry run of the agent on the API server of its cluster, and image registries; a publish can force its errors by their codes."
+            }
             Self::Verb => "The input of one operation or form that is not about a draft.",
         }
     }
