@@ -40,6 +40,14 @@ pub enum AppError {
     /// The reviewed plan differs from what would be published now.
     #[error("{0}")]
     PlanStale(String),
+    /// Clusters rejected the plan, and their codes are not forced.
+    #[error("{message}")]
+    PlanRejected {
+        /// The codes and what to do.
+        message: String,
+        /// What was rejected.
+        findings: Vec<Finding>,
+    },
     /// Not possible in the current state, with the reason.
     #[error("{0}")]
     FailedPrecondition(String),
@@ -63,7 +71,7 @@ impl AppError {
     /// The findings of an invalid input.
     pub fn findings(&self) -> &[Finding] {
         match self {
-            Self::Invalid(findings) => findings,
+            Self::Invalid(findings) | Self::PlanRejected { findings, .. } => findings,
             _ => &[],
         }
     }
@@ -76,6 +84,7 @@ impl AppError {
             Self::AlreadyExists(_) => "Already exists",
             Self::RevisionConflict { .. } => "Changed in the meantime",
             Self::PlanStale(_) => "The plan is stale",
+            Self::PlanRejected { .. } => "Rejected by clusters",
             Self::FailedPrecondition(_) => "Not possible now",
             Self::Unauthenticated(_) => "Not signed in",
             Self::DatabaseUnavailable => "The database does not respond",
@@ -120,6 +129,7 @@ impl From<hub::Error> for AppError {
             hub::Error::AlreadyExists(why) => Self::AlreadyExists(why),
             hub::Error::RevisionConflict { current } => Self::RevisionConflict { current },
             hub::Error::PlanStale(why) => Self::PlanStale(why),
+            hub::Error::PlanRejected { message, findings } => Self::PlanRejected { message, findings },
             hub::Error::NameTaken(finding) | hub::Error::ConfirmationRequired(finding) => {
                 Self::Invalid(vec![*finding])
             }

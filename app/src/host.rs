@@ -103,7 +103,7 @@ pub fn is_plain_form_post() -> bool {
 
 fn status_code(error: &AppError) -> StatusCode {
     match error {
-        AppError::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        AppError::Invalid(_) | AppError::PlanRejected { .. } => StatusCode::UNPROCESSABLE_ENTITY,
         AppError::NotFound { .. } => StatusCode::NOT_FOUND,
         AppError::AlreadyExists(_) | AppError::FailedPrecondition(_) => StatusCode::CONFLICT,
         AppError::RevisionConflict { .. } | AppError::PlanStale(_) => StatusCode::PRECONDITION_FAILED,

@@ -107,3 +107,51 @@ test("removal from most clusters has to be confirmed with the number, and a roll
   await expect(page.getByText("5 of 5 clusters run r4")).toBeVisible({ timeout: 40_000 });
   await remove(page, "tones");
 });
+
+test("clusters whose new objects differ are separate groups that name the difference, and a plan without changes says so", async ({ page }) => {
+  const map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata:\n  region: ${{ cluster.labels.region }}\n";
+  await describe(page, "regions", "regions", map);
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  await page.getByText("All clusters", { exact: true }).click();
+  await toStep(page, "Review");
+  await planned(page);
+  await expect(group(page, 3)).toContainText("ConfigMap regions/settings differs between clusters");
+  await expect(group(page, 3).getByText("then eu-west")).toBeVisible();
+  await expect(group(page, 2)).toContainText("then us-east");
+  await publish(page, "regions");
+  await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible({ timeout: 40_000 });
+  await open(page, "/workloads/regions/publish");
+  await expect(page.getByText("No changes: 5 clusters already run what revision 2 contains.")).toBeVisible();
+  await remove(page, "regions");
+});
+
+test("what clusters reject is published only after its codes are acknowledged", async ({ page }) => {
+  const web = (app: string): string =>
+    `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: ${app}}}\n` +
+    `  template:\n    metadata: {labels: {app: ${app}}}\n    spec: {containers: [{name: web, image: "nginx:1.27"}]}\n`;
+  await describe(page, "pinned", "pinned", web("one"));
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  await page.getByText("All clusters", { exact: true }).click();
+  await toStep(page, "Review");
+  await planned(page);
+  await publish(page, "pinned");
+  await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible({ timeout: 40_000 });
+
+  await open(page, "/workloads/pinned/edit/source");
+  await paste(page, "deploy.yaml", web("two"));
+  await toStep(page, "Review");
+  const button = page.getByRole("button", { name: "Publish to 5 clusters" });
+  const force = page.getByLabel("Publish although clusters reject it: G406");
+  await expect(force).toBeVisible({ timeout: 25_000 });
+  await expect(button).toHaveAttribute("aria-disabled", "true");
+  await expect(button).toHaveAccessibleDescription(/to fix first: G406/);
+  await button.click({ force: true });
+  await expect(page).toHaveURL(/\/publish\?plan=/);
+  await force.check();
+  await publish(page, "pinned");
+  await open(page, "/workloads/pinned?tab=events");
+  await expect(page.getByText("pinned revision 2 was published; G406 was forced.")).toBeVisible();
+  await remove(page, "pinned");
+});

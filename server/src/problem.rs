@@ -68,7 +68,9 @@ fn reason_phrase(status: StatusCode) -> &'static str {
 /// The status of each error of the hub.
 pub const fn http_status(error: &hub::Error) -> StatusCode {
     match error {
-        hub::Error::Invalid(_) | hub::Error::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+        hub::Error::Invalid(_) | hub::Error::PlanRejected { .. } | hub::Error::IdempotencyKeyReused => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
         hub::Error::NotFound { .. } => StatusCode::NOT_FOUND,
         hub::Error::AlreadyExists(_)
         | hub::Error::NameTaken(_)
@@ -97,6 +99,7 @@ impl From<hub::Error> for ApiError {
             hub::Error::Invalid(_) => "The input is not valid",
             hub::Error::RevisionConflict { .. } => "Revision conflict",
             hub::Error::PlanStale(_) => "The plan is stale",
+            hub::Error::PlanRejected { .. } => "The clusters rejected the plan",
             hub::Error::ConfirmationRequired(_) => "Confirmation required",
             hub::Error::FailedPrecondition(_) => "Not possible in this state",
             other => reason_phrase(http_status(other)),
@@ -105,7 +108,9 @@ impl From<hub::Error> for ApiError {
         let mut problem = Problem::new(http_status(&error).as_u16(), label, title, error.to_string());
         match error {
             hub::Error::RevisionConflict { current } => problem.current_revision = Some(current),
-            hub::Error::Invalid(findings) => problem.findings = findings,
+            hub::Error::Invalid(findings) | hub::Error::PlanRejected { findings, .. } => {
+                problem.findings = findings
+            }
             hub::Error::NameTaken(finding) | hub::Error::ConfirmationRequired(finding) => {
                 problem.findings = vec![*finding]
             }
@@ -192,6 +197,7 @@ mod tests {
         let finding = Box::new(domain::Finding::error("G505", "m", "h"));
         let errors = [
             ApiError::from(hub::Error::PlanStale("m".into())),
+            ApiError::from(hub::Error::PlanRejected { message: "m".into(), findings: Vec::new() }),
             ApiError::from(hub::Error::ConfirmationRequired(finding)),
             ApiError::from(hub::Error::IdempotencyKeyReused),
             ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TooManyAttempts", "m"),

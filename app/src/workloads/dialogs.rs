@@ -96,7 +96,10 @@ fn describe_removal(head: &WorkloadHead) -> String {
             pluralize(n, "cluster")
         ),
     };
-    format!("It is removed from {} now.{later} Namespaces and volumes remain.", pluralize(there, "cluster"))
+    format!(
+        "It is removed from {} now.{later} Namespaces that Flotilla created and volume claims of StatefulSets remain.",
+        pluralize(there, "cluster")
+    )
 }
 
 fn deletion_policy_options(policy: DeletionPolicy) -> impl IntoView {

@@ -161,7 +161,7 @@ fn describe_remedy(one: &ReleaseView) -> &'static str {
             Some(StageState::Failed(_)) => {
                 "It is retried automatically, without a limit. Fix the cause and the next attempt continues from this stage; Sync retries now."
             }
-            _ => "It is retried automatically, without a limit.",
+            _ => "Fix the cause shown here, then publish, or sync.",
         },
         ReleaseState::Removed | ReleaseState::Orphaned | ReleaseState::Abandoned => {
             "Nothing. It is listed as history."

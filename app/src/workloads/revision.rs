@@ -114,7 +114,7 @@ fn show_revision(data: RevisionData, restore: ServerAction<WorkloadRestore>) -> 
                     {against}
                 </h2>
                 {nothing.then(|| view! { <p class="text-2">"The manifests are the same."</p> })}
-                {changed_objects(&effect)}
+                {changed_objects(&effect, &[])}
                 {also}
             </section>
             <section class="stack-sm" aria-labelledby="files">

@@ -78,7 +78,8 @@ async fn try_process<L: Link>(
     let dry_run = async {
         // The semaphore is never closed.
         let _permit = permits.acquire().await;
-        agent.engine.dry_run(request.release, &request.desired_phase, &bundle).await
+        let DryRunRequest { workload, release, desired_phase, .. } = request;
+        agent.engine.dry_run(workload, *release, desired_phase, &bundle).await
     };
     // Image checks hold no permit, so a slow registry delays no other dry run.
     let (mut cluster_plan, image_findings): (ClusterPlan, _) =

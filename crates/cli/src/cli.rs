@@ -23,7 +23,7 @@ First steps:
   flotilla publish guestbook --wait
   flotilla status guestbook
 
-Exit codes: 0 done, 1 failed, 2 wrong command line, 3 rejected by a guard rail, 4 some clusters failed, 5 the wait timed out, 6 the plan is stale.";
+Exit codes: 0 done, 1 failed, 2 wrong command line, 3 rejected by a guard rail, 4 some clusters failed or drift, 5 the wait timed out, 6 the plan is stale.";
 
 /// Publish Kubernetes workloads to many clusters and keep them there.
 #[derive(Parser)]

@@ -13,7 +13,7 @@ pub enum ExitStatus {
     Usage,
     /// Rejected by a guard rail.
     Rejected,
-    /// Some clusters failed, and no cluster is in progress.
+    /// Some clusters failed or drift, and no cluster is in progress.
     Partial,
     /// The timeout of the wait expired.
     TimedOut,

@@ -1,5 +1,6 @@
 //! The message and the hint that a failure is printed with.
 
+use crate::commands::plan::force_flags;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::{Failure, FailureReport};
@@ -29,6 +30,7 @@ fn wire_report(error: wire::Error, remote: Option<&ServerConnection>) -> Failure
             "Not published: it would remove the workload from many clusters. Confirm their number with --confirm."
                 .to_owned()
         }
+        error if error.code() == "PlanRejected" => format!("Not published. {error}"),
         // The findings are printed separately.
         error if !error.findings().is_empty() => {
             format!("Rejected by the guard rails: {}.", count_findings(error.findings()))
@@ -57,6 +59,9 @@ fn wire_hint(error: &wire::Error, remote: Option<&ServerConnection>) -> String {
         error if error.code() == "DatabaseUnavailable" => {
             "Nothing was stored; run this again in a moment.".to_owned()
         }
+        error if error.code() == "PlanRejected" => force_flags(error.findings())
+            .map(|flags| format!("To publish it nevertheless, add{flags}; the clusters are expected to reject these objects."))
+            .unwrap_or_default(),
         _ => String::new(),
     }
 }

@@ -98,7 +98,7 @@ impl WorkloadWait<'_> {
             progress.show_status(&self.condition.relevant_status(last))?;
             match self.condition.evaluate(last) {
                 WaitState::Met => return Ok(ExitStatus::Success),
-                WaitState::Failing => {
+                WaitState::Failing | WaitState::Drifted => {
                     let left = FAILURE_CONFIRMED_AFTER.saturating_sub(elapsed_since(&mut failing_since));
                     if left.is_zero() {
                         return Ok(ExitStatus::Partial);

@@ -42,6 +42,15 @@ impl From<Error> for DryRunError {
     }
 }
 
+/// The release that a dry run is for.
+#[derive(Clone, Copy)]
+pub(crate) struct PlannedRelease<'a> {
+    /// Name of its workload.
+    pub workload: &'a str,
+    /// Its id; `None` if it did not exist when the dry run was requested. It may exist by now.
+    pub release: Option<ReleaseId>,
+}
+
 /// Inputs of one dry run.
 #[derive(Clone, Copy)]
 struct DryRunContext<'a> {
@@ -51,6 +60,8 @@ struct DryRunContext<'a> {
     /// Kinds defined by the bundle itself.
     defined_kinds: &'a HashMap<(String, String), ServedKind>,
     release: Option<ReleaseId>,
+    /// Name of its workload.
+    workload: &'a str,
     record: Option<&'a AppliedRelease>,
     policies: &'a Policies,
     /// Whether the reconciliation would create this namespace first.
@@ -60,7 +71,7 @@ struct DryRunContext<'a> {
 /// The changes that applying this bundle would cause.
 pub(crate) async fn plan_present(
     cx: &EngineContext,
-    release: Option<ReleaseId>,
+    PlannedRelease { workload, release }: PlannedRelease<'_>,
     bundle: &Bundle,
     policies: &Policies,
 ) -> ClusterPlan {
@@ -79,6 +90,7 @@ pub(crate) async fn plan_present(
         kinds: &kinds,
         defined_kinds: &defined,
         release,
+        workload,
         record: record.as_deref(),
         policies,
         creates_namespace: &made,
@@ -121,6 +133,7 @@ pub(crate) async fn plan_absent(
         kinds: &kinds,
         defined_kinds: &defined,
         release,
+        workload: &record.workload,
         record: Some(&record),
         policies,
         creates_namespace: &made,
@@ -261,6 +274,10 @@ impl DryRunContext<'_> {
             return Ok(());
         }
         let workload = self.cx.applied_releases.get(other).map(|record| record.workload.clone());
+        // A publish placed the release after the request.
+        if self.release.is_none() && workload.as_deref() == Some(self.workload) {
+            return Ok(());
+        }
         Err(DryRunError::OwnedByWorkload(workload.unwrap_or_else(|| other.to_string())))
     }
 

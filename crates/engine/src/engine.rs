@@ -168,9 +168,11 @@ impl Engine {
     }
 
     /// The changes that `phase` would cause, per object, computed by the API server (`dryRun=All`, G404). `bundle` is
-    /// the bundle of the phase. Nothing is written.
+    /// the bundle of the phase. Nothing is written. `release` is `None` if the workload had no release on the cluster when
+    /// the request was made.
     pub async fn dry_run(
         &self,
+        workload: &str,
         release: Option<ReleaseId>,
         phase: &DesiredPhase,
         bundle: &Bundle,
@@ -179,7 +181,8 @@ impl Engine {
             self.task_sender.send(Box::pin(refresh_permissions(self.cx.clone(), self.facts_changed.clone())));
         match phase {
             DesiredPhase::Present { policies, .. } => {
-                dry_run::plan_present(&self.cx, release, bundle, policies).await
+                let planned = dry_run::PlannedRelease { workload, release };
+                dry_run::plan_present(&self.cx, planned, bundle, policies).await
             }
             DesiredPhase::Absent { deletion, policies } => {
                 dry_run::plan_absent(&self.cx, release, *deletion, policies).await

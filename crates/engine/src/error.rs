@@ -166,7 +166,9 @@ impl Error {
             Self::DefinitionNotEstablished(_) => "Nothing to do: it continues automatically.",
             Self::ObjectAwaited(_) => "Create the object outside of Flotilla, or change its update strategy.",
             Self::NotIdentical(_) => "Make both identical, or set the conflict policy to force.",
-            Self::PermissionDenied(_) => "Grant the agent's service account this permission.",
+            Self::PermissionDenied(_) => {
+                "Grant the agent's service account this permission; without it every attempt fails. After that the next attempt, one about every 5 min, continues; a sync does so at once."
+            }
             Self::AdmissionRejected(_) => {
                 "Change the object as the message requires, or change the admission policy on the cluster."
             }
@@ -206,9 +208,16 @@ impl Error {
         }
     }
 
-    /// Whether another attempt can't succeed before the object, or the one on the cluster, is changed.
+    /// Whether another attempt can't succeed before a person changes the object, the one on the cluster, or a permission.
     pub(crate) const fn needs_change(&self) -> bool {
-        matches!(self, Self::ImmutableField { .. } | Self::NotIdentical(_) | Self::ApplyConflict { .. })
+        matches!(
+            self,
+            Self::ImmutableField { .. }
+                | Self::Invalid(_)
+                | Self::NotIdentical(_)
+                | Self::ApplyConflict { .. }
+                | Self::PermissionDenied(_)
+        )
     }
 
     /// `Retry-After` of the response.

@@ -34,6 +34,14 @@ pub enum Error {
     /// The plan that was reviewed differs from what would be published now.
     #[error("{0}")]
     PlanStale(String),
+    /// Clusters rejected the plan of what would be published, and the request does not force their codes.
+    #[error("{message}")]
+    PlanRejected {
+        /// The codes and what to do, as sentences for people.
+        message: String,
+        /// What was rejected.
+        findings: Vec<Finding>,
+    },
     /// So many clusters would lose the workload that the request has to confirm the number (G505).
     #[error("{} {}", .0.message, .0.hint)]
     ConfirmationRequired(Box<Finding>),
@@ -68,6 +76,7 @@ impl Error {
             Self::AlreadyExists(_) | Self::NameTaken(_) => "AlreadyExists",
             Self::RevisionConflict { .. } => "RevisionConflict",
             Self::PlanStale(_) => "PlanStale",
+            Self::PlanRejected { .. } => "PlanRejected",
             Self::ConfirmationRequired(_) => "ConfirmationRequired",
             Self::FailedPrecondition(_) => "FailedPrecondition",
             Self::IdempotencyKeyReused => "IdempotencyKeyReused",
@@ -104,7 +113,7 @@ impl Error {
     /// The findings, if the error has any.
     pub fn findings(&self) -> &[Finding] {
         match self {
-            Self::Invalid(findings) => findings,
+            Self::Invalid(findings) | Self::PlanRejected { findings, .. } => findings,
             Self::NameTaken(finding) | Self::ConfirmationRequired(finding) => std::slice::from_ref(finding),
             _ => &[],
         }

@@ -3,7 +3,8 @@
 //!
 //! Debug builds only: `FLOTILLA_FAILPOINT=publish.after_commit` aborts the process at that point, as `kill -9` would. A file
 //! with the name of a point, whose path is `FLOTILLA_STOP_FILE`, stops the process there once, until it gets SIGCONT; the
-//! file is deleted before. In a release build the function is empty.
+//! file is deleted before. `FLOTILLA_PANICPOINT=placer.decide:web` panics whenever that point is passed for `web`. In a release
+//! build the functions are empty.
 
 /// Aborts or stops the process if this point, one of [`FAILPOINTS`], is armed.
 pub fn failpoint(name: &str) {
@@ -72,6 +73,11 @@ pub(crate) fn panicpoint(point: &str, subject: &str) {
         if let Some((_, _, left)) = found {
             *left -= 1;
             drop(armed);
+            std::panic::panic_any(format!("armed at {point} for {subject}"));
+        }
+        static ARMED_BY_VARIABLE: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+        let variable = ARMED_BY_VARIABLE.get_or_init(|| std::env::var("FLOTILLA_PANICPOINT").ok());
+        if variable.as_deref().and_then(|variable| variable.split_once(':')) == Some((point, subject)) {
             std::panic::panic_any(format!("armed at {point} for {subject}"));
         }
     }

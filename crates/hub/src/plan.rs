@@ -9,7 +9,7 @@ use std::time::Duration;
 use domain::finding::{self, Finding};
 use domain::plan::{ClusterPlan, DryRunState, Plan};
 use domain::report::DryRunRequest;
-use domain::{ClusterId, Digest, PlanId, Timestamp, WorkloadId};
+use domain::{ClusterId, Digest, PlanId, Timestamp};
 use store::Tx;
 use store::plan::TargetWithRequest;
 
@@ -19,9 +19,11 @@ use crate::workload::{PublishSnapshot, trim_passed_filters};
 use crate::{Actor, Error, Hub};
 
 mod inputs;
+mod review;
 mod targets;
 
 pub(crate) use inputs::PlanInputs;
+pub(crate) use review::parse_forced_codes;
 use targets::{ReleasedBundles, load_released_bundles, plan_targets};
 
 /// Lifetime of a plan, in milliseconds: one hour.
@@ -66,7 +68,7 @@ impl Hub {
         plan.targets = targets.into_iter().map(|(target, _)| target).collect();
         plan.targets.sort_by(|a, b| a.name.cmp(&b.name));
         plan.cluster_plans = expected;
-        Ok(plan.with_cluster_findings())
+        Ok(plan.with_results())
     }
 
     /// A plan with the answers received so far.
@@ -84,21 +86,7 @@ impl Hub {
         if now >= plan.created_at.plus_millis(ANSWER_TIMEOUT_MILLIS) {
             mark_unanswered(&mut plan);
         }
-        Ok(Some(plan.with_cluster_findings()))
-    }
-
-    /// The newest plan of this workload with this hash.
-    pub(crate) async fn load_reviewed_plan(
-        &self,
-        tx: &mut Tx,
-        workload: WorkloadId,
-        hash: &Digest,
-    ) -> Result<ReviewedPlan, Error> {
-        let Some(id) = store::plan::get_id_by_hash(tx, workload, hash).await? else {
-            return Ok(ReviewedPlan::Missing);
-        };
-        let found = self.load_plan(tx, id).await?;
-        Ok(found.map_or(ReviewedPlan::Expired, |plan| ReviewedPlan::Found(Box::new(plan))))
+        Ok(Some(plan.with_results()))
     }
 
     /// A plan as soon as every agent has answered, or as it is when `wait` has passed.
@@ -171,37 +159,6 @@ impl Hub {
     }
 }
 
-/// The plan that a publish names by its hash.
-pub(crate) enum ReviewedPlan {
-    /// The workload has no plan with this hash.
-    Missing,
-    /// It has expired.
-    Expired,
-    /// It is valid; boxed because it is large.
-    Found(Box<Plan>),
-}
-
-impl ReviewedPlan {
-    /// Checks the plan with the hash `reviewed` against the inputs that it would have now.
-    ///
-    /// # Errors
-    /// The plan is missing or expired, was rejected by a cluster, or has other inputs.
-    pub fn check(self, reviewed: &Digest, current: &Digest) -> Result<(), Error> {
-        let stale = |why: &str| Err(Error::PlanStale(format!("{why} Create a new plan and review it.")));
-        if reviewed != current {
-            return stale(
-                "The draft, the selected clusters or what runs there changed since the plan was created.",
-            );
-        }
-        match self {
-            Self::Missing => stale("There is no such plan of this workload."),
-            Self::Expired => stale("The plan has expired."),
-            Self::Found(plan) if plan.is_blocked() => Err(Error::Invalid(plan.findings)),
-            Self::Found(_) => Ok(()),
-        }
-    }
-}
-
 /// What a plan has in addition to what follows from its snapshot.
 struct PlanHead {
     id: PlanId,
@@ -243,6 +200,8 @@ impl ComputedPlan {
             waves: snapshot.draft.preview_waves(),
             targets: Vec::new(),
             cluster_plans: BTreeMap::new(),
+            variants: inputs.compare_bundles(),
+            no_op: false,
             source_locations: Plan::locate_objects(&snapshot.draft.parsed.manifests),
             decision: trim_passed_filters(snapshot.draft.decision),
         };

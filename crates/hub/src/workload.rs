@@ -52,6 +52,8 @@ pub struct PublishOptions {
     pub plan_hash: Option<Digest>,
     /// The confirmed number of clusters that lose the workload; required above the limit (G505).
     pub confirmed_removals: Option<u32>,
+    /// The codes of guard rails that clusters may have rejected the plan with.
+    pub force: Vec<String>,
 }
 
 impl PublishOptions {

@@ -115,6 +115,15 @@ pub async fn get_id_by_hash(
     decode_row(row, "plan", |row| row.parse::<PlanId>("id"))
 }
 
+/// The id of the newest plan of a workload.
+pub async fn get_newest_id(tx: &mut Tx, workload: WorkloadId) -> Result<Option<PlanId>, Error> {
+    let row = sql("SELECT id FROM plan WHERE workload_id = $1 ORDER BY created_at DESC LIMIT 1")
+        .bind_text(workload)
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, "plan", |row| row.parse::<PlanId>("id"))
+}
+
 /// The pending dry-run requests to the agent of this cluster, of plans created after `since`.
 pub async fn list_dry_run_requests(
     tx: &mut Tx,

@@ -6,6 +6,7 @@ use domain::health::Health;
 use domain::release::{ReleaseState, ReleaseView, Stages, SyncStatus};
 use domain::rollout::Rollout;
 use domain::rollup::ReleaseCounts;
+use domain::workload::{DriftPolicy, WorkloadFailure};
 use domain::{ClusterId, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -21,13 +22,21 @@ pub struct WorkloadStatus {
     /// Its rollout, if the revision is published in waves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
+    /// What the hub failed to do for it; retried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<WorkloadFailure>,
 }
 
 impl WorkloadStatus {
     /// The status of these releases.
-    pub fn from_releases(releases: Vec<ReleaseView>, rollout: Option<Rollout>) -> Self {
+    pub fn from_releases(
+        releases: Vec<ReleaseView>,
+        rollout: Option<Rollout>,
+        failures: Vec<WorkloadFailure>,
+    ) -> Self {
         Self {
             rollout,
+            failures,
             counts: releases.iter().map(|release| release.state).collect(),
             target_clusters: releases.into_iter().map(TargetCluster::from).collect(),
         }
@@ -71,6 +80,9 @@ pub struct TargetCluster {
     pub health: Health,
     /// Third axis: whether the cluster is connected.
     pub connectivity: Connectivity,
+    /// What is done about drift there.
+    #[serde(default)]
+    pub drift_policy: DriftPolicy,
     /// The thirteen stages of the delivery, in order.
     pub stages: Stages,
     /// Why it is in this state.
@@ -101,6 +113,7 @@ impl From<ReleaseView> for TargetCluster {
             sync: view.release.sync(),
             health: view.release.health().clone(),
             connectivity: view.release.connectivity(),
+            drift_policy: view.release.policies().drift,
             stages: view.release.stages().clone(),
             message: view.message,
             finalizers: view.finalizers,

@@ -73,6 +73,10 @@ pub struct PublishRequest {
     /// How many clusters may lose the workload; needed when it is more than a fifth of those that have it (G505).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<u32>,
+    /// Codes of guard rails, such as `G406`: a plan that clusters rejected with these codes is published nevertheless. Only
+    /// codes of dry runs can be forced.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub force: Vec<String>,
 }
 
 /// Copies an earlier revision to the draft.

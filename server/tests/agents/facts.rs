@@ -102,7 +102,7 @@ async fn g204_a_plan_reports_a_missing_image() {
     server.hub.create_workload(&server.actor, new).await.unwrap();
     let plan = server.hub.create_plan(&server.actor, "web").await.unwrap();
     let plan = server.hub.wait_for_plan(plan.id, Duration::from_secs(30)).await.unwrap();
-    let finding = plan.with_cluster_findings().findings.into_iter().find(|one| one.code == "G204");
+    let finding = plan.with_results().findings.into_iter().find(|one| one.code == "G204");
     let finding = finding.expect("the plan has the finding");
     assert_eq!((finding.is_blocking(), finding.clusters.as_slice()), (false, &["eu-1".to_owned()][..]));
     assert!(

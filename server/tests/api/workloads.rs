@@ -211,6 +211,45 @@ async fn e_2_a_plan_is_created_read_and_bound_to_its_publish() {
 }
 
 #[tokio::test]
+async fn b16_a_publish_is_rejected_with_the_findings_of_its_plan_unless_their_codes_are_forced() {
+    use domain::object::ObjectRef;
+    use domain::plan::{ClusterPlan, PlannedAction, PlannedChange};
+    let server = TestServer::start().await;
+    server.register_cluster("eu-1", &[("env", "prod")]).await;
+    let cluster = server.hub.get_cluster("eu-1").await.unwrap().cluster.id;
+    server.hub.record_heartbeat(cluster).await.unwrap();
+    server.create_workload("web").await;
+    let plan = server.post(&path("web:plan?wait=0"), &json!({})).await.json();
+    let finding =
+        domain::Finding::error("G406", "Service apps/web: field spec.clusterIP cannot be changed.", "");
+    let change = PlannedChange::verified(ObjectRef::default(), PlannedAction::Rejected { finding });
+    let result = ClusterPlan::from_changes(vec![change]);
+    server
+        .hub
+        .record_dry_run_result(cluster, plan["id"].as_str().unwrap().parse().unwrap(), result)
+        .await
+        .unwrap();
+
+    for request in [json!({ "planHash": plan["hash"] }), json!({}), json!({ "force": ["G409"] })] {
+        let rejected = server.post(&path("web:publish"), &request).await;
+        assert_eq!(rejected.problem(), (422, "PlanRejected".to_owned()), "{request}");
+        assert_eq!(rejected.json()["findings"][0]["code"], "G406", "{request}");
+    }
+    let misspelt = server.post(&path("web:publish"), &json!({ "force": ["G46"] })).await;
+    assert_eq!(misspelt.problem(), (422, "Invalid".to_owned()));
+    assert!(
+        misspelt.json()["detail"].as_str().unwrap().contains("Did you mean \"G406\"?"),
+        "{}",
+        misspelt.text
+    );
+    let forced = json!({ "planHash": plan["hash"], "force": ["G406"] });
+    let published = server.post(&path("web:publish"), &forced).await;
+    assert_eq!(published.status, StatusCode::ACCEPTED, "{}", published.text);
+    let validation = json!({ "type": "planned", "validated": 1, "noOp": false, "forced": ["G406"] });
+    assert_eq!(published.json()["validation"], validation);
+}
+
+#[tokio::test]
 async fn s0_1_a_publish_is_accepted_once_and_shows_everywhere() {
     let server = TestServer::start().await;
     server.register_cluster("eu-1", &[("env", "prod")]).await;

@@ -19,13 +19,14 @@ pub async fn plan_create(name: String) -> AppResult<String> {
 }
 
 /// Publishes the draft as a revision, if a plan of it still has the hash `plan`. `confirm` is the typed number of clusters that
-/// lose the workload.
+/// lose the workload, `force` the codes with which clusters rejected the plan, separated by commas.
 #[server(prefix = "/api/fn", endpoint = "workload_publish")]
 pub async fn workload_publish(
     name: String,
     message: String,
     plan: String,
     #[server(default)] confirm: String,
+    #[server(default)] force: String,
 ) -> AppResult<()> {
     use crate::errors::AppError;
     use crate::host;
@@ -35,6 +36,7 @@ pub async fn workload_publish(
         draft_revision: None,
         plan_hash: Some(plan.parse().map_err(invalid)?),
         confirmed_removals: confirm.trim().parse().ok(),
+        force: force.split(',').map(str::trim).filter(|code| !code.is_empty()).map(str::to_owned).collect(),
     };
     let message: String = message.trim().chars().take(500).collect();
     host::into_app_result(host::hub()?.publish_workload(&host::actor()?, &name, &message, terms).await)?;

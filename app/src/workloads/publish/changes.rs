@@ -2,8 +2,8 @@
 //! diff is readable without colour.
 
 use domain::plan::{
-    ChangeCounts, ClusterPlan, DryRunState, FieldChange, HIDDEN_VALUE, PlannedAction, PlannedChange,
-    TargetChange,
+    ChangeCounts, ClusterPlan, Distinction, DryRunState, FieldChange, FieldValue, HIDDEN_VALUE,
+    PlannedAction, PlannedChange, TargetChange,
 };
 use leptos::prelude::*;
 use serde_json::Value;
@@ -35,6 +35,7 @@ pub fn PlannedChanges(plan: PlanView) -> impl IntoView {
                 </h2>
                 <p class="meta">"+ create  ~ change  − delete"</p>
             </div>
+            {plan.no_op_message.map(|nothing| view! { <p class="text-2">{nothing}</p> })}
             <div>{groups.collect_view()}</div>
         </section>
     }
@@ -82,7 +83,7 @@ fn change_group(changed: ChangeGroup, open: bool, needs_confirmation: bool) -> i
                 {why.map(|why| view! { <p class="text-2">{why}</p> })}
                 {all.map(|all| view! { <p class="meta">{all}</p> })}
                 {match effect {
-                    Some(effect) => changed_objects(&effect).into_any(),
+                    Some(effect) => changed_objects(&effect, &group.distinctions).into_any(),
                     None if group.counts == ChangeCounts::default() => ().into_any(),
                     None => view! { <p class="text-2">"Too many different changes to show all of them; flotilla diff lists them."</p> }.into_any(),
                 }}
@@ -136,8 +137,8 @@ fn dry_run_label(state: &DryRunState, counts: ChangeCounts) -> AnyView {
     look.with_label(word).into_any()
 }
 
-/// The changed objects of one cluster plan, with their fields.
-pub fn changed_objects(effect: &ClusterPlan) -> impl IntoView + use<> {
+/// The changed objects of one cluster plan, with their fields; of a new object those that distinguish it from other groups.
+pub fn changed_objects(effect: &ClusterPlan, distinctions: &[Distinction]) -> impl IntoView + use<> {
     let changed: Vec<&PlannedChange> =
         effect.objects.iter().filter(|one| one.action != PlannedAction::Unchanged).collect();
     let same = effect.objects.len() - changed.len();
@@ -147,7 +148,10 @@ pub fn changed_objects(effect: &ClusterPlan) -> impl IntoView + use<> {
     });
     let more = (effect.omitted > 0)
         .then(|| view! { <p class="meta">{format!("And {} more objects.", effect.omitted)}</p> });
-    let rows: Vec<AnyView> = changed.into_iter().map(object_diff).collect();
+    let distinction = |one: &PlannedChange| {
+        distinctions.iter().find(|distinction| distinction.object.is_same_object(&one.object))
+    };
+    let rows: Vec<AnyView> = changed.into_iter().map(|one| object_diff(one, distinction(one))).collect();
     view! {
         {(!rows.is_empty()).then(|| view! {
             // It scrolls horizontally and therefore must be focusable with the keyboard.
@@ -158,9 +162,12 @@ pub fn changed_objects(effect: &ClusterPlan) -> impl IntoView + use<> {
     }
 }
 
-fn object_diff(one: &PlannedChange) -> AnyView {
+fn object_diff(one: &PlannedChange, distinction: Option<&Distinction>) -> AnyView {
     let (sign, note, fields) = match &one.action {
         PlannedAction::Unchanged => ("=", String::new(), &[][..]),
+        PlannedAction::Create if distinction.is_some() => {
+            ("+", "differs between clusters".to_owned(), &[][..])
+        }
         PlannedAction::Create => ("+", String::new(), &[][..]),
         PlannedAction::Delete => ("−", String::new(), &[][..]),
         PlannedAction::Orphan => (".", "stays, no longer managed".to_owned(), &[][..]),
@@ -200,6 +207,7 @@ fn object_diff(one: &PlannedChange) -> AnyView {
         </div>
         {rejected}
         {fields.iter().map(field_diff).collect_view()}
+        {distinction.map(|distinction| distinction.fields.iter().map(distinguishing_field).collect_view())}
     }
     .into_any()
 }
@@ -219,6 +227,15 @@ const fn action_label(outcome: &PlannedAction) -> &'static str {
 fn has_hidden_value(field: &FieldChange) -> bool {
     let hidden = |value: &Option<Value>| value.as_ref().is_some_and(|value| value == HIDDEN_VALUE);
     hidden(&field.desired) || hidden(&field.live)
+}
+
+/// A field in which a new object differs from the same new object on other clusters.
+fn distinguishing_field(field: &FieldValue) -> AnyView {
+    let FieldValue { path, value } = field;
+    if value.is_none() {
+        return view! { <div class="diff-path">{format!("{} not set", dotted_path(path))}</div> }.into_any();
+    }
+    field_diff(&FieldChange { path: path.clone(), desired: value.clone(), live: None }).into_any()
 }
 
 fn field_diff(field: &FieldChange) -> impl IntoView + use<> {

@@ -32,6 +32,8 @@ pub struct Review {
     pub blocked_reason: Option<String>,
     /// The plan.
     pub plan: Option<PlanView>,
+    /// The codes with which clusters rejected the plan, if nothing else rejects it: a publish can force them.
+    pub forcible_codes: Vec<String>,
     /// Whether the URL names a plan that no longer exists.
     pub plan_expired: bool,
     /// The server's time.
@@ -42,6 +44,12 @@ impl Review {
     /// The findings of the plan, which include those of the dry runs, or else those of the guard rails.
     pub fn findings(&self) -> &[Finding] {
         self.plan.as_ref().map_or(&self.guard_findings, |plan| &plan.findings)
+    }
+
+    /// Whether a publish can force what clusters rejected: nothing else is in its way.
+    pub fn can_force(&self) -> bool {
+        let is_complete = self.plan.as_ref().is_some_and(|plan| plan.dry_runs.pending == 0);
+        is_complete && self.blocked_reason.is_none() && !self.forcible_codes.is_empty()
     }
 
     /// Whether there is no plan although one can be created.
@@ -63,6 +71,8 @@ pub struct PlanView {
     pub findings: Vec<Finding>,
     /// Which clusters lose the workload.
     pub blast_radius: BlastRadius,
+    /// The sentence that nothing would change, if so.
+    pub no_op_message: Option<String>,
     /// Clusters grouped by identical changes.
     pub groups: Vec<ChangeGroup>,
     /// The progress of the dry runs.
@@ -114,6 +124,7 @@ pub async fn review_read(name: String, plan: Option<String>) -> AppResult<Review
     let (mut view, checked) = host::into_app_result(hub.check_draft(&name).await)?;
     let publishable = domain::actions::check_publish(&view.workload)
         .and_then(|()| domain::actions::check_manifests(&view.workload.draft.source));
+    let forcible_codes = find_forcible_codes(&checked.findings, plan.as_ref().and_then(Option::as_ref));
     clear_texts(&mut view.workload.draft.source);
     if let Some(revision) = &mut view.published_revision {
         clear_texts(&mut revision.spec.source);
@@ -126,10 +137,21 @@ pub async fn review_read(name: String, plan: Option<String>) -> AppResult<Review
         waves: checked.waves,
         objects: u32::try_from(checked.manifests).unwrap_or(u32::MAX),
         blocked_reason: publishable.err().map(|why| why.to_string()),
+        forcible_codes,
         plan_expired: plan.as_ref().is_some_and(Option::is_none),
         plan: plan.flatten(),
         read_at: hub.clock().now(),
     })
+}
+
+/// The codes that a publish of the plan would have to force; none if something rejects it that can't be forced.
+#[cfg(feature = "ssr")]
+fn find_forcible_codes(guard_findings: &[Finding], plan: Option<&PlanView>) -> Vec<String> {
+    let Some(plan) = plan.filter(|_| !guard_findings.iter().any(Finding::is_blocking)) else {
+        return Vec::new();
+    };
+    let codes = domain::guard::catalogue::codes_to_force(&plan.findings).unwrap_or_default();
+    codes.into_iter().map(str::to_owned).collect()
 }
 
 /// Waits for the plan with this id; `None` if it does not exist or belongs to another workload.
@@ -159,6 +181,7 @@ fn plan_view(plan: domain::plan::Plan) -> PlanView {
     };
     PlanView {
         groups: plan.groups().into_iter().enumerate().map(changed).collect(),
+        no_op_message: plan.no_op_message(),
         dry_runs: DryRunProgress { completed: answered, not_requested: not_asked, pending: open },
         hash: plan.hash,
         created_at: plan.created_at,

@@ -174,6 +174,8 @@ fn PublishForm(review: Review, publish: ServerAction<WorkloadPublish>) -> impl I
     let selected = u32::try_from(review.decision.selected().count()).unwrap_or(u32::MAX);
     let verb = format!("Publish to {}", pluralize(selected, "cluster"));
     let typed = RwSignal::new(String::new());
+    let acknowledged = RwSignal::new(false);
+    let can_force = review.can_force();
     let hash = review.plan.as_ref().map(|plan| plan.hash.to_string()).unwrap_or_default();
     let line = match &review.plan {
         Some(plan) => format!("flotilla publish {workload} --plan {} --wait", plan.hash),
@@ -183,6 +185,7 @@ fn PublishForm(review: Review, publish: ServerAction<WorkloadPublish>) -> impl I
     let lost = review.plan.as_ref().and_then(|plan| removal_warning(plan, &workload, typed));
     let button = match disabled_reason(&review) {
         None => publish_button(verb, confirmation, typed, publish.pending()),
+        Some(reason) if can_force => forced_publish_button(verb, reason, acknowledged, publish.pending()),
         Some((look, why)) => view! {
             <button class="btn w-full" type="button" aria-disabled="true" aria-describedby="why-publish">
                 {verb}
@@ -198,6 +201,7 @@ fn PublishForm(review: Review, publish: ServerAction<WorkloadPublish>) -> impl I
             <input type="hidden" name="name" value=workload />
             <input type="hidden" name="plan" value=hash />
             {lost}
+            {can_force.then(|| force_option(&review.forcible_codes, acknowledged))}
             <div class="field">
                 <label class="field-label" for="message">
                     "Message " <span class="field-note">"optional"</span>
@@ -237,6 +241,53 @@ fn publish_button(
                     }
                 })
         }}
+    }
+    .into_any()
+}
+
+/// The checkbox that forces the codes with which clusters rejected the plan.
+fn force_option(codes: &[String], acknowledged: RwSignal<bool>) -> AnyView {
+    view! {
+        <label class="choice">
+            <input
+                type="checkbox"
+                class="checkbox"
+                name="force"
+                value=codes.join(",")
+                on:change=move |ev| acknowledged.set(event_target_checked(&ev))
+            />
+            {format!("Publish although clusters reject it: {}", codes.join(", "))}
+        </label>
+        <p class="text-2">"These objects are expected to fail there; all others are applied. The history names who forced it."</p>
+    }
+    .into_any()
+}
+
+/// The button of a plan that clusters rejected: enabled by the checkbox. The server checks the codes too.
+fn forced_publish_button(
+    verb: String,
+    (look, why): (StatusStyle, AnyView),
+    acknowledged: RwSignal<bool>,
+    pending: Memo<bool>,
+) -> AnyView {
+    view! {
+        <button
+            class=move || if acknowledged.get() { "btn btn-danger w-full" } else { "btn w-full" }
+            type="submit"
+            aria-disabled=move || (!acknowledged.get()).then_some("true")
+            aria-describedby="why-publish"
+            aria-busy=move || pending.get().to_string()
+            on:click=move |ev| {
+                if !acknowledged.get_untracked() {
+                    ev.prevent_default();
+                }
+            }
+        >
+            {move || if pending.get() { "Publishing…".to_owned() } else { verb.clone() }}
+        </button>
+        <DisabledReason id="why-publish" look=look>
+            {why}
+        </DisabledReason>
     }
     .into_any()
 }

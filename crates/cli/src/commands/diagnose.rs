@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, sanitize};
 use crate::pages::list_all_pages;
 use crate::resources::CommandTarget;
+use crate::resources::workloads::describe_failure;
 
 /// Group, version and kind of the records that an agent stores on its cluster.
 const RECORD_KIND: (&str, &str, &str) = ("flotilla.dev", "v1alpha1", "AppliedRelease");
@@ -203,12 +204,15 @@ fn workload_checks(view: &WorkloadView, decision: &Decision) -> Vec<DiagnosticCh
         }
         _ => format!("\"flotilla explain placement {name}\" explains each cluster."),
     };
-    vec![
+    let mut checks = vec![
         DiagnosticCheck::new(published, format!("workload {name}"), view.phase.label())
             .with_hint(format!("flotilla publish {name} --wait")),
         DiagnosticCheck::new(selected > 0, "placement", format!("selects {selected} of {all} clusters"))
             .with_hint(hint),
-    ]
+    ];
+    let failures = view.failures.iter();
+    checks.extend(failures.map(|failure| DiagnosticCheck::new(false, "server", describe_failure(failure))));
+    checks
 }
 
 /// Whether the release needs attention: it fails, has no contact, has drifted, or its removal is stuck.

@@ -67,7 +67,7 @@ fn print_revision(workload: &str, view: &RevisionView, out: &Printer) -> Result<
         Some(before) => format!("Compared with r{before}: {}", format_counts(view.changes.counts())),
         None => format!("First revision: {}", format_counts(view.changes.counts())),
     })?;
-    print_changes(&view.changes, out)?;
+    print_changes(&view.changes, &[], out)?;
     if !view.changed_parts.is_empty() {
         out.print_line(&format!("Also changed: {}", view.changed_parts.join(", ")))?;
     }

@@ -2,10 +2,12 @@
 
 use anstyle::AnsiColor;
 use clap::Args;
+use domain::Finding;
+use domain::guard::catalogue;
 use domain::nearest::find_nearest;
 use domain::plan::{
-    ChangeCounts, ClusterPlan, ClusterPlanGroup, DryRunState, FieldChange, Plan, PlannedAction,
-    PlannedChange, TargetChange,
+    ChangeCounts, ClusterPlan, ClusterPlanGroup, Distinction, DryRunState, FieldChange, FieldValue, Plan,
+    PlannedAction, PlannedChange, TargetChange,
 };
 use domain::rollout::WavePreview;
 use serde_json::Value;
@@ -21,7 +23,8 @@ const DRY_RUN_WAIT_SECONDS: u64 = 20;
 /// Show what a publish of the draft would do on every cluster, and what would reject it
 ///
 /// The clusters perform a dry run. Pass the hash at the end to "flotilla publish --plan": that publish is rejected with exit
-/// code 6 if the plan is stale. Exits with 3 if a guard rail or a cluster rejects the plan.
+/// code 6 if the plan is stale. Exits with 3 if a guard rail or a cluster rejects the plan; a publish without --plan is then
+/// rejected too, unless its codes are forced by name (flotilla publish --force G406).
 #[derive(Args)]
 pub struct PlanArgs {
     /// Name of the workload
@@ -55,9 +58,15 @@ impl PlanArgs {
         }
         out.print_findings_note(&plan.findings, &str::to_owned);
         out.print_line(&format_header(&plan))?;
-        print_groups(&plan, out)?;
+        print_changed_groups(&plan, out)?;
         if plan.is_blocked() {
             out.print_warning(&format!("It can't be published: {}.", count_findings(&plan.findings)));
+            if let Some(force) = force_flags(&plan.findings) {
+                out.print_note(&format!(
+                    "Correct the draft or the clusters and plan again. To publish it nevertheless: flotilla publish {} --plan {}{force}",
+                    plan.workload, plan.hash
+                ));
+            }
         } else {
             let confirm = plan.blast_radius.confirmation();
             let confirm = confirm.map(|number| format!(" --confirm {number}")).unwrap_or_default();
@@ -73,13 +82,17 @@ impl DiffArgs {
         let plan = fetch_plan(remote, &self.workload, self.cluster.as_deref()).await?;
         if self.output.format.is_machine() {
             out.print_value(&plan.cluster_plans, self.output.format)?;
-        } else if plan.has_changes() {
-            print_groups(&plan, out)?;
         } else {
-            out.print_line("Nothing would change.")?;
+            print_changed_groups(&plan, out)?;
         }
         Ok(plan_exit(&plan))
     }
+}
+
+/// The flags that force these findings; `None` if one of them can't be forced, or none has to be.
+pub fn force_flags(findings: &[Finding]) -> Option<String> {
+    let codes = catalogue::codes_to_force(findings).filter(|codes| !codes.is_empty())?;
+    Some(codes.iter().map(|code| format!(" --force {code}")).collect())
 }
 
 fn plan_exit(plan: &Plan) -> ExitStatus {
@@ -108,6 +121,7 @@ async fn fetch_plan(
     }
     plan.cluster_plans
         .retain(|digest, _| plan.targets.iter().any(|target| target.cluster_plan.as_ref() == Some(digest)));
+    plan.no_op = !plan.has_changes();
     Ok(plan)
 }
 
@@ -136,21 +150,36 @@ fn format_header(plan: &Plan) -> String {
     text
 }
 
-fn print_groups(plan: &Plan, out: &Printer) -> Result<(), Failure> {
+/// Prints the groups of clusters with their changes, or the sentence that there are none.
+fn print_changed_groups(plan: &Plan, out: &Printer) -> Result<(), Failure> {
+    if let Some(nothing) = plan.no_op_message() {
+        return out.print_line(&nothing);
+    }
     for group in plan.groups() {
         out.print_line(&format!("\n{}", format_group(&group, out.stdout_colours())))?;
         let cluster_plan = group.cluster_plan.as_ref().and_then(|digest| plan.cluster_plans.get(digest));
         if let Some(cluster_plan) = cluster_plan {
-            print_changes(cluster_plan, out)?;
+            print_changes(cluster_plan, &group.distinctions, out)?;
         }
     }
     Ok(())
 }
 
-/// Prints every object that changes, with its fields.
-pub(super) fn print_changes(cluster_plan: &ClusterPlan, out: &Printer) -> Result<(), Failure> {
+/// Prints every object that changes, with its fields; of a new object those that distinguish it from other groups.
+pub(super) fn print_changes(
+    cluster_plan: &ClusterPlan,
+    distinctions: &[Distinction],
+    out: &Printer,
+) -> Result<(), Failure> {
+    let paint = out.stdout_colours();
     for one in cluster_plan.objects.iter().filter(|one| one.action != PlannedAction::Unchanged) {
-        out.print_line(&format_change(one, out.stdout_colours()))?;
+        let mut text = format_change(one, paint);
+        let distinction =
+            distinctions.iter().find(|distinction| distinction.object.is_same_object(&one.object));
+        if let Some(distinction) = distinction {
+            text.push_str(&format_distinction(distinction, paint));
+        }
+        out.print_line(&text)?;
     }
     if cluster_plan.omitted > 0 {
         out.print_line(&format!("  and {} more objects", cluster_plan.omitted))?;
@@ -220,6 +249,19 @@ fn format_change(one: &PlannedChange, paint: ColourMode) -> String {
             text
         }
     }
+}
+
+/// The fields in which the object differs from the same new object on other clusters.
+fn format_distinction(distinction: &Distinction, paint: ColourMode) -> String {
+    let mut text = "  (differs between clusters)".to_owned();
+    for FieldValue { path, value } in &distinction.fields {
+        let field = FieldChange { path: path.clone(), desired: value.clone(), live: None };
+        text.push_str(&format_field(&field, paint));
+        if value.is_none() {
+            text.push_str("\n        not set");
+        }
+    }
+    text
 }
 
 fn format_field(field: &FieldChange, paint: ColourMode) -> String {

@@ -1,7 +1,8 @@
 //! `flotilla publish`: creates a revision from the draft and deploys it (S0-1 … S0-5); `--wait` waits for the clusters.
 
 use clap::Args;
-use domain::workload::PublishResult;
+use domain::release::ReleaseView;
+use domain::workload::{PublishResult, PublishValidation};
 use domain::{Digest, Severity};
 use serde::Serialize;
 use wire::{PublishRequest, WorkloadStatus};
@@ -9,13 +10,20 @@ use wire::{PublishRequest, WorkloadStatus};
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
-use crate::output::{OutputArgs, Printer, count_findings};
+use crate::output::{OutputArgs, Printer, count_findings, pluralize};
 use crate::wait::{WaitCondition, WaitOutcome, WaitTimeout, WorkloadWait};
+
+/// Most clusters that a failure describes with their drifted objects.
+const MAX_DRIFTED_CLUSTERS: usize = 10;
 
 /// Publish the draft of a workload to the clusters that its placement selects
 ///
-/// With --wait the command exits with 0 when all clusters are Healthy, with 4 when some failed and none is in progress, and
-/// with 5 when --timeout expires. The wait continues over a restart of the server.
+/// With --wait the command exits with 0 when all clusters are Healthy, with 4 when some failed, or drift while the drift
+/// policy only notifies, and none is in progress, and with 5 when --timeout expires. The wait continues over a restart of the
+/// server.
+///
+/// What a plan of the same changes was rejected for by the clusters is rejected here too (exit code 3), with and without
+/// --plan. Without a plan no cluster has tried the changes, and the publish says so.
 #[derive(Args)]
 pub struct PublishArgs {
     /// Name of the workload
@@ -29,6 +37,10 @@ pub struct PublishArgs {
     /// Number of clusters that lose the workload; required if it is more than a fifth of those that have it
     #[arg(long, value_name = "NUMBER")]
     confirm: Option<u32>,
+    /// Publish although clusters rejected the plan with this code, such as G406; may be repeated. Only codes of dry runs can be
+    /// forced, and only those that are named
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    force: Vec<String>,
     /// Wait until all clusters are Healthy
     #[arg(short, long)]
     wait: bool,
@@ -63,6 +75,7 @@ impl PublishArgs {
             message: self.message.clone(),
             plan_hash: self.plan.clone(),
             confirm: self.confirm,
+            force: self.force.clone(),
         };
         let published = remote.client.publish_workload(&self.workload, &request, None).await?;
         let machine = self.output.format.is_machine();
@@ -76,6 +89,9 @@ impl PublishArgs {
         if !notes.is_empty() && !machine {
             out.print_note(&count_findings(&notes));
         }
+        if let Some(note) = self.describe_validation(&published).filter(|_| !machine) {
+            out.print_note(&note);
+        }
         let ended =
             if self.wait { Some(self.wait_for_clusters(remote, &published, out).await?) } else { None };
         if machine {
@@ -83,12 +99,42 @@ impl PublishArgs {
             out.print_value(&PublishOutput { published: &published, status }, self.output.format)?;
         }
         match ended {
-            Some(ended) => self.print_outcome(&published, &ended, out),
+            Some(ended) => self.print_outcome(remote, &published, &ended, out).await,
             None if published.clusters.is_empty() => {
                 out.print_warning(&self.no_cluster_message());
                 Ok(ExitStatus::Success)
             }
             None => Ok(ExitStatus::Success),
+        }
+    }
+
+    /// What the clusters said before about what is published, and whether it changes anything; `None` if all of them accepted
+    /// a change.
+    fn describe_validation(&self, published: &PublishResult) -> Option<String> {
+        let (clusters, revision) = (published.clusters.len(), published.revision);
+        let name = &self.workload;
+        match &published.validation {
+            PublishValidation::Unknown => None,
+            PublishValidation::NotPlanned => Some(match published.unchanged_since {
+                Some(before) => format!(
+                    "The draft has not changed since revision {before}: revision {revision} has the same content."
+                ),
+                None => format!(
+                    "Not validated by the clusters: there was no plan of these changes. \"flotilla plan {name}\" tries them on every cluster before a publish."
+                ),
+            }),
+            PublishValidation::Planned { forced, .. } if !forced.is_empty() => Some(format!(
+                "Forced: {}. The clusters are expected to reject these objects.",
+                forced.join(", ")
+            )),
+            PublishValidation::Planned { no_op: true, .. } => Some(format!(
+                "No changes: {clusters} {} already ran what revision {revision} contains.",
+                pluralize(clusters, "cluster")
+            )),
+            PublishValidation::Planned { validated, .. } if (*validated as usize) < clusters => {
+                Some(format!("Validated by {validated} of {clusters} clusters."))
+            }
+            PublishValidation::Planned { .. } => None,
         }
     }
 
@@ -110,8 +156,9 @@ impl PublishArgs {
     }
 
     /// Prints the outcome of the wait.
-    fn print_outcome(
+    async fn print_outcome(
         &self,
+        remote: &ServerConnection,
         published: &PublishResult,
         ended: &WaitOutcome,
         out: &Printer,
@@ -132,8 +179,45 @@ impl PublishArgs {
                 ));
                 Ok(ExitStatus::Success)
             }
+            ExitStatus::Partial
+                if ended.last_status.counts.failing() == 0 && !ended.drifted_clusters().is_empty() =>
+            {
+                Err(self.drift_failure(remote, ended).await)
+            }
             _ => ended.to_result(name, "publish", out),
         }
+    }
+
+    /// The failure that names what drifts. The drift policy only reports it, so the revision is not what runs there.
+    async fn drift_failure(&self, remote: &ServerConnection, ended: &WaitOutcome) -> Failure {
+        let (name, drifted) = (&self.workload, ended.drifted_clusters());
+        let mut described = Vec::new();
+        for cluster in drifted.iter().take(MAX_DRIFTED_CLUSTERS) {
+            // What can't be read now is shown by "flotilla status".
+            let release = remote.client.get_release(name, cluster).await;
+            let objects = release.map(|release| describe_drift(&release)).unwrap_or_default();
+            described.push(if objects.is_empty() {
+                (*cluster).to_owned()
+            } else {
+                format!("{cluster} ({objects})")
+            });
+        }
+        if drifted.len() > MAX_DRIFTED_CLUSTERS {
+            described.push(format!("and {} more", drifted.len() - MAX_DRIFTED_CLUSTERS));
+        }
+        let verb = if drifted.len() == 1 { "drifts" } else { "drift" };
+        Failure::with_exit(
+            ExitStatus::Partial,
+            format!(
+                "{} of {} clusters {verb}: {}.",
+                drifted.len(),
+                ended.last_status.counts.targeted(),
+                described.join(", ")
+            ),
+            format!(
+                "The drift policy notify leaves these changes. \"flotilla sync {name}\" reverts them; to retain them, add them to the draft and publish."
+            ),
+        )
     }
 
     fn no_cluster_message(&self) -> String {
@@ -142,6 +226,14 @@ impl PublishArgs {
             "{name} is published, but runs on no cluster: its placement selects none (flotilla explain placement {name})."
         )
     }
+}
+
+/// The objects of a release that drift, with their fields.
+fn describe_drift(release: &ReleaseView) -> String {
+    let drifted = release.resources.iter().filter(|resource| !resource.drifted.is_empty());
+    let objects: Vec<String> =
+        drifted.map(|resource| format!("{}: {}", resource.object, resource.drifted.join(", "))).collect();
+    objects.join("; ")
 }
 
 fn format_published(name: &str, published: &PublishResult) -> String {

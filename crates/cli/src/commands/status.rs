@@ -45,6 +45,7 @@ impl StatusArgs {
             "{workload} is on no cluster. \"flotilla publish {workload}\" publishes it; \"flotilla explain placement {workload}\" shows where it would go."
         );
         out.print_table(&status_table(&status, self.output.format), &nothing)?;
+        workloads::print_failures(&status.failures, out);
         Ok(ExitStatus::Success)
     }
 }

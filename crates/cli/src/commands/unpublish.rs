@@ -56,7 +56,15 @@ impl RemovalArgs {
         let follow = WorkloadWait { client: &remote.client, workload, timeout: self.timeout, condition };
         let ended = follow.run(out).await?;
         if ended.exit == ExitStatus::Success {
-            out.print_note(&format!("{workload} is removed from all clusters ({}).", ended.elapsed_text()));
+            let remaining = if self.orphan {
+                "Its objects stay there, no longer managed."
+            } else {
+                "Namespaces that Flotilla created and volume claims of StatefulSets remain."
+            };
+            out.print_note(&format!(
+                "{workload} is removed from all clusters ({}). {remaining}",
+                ended.elapsed_text()
+            ));
         }
         ended.to_result(workload, "removal", out)
     }

@@ -1,12 +1,12 @@
 //! Lists and prints workloads.
 
 use domain::rollup::ReleaseCounts;
-use domain::workload::{Intent, WorkloadSummary, WorkloadView};
+use domain::workload::{Intent, WorkloadFailure, WorkloadSummary, WorkloadView};
 
 use crate::clock;
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
-use crate::output::{Format, Printer, Table, format_states};
+use crate::output::{Format, Printer, Table, format_states, pluralize};
 use crate::pages::list_all_pages;
 
 /// Lists all workloads, page by page.
@@ -61,10 +61,26 @@ pub async fn print_workload(
         table.add_row().text(field).text(value);
     }
     out.print_table(&table, "")?;
+    print_failures(&view.failures, out);
     if view.workload.intent != Intent::Draft && view.workload.draft_changed {
         out.print_note(&format!("The draft differs from what is published: flotilla publish {name} --wait"));
     }
     Ok(())
+}
+
+/// Prints what the server failed to do for a workload.
+pub fn print_failures(failures: &[WorkloadFailure], out: &Printer) {
+    for failure in failures {
+        out.print_warning(&describe_failure(failure));
+    }
+}
+
+/// What the server failed to do for a workload, and how often it was attempted.
+pub fn describe_failure(failure: &WorkloadFailure) -> String {
+    let WorkloadFailure { message, attempts, retry_at } = failure;
+    let noun = pluralize(*attempts as usize, "attempt");
+    let next = retry_at.map(|at| format!(", next retry at {at}")).unwrap_or_default();
+    format!("{message} ({attempts} {noun}{next})")
 }
 
 fn workload_fields(view: &WorkloadView) -> Vec<(&'static str, String)> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::release::{ReleaseState, SyncStatus};
 use domain::rollout::RolloutState;
-use domain::workload::Intent;
+use domain::workload::{DriftPolicy, Intent, WorkloadFailure};
 use wire::{Client, TargetCluster, WorkloadStatus};
 
 use crate::exit::ExitStatus;
@@ -36,6 +36,9 @@ pub enum WaitState {
     InProgress,
     /// Some clusters failed, and no cluster is in progress.
     Failing,
+    /// Every cluster has the revision, none is in progress, and on some it was changed by hand, which the drift policy only
+    /// reports.
+    Drifted,
     /// Not met, without progress or failure; the text is the reason.
     Stalled(String),
 }
@@ -117,12 +120,12 @@ fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus
             target.cluster_name == *name && target.revision >= Some(revision) && !target.state.is_gone()
         })
     };
+    let has_failed = |failure: &WorkloadFailure| format!("{} It is retried.", failure.message);
+    let failures: Vec<String> = status.failures.iter().map(has_failed).collect();
     let missing: Vec<&str> = clusters.iter().filter(|name| !has_it(name)).map(String::as_str).collect();
     if !missing.is_empty() {
-        return WaitState::Stalled(format!(
-            "Waiting for revision {revision} to be placed on {}.",
-            join_names(&missing)
-        ));
+        let waiting = format!("Waiting for revision {revision} to be placed on {}.", join_names(&missing));
+        return WaitState::Stalled([&[waiting][..], &failures].concat().join(" "));
     }
     let failing = |target: &TargetCluster| target.state.is_failing();
     if targets.iter().any(failing) {
@@ -131,18 +134,20 @@ fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus
     let arrived = |target: &&TargetCluster| {
         let is_arrived = matches!(
             target.state,
-            ReleaseState::Healthy
-                | ReleaseState::NotAssessed
-                | ReleaseState::Suspended
-                | ReleaseState::Drifted
+            ReleaseState::Healthy | ReleaseState::NotAssessed | ReleaseState::Suspended
         );
-        is_arrived || target.state.is_gone()
+        // Drift that is reverted is only an interruption; drift that is only reported is final.
+        let is_final = target.state == ReleaseState::Drifted && target.drift_policy == DriftPolicy::Notify;
+        is_arrived || is_final || target.state.is_gone()
     };
     let open: Vec<&TargetCluster> = targets.iter().filter(|target| !arrived(target)).collect();
-    if open.is_empty() {
-        return WaitState::Met;
+    if !open.is_empty() {
+        return WaitState::Stalled(describe_stall(&open));
     }
-    WaitState::Stalled(describe_stall(&open))
+    if targets.iter().any(|target| target.state == ReleaseState::Drifted) {
+        return WaitState::Drifted;
+    }
+    WaitState::Met
 }
 
 /// Why clusters stay as they are, one sentence per state.
@@ -154,6 +159,7 @@ fn describe_stall(open: &[&TargetCluster]) -> String {
         match state {
             ReleaseState::Unknown => format!("No contact with {names}. Waiting until they reconnect."),
             ReleaseState::Stale => format!("An older revision still runs on {names}."),
+            ReleaseState::Drifted => format!("Changed by hand on {names}; it is being reverted."),
             other => format!("{} on {names}.", other.as_str()),
         }
     });
@@ -204,6 +210,7 @@ mod tests {
             sync: SyncStatus::default(),
             health: Health::default(),
             connectivity: Connectivity::Online,
+            drift_policy: DriftPolicy::default(),
             stages: Stages::default(),
             message: String::new(),
             finalizers: Vec::new(),
@@ -218,7 +225,7 @@ mod tests {
         let condition = WaitCondition::Deployed { revision: 2, clusters: vec!["a".into(), "b".into()] };
         let targets: Vec<TargetCluster> = targets.iter().map(|(n, s, r)| target_cluster(n, *s, *r)).collect();
         let counts = targets.iter().map(|target| target.state).collect();
-        condition.evaluate(&WorkloadStatus { counts, target_clusters: targets, rollout: None })
+        condition.evaluate(&WorkloadStatus { counts, target_clusters: targets, ..WorkloadStatus::default() })
     }
 
     #[test]
@@ -244,6 +251,23 @@ mod tests {
         );
         let older = evaluate_clusters(&[("a", ReleaseState::Degraded, 1), ("b", ReleaseState::Healthy, 2)]);
         assert!(matches!(older, WaitState::Stalled(_)), "a failure of an older revision does not count");
+    }
+
+    #[test]
+    fn a10_a_cluster_that_drifts_is_not_done_under_either_drift_policy() {
+        let evaluate = |policy| {
+            let healthy = target_cluster("a", ReleaseState::Healthy, 2);
+            let drifted =
+                TargetCluster { drift_policy: policy, ..target_cluster("b", ReleaseState::Drifted, 2) };
+            let targets = vec![healthy, drifted];
+            let condition = WaitCondition::Deployed { revision: 2, clusters: vec!["a".into(), "b".into()] };
+            condition.evaluate(&WorkloadStatus { target_clusters: targets, ..WorkloadStatus::default() })
+        };
+        assert_eq!(evaluate(DriftPolicy::Notify), WaitState::Drifted);
+        assert_eq!(
+            evaluate(DriftPolicy::Revert),
+            WaitState::Stalled("Changed by hand on b; it is being reverted.".into())
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Tests the built command line against the real server with simulated clusters, in the order of a user's work.
 
+mod plans;
 mod test_server;
 
 use test_server::{TestServer, fixture_path};
@@ -45,6 +46,7 @@ fn r7_publish_waits_until_every_cluster_is_healthy_and_status_lists_every_cluste
 
     let gone = server.run_cli(&["unpublish", "three-tier", "--wait", "--timeout", WAIT_TIMEOUT]);
     assert_eq!(gone.exit_code, 0, "{gone}");
+    assert!(gone.stderr.contains("Namespaces that Flotilla created and volume claims"), "{gone}");
     let deleted = server.run_cli(&["delete", "three-tier", "--yes", "--wait", "--timeout", WAIT_TIMEOUT]);
     assert_eq!(deleted.exit_code, 0, "{deleted}");
     let get = server.run_cli(&["get", "three-tier"]);

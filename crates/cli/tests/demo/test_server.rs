@@ -25,13 +25,24 @@ pub struct TestServer {
     /// Stays reserved while the server is stopped.
     port: ReservedPort,
     process: Option<Child>,
+    /// Environment variable of the process.
+    variable: Option<(&'static str, &'static str)>,
 }
 
 impl TestServer {
     /// Starts a server on a free port and waits for its ready line.
     pub fn start_new() -> Self {
+        Self::start_in_environment(None)
+    }
+
+    /// Like [`Self::start_new`], with this environment variable.
+    pub fn start_with_variable(variable: (&'static str, &'static str)) -> Self {
+        Self::start_in_environment(Some(variable))
+    }
+
+    fn start_in_environment(variable: Option<(&'static str, &'static str)>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut server = Self { folder, port: ReservedPort::reserve(), process: None };
+        let mut server = Self { folder, port: ReservedPort::reserve(), process: None, variable };
         server.start();
         server
     }
@@ -51,6 +62,7 @@ impl TestServer {
                 "--data",
             ])
             .arg(self.data_folder())
+            .envs(self.variable)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -72,6 +84,18 @@ impl TestServer {
     /// Runs a command with the credentials that the demo server wrote into cli.env.
     pub fn run_cli(&self, args: &[&str]) -> CliOutput {
         wait_for_exit(self.spawn_cli(args))
+    }
+
+    /// Calls the REST API with these credentials, for what has no command.
+    pub fn call<T>(&self, request: impl AsyncFnOnce(&wire::Client) -> T) -> T {
+        let variables = std::fs::read_to_string(self.data_folder().join("cli.env")).unwrap();
+        let value = |name: &str| {
+            let found = variables.lines().filter_map(|line| line.split_once('='));
+            found.into_iter().find(|(key, _)| *key == name).unwrap().1.to_owned()
+        };
+        let client = wire::Client::new(&value("FLOTILLA_SERVER"), &value("FLOTILLA_TOKEN")).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(request(&client))
     }
 
     /// Starts a command with these credentials, without waiting for its exit.

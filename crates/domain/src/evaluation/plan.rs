@@ -18,6 +18,7 @@ mod revision;
 mod secret;
 #[cfg(test)]
 mod tests;
+mod variants;
 
 pub use blast_radius::{BlastRadius, removal_limit};
 pub use cluster_plan::{ChangeCounts, ClusterPlan, PlannedAction, PlannedChange};
@@ -28,6 +29,7 @@ pub use publish_plan::{
 pub use removed_fields::find_removed_fields;
 pub use revision::RevisionView;
 pub use secret::HIDDEN_VALUE;
+pub use variants::{Distinction, FieldValue, PlanVariants, VariedObject};
 
 /// One field that differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -310,6 +310,44 @@ pub struct PublishResult {
     pub clusters: Vec<String>,
     /// The findings of the guard rails, without errors.
     pub findings: Vec<Finding>,
+    /// What the clusters said about it before.
+    #[serde(default)]
+    pub validation: PublishValidation,
+    /// The revision that was published before, if the draft has not changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged_since: Option<u32>,
+}
+
+/// Whether the clusters had validated a publish by the dry runs of a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum PublishValidation {
+    /// Not known, because the response to the publish was lost.
+    #[default]
+    Unknown,
+    /// There was no valid plan of the same changes, so no cluster has tried them.
+    NotPlanned,
+    /// There was one.
+    Planned {
+        /// Number of clusters that had answered.
+        validated: u32,
+        /// Whether it found that nothing would change.
+        no_op: bool,
+        /// The codes of the rejections that were forced.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        forced: Vec<String>,
+    },
+}
+
+impl PublishValidation {
+    /// The codes of the rejections that were forced.
+    pub fn forced_codes(&self) -> &[String] {
+        match self {
+            Self::Planned { forced, .. } => forced,
+            Self::Unknown | Self::NotPlanned => &[],
+        }
+    }
 }
 
 /// A workload as its page shows it.

@@ -123,14 +123,18 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_only_a_change_resolves_shows_no_next_retry() {
+    fn b16_a_failure_that_only_a_change_resolves_shows_no_next_retry() {
         let immutable = Error::ImmutableField {
             fields: Vec::new(),
             is_only_cause: true,
             message: "field is immutable".into(),
         };
-        let reason = RetryState::after(None, immutable, &options()).stage_reason("Deployment web");
-        assert_eq!((reason.attempts, reason.next_retry), (1, None));
+        let denied = Error::PermissionDenied("services is forbidden".into());
+        for error in [immutable, Error::Invalid("spec.replicas: -1".into()), denied] {
+            let reason = RetryState::after(None, error, &options()).stage_reason("Deployment web");
+            assert_eq!((reason.attempts, reason.next_retry), (1, None), "{}", reason.message);
+            assert!(!reason.message.contains("automatically"), "{}", reason.message);
+        }
         let rejected = Error::AdmissionRejected("no".into());
         let reason = RetryState::after(None, rejected, &options()).stage_reason("Deployment web");
         assert!(reason.next_retry.is_some(), "the policy on the cluster may be changed");

@@ -90,6 +90,7 @@ scenarios! {
         g406_a_change_of_an_immutable_field_is_rejected_by_plan_and_publish,
         g404_admission_rejects_plan_and_publish,
         g409_fields_of_another_manager_conflict_in_plan_and_publish,
+        g409_a_plan_requested_before_the_first_release_is_no_conflict_with_it,
         g401_an_unknown_kind_fails_plan_and_publish,
         g407_an_exhausted_quota_rejects_plan_and_publish;
     jobs:

@@ -64,5 +64,9 @@ async fn p14_a_request_without_permission_is_reported_as_permission_denied() {
             })
         })
     };
-    env.wait_for_report("denied", denied).await;
+    let report = env.wait_for_report("denied", denied).await;
+    let reasons = report.stages.iter().filter_map(|stage| stage.state.reason());
+    let denial = reasons.into_iter().find(|actual| actual.reason == Reason::PermissionDenied).unwrap();
+    assert!(denial.message.contains("without it every attempt fails"), "{}", denial.message);
+    assert_eq!(denial.next_retry, None, "no time is shown at which another attempt could succeed");
 }

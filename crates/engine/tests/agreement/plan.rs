@@ -96,7 +96,7 @@ pub async fn e_2_a_plan_of_a_removal_lists_the_deleted_objects(env: TestEnv) {
     publish_and_assert_no_op(&env, vec![config_map("a", "1"), config_map("b", "1")]).await;
     let plan_removal = async |deletion| {
         let phase = domain::report::DesiredPhase::Absent { deletion, policies: Policies::default() };
-        env.agent.engine.dry_run(Some(env.release), &phase, &domain::bundle::Bundle::default()).await
+        env.agent.engine.dry_run("shop", Some(env.release), &phase, &domain::bundle::Bundle::default()).await
     };
     let orphaning = plan_removal(DeletionPolicy::Orphan).await;
     assert_eq!((orphaning.counts().orphan, orphaning.counts().delete), (2, 0));
@@ -142,6 +142,18 @@ pub async fn g409_fields_of_another_manager_conflict_in_plan_and_publish(env: Te
     env.until_stage_reason(StageName::Applied, "ApplyConflict").await;
     let live = env.get(CONFIG_MAP, "settings").await.unwrap();
     assert_eq!(live["data"]["key"], "theirs");
+}
+
+pub async fn g409_a_plan_requested_before_the_first_release_is_no_conflict_with_it(env: TestEnv) {
+    let objects = vec![config_map("settings", "1")];
+    env.set_present(objects.clone(), Policies::default());
+    env.until_operational().await;
+    let bundle = env.bundle(objects);
+    let dry_run = async |workload: &str| {
+        env.agent.engine.dry_run(workload, None, &present_phase(Policies::default()), &bundle).await
+    };
+    assert!(dry_run("shop").await.is_no_op(), "the workload itself owns the object by now");
+    assert_eq!(rejection_code(&dry_run("other").await, "settings"), "G409");
 }
 
 pub async fn g401_an_unknown_kind_fails_plan_and_publish(env: TestEnv) {

@@ -57,7 +57,7 @@ pub async fn p14_an_admission_rejection_is_reported_with_its_message(env: TestEn
 pub async fn p14_a_dry_run_includes_admission(env: TestEnv) {
     reject_bad_names(&env).await;
     let bundle = env.bundle(vec![config_map("bad", "1"), config_map("good", "1")]);
-    let plan = env.agent.engine.dry_run(None, &present_phase(Policies::default()), &bundle).await;
+    let plan = env.agent.engine.dry_run("shop", None, &present_phase(Policies::default()), &bundle).await;
     let finding = plan.findings().next().unwrap();
     assert_eq!(finding.code, "G404");
     assert!(finding.message.contains("names must be good"), "{}", finding.message);
@@ -120,7 +120,7 @@ pub async fn p14_an_invalid_object_is_reported_with_its_cause(env: TestEnv) {
         ),
     ] {
         let bundle = env.bundle(vec![object]);
-        let plan = env.agent.engine.dry_run(None, &present_phase(Policies::default()), &bundle).await;
+        let plan = env.agent.engine.dry_run("shop", None, &present_phase(Policies::default()), &bundle).await;
         let finding = plan.findings().next().unwrap();
         assert_eq!(finding.code, "G403", "{part}: {}", finding.message);
         assert!(finding.message.contains(part), "{part}: {}", finding.message);

@@ -158,7 +158,7 @@ impl TestEnv {
     /// Dry run of these objects.
     pub async fn dry_run(&self, objects: Vec<Value>, policies: Policies) -> ClusterPlan {
         let bundle = self.bundle(objects);
-        self.agent.engine.dry_run(Some(self.release), &present_phase(policies), &bundle).await
+        self.agent.engine.dry_run("shop", Some(self.release), &present_phase(policies), &bundle).await
     }
 
     pub fn bundle(&self, objects: Vec<Value>) -> Arc<Bundle> {

@@ -146,7 +146,7 @@ async fn g405_an_object_whose_webhook_rejects_dry_runs_is_compared_and_reported(
     let agent = start_agent(&cluster).await;
     let content = bundle(vec![config_map("settings", "1"), service("web")]);
     let input = present_input(1, 1, &content, Policies::default());
-    let plan = agent.engine.dry_run(Some(release_id(1)), &input.desired.phase, &content).await;
+    let plan = agent.engine.dry_run("shop", Some(release_id(1)), &input.desired.phase, &content).await;
     assert_eq!((plan.counts().create, plan.counts().unverified), (2, 1), "{plan:#?}");
     let [finding] = plan.findings.as_slice() else { panic!("{plan:#?}") };
     assert_eq!((finding.code.as_str(), finding.is_blocking()), ("G405", false));
@@ -228,7 +228,10 @@ async fn g404_a_dry_run_reports_the_changes_and_writes_nothing() {
     widget["apiVersion"] = "example.com/v1".into();
     widget["kind"] = "Widget".into();
     let content = bundle(vec![config_map("settings", "2"), config_map("fresh", "1"), widget]);
-    let plan = agent.engine.dry_run(Some(release_id(1)), &present_phase(Policies::default()), &content).await;
+    let plan = agent
+        .engine
+        .dry_run("shop", Some(release_id(1)), &present_phase(Policies::default()), &content)
+        .await;
     let [changed, created, unknown] = plan.objects.as_slice() else { panic!("{plan:?}") };
     let PlannedAction::Change { fields, .. } = &changed.action else { panic!("{changed:?}") };
     assert_eq!(fields.len(), 1, "{fields:?}");
@@ -250,7 +253,7 @@ async fn e_2_a_plan_does_not_create_read_only_objects() {
     let rule = UpdateRule { strategy: UpdateStrategy::ReadOnly, ..UpdateRule::default() };
     let policies = Policies { update: vec![rule], ..Policies::default() };
     let content = bundle(vec![config_map("theirs", "1")]);
-    let plan = agent.engine.dry_run(Some(release_id(1)), &present_phase(policies), &content).await;
+    let plan = agent.engine.dry_run("shop", Some(release_id(1)), &present_phase(policies), &content).await;
     assert_eq!(plan.objects[0].action, PlannedAction::Unchanged);
     assert!(plan.objects[0].unverified.contains("only observes it"), "{plan:?}");
     agent.stop().await;

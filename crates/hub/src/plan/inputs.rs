@@ -1,8 +1,9 @@
 //! The inputs of a plan: what the hub knows about a publish before any dry run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use domain::plan::{PlanInputsDigest, PlanInputsTarget, TargetChange};
+use domain::bundle::Bundle;
+use domain::plan::{PlanInputsDigest, PlanInputsTarget, PlanVariants, TargetChange};
 use domain::release::RenderOutcome;
 use domain::{ClusterId, Digest};
 
@@ -33,6 +34,18 @@ impl PlanInputs {
             lost.map(|evaluation| (evaluation.name.clone(), evaluation.cluster)).collect();
         removals.sort_by(|(a, _), (b, _)| a.cmp(b));
         Self { targets, removals, revision }
+    }
+
+    /// The objects that differ between the rendered bundles; call it before the bytes are taken.
+    pub fn compare_bundles(&self) -> PlanVariants {
+        let bytes: BTreeMap<&Digest, &[u8]> =
+            self.targets.iter().filter_map(|target| target.bytes.as_ref()).map(|(d, b)| (d, &**b)).collect();
+        if bytes.len() < 2 {
+            return PlanVariants::default();
+        }
+        // An unreadable bundle is reported on its target.
+        let parsed = bytes.into_iter().filter_map(|(d, b)| Some((d.clone(), Bundle::from_bytes(b).ok()?)));
+        PlanVariants::compare(&parsed.collect())
     }
 
     /// The hash of a plan with these inputs.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::rollout::Rollout;
-use domain::workload::{Intent, PublishResult, Revision, Workload};
+use domain::workload::{Intent, PublishResult, PublishValidation, Revision, Workload};
 
 use super::check::DraftCheck;
 use super::snapshot::PublishSnapshot;
@@ -15,15 +15,22 @@ use super::{PublishOptions, check_if_match};
 use crate::blocking::run_blocking;
 use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
-use crate::plan::PlanInputs;
+use crate::plan::{PlanInputs, parse_forced_codes};
 use crate::{Actor, Error, Hub};
+
+/// The checked draft of a publish.
+struct PublishCheck {
+    snapshot: PublishSnapshot,
+    checked: DraftCheck,
+    validation: PublishValidation,
+}
 
 impl Hub {
     /// Stores the draft as a revision for the placer to deliver (S0-1 … S0-5).
     ///
     /// # Errors
-    /// A guard rail rejects the draft; the draft or the plan is not the reviewed one; more clusters than the limit would
-    /// lose the workload and the number was not confirmed (G505).
+    /// A guard rail rejects the draft; the draft or the plan is not the reviewed one; clusters rejected the plan with codes
+    /// that are not forced; more clusters than the limit would lose the workload and the number was not confirmed (G505).
     pub async fn publish_workload(
         &self,
         actor: &Actor,
@@ -31,7 +38,8 @@ impl Hub {
         message: &str,
         options: PublishOptions,
     ) -> Result<PublishResult, Error> {
-        let (snapshot, checked) = self.check_publish(name, &options).await?;
+        let PublishCheck { snapshot, checked, validation } = self.check_publish(name, &options).await?;
+        let unchanged_since = snapshot.unchanged_since();
         let mut workload = snapshot.stored.workload;
         let mut tx = self.write().await?;
         let current = store::workload::lock_revision(&mut tx, workload.id).await?;
@@ -47,13 +55,17 @@ impl Hub {
         store::exposure::add(&mut tx, workload.id, own).await?;
         let revision = self.create_revision(&mut tx, actor, &mut workload, message).await?;
         self.store_workload(&mut tx, actor, &mut workload).await?;
-        let detail = EventDetail::Published { revision: revision.number, message: message.to_owned() };
+        let forced = validation.forced_codes().to_vec();
+        let detail =
+            EventDetail::Published { revision: revision.number, message: message.to_owned(), forced };
         let subject = EventSubject::workload(workload.id, name);
         let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());
         let published = PublishResult {
             revision: revision.number,
             clusters: snapshot.draft.decision.selected().map(|evaluation| evaluation.name.clone()).collect(),
             findings: checked.findings,
+            validation,
+            unchanged_since,
         };
         failpoint("publish.before_commit");
         self.commit(tx, CommitEffects::with_event_for_placer(event).with_response(actor, 202, &published))
@@ -63,36 +75,31 @@ impl Hub {
     }
 
     /// Checks the draft as it is now, and the preconditions of the publish.
-    async fn check_publish(
-        &self,
-        name: &str,
-        options: &PublishOptions,
-    ) -> Result<(PublishSnapshot, DraftCheck), Error> {
+    async fn check_publish(&self, name: &str, options: &PublishOptions) -> Result<PublishCheck, Error> {
+        let force = parse_forced_codes(&options.force)?;
         let mut tx = self.read().await?;
         let stored = self.load_publishable(&mut tx, name, options.draft_revision).await?;
-        let reviewed = match &options.plan_hash {
-            Some(hash) => Some((hash, self.load_reviewed_plan(&mut tx, stored.workload.id, hash).await?)),
-            None => None,
-        };
+        let review = self.load_plan_review(&mut tx, stored.workload.id, options.plan_hash.as_ref()).await?;
         let snapshot = self.load_publish_snapshot(tx, stored).await?;
         let (mut snapshot, checked) = self.check_publish_snapshot(snapshot).await?;
         if checked.findings.iter().any(domain::Finding::is_blocking) {
             return Err(Error::Invalid(checked.findings));
         }
-        if let Some((hash, plan)) = reviewed {
+        let mut validation = PublishValidation::NotPlanned;
+        if review.needs_inputs() {
             let (rendered, current) = run_blocking(move || {
                 let current = PlanInputs::render(&snapshot).hash(&snapshot);
                 (snapshot, current)
             })
             .await?;
-            plan.check(hash, &current)?;
+            validation = review.check(&current, &force, self.clock().now())?;
             snapshot = rendered;
         }
         let radius = snapshot.blast_radius();
         let unconfirmed = radius.confirmation().filter(|number| options.confirmed_removals != Some(*number));
         match unconfirmed.and_then(|_| radius.finding(name)) {
             Some(finding) => Err(Error::ConfirmationRequired(Box::new(finding))),
-            None => Ok((snapshot, checked)),
+            None => Ok(PublishCheck { snapshot, checked, validation }),
         }
     }
 

@@ -104,6 +104,12 @@ pub(crate) struct PublishSnapshot {
 }
 
 impl PublishSnapshot {
+    /// The published revision, if the draft has not changed since.
+    pub fn unchanged_since(&self) -> Option<u32> {
+        let published = self.stored.published.as_ref().filter(|_| !self.stored.workload.draft_changed);
+        published.map(|revision| revision.number)
+    }
+
     /// The clusters that would lose the workload with this draft.
     pub fn blast_radius(&self) -> BlastRadius {
         let current: HashSet<ClusterId> = self.stored.releases.keys().copied().collect();

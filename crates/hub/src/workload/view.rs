@@ -26,6 +26,13 @@ impl Hub {
         Ok((view, removals))
     }
 
+    /// What the loops failed to do for a workload.
+    pub async fn list_workload_failures(&self, name: &str) -> Result<Vec<WorkloadFailure>, Error> {
+        let mut tx = self.read().await?;
+        let workload = self.load_workload(&mut tx, name).await?;
+        load_failures(&mut tx, workload.id).await
+    }
+
     pub(crate) async fn load_workload_view(&self, tx: &mut Tx, name: &str) -> Result<WorkloadView, Error> {
         let workload = self.load_workload(tx, name).await?;
         let counts = store::release::counts_by_workload(tx, &[workload.id]).await?;

@@ -4,6 +4,7 @@ use domain::object::ObjectRef;
 use domain::placement::Placement;
 use domain::plan::{ClusterPlan, DryRunState, Plan, PlannedAction, PlannedChange, TargetChange};
 use domain::report::DesiredPhase;
+use domain::workload::PublishValidation;
 use domain::{Digest, Finding};
 use hub::{Error, PublishOptions};
 
@@ -95,7 +96,73 @@ async fn g404_a_rejection_by_one_cluster_is_a_finding_that_blocks_the_publish_of
     let found = complete.findings.iter().find(|finding| finding.code == "G404").unwrap();
     assert_eq!(found.clusters, ["west"]);
     assert_eq!(complete.groups()[0].clusters, ["west"], "rejections come first");
-    assert!(matches!(publish(&test, options_for(&complete)).await, Err(Error::Invalid(_))));
+    assert!(matches!(publish(&test, options_for(&complete)).await, Err(Error::PlanRejected { .. })));
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b16_what_a_cluster_rejected_in_the_plan_is_rejected_by_a_publish_that_names_no_plan() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    test.create_draft("web", everywhere()).await;
+    let created = create_plan(&test).await;
+    let finding = Finding::error("G409", "ConfigMap shop/web belongs to workload \"api\".", "Rename it.");
+    answer_dry_run(&mut east, PlannedAction::Rejected { finding }).await;
+    wait_for_plan(&test, &created).await;
+    test.advance_clock(120);
+    let Err(Error::PlanRejected { message, findings }) = publish(&test, PublishOptions::default()).await
+    else {
+        panic!("the publish is rejected")
+    };
+    assert_eq!(findings[0].code, "G409");
+    assert!(message.starts_with("The plan of 2 min ago was rejected: G409."), "{message}");
+    let force = |codes: &[&str]| PublishOptions {
+        force: codes.iter().map(|code| (*code).to_owned()).collect(),
+        ..PublishOptions::default()
+    };
+    let other = publish(&test, force(&["G406"])).await;
+    assert!(matches!(other, Err(Error::PlanRejected { .. })), "only the named codes are forced: {other:?}");
+    for (code, expected) in [
+        ("G49", "There is no code \"G49\" to force."),
+        ("G505", "G505 (Unconfirmed removal) can't be forced"),
+    ] {
+        let Err(Error::Invalid(findings)) = publish(&test, force(&["G409", code])).await else {
+            panic!("{code}")
+        };
+        assert!(findings[0].message.starts_with(expected), "{findings:?}");
+        assert!(findings[0].hint.contains("G406, G407, G409"), "{findings:?}");
+    }
+    assert_eq!(publish(&test, force(&["G409"])).await.unwrap(), 1);
+    let log = test.event_messages().await;
+    assert!(
+        log.iter().any(|message| message == "web revision 1 was published; G409 was forced."),
+        "{log:#?}"
+    );
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b16_a_plan_of_other_changes_rejects_no_publish_and_validates_none() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    test.create_draft("web", everywhere()).await;
+    let publish_unplanned =
+        async || test.hub.publish_workload(&test.actor, "web", "", PublishOptions::default()).await.unwrap();
+    let rejected = create_plan(&test).await;
+    let finding = Finding::error("G409", "ConfigMap shop/web belongs to workload \"api\".", "Rename it.");
+    answer_dry_run(&mut east, PlannedAction::Rejected { finding }).await;
+    wait_for_plan(&test, &rejected).await;
+    let other_source = source("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n");
+    test.edit_draft("web", |spec| spec.source = other_source).await;
+    let published = publish_unplanned().await;
+    assert_eq!((published.validation, published.unchanged_since), (PublishValidation::NotPlanned, None));
+    east.wait_for_release().await;
+    let planned = create_plan(&test).await;
+    answer_dry_run(&mut east, PlannedAction::Unchanged).await;
+    assert!(wait_for_plan(&test, &planned).await.no_op);
+    let published = publish_unplanned().await;
+    let validation = PublishValidation::Planned { validated: 1, no_op: true, forced: Vec::new() };
+    assert_eq!((published.validation, published.unchanged_since), (validation, Some(1)));
     test.close().await;
 }
 

@@ -4,7 +4,9 @@ use domain::page::{ListQuery, Page};
 use domain::plan::{Plan, RevisionView};
 use domain::release::ReleaseView;
 use domain::rollout::{Rollout, RolloutAction};
-use domain::workload::{NewWorkload, PublishResult, Revision, Workload, WorkloadSummary, WorkloadView};
+use domain::workload::{
+    NewWorkload, PublishResult, PublishValidation, Revision, Workload, WorkloadSummary, WorkloadView,
+};
 use http::{HeaderName, HeaderValue, Method};
 
 use super::{Client, decode, if_match};
@@ -96,6 +98,8 @@ impl Client {
             revision: revision.number,
             clusters: Vec::new(),
             findings: Vec::new(),
+            validation: PublishValidation::Unknown,
+            unchanged_since: None,
         })
     }
 

@@ -42,6 +42,10 @@ impl<S: Send + Sync> FromRequestParts<S> for PublishParams {
 ///
 /// The response follows once the revision is stored; the status has the progress of the clusters. With `dryRun=true`
 /// nothing is published and the plan is returned, with findings, placement decision and the changes on each cluster.
+///
+/// What clusters rejected in a valid plan of the same changes is rejected here too (`PlanRejected`), whether the request names
+/// the plan by `planHash` or not, unless `force` lists the codes. Without such a plan no cluster has tried the changes:
+/// `validation` in the response says so.
 #[utoipa::path(
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/-/publish",
@@ -58,7 +62,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PublishParams {
             description = "More clusters would lose the workload than allowed without `confirm`"),
         (status = 412, body = Problem, content_type = "application/problem+json",
             description = "The draft has changed since it was read, or the plan is stale (`PlanStale`)"),
-        (status = 422, body = Problem, content_type = "application/problem+json", description = "A guard rail rejected it")
+        (status = 422, body = Problem, content_type = "application/problem+json",
+            description = "A guard rail rejected it, or clusters rejected its plan with codes that `force` does not list (`PlanRejected`)")
     )
 )]
 pub async fn publish_workload(
@@ -76,6 +81,7 @@ pub async fn publish_workload(
         draft_revision: params.if_match.0,
         plan_hash: request.plan_hash,
         confirmed_removals: request.confirm,
+        force: request.force,
     };
     let published = hub.publish_workload(&actor, &path.workload, &request.message, options).await?;
     let status = format!("/api/v1/projects/{PROJECT}/workloads/{}/status", path.workload);

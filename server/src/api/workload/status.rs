@@ -55,7 +55,9 @@ async fn load_status(hub: &Hub, workload: &str) -> Result<WorkloadStatus, ApiErr
         releases.extend(page.items);
         query.cursor = page.next;
         if query.cursor.is_none() {
-            return Ok(WorkloadStatus::from_releases(releases, hub.get_rollout(workload, None).await?));
+            let rollout = hub.get_rollout(workload, None).await?;
+            let failures = hub.list_workload_failures(workload).await?;
+            return Ok(WorkloadStatus::from_releases(releases, rollout, failures));
         }
     }
 }

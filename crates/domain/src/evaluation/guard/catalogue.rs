@@ -3,6 +3,8 @@
 //! A code is emitted if and only if it is declared here: `crates/domain/tests/guard_rails.rs` compares the catalogue with
 //! the sources of all crates and with docs/guard-rails.md (`cargo xtask guard-rails` writes that file).
 
+use std::collections::BTreeSet;
+
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::text::finding::{Finding, Severity};
@@ -33,6 +35,25 @@ impl GuardRail {
     pub fn severities_in(&self, scope: Scope) -> &'static [Severity] {
         self.severities.iter().find(|(of, _)| *of == scope).map_or(&[], |(_, severities)| severities)
     }
+
+    /// Whether a publish may be forced although a dry run on a cluster was rejected with this code: the cluster may be
+    /// changed before the object is applied, and the other objects are applied in any case.
+    pub fn is_forcible(&self) -> bool {
+        self.severities_in(Scope::Agent).contains(&Severity::Error)
+    }
+}
+
+/// The codes that a publish can force, sorted.
+pub fn forcible_codes() -> impl Iterator<Item = &'static str> {
+    rails().filter(|rail| rail.is_forcible()).map(|rail| rail.code)
+}
+
+/// The codes that a publish with these findings has to force, sorted; `None` if one of them can't be forced.
+pub fn codes_to_force(findings: &[Finding]) -> Option<Vec<&str>> {
+    let blocking = findings.iter().filter(|finding| finding.is_blocking());
+    let codes: BTreeSet<&str> = blocking.map(|finding| finding.code.as_str()).collect();
+    let can_force = codes.iter().all(|code| find(code).is_some_and(GuardRail::is_forcible));
+    can_force.then(|| codes.into_iter().collect())
 }
 
 /// The input that a check needs, which decides where it can run.
@@ -75,7 +96,9 @@ impl Scope {
             Self::Publish => {
                 "The objects rendered for every cluster, and the confirmation of a plan or a publish."
             }
-            Self::Agent => "The dry run of the agent on the API server of its cluster, and image registries.",
+            Self::Agent => {
+                "The dry run of the agent on the API server of its cluster, and image registries; a publish can force its errors by their codes."
+            }
             Self::Verb => "The input of one operation or form that is not about a draft.",
         }
     }
@@ -169,6 +192,19 @@ mod tests {
                 assert!(number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit()), "{rail:?}");
             }
         }
+    }
+
+    #[test]
+    fn b16_only_codes_of_dry_runs_can_be_forced_and_only_if_nothing_else_blocks() {
+        let immutable = Finding::error("G406", "m", "h");
+        let denied = Finding::error("G410", "m", "h");
+        let unconfirmed = Finding::error("G505", "m", "h");
+        let noted = Finding::warning("G202", "m", "h");
+        assert_eq!(codes_to_force(&[denied, noted.clone(), immutable.clone()]), Some(vec!["G406", "G410"]));
+        assert_eq!(codes_to_force(&[immutable, unconfirmed]), None);
+        assert_eq!(codes_to_force(&[noted]), Some(Vec::new()));
+        let all: Vec<&str> = forcible_codes().collect();
+        assert_eq!(all, ["G108", "G401", "G403", "G404", "G406", "G407", "G409", "G410"]);
     }
 
     #[test]

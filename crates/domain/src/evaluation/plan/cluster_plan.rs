@@ -131,10 +131,7 @@ impl PlannedAction {
         let left_out = fields.len().saturating_sub(MAX_ENTRIES);
         fields.truncate(MAX_ENTRIES);
         for value in fields.iter_mut().flat_map(|field| [&mut field.desired, &mut field.live]).flatten() {
-            let text = value.to_string();
-            if text.len() > MAX_VALUE_BYTES {
-                *value = format!("{}… ({} bytes)", truncate_str(&text, MAX_VALUE_BYTES), text.len()).into();
-            }
+            truncate_value(value, MAX_VALUE_BYTES);
         }
         Self::Change { fields, omitted: u32::try_from(left_out).unwrap_or(u32::MAX) }
     }
@@ -161,6 +158,14 @@ fn replaces_job(object: &ObjectRef, fields: &[FieldChange], policies: &Policies)
     object.is_job()
         && policies.changed_jobs == ChangedJobsPolicy::Replace
         && fields.iter().any(|change| is_immutable(&change.path))
+}
+
+/// Replaces a value of more than this many bytes by its beginning and its size.
+pub(super) fn truncate_value(value: &mut serde_json::Value, bytes: usize) {
+    let text = value.to_string();
+    if text.len() > bytes {
+        *value = format!("{}… ({} bytes)", truncate_str(&text, bytes), text.len()).into();
+    }
 }
 
 fn truncate_str(text: &str, bytes: usize) -> &str {

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::{BlastRadius, ChangeCounts, ClusterPlan};
+use super::variants::CreatedVariant;
+use super::{BlastRadius, ChangeCounts, ClusterPlan, Distinction, PlanVariants};
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, PlanId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
@@ -139,6 +140,12 @@ pub struct Plan {
     pub targets: Vec<PlanTarget>,
     /// The changes on clusters, by digest; many clusters share one.
     pub cluster_plans: BTreeMap<Digest, ClusterPlan>,
+    /// What is rendered differently for some clusters.
+    #[serde(default, skip_serializing_if = "PlanVariants::is_empty")]
+    pub variants: PlanVariants,
+    /// Whether nothing would change on any cluster, as far as is known; false while that is unknown for one.
+    #[serde(default)]
+    pub no_op: bool,
     /// The placement decision.
     pub decision: Decision,
     /// Locations of the objects in the source, by kind and name.
@@ -162,6 +169,19 @@ pub struct ClusterPlanGroup {
     pub cluster_plan: Option<Digest>,
     /// Number of its objects per action.
     pub counts: ChangeCounts,
+    /// How new objects differ from those of other groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distinctions: Vec<Distinction>,
+}
+
+/// What the clusters of one group have in common.
+#[derive(PartialEq, Eq, Hash)]
+struct GroupKey<'a> {
+    change: TargetChange,
+    dry_run: &'a DryRunState,
+    cluster_plan: Option<&'a Digest>,
+    /// The content of their new objects.
+    created: Vec<CreatedVariant>,
 }
 
 /// Kind and name of `Kind namespace/name`: in the source the namespace may be omitted.
@@ -197,24 +217,53 @@ impl Plan {
         self.findings.iter().any(Finding::is_blocking)
     }
 
-    /// Whether publishing it would change anything on any cluster, as far as is known.
+    /// Whether publishing it would change anything on any cluster, as far as is known. A removal is a change.
     pub fn has_changes(&self) -> bool {
-        let effect = |target: &PlanTarget| {
-            target.cluster_plan.as_ref().and_then(|digest| self.cluster_plans.get(digest))
+        let is_no_op = |target: &PlanTarget| {
+            target.change == TargetChange::Deploy
+                && self.changes_on(target).is_some_and(ClusterPlan::is_no_op)
         };
-        self.targets.iter().any(|target| effect(target).is_none_or(|effect| !effect.is_no_op()))
+        !self.targets.iter().all(is_no_op)
+    }
+
+    /// What a publish without changes does, as a sentence for people; `None` if there are changes or no clusters.
+    pub fn no_op_message(&self) -> Option<String> {
+        if !self.no_op || self.targets.is_empty() {
+            return None;
+        }
+        let (answered, not_requested, pending) = self.dry_run_counts();
+        let (clusters, untested) = (self.targets.len(), not_requested + pending);
+        let (noun, verb) = if clusters == 1 { ("cluster", "runs") } else { ("clusters", "run") };
+        let revision = self.revision;
+        Some(match (answered, untested) {
+            (_, 0) => {
+                format!("No changes: {clusters} {noun} already {verb} what revision {revision} contains.")
+            }
+            (answered, _) => format!(
+                "No changes expected: {clusters} {noun} already {verb} what revision {revision} contains; {answered} of them {} this by a dry run.",
+                if answered == 1 { "confirmed" } else { "have confirmed" }
+            ),
+        })
+    }
+
+    /// The changes on a cluster; `None` if they are unknown.
+    fn changes_on(&self, target: &PlanTarget) -> Option<&ClusterPlan> {
+        target.cluster_plan.as_ref().and_then(|digest| self.cluster_plans.get(digest))
+    }
+
+    /// The plan with what follows from its targets and their changes: its findings and whether it is a no-op.
+    #[must_use]
+    pub fn with_results(self) -> Self {
+        let no_op = !self.has_changes();
+        Self { no_op, ..self.with_cluster_findings() }
     }
 
     /// Adds the clusters' findings with their locations in the source: equal ones of several clusters once, and none that a
     /// guard rail reports for the object already.
-    #[must_use]
-    pub fn with_cluster_findings(mut self) -> Self {
+    fn with_cluster_findings(mut self) -> Self {
         let mut found = Vec::new();
         for target in &self.targets {
-            let Some(effect) = target.cluster_plan.as_ref().and_then(|digest| self.cluster_plans.get(digest))
-            else {
-                continue;
-            };
+            let Some(effect) = self.changes_on(target) else { continue };
             found.extend(
                 effect.findings().map(|finding| finding.clone().with_clusters(vec![target.name.clone()])),
             );
@@ -234,21 +283,31 @@ impl Plan {
         self
     }
 
-    /// Clusters with the same changes together: rejected first, then those that get the workload, then those that lose it;
-    /// larger groups first.
+    /// Clusters with the same changes together, and the same content of new objects: rejected first, then those that get
+    /// the workload, then those that lose it; larger groups first.
     pub fn groups(&self) -> Vec<ClusterPlanGroup> {
         let mut groups: Vec<ClusterPlanGroup> = Vec::new();
-        let mut known: HashMap<(TargetChange, &DryRunState, Option<&Digest>), usize> = HashMap::new();
+        let mut known: HashMap<GroupKey<'_>, usize> = HashMap::new();
+        // Many clusters share bundle and changes.
+        let mut variants: HashMap<(Option<&Digest>, Option<&Digest>), Vec<CreatedVariant>> = HashMap::new();
         for target in &self.targets {
-            let key = (target.change, &target.dry_run, target.cluster_plan.as_ref());
+            let digests = (target.bundle.as_ref(), target.cluster_plan.as_ref());
+            let created = variants.entry(digests).or_insert_with(|| self.created_variants(target)).clone();
+            let distinctions = self.variants.distinctions(&created);
+            let key = GroupKey {
+                change: target.change,
+                dry_run: &target.dry_run,
+                cluster_plan: target.cluster_plan.as_ref(),
+                created,
+            };
             let at = *known.entry(key).or_insert_with(|| {
-                let effect = target.cluster_plan.as_ref().and_then(|digest| self.cluster_plans.get(digest));
                 groups.push(ClusterPlanGroup {
                     change: target.change,
                     dry_run: target.dry_run.clone(),
                     clusters: Vec::new(),
                     cluster_plan: target.cluster_plan.clone(),
-                    counts: effect.map(ClusterPlan::counts).unwrap_or_default(),
+                    counts: self.changes_on(target).map(ClusterPlan::counts).unwrap_or_default(),
+                    distinctions,
                 });
                 groups.len() - 1
             });
@@ -257,6 +316,14 @@ impl Plan {
         let rank = |group: &ClusterPlanGroup| (group.counts.rejected == 0, group.change);
         groups.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| b.clusters.len().cmp(&a.clusters.len())));
         groups
+    }
+
+    /// The variants of new objects that a cluster gets.
+    fn created_variants(&self, target: &PlanTarget) -> Vec<CreatedVariant> {
+        match (&target.bundle, self.changes_on(target)) {
+            (Some(bundle), Some(changes)) => self.variants.created_variants(bundle, changes),
+            _ => Vec::new(),
+        }
     }
 
     /// Number of clusters whose dry run is answered, was not requested, and is not answered yet.
@@ -320,6 +387,8 @@ mod tests {
             blast_radius: BlastRadius::default(),
             targets: Vec::new(),
             cluster_plans: BTreeMap::new(),
+            variants: PlanVariants::default(),
+            no_op: false,
             decision: Decision::default(),
             source_locations: BTreeMap::new(),
         };
@@ -353,7 +422,7 @@ mod tests {
         ]);
         let groups: Vec<Vec<String>> = plan.groups().into_iter().map(|group| group.clusters).collect();
         assert_eq!(groups, [vec!["c"], vec!["a", "b"], vec!["e"], vec!["d"]]);
-        let found = plan.with_cluster_findings().findings;
+        let found = plan.with_results().findings;
         assert_eq!(found[0].clusters, ["c"]);
     }
 
@@ -365,9 +434,9 @@ mod tests {
         let location = SourceLocation { file: "a.yaml".into(), line: 3, column: 1 };
         let mut first = plan(&[("a", TargetChange::Deploy, rejected("G404"))]);
         first.source_locations.insert("Widget x".into(), location.clone());
-        assert_eq!(first.with_cluster_findings().findings[0].location, Some(location));
+        assert_eq!(first.with_results().findings[0].location, Some(location));
         let mut known = plan(&[("a", TargetChange::Deploy, rejected("G401"))]);
         known.findings.push(Finding::error("G401", "not served", "").with_object("Widget x"));
-        assert_eq!(known.with_cluster_findings().findings.len(), 1);
+        assert_eq!(known.with_results().findings.len(), 1);
     }
 }

@@ -75,6 +75,9 @@ pub enum EventDetail {
         /// What the user wrote about it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         message: String,
+        /// The codes with which clusters had rejected its plan.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        forced: Vec<String>,
     },
     /// The draft was rolled back.
     RolledBack {

@@ -13,9 +13,8 @@ impl EventDetail {
     pub fn message(&self, subject: &EventSubject, at: Timestamp) -> String {
         let (name, cluster) = (subject.workload_name(), subject.cluster_name());
         match self {
-            Self::Published { revision, message: comment } => {
-                let comment = if comment.is_empty() { String::new() } else { format!(": {comment}") };
-                format!("{name} revision {revision} was published{comment}.")
+            Self::Published { revision, message: comment, forced } => {
+                published_message(name, *revision, comment, forced)
             }
             Self::RolledBack { revision } => {
                 format!("The draft of {name} was rolled back to revision {revision}.")
@@ -83,6 +82,16 @@ impl EventDetail {
             Self::JoinTokenRevoked { id } => format!("Join token {id} was revoked."),
         }
     }
+}
+
+fn published_message(name: &str, revision: u32, comment: &str, forced: &[String]) -> String {
+    let comment = if comment.is_empty() { String::new() } else { format!(": {comment}") };
+    let forced = match forced {
+        [] => String::new(),
+        [one] => format!("; {one} was forced"),
+        many => format!("; {} were forced", many.join(", ")),
+    };
+    format!("{name} revision {revision} was published{forced}{comment}.")
 }
 
 impl EventDetail {

@@ -6,6 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::{Gate, Release, ReleaseGoal, StageName, StageState, SyncStatus};
 use crate::model::cluster::Connectivity;
 use crate::model::health::{HealthStatus, NOT_ASSESSED_LABEL};
+use crate::model::policy::DeletionPolicy;
 
 /// The state of a release. Ordered by severity, so the worst of many is the maximum.
 #[derive(
@@ -60,7 +61,7 @@ pub enum ReleaseState {
     Blocked,
     /// Applied, and not healthy.
     Degraded,
-    /// A stage failed; it is retried.
+    /// A stage failed.
     Failed,
 }
 
@@ -227,15 +228,27 @@ impl Release {
                 let stage_reason = self.stages.get(StageName::Pruned).state.reason();
                 stage_reason.map_or_else(|| why.clone(), |reason| reason.text().to_owned())
             }
-            ReleaseGoal::Removed { .. } if self.policies.create_namespace => {
-                "All its objects are gone from the cluster. A namespace that Flotilla created for them stays.".to_owned()
-            }
-            ReleaseGoal::Removed { .. } => "All its objects are gone from the cluster.".to_owned(),
+            ReleaseGoal::Removed { .. } => self.removed_message(),
             ReleaseGoal::Orphaned { .. } => "It was orphaned: its objects stay on the cluster.".to_owned(),
             ReleaseGoal::Abandoned { .. } => {
                 "It was deleted by force without confirmation of the cluster; its objects may still exist there.".to_owned()
             }
         }
+    }
+
+    /// What is gone and what stays. A namespace is not deleted, because Kubernetes can't delete one only if it is empty.
+    fn removed_message(&self) -> String {
+        let orphaned = if self.policies.deletion == DeletionPolicy::SelectivelyOrphan {
+            ", except those that its deletion policy orphans"
+        } else {
+            ""
+        };
+        let namespace = if self.policies.create_namespace {
+            " A namespace that Flotilla created for them stays."
+        } else {
+            ""
+        };
+        format!("All its objects are gone from the cluster{orphaned}.{namespace}")
     }
 
     fn present_message(&self) -> String {

@@ -292,6 +292,26 @@ fn s3_10_a_removal_continues_until_the_cluster_reports_that_nothing_is_left() {
 }
 
 #[test]
+fn b16_a_removed_release_claims_only_what_is_gone() {
+    let selective = Policies { deletion: DeletionPolicy::SelectivelyOrphan, ..Policies::default() };
+    let own_namespace = Policies { create_namespace: false, ..Policies::default() };
+    for (policies, message) in [
+        (
+            selective,
+            "All its objects are gone from the cluster, except those that its deletion policy orphans. A namespace that Flotilla created for them stays.",
+        ),
+        (own_namespace, "All its objects are gone from the cluster."),
+    ] {
+        let mut release = removing_release();
+        release.policies = policies;
+        let mut gone = report(&release, StageName::Pruned, StageState::Done);
+        gone.removed = true;
+        release.apply_report(&gone, at(4)).unwrap();
+        assert_state(&release, ReleaseState::Removed, message);
+    }
+}
+
+#[test]
 fn s3_12_objects_with_finalizers_make_a_removal_terminating() {
     let mut release = removing_release();
     let waiting =
