@@ -45,10 +45,11 @@ pub use join::{
 };
 pub use live::EventPositions;
 pub use loops::{Loops, TableStatistics};
-pub use overrides::OverrideEdit;
+pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
 pub use sign_in::Session;
 pub use supervise::TaskStatus;
 pub use workload::{
-    CheckResult, DraftPatch, PolicyPatch, PublishOptions, RemovalOptions, RevisionDetails, WorkloadEdit,
+    CheckResult, ContentCheck, DraftPatch, PolicyPatch, PublishContent, PublishOptions, RemovalOptions,
+    RevisionDetails, WorkloadEdit,
 };
