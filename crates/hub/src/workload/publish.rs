@@ -48,7 +48,7 @@ impl Hub {
         let now = self.clock().now();
         let edited = snapshot.stored.change.map(|change| change.event(actor, &workload, now));
         let message = match &edited {
-            Some(edited) if message.is_empty() => edited.message.clone(),
+            Some(edited) if message.is_empty() => edited.message.trim_end_matches('.').to_owned(),
             _ => message.to_owned(),
         };
         let next = NextRevision { spec: snapshot.draft.spec, message: &message };
