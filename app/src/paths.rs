@@ -84,9 +84,14 @@ pub fn workload(name: &str) -> String {
     format!("{WORKLOADS}/{}", percent_encode(name))
 }
 
-/// The review of a workload with this plan.
-pub fn review_of_plan(name: &str, plan: &str) -> String {
-    query(&publish(name), &[("plan", plan)])
+/// The review of a workload with this plan, which publishes this override alone or, without a name, the draft.
+pub fn review_of_plan(name: &str, plan: &str, override_name: &str) -> String {
+    query(&publish(name), &[("plan", plan), ("override", override_name)])
+}
+
+/// The review before a publish of one override of the draft.
+pub fn publish_override(name: &str, override_name: &str) -> String {
+    query(&publish(name), &[("override", override_name)])
 }
 
 /// A tab of a workload.

@@ -2,9 +2,10 @@
 
 use domain::workload::Workload;
 use leptos::prelude::*;
+use leptos_router::hooks::use_location;
 
 use crate::components::{Banner, DisabledButton, ErrorBanner, StatusStyle};
-use crate::errors::AppResult;
+use crate::errors::{AppError, AppResult};
 use crate::paths;
 
 /// The button with this label.
@@ -23,6 +24,7 @@ where
     F: Fn() -> Option<AppResult<()>> + Send + 'static,
 {
     let review = StoredValue::new(paths::publish(name));
+    let render_error = render_save_error();
     move || match result() {
         Some(Ok(())) => view! {
             <Banner look=StatusStyle { icon: "check", hue: "hue-healthy", emphasis: "state-quiet" }>
@@ -38,7 +40,33 @@ where
             </Banner>
         }
         .into_any(),
-        Some(Err(error)) => view! { <ErrorBanner error=error /> }.into_any(),
+        Some(Err(error)) => render_error(error),
         None => ().into_any(),
+    }
+}
+
+/// Renders why a form was not stored. After a conflict, a link opens this page with the stored draft in another tab, so
+/// that the input stays in the form and can be compared. Call it while the page is rendered.
+pub fn render_save_error() -> impl Fn(AppError) -> AnyView + Copy + Send + Sync + 'static {
+    let location = use_location();
+    let page = Memo::new(move |_| {
+        let (path, search) = (location.pathname.get(), location.search.get());
+        if search.is_empty() { path } else { format!("{path}?{}", search.trim_start_matches('?')) }
+    });
+    move |error| {
+        let compare = matches!(error, AppError::RevisionConflict { .. }).then(|| {
+            view! {
+                <p>
+                    <a class="btn" href=page target="_blank" rel="noopener">
+                        "Open the stored draft in a new tab"
+                    </a>
+                </p>
+            }
+        });
+        view! {
+            <ErrorBanner error=error />
+            {compare}
+        }
+        .into_any()
     }
 }

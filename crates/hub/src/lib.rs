@@ -45,8 +45,11 @@ pub use join::{
 };
 pub use live::EventPositions;
 pub use loops::{Loops, TableStatistics};
-pub use overrides::OverrideEdit;
+pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
 pub use sign_in::Session;
 pub use supervise::TaskStatus;
-pub use workload::{CheckResult, DraftPatch, PolicyPatch, PublishOptions, RevisionDetails, WorkloadEdit};
+pub use workload::{
+    CheckResult, ContentCheck, DraftPatch, PolicyPatch, PublishContent, PublishOptions, RevisionDetails,
+    WorkloadEdit,
+};

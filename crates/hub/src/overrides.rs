@@ -1,165 +1,152 @@
-//! Saves and removes overrides.
+//! Changes of overrides.
 //!
-//! An override belongs to the draft. Saved with `publish_now` while the workload is published, it also creates a revision of the
-//! *published* spec plus this one change, without other edits of the draft. The placer then updates only the clusters
-//! whose bundle changed.
+//! An override belongs to the draft; [`Hub::change_override`] saves or removes it there. A publish with
+//! [`PublishContent::Override`](crate::PublishContent) makes the same change in the draft and in the published revision,
+//! without other edits of the draft. The placer then updates only the clusters whose bundle changed.
 
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::overrides::{self, Override};
 use domain::request::OverridePut;
-use domain::workload::{Intent, Workload, WorkloadSpec};
-use domain::{Finding, OverrideId, actions};
+use domain::workload::{Workload, WorkloadSpec};
+use domain::{Digest, Finding, OverrideId, actions};
+use serde::Serialize;
 
-use crate::hub::CommitEffects;
+use crate::workload::check_if_match;
 use crate::{Actor, Error, Hub};
 
-/// An override to save under its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OverrideEdit {
-    /// Its name.
-    pub name: String,
-    /// Its content.
-    pub content: OverridePut,
-    /// Whether to change the published revision too.
-    pub publish_now: bool,
-}
-
-/// A change of the overrides of one workload.
-enum OverrideChange {
-    /// Stores an override under its name.
-    Save(Override),
+/// A change of one override of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OverrideChange {
+    /// Saves an override under its name; an existing one with the name is replaced and keeps its id.
+    Save {
+        /// The name.
+        name: String,
+        /// The content.
+        content: OverridePut,
+    },
     /// Removes the override of this name.
-    Remove(String),
+    Remove {
+        /// The name.
+        name: String,
+    },
 }
 
 impl OverrideChange {
-    fn detail(&self) -> EventDetail {
-        let (name, action) = match self {
-            Self::Save(change) => (change.name.clone(), EditAction::Saved),
-            Self::Remove(name) => (name.clone(), EditAction::Deleted),
-        };
-        EventDetail::Override { name, action }
-    }
-
-    /// Adapts the change to the draft: an override with the name keeps its id, and only an existing one can be removed.
-    fn adapt_to(&mut self, draft: &WorkloadSpec) -> Result<(), Error> {
-        let find = |name: &str| draft.overrides.iter().find(|other| other.name == name);
-        match self {
-            Self::Save(change) => change.id = find(&change.name).map_or(change.id, |other| other.id),
-            Self::Remove(name) if find(name).is_none() => {
-                return Err(Error::not_found("override", name.as_str()));
+    /// The change that makes the override of this name as it is in `spec`, where it may be missing.
+    pub(crate) fn from_spec(spec: &WorkloadSpec, name: &str) -> Self {
+        let name = name.to_owned();
+        match find(spec, &name) {
+            Some(Override { target, priority, patches, .. }) => {
+                let (target, patches) = (target.clone(), patches.clone());
+                Self::Save { name, content: OverridePut { target, priority: *priority, patches } }
             }
-            Self::Remove(_) => {}
+            None => Self::Remove { name },
         }
-        Ok(())
     }
 
-    fn apply_to(&self, spec: &mut WorkloadSpec) {
+    /// The name of the override.
+    pub fn name(&self) -> &str {
         match self {
-            Self::Save(change) => match spec.overrides.iter_mut().find(|other| other.name == change.name) {
-                Some(other) => *other = change.clone(),
-                None => spec.overrides.push(change.clone()),
-            },
-            Self::Remove(name) => spec.overrides.retain(|other| other.name != *name),
+            Self::Save { name, .. } | Self::Remove { name } => name,
         }
+    }
+
+    /// The digest of the change, for the hash of a plan.
+    pub(crate) fn digest(&self) -> Digest {
+        // Serialization of plain data into memory does not fail.
+        Digest::compute(&serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// Rejects an override that is invalid in every draft.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let Self::Save { name, content } = self else { return Ok(()) };
+        let findings = overrides::check(&[new_override(name, content, OverrideId::from_parts(0, 0))]);
+        if findings.iter().any(Finding::is_blocking) { Err(Error::Invalid(findings)) } else { Ok(()) }
+    }
+
+    /// Rejects the removal of an override that `spec` does not have.
+    pub(crate) fn check_exists(&self, spec: &WorkloadSpec) -> Result<(), Error> {
+        match self {
+            Self::Remove { name } if find(spec, name).is_none() => {
+                Err(Error::not_found("override", name.as_str()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The id of the override in `spec`; `None` if it has none of this name.
+    pub(crate) fn find_id(&self, spec: &WorkloadSpec) -> Option<OverrideId> {
+        find(spec, self.name()).map(|found| found.id)
+    }
+
+    /// Makes the change; a saved override gets this id.
+    pub(crate) fn apply_to(&self, spec: &mut WorkloadSpec, id: OverrideId) {
+        match self {
+            Self::Save { name, content } => {
+                let saved = new_override(name, content, id);
+                match spec.overrides.iter_mut().find(|other| other.name == *name) {
+                    Some(other) => *other = saved,
+                    None => spec.overrides.push(saved),
+                }
+            }
+            Self::Remove { name } => spec.overrides.retain(|other| other.name != *name),
+        }
+    }
+
+    /// The event of the change.
+    pub(crate) fn event(&self, actor: &Actor, workload: &Workload, now: domain::Timestamp) -> NewEvent {
+        let action = match self {
+            Self::Save { .. } => EditAction::Saved,
+            Self::Remove { .. } => EditAction::Deleted,
+        };
+        let detail = EventDetail::Override { name: self.name().to_owned(), action };
+        let subject = EventSubject::workload(workload.id, &workload.name);
+        NewEvent::from_detail(detail, &actor.name, subject, now)
+    }
+}
+
+fn find<'s>(spec: &'s WorkloadSpec, name: &str) -> Option<&'s Override> {
+    spec.overrides.iter().find(|other| other.name == name)
+}
+
+fn new_override(name: &str, content: &OverridePut, id: OverrideId) -> Override {
+    Override {
+        id,
+        name: name.to_owned(),
+        target: content.target.clone(),
+        priority: content.priority,
+        patches: content.patches.clone(),
     }
 }
 
 impl Hub {
-    /// Saves an override under a name: an existing one with the name keeps its id.
-    pub async fn put_override(
-        &self,
-        actor: &Actor,
-        workload: &str,
-        OverrideEdit { name, content, publish_now }: OverrideEdit,
-    ) -> Result<Workload, Error> {
-        let change = Override {
-            id: self.ids().generate(OverrideId::from_parts),
-            name,
-            target: content.target,
-            priority: content.priority,
-            patches: content.patches,
-        };
-        let findings = overrides::check(std::slice::from_ref(&change));
-        if findings.iter().any(Finding::is_blocking) {
-            return Err(Error::Invalid(findings));
-        }
-        self.change_overrides(actor, workload, OverrideChange::Save(change), publish_now).await
-    }
-
-    /// Removes an override by name.
-    pub async fn delete_override(
-        &self,
-        actor: &Actor,
-        workload: &str,
-        name: &str,
-        now: bool,
-    ) -> Result<Workload, Error> {
-        self.change_overrides(actor, workload, OverrideChange::Remove(name.to_owned()), now).await
-    }
-
-    async fn change_overrides(
+    /// Saves or removes an override in the draft. `if_match` is the revision of the draft that the change is based on. A
+    /// change without effect is not stored.
+    ///
+    /// # Errors
+    /// [`Error::RevisionConflict`] if the workload was edited since that revision; the override is invalid in every draft,
+    /// or there is none to remove.
+    pub async fn change_override(
         &self,
         actor: &Actor,
         name: &str,
-        mut change: OverrideChange,
-        now: bool,
+        change: OverrideChange,
+        if_match: Option<i64>,
     ) -> Result<Workload, Error> {
+        change.check()?;
         let mut tx = self.write().await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
+        check_if_match(workload.revision, if_match)?;
         actions::check_edit(&workload)?;
-        change.adapt_to(&workload.draft)?;
-        change.apply_to(&mut workload.draft);
-        let subject = EventSubject::workload(workload.id, name);
-        let event = NewEvent::from_detail(change.detail(), &actor.name, subject, self.clock().now());
-        let message = event.message.clone();
-        let mut effects = CommitEffects::with_event(event);
-        match (now, workload.intent, workload.published) {
-            (true, Intent::Published, Some(number)) => {
-                self.publish_override(
-                    &mut tx,
-                    actor,
-                    &mut workload,
-                    PublishedEdit { number, message: &message, change: &change },
-                )
-                .await?;
-                effects.wake_placer = true;
-            }
-            _ => {
-                workload.draft_changed = self.differs_from_published(&mut tx, &workload).await?;
-                self.store_workload(&mut tx, actor, &mut workload).await?;
-            }
+        change.check_exists(&workload.draft)?;
+        let before = workload.draft.clone();
+        let id = change.find_id(&before).unwrap_or_else(|| self.ids().generate(OverrideId::from_parts));
+        change.apply_to(&mut workload.draft, id);
+        if workload.draft == before {
+            return Ok(workload);
         }
-        self.commit(tx, effects).await?;
-        Ok(workload)
+        let event = change.event(actor, &workload, self.clock().now());
+        self.store_edit(tx, actor, workload, event).await
     }
-
-    /// Publishes the published revision with this one change; the draft stays unchanged.
-    async fn publish_override(
-        &self,
-        tx: &mut store::Tx,
-        actor: &Actor,
-        workload: &mut Workload,
-        PublishedEdit { number, message, change }: PublishedEdit<'_>,
-    ) -> Result<(), Error> {
-        let published = store::revision::get(tx, workload.id, number).await?;
-        let Some(published) = published else {
-            return Err(Error::not_found("revision", number.to_string()));
-        };
-        self.check_rollout_completed(tx, &workload.name, (workload.id, number)).await?;
-        let mut spec = published.spec;
-        change.apply_to(&mut spec);
-        let draft = std::mem::replace(&mut workload.draft, spec);
-        let revision = self.create_revision(tx, actor, workload, message).await?;
-        workload.draft = draft;
-        workload.draft_changed = workload.draft != revision.spec;
-        self.store_workload(tx, actor, workload).await
-    }
-}
-
-/// A change of the published revision with this number, and the message of the revision that it creates.
-struct PublishedEdit<'e> {
-    number: u32,
-    message: &'e str,
-    change: &'e OverrideChange,
 }

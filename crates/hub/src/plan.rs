@@ -1,4 +1,4 @@
-//! Plans: what publishing the draft would change on every cluster, by dry runs on the clusters (E-2, S1-15).
+//! Plans: what a publish would change on every cluster, by dry runs on the clusters (E-2, S1-15).
 //!
 //! A plan decides and renders as a publish would, requests a dry run from every reachable agent, and stores the answers
 //! until it expires. A publish with the plan's hash is rejected if any input of the plan has changed since.
@@ -15,7 +15,7 @@ use store::plan::TargetWithRequest;
 
 use crate::blocking::run_blocking;
 use crate::hub::CommitEffects;
-use crate::workload::{PublishSnapshot, trim_passed_filters};
+use crate::workload::{PublishOptions, PublishSnapshot, trim_passed_filters};
 use crate::{Actor, Error, Hub};
 
 mod inputs;
@@ -36,17 +36,22 @@ const DRY_RUN_REQUEST_MILLIS: i64 = 120_000;
 const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
 
 impl Hub {
-    /// Plans a publish of the draft and requests dry runs from the agents. The answers arrive later; see
+    /// Plans a publish with these options and requests dry runs from the agents. The answers arrive later; see
     /// [`Hub::wait_for_plan`].
     ///
     /// # Errors
-    /// There is no such workload, or its state does not allow a publish.
-    pub async fn create_plan(&self, actor: &Actor, name: &str) -> Result<Plan, Error> {
+    /// There is no such workload, its draft is not the one of the options, or its state does not allow the publish.
+    pub async fn create_plan(
+        &self,
+        actor: &Actor,
+        name: &str,
+        options: &PublishOptions,
+    ) -> Result<Plan, Error> {
         let mut tx = self.read().await?;
-        let stored = self.load_publishable(&mut tx, name, None).await?;
-        let workload = stored.workload.id;
-        let released = load_released_bundles(&mut tx, &stored).await?;
-        let snapshot = self.load_publish_snapshot(tx, stored).await?;
+        let candidate = self.load_publishable(&mut tx, name, options).await?;
+        let workload = candidate.stored.workload.id;
+        let released = load_released_bundles(&mut tx, &candidate.stored).await?;
+        let snapshot = self.load_publish_snapshot(tx, candidate).await?;
         let (snapshot, checked) = self.check_publish_snapshot(snapshot).await?;
         let head = PlanHead {
             id: self.ids().generate(PlanId::from_parts),
@@ -190,6 +195,7 @@ impl ComputedPlan {
         let plan = Plan {
             id: head.id,
             workload: snapshot.stored.workload.name.clone(),
+            override_name: snapshot.stored.change.as_ref().map(|change| change.name().to_owned()),
             revision: inputs.revision,
             hash: inputs.hash(&snapshot),
             requested_by: head.requested_by,

@@ -3,7 +3,7 @@
 use domain::actions::ActionUnavailable;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::id::WorkloadId;
-use domain::rollout::{Rollout, RolloutAction, RolloutEvent, RolloutState};
+use domain::rollout::{Rollout, RolloutAction, RolloutEvent};
 use store::Tx;
 
 use crate::hub::CommitEffects;
@@ -70,28 +70,6 @@ impl Hub {
         effects.dirty_rollouts.insert(workload.id);
         self.commit(tx, effects).await?;
         Ok(rollout)
-    }
-
-    /// Rejects an implicit publish while a rollout is not completed: it would restart a rollout that a person or failures
-    /// stopped.
-    ///
-    /// # Errors
-    /// The published revision has a rollout that is not completed.
-    pub(crate) async fn check_rollout_completed(
-        &self,
-        tx: &mut Tx,
-        name: &str,
-        published: (WorkloadId, u32),
-    ) -> Result<(), Error> {
-        let (workload, number) = published;
-        match store::rollout::get(tx, workload, number).await? {
-            Some(rollout) if rollout.state != RolloutState::Completed => Err(ActionUnavailable(format!(
-                "The rollout of {name} revision {number} is {}. Save this to the draft and publish it, or complete the rollout first.",
-                rollout.state.label().to_lowercase()
-            ))
-            .into()),
-            _ => Ok(()),
-        }
     }
 
     /// Supersedes the active rollout after a newer publish or an unpublish: no further cluster is admitted.

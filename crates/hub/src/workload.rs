@@ -20,6 +20,7 @@ mod draft_changes;
 mod edit;
 mod list;
 mod publish;
+mod publish_content;
 mod restore;
 mod retain;
 mod revision;
@@ -29,7 +30,9 @@ mod unpublish;
 mod view;
 
 pub use change_draft::{DraftPatch, PolicyPatch};
+pub use check::ContentCheck;
 pub(crate) use check::trim_passed_filters;
+pub use publish_content::PublishContent;
 pub use revision::RevisionDetails;
 pub(crate) use snapshot::{PublishSnapshot, PublishableWorkload, in_decision_order, load_present_releases};
 
@@ -43,9 +46,11 @@ pub struct WorkloadEdit {
     pub labels: Option<Labels>,
 }
 
-/// Preconditions and confirmations of a publish.
+/// What a publish stores, with its preconditions and confirmations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PublishOptions {
+    /// What is published: by default the draft.
+    pub content: PublishContent,
     /// The revision of the draft that was reviewed.
     pub draft_revision: Option<i64>,
     /// The hash of the plan that was reviewed: the publish is rejected if its inputs have changed.

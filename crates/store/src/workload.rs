@@ -1,6 +1,6 @@
 //! Workloads with their drafts.
 
-use domain::workload::{Workload, WorkloadSpec};
+use domain::workload::{LatestEdit, Workload, WorkloadSpec};
 use domain::{ProjectId, WorkloadId};
 
 use crate::decode::{decode_row, decode_rows};
@@ -82,6 +82,22 @@ pub async fn get_by_name(tx: &mut Tx, project: ProjectId, name: &str) -> Result<
         .fetch_optional(tx)
         .await?;
     decode_row(row, "workload", read_row)
+}
+
+/// The latest edit of the workload with this name.
+pub async fn get_latest_edit(
+    tx: &mut Tx,
+    project: ProjectId,
+    name: &str,
+) -> Result<Option<LatestEdit>, Error> {
+    let row = sql("SELECT id, updated_by, updated_at FROM workload WHERE project_id = $1 AND name = $2")
+        .bind_text(project)
+        .bind_text(name)
+        .fetch_optional(tx)
+        .await?;
+    decode_row(row, "workload", |row| {
+        Ok(LatestEdit { updated_by: row.text("updated_by")?, updated_at: row.timestamp("updated_at")? })
+    })
 }
 
 /// The workload with this id.

@@ -100,7 +100,7 @@ async fn g204_a_plan_reports_a_missing_image() {
     let spec = WorkloadSpec { namespace: "default".to_owned(), source, placement, ..WorkloadSpec::default() };
     let new = NewWorkload { name: "web".to_owned(), spec, ..NewWorkload::default() };
     server.hub.create_workload(&server.actor, new).await.unwrap();
-    let plan = server.hub.create_plan(&server.actor, "web").await.unwrap();
+    let plan = server.hub.create_plan(&server.actor, "web", &hub::PublishOptions::default()).await.unwrap();
     let plan = server.hub.wait_for_plan(plan.id, Duration::from_secs(30)).await.unwrap();
     let finding = plan.with_results().findings.into_iter().find(|one| one.code == "G204");
     let finding = finding.expect("the plan has the finding");

@@ -1,5 +1,6 @@
 //! `/api/v1/cluster-groups…`
 
+use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -74,11 +75,12 @@ async fn a_group_that_a_workload_refers_to_is_not_deleted() {
     server.send_json(Method::PUT, &path("edge"), &[], &json!({ "members": ["eu-1"] })).await;
     let over = json!({ "target": { "groups": ["edge"] }, "patches": [] });
     let web = "/api/v1/projects/default/workloads/web/overrides/eu";
-    assert_eq!(server.send_json(Method::PUT, web, &[], &over).await.status, StatusCode::OK);
+    let any = [("if-match", "*")];
+    assert_eq!(server.send_json(Method::PUT, web, &any, &over).await.status, StatusCode::OK);
     let refused = server.delete(&path("edge")).await;
     assert_eq!(refused.problem().0, 409, "{}", refused.text);
     assert!(refused.text.contains("web uses the group edge"), "{}", refused.text);
-    assert_eq!(server.delete(web).await.status, StatusCode::OK);
+    assert_eq!(server.send(Method::DELETE, web, &any, Body::empty()).await.status, StatusCode::OK);
     // A wave of a rollout refers to it too.
     let web = "/api/v1/projects/default/workloads/web";
     let put = async |waves: serde_json::Value| {

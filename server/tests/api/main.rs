@@ -6,6 +6,7 @@ mod clusters;
 mod groups;
 mod idempotency;
 mod openapi;
+mod overrides;
 mod problems;
 mod sessions;
 mod test_server;

@@ -27,43 +27,69 @@ pub async fn overrides_read(name: String) -> AppResult<OverridesData> {
     Ok(OverridesData { workload, candidates })
 }
 
-/// Saves one override in the draft; with `now` also in the published revision. A blank form stores nothing. Returns the name of
-/// the override; empty if nothing was stored.
+/// A stored change of an override.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredOverride {
+    /// The workload.
+    pub workload: String,
+    /// The new revision of its draft.
+    pub revision: i64,
+    /// The name of the override.
+    pub name: String,
+}
+
+/// Saves one override in the draft. `base_revision` is the draft's revision that the form was loaded with. A blank form
+/// stores nothing and returns `None`. `review` continues with the review of a publish of this override alone.
 #[server(prefix = "/api/fn", endpoint = "override_save")]
 pub async fn override_save(
     name: String,
+    base_revision: i64,
     form: OverrideForm,
-    #[server(default)] now: bool,
+    #[server(default)] review: bool,
     #[server(default)] then: String,
-) -> AppResult<String> {
+) -> AppResult<Option<StoredOverride>> {
     use crate::workloads::wizard::{WizardStep, redirect_after};
-    use crate::{errors::AppError, host};
-    let (hub, actor) = (host::hub()?, host::actor()?);
-    let mut saved = String::new();
+    use crate::{errors::AppError, host, paths};
+    let mut stored = None;
     if !form.is_blank() {
         let read = form.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
-        saved.clone_from(&read.name);
         let content = domain::request::OverridePut {
             target: read.target,
             priority: read.priority,
             patches: read.patches,
         };
-        let edit = hub::OverrideEdit { name: read.name, content, publish_now: now };
-        host::into_app_result(hub.put_override(&actor, &name, edit).await)?;
+        let change = hub::OverrideChange::Save { name: read.name, content };
+        let saved = change_override(&name, base_revision, change).await?;
+        if review {
+            leptos_axum::redirect(&paths::publish_override(&name, &saved.name));
+            return Ok(Some(saved));
+        }
+        stored = Some(saved);
     }
     redirect_after(&name, WizardStep::Overrides, &then);
-    Ok(saved)
+    Ok(stored)
 }
 
-/// Removes one override from the draft; with `now` also from the published revision. Returns its name.
+/// Removes one override from the draft. `base_revision` is the draft's revision that the list was loaded with.
 #[server(prefix = "/api/fn", endpoint = "override_remove")]
 pub async fn override_remove(
     name: String,
+    base_revision: i64,
     override_name: String,
-    #[server(default)] now: bool,
-) -> AppResult<String> {
+) -> AppResult<StoredOverride> {
+    change_override(&name, base_revision, hub::OverrideChange::Remove { name: override_name }).await
+}
+
+#[cfg(feature = "ssr")]
+async fn change_override(
+    workload: &str,
+    base_revision: i64,
+    change: hub::OverrideChange,
+) -> AppResult<StoredOverride> {
     use crate::host;
     let (hub, actor) = (host::hub()?, host::actor()?);
-    host::into_app_result(hub.delete_override(&actor, &name, &override_name, now).await)?;
-    Ok(override_name)
+    let name = change.name().to_owned();
+    let stored =
+        host::into_app_result(hub.change_override(&actor, workload, change, Some(base_revision)).await)?;
+    Ok(StoredOverride { workload: stored.name, revision: stored.revision, name })
 }

@@ -101,6 +101,7 @@ pub(super) fn override_list(state: EditorState, remove: ServerAction<OverrideRem
                 <td class="cell-actions">
                     <ActionForm action=remove>
                         <input type="hidden" name="name" value=workload.get_value() />
+                        <input type="hidden" name="base_revision" value=move || state.base_revision.get().to_string() />
                         <input type="hidden" name="override_name" value=name.clone() />
                         <button class="btn btn-sm btn-icon" type="submit" aria-label=format!("Remove override {name}")>
                             {icon("close")}

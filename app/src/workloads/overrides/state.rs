@@ -22,6 +22,8 @@ use crate::workloads::placement::candidates::Fleet;
 pub struct EditorState {
     /// The workload with its stored draft.
     pub workload: StoredValue<Workload>,
+    /// The revision of the draft that the next change is based on.
+    pub base_revision: Memo<i64>,
     /// The clusters and groups that an override can target.
     pub fleet: StoredValue<Fleet>,
     /// The objects of the source.
@@ -45,7 +47,7 @@ pub struct EditorState {
 }
 
 /// The state for the override of this name; a new one if there is none.
-pub fn create_state(data: &OverridesData, at: &str) -> EditorState {
+pub fn create_state(data: &OverridesData, at: &str, base_revision: Memo<i64>) -> EditorState {
     let fleet = data.candidates.clone().into_fleet();
     let draft = &data.workload.draft;
     let objects = parse_text(|| manifest::parse(draft.source.files()).objects());
@@ -82,6 +84,7 @@ pub fn create_state(data: &OverridesData, at: &str) -> EditorState {
     let fields = StoredValue::new(known);
     EditorState {
         workload,
+        base_revision,
         fleet,
         objects,
         fields,

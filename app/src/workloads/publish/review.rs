@@ -1,4 +1,4 @@
-//! The query of the review: the checked draft, and the plan if the URL names one.
+//! The query of the review: the checked draft or override, and the plan if the URL names one.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,11 @@ use crate::errors::AppResult;
 pub struct Review {
     /// The workload; without the texts of its files.
     pub view: WorkloadView,
+    /// The override of the draft that is published alone; empty for the draft.
+    pub override_name: String,
     /// Findings of the guard rails, without those of the dry runs.
     pub guard_findings: Vec<Finding>,
-    /// The placement decision of the draft.
+    /// The placement decision of what is published.
     pub decision: Decision,
     /// Selected clusters that are not online, with their connectivity.
     pub connectivity: BTreeMap<String, Connectivity>,
@@ -111,19 +113,24 @@ const NAMES_PER_GROUP: usize = 40;
 #[cfg(feature = "ssr")]
 const GROUPS_WITH_CHANGES: usize = 12;
 
-/// Reads the review.
+/// Reads the review of the draft, or of a publish of the override `override_name` of the draft alone.
 #[server(prefix = "/api/fn", endpoint = "review_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn review_read(name: String, plan: Option<String>) -> AppResult<Review> {
+pub async fn review_read(
+    name: String,
+    plan: Option<String>,
+    #[server(default)] override_name: String,
+) -> AppResult<Review> {
+    use super::actions::publish_content;
     use crate::host;
     use crate::workloads::source::limits::clear_texts;
     let hub = host::hub_for_reader()?;
     let plan = match plan {
         None => None,
-        Some(id) => Some(load_plan(&hub, &name, &id).await?),
+        Some(id) => Some(load_plan(&hub, &name, &override_name, &id).await?),
     };
-    let (mut view, checked) = host::into_app_result(hub.check_draft(&name).await)?;
-    let publishable = domain::actions::check_publish(&view.workload)
-        .and_then(|()| domain::actions::check_manifests(&view.workload.draft.source));
+    let content = publish_content(override_name.clone());
+    let found = host::into_app_result(hub.check_content(&name, &content).await)?;
+    let (mut view, checked) = (found.view, found.checked);
     let forcible_codes = find_forcible_codes(&checked.findings, plan.as_ref().and_then(Option::as_ref));
     clear_texts(&mut view.workload.draft.source);
     if let Some(revision) = &mut view.published_revision {
@@ -131,12 +138,13 @@ pub async fn review_read(name: String, plan: Option<String>) -> AppResult<Review
     }
     Ok(Review {
         view,
+        override_name,
         guard_findings: checked.findings,
         decision: checked.decision,
         connectivity: checked.not_online,
         waves: checked.waves,
         objects: u32::try_from(checked.manifests).unwrap_or(u32::MAX),
-        blocked_reason: publishable.err().map(|why| why.to_string()),
+        blocked_reason: found.unavailable.map(|why| why.to_string()),
         forcible_codes,
         plan_expired: plan.as_ref().is_some_and(Option::is_none),
         plan: plan.flatten(),
@@ -154,12 +162,15 @@ fn find_forcible_codes(guard_findings: &[Finding], plan: Option<&PlanView>) -> V
     codes.into_iter().map(str::to_owned).collect()
 }
 
-/// Waits for the plan with this id; `None` if it does not exist or belongs to another workload.
+/// Waits for the plan with this id; `None` if it does not exist or plans another workload or other content.
 #[cfg(feature = "ssr")]
-async fn load_plan(hub: &hub::Hub, name: &str, id: &str) -> AppResult<Option<PlanView>> {
+async fn load_plan(hub: &hub::Hub, name: &str, override_name: &str, id: &str) -> AppResult<Option<PlanView>> {
     let Ok(id) = id.parse::<domain::PlanId>() else { return Ok(None) };
+    let is_meant = |plan: &domain::plan::Plan| {
+        plan.workload == name && plan.override_name.as_deref().unwrap_or_default() == override_name
+    };
     match hub.wait_for_plan(id, PLAN_WAIT).await {
-        Ok(plan) if plan.workload == name => Ok(Some(plan_view(plan))),
+        Ok(plan) if is_meant(&plan) => Ok(Some(plan_view(plan))),
         Ok(_) | Err(hub::Error::NotFound { .. }) => Ok(None),
         Err(error) => crate::host::into_app_result(Err(error)),
     }

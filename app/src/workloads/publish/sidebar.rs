@@ -35,7 +35,7 @@ pub fn ReviewSidebar(
 
 fn plan_summary(plan: &PlanView, review: &Review, plan_action: ServerAction<PlanCreate>) -> AnyView {
     let dry_runs = plan.dry_runs;
-    let name = review.view.workload.name.clone();
+    let (name, override_name) = (review.view.workload.name.clone(), review.override_name.clone());
     let rejected: usize =
         plan.groups.iter().filter(|one| one.group.counts.rejected > 0).map(|one| one.count).sum();
     let mut run = vec![format!("{} accepted", dry_runs.completed - rejected.min(dry_runs.completed))];
@@ -55,6 +55,7 @@ fn plan_summary(plan: &PlanView, review: &Review, plan_action: ServerAction<Plan
                 </h2>
                 <ActionForm action=plan_action>
                     <input type="hidden" name="name" value=name />
+                    <input type="hidden" name="override_name" value=override_name />
                     <button class="btn btn-sm" type="submit" aria-busy=move || plan_action.pending().get().to_string()>
                         {icon("refresh")}
                         {move || if plan_action.pending().get() { "Planning…" } else { "Plan again" }}
@@ -102,10 +103,17 @@ fn Consequences(review: Review) -> impl IntoView {
     .into_any()
 }
 
-/// The waves of the rollout; empty without waves.
+/// The waves of the rollout; empty without waves. Those of the published revision can't be changed here.
 #[component]
 fn Waves(review: Review) -> impl IntoView {
     let href = WizardStep::Rollout.path(&review.view.workload.name);
+    let change = review.override_name.is_empty().then(|| {
+        view! {
+            <a class="link" href=href>
+                "Change"
+            </a>
+        }
+    });
     let waves = review.waves;
     let n = u32::try_from(waves.len()).unwrap_or(u32::MAX);
     (n > 0).then(|| {
@@ -115,9 +123,7 @@ fn Waves(review: Review) -> impl IntoView {
                     <h2 class="section" id="waves">
                         {pluralize(n, "wave")}
                     </h2>
-                    <a class="link" href=href>
-                        "Change"
-                    </a>
+                    {change}
                 </div>
                 <WaveList waves=Signal::stored(waves) />
             </section>
@@ -144,7 +150,7 @@ fn removal_warning(plan: &PlanView, workload: &str, typed: RwSignal<String>) -> 
                 <input
                     class="input input-mono w-24"
                     id="confirm"
-                    name="confirm"
+                    name="form[confirm]"
                     inputmode="numeric"
                     autocomplete="off"
                     maxlength="6"
@@ -170,7 +176,7 @@ fn removal_warning(plan: &PlanView, workload: &str, typed: RwSignal<String>) -> 
 /// Message and publish button. A disabled button shows its reason.
 #[component]
 fn PublishForm(review: Review, publish: ServerAction<WorkloadPublish>) -> impl IntoView {
-    let workload = review.view.workload.name.clone();
+    let (workload, override_name) = (review.view.workload.name.clone(), review.override_name.clone());
     let selected = u32::try_from(review.decision.selected().count()).unwrap_or(u32::MAX);
     let verb = format!("Publish to {}", pluralize(selected, "cluster"));
     let typed = RwSignal::new(String::new());
@@ -178,8 +184,10 @@ fn PublishForm(review: Review, publish: ServerAction<WorkloadPublish>) -> impl I
     let can_force = review.can_force();
     let hash = review.plan.as_ref().map(|plan| plan.hash.to_string()).unwrap_or_default();
     let line = match &review.plan {
-        Some(plan) => format!("flotilla publish {workload} --plan {} --wait", plan.hash),
-        None => format!("flotilla plan {workload}"),
+        // The command publishes drafts only.
+        _ if !review.override_name.is_empty() => None,
+        Some(plan) => Some(format!("flotilla publish {workload} --plan {} --wait", plan.hash)),
+        None => Some(format!("flotilla plan {workload}")),
     };
     let confirmation = review.plan.as_ref().and_then(|plan| plan.blast_radius.confirmation());
     let lost = review.plan.as_ref().and_then(|plan| removal_warning(plan, &workload, typed));
@@ -198,21 +206,22 @@ fn PublishForm(review: Review, publish: ServerAction<WorkloadPublish>) -> impl I
     };
     view! {
         <ActionForm action=publish attr:class="stack-md">
-            <input type="hidden" name="name" value=workload />
-            <input type="hidden" name="plan" value=hash />
+            <input type="hidden" name="form[name]" value=workload />
+            <input type="hidden" name="form[plan]" value=hash />
+            <input type="hidden" name="form[override_name]" value=override_name />
             {lost}
             {can_force.then(|| force_option(&review.forcible_codes, acknowledged))}
             <div class="field">
                 <label class="field-label" for="message">
                     "Message " <span class="field-note">"optional"</span>
                 </label>
-                <input class="input" id="message" name="message" maxlength="500" placeholder="What changes, for the history" />
+                <input class="input" id="message" name="form[message]" maxlength="500" placeholder="What changes, for the history" />
             </div>
             {move || publish.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
             {button}
             <p class="meta">"It is shown as published once the server has stored it."</p>
         </ActionForm>
-        <CopyLine line=line />
+        {line.map(|line| view! { <CopyLine line=line /> })}
     }
     .into_any()
 }
@@ -252,7 +261,7 @@ fn force_option(codes: &[String], acknowledged: RwSignal<bool>) -> AnyView {
             <input
                 type="checkbox"
                 class="checkbox"
-                name="force"
+                name="form[force]"
                 value=codes.join(",")
                 on:change=move |ev| acknowledged.set(event_target_checked(&ev))
             />
@@ -306,7 +315,8 @@ fn disabled_reason(review: &Review) -> Option<(StatusStyle, AnyView)> {
             .as_ref()
             .map(|place| format!(", {} line {}", place.file, place.line))
             .unwrap_or_default();
-        let href = paths::workload_tab(&review.view.workload.name, WorkloadTab::Config);
+        let tab = if review.override_name.is_empty() { WorkloadTab::Config } else { WorkloadTab::Overrides };
+        let href = paths::workload_tab(&review.view.workload.name, tab);
         let n = u32::try_from(errors.len()).unwrap_or(u32::MAX);
         let link = format!("{}{place}", first.code);
         let why = view! { {format!("{} to fix first: ", pluralize(n, "error"))} <a class="link" href=href>{link}</a> };

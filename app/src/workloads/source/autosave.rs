@@ -173,7 +173,7 @@ async fn describe_error(name: &str, error: &AppError) -> String {
         return error.to_string();
     }
     let (who, when) = match draft_change_read(name.to_owned()).await {
-        Ok((who, at)) => (who, format!(" at {}", format_time_of_day(at))),
+        Ok(edit) => (edit.updated_by, format!(" at {}", format_time_of_day(edit.updated_at))),
         Err(_) => ("Another user".to_owned(), String::new()),
     };
     format!(

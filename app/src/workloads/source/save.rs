@@ -1,7 +1,7 @@
 //! Saves the files of a draft, for the step of the wizard and for its autosave.
 
 use domain::Timestamp;
-use domain::workload::SourceFile;
+use domain::workload::{LatestEdit, SourceFile};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -53,15 +53,7 @@ pub async fn source_save(form: SourceForm, #[server(default)] then: String) -> A
 
 /// Reads who changed a draft last, and when.
 #[server(prefix = "/api/fn", endpoint = "draft_change_read", input = leptos::server_fn::codec::GetUrl)]
-pub async fn draft_change_read(name: String) -> AppResult<(String, Timestamp)> {
-    use crate::errors::AppError;
+pub async fn draft_change_read(name: String) -> AppResult<LatestEdit> {
     use crate::host;
-    use domain::page::ListQuery;
-    let query = ListQuery { q: name.clone(), ..ListQuery::default() };
-    let page = host::into_app_result(host::hub_for_reader()?.list_workloads(&query).await)?;
-    let one = page.items.into_iter().find(|one| one.name == name);
-    let one = one
-        .ok_or_else(|| AppError::NotFound { what: "workload".to_owned(), name })
-        .map_err(host::with_status)?;
-    Ok((one.updated_by, one.updated_at))
+    host::into_app_result(host::hub_for_reader()?.get_latest_edit(&name).await)
 }

@@ -39,7 +39,12 @@ fn a10_new_objects_that_an_override_makes_different_are_planned_in_groups_that_n
         "target": {"selector": "region=us-east"}, "priority": 500,
         "patches": [{"object": {"kind": "Deployment"}, "op": "set", "path": "/spec/replicas", "value": 4}]}))
     .unwrap();
-    server.call(async |client| client.put_override("web", "wide", &put, false).await).unwrap();
+    server
+        .call(async |client| {
+            let revision = client.get_workload("web").await?.workload.revision;
+            client.put_override("web", "wide", &put, revision).await
+        })
+        .unwrap();
     let plan = server.run_cli(&["plan", "web"]);
     assert_eq!(plan.exit_code, 0, "{plan}");
     let groups: Vec<&str> = plan.stdout.split("\n\n").collect();

@@ -2,6 +2,7 @@
 
 pub use crate::model::action_unavailable::ActionUnavailable;
 use crate::model::release::{Release, ReleaseGoal};
+use crate::model::rollout::{Rollout, RolloutState};
 use crate::model::workload::{Intent, Source, Workload};
 
 type ActionCheck = Result<(), ActionUnavailable>;
@@ -26,6 +27,26 @@ const NO_MANIFESTS: &str = "There are no manifests yet: write or upload one firs
 /// an unpublish. Separate from [`check_publish`], which lists and heads of pages evaluate without the texts.
 pub fn check_manifests(source: &Source) -> ActionCheck {
     if source.is_blank() { unavailable(NO_MANIFESTS) } else { Ok(()) }
+}
+
+/// Whether one override may be published alone, as a change of the published revision; findings are checked separately.
+/// `rollout` is the one of the published revision: another revision would restart it from its first wave.
+pub fn check_publish_override(workload: &Workload, rollout: Option<&Rollout>) -> ActionCheck {
+    let name = &workload.name;
+    match (workload.intent, rollout) {
+        (Intent::Deleting, _) => unavailable(format!("{name} is being deleted.")),
+        (Intent::Draft | Intent::Unpublished, _) => unavailable(format!(
+            "{name} is not published, so an override can't be published alone. Save it to the draft and publish the draft."
+        )),
+        (Intent::Published, Some(rollout)) if rollout.state != RolloutState::Completed => {
+            unavailable(format!(
+                "The rollout of {name} revision {} is {}. Save this to the draft and publish it, or complete the rollout first.",
+                rollout.revision,
+                rollout.state.label().to_lowercase()
+            ))
+        }
+        (Intent::Published, _) => Ok(()),
+    }
 }
 
 /// Whether the workload may be edited.

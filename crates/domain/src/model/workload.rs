@@ -274,6 +274,16 @@ pub struct WorkloadSummary {
     pub updated_at: Timestamp,
 }
 
+/// The latest edit of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LatestEdit {
+    /// Who made it.
+    pub updated_by: String,
+    /// When it was made.
+    pub updated_at: Timestamp,
+}
+
 /// The checks of a spec that do not need its manifests.
 pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
     let mut findings: Vec<Finding> = name_check::check_workload_name(name).into_iter().collect();

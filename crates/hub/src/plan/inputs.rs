@@ -7,10 +7,11 @@ use domain::plan::{PlanInputsDigest, PlanInputsTarget, PlanVariants, TargetChang
 use domain::release::RenderOutcome;
 use domain::{ClusterId, Digest};
 
+use crate::overrides::OverrideChange;
 use crate::render::{ReleaseTarget, render_clusters};
 use crate::workload::PublishSnapshot;
 
-/// The releases that publishing the draft of a snapshot would write and remove.
+/// The releases that a publish of a snapshot would write and remove.
 pub(crate) struct PlanInputs {
     /// The rendered release of each selected cluster.
     pub targets: Vec<ReleaseTarget>,
@@ -21,7 +22,7 @@ pub(crate) struct PlanInputs {
 }
 
 impl PlanInputs {
-    /// Renders the draft for every selected cluster: call it off the async threads.
+    /// Renders the spec for every selected cluster: call it off the async threads.
     pub fn render(snapshot: &PublishSnapshot) -> Self {
         let PublishSnapshot { stored, draft } = snapshot;
         let revision = stored.latest_revision + 1;
@@ -70,6 +71,7 @@ impl PlanInputs {
         PlanInputsDigest {
             workload: stored.workload.id,
             draft: stored.workload.revision,
+            change: stored.change.as_ref().map(OverrideChange::digest),
             targets: get.chain(lose).collect(),
         }
         .hash()

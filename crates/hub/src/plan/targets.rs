@@ -51,7 +51,7 @@ pub(super) fn plan_targets(
     let mut planner = TargetPlanner {
         plan,
         workload: stored.workload.name.clone(),
-        policies: stored.workload.draft.policies.clone(),
+        policies: snapshot.draft.spec.policies.clone(),
         revision: inputs.revision,
         released_bundles: released
             .into_iter()

@@ -8,6 +8,7 @@ use domain::workload::{
 };
 
 use super::check_if_match;
+use super::edit::edited_event;
 use crate::{Actor, Error, Hub};
 
 /// New values for parts of a draft; omitted parts stay unchanged.
@@ -91,6 +92,7 @@ impl Hub {
             return Ok(workload);
         }
         check_if_match(workload.revision, Some(if_match))?;
-        self.store_edit(tx, actor, workload).await
+        let event = edited_event(actor, &workload);
+        self.store_edit(tx, actor, workload, event).await
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::actions::ActionUnavailable;
 use domain::cluster::{Cluster, Connectivity};
 use domain::finding;
 use domain::guard::{ClusterSchemas, Exposures};
@@ -12,10 +13,21 @@ use domain::workload::{WorkloadSpec, WorkloadView};
 use domain::{ClusterId, Digest, Finding, WorkloadId, guard, rollout};
 use store::Tx;
 
-use super::CheckResult;
 use super::snapshot::{DraftSnapshot, DraftSource, PublishSnapshot, load_present_releases};
+use super::{CheckResult, PublishContent};
 use crate::blocking::run_blocking;
 use crate::{Error, Hub};
+
+/// A workload, and the check of what a publish would store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContentCheck {
+    /// The workload.
+    pub view: WorkloadView,
+    /// Findings and placement.
+    pub checked: CheckResult,
+    /// Why the publish is not possible now, whatever the findings are.
+    pub unavailable: Option<ActionUnavailable>,
+}
 
 /// What the guard rails find in a draft.
 pub(crate) struct DraftCheck {
@@ -33,12 +45,21 @@ impl Hub {
         self.check_spec(tx, stored.map(|workload| workload.id), name, spec).await
     }
 
-    /// A workload, and the guard rails and placement preview of its stored draft, from one read transaction.
-    pub async fn check_draft(&self, name: &str) -> Result<(WorkloadView, CheckResult), Error> {
+    /// A workload, and the guard rails and placement preview of what a publish of `content` would store, from one read
+    /// transaction. If the publish is not possible now, its draft is checked.
+    pub async fn check_content(&self, name: &str, content: &PublishContent) -> Result<ContentCheck, Error> {
         let mut tx = self.read().await?;
         let view = self.load_workload_view(&mut tx, name).await?;
-        let checked = self.check_spec(tx, Some(view.workload.id), name, &view.workload.draft).await?;
-        Ok((view, checked))
+        let mut workload = view.workload.clone();
+        let published = view.published_revision.as_ref();
+        let resolved = self.resolve_content(&mut tx, content, &mut workload, published).await;
+        let (spec, unavailable) = match resolved {
+            Ok(resolved) => (resolved.spec, None),
+            Err(Error::FailedPrecondition(why)) => (workload.draft, Some(why)),
+            Err(error) => return Err(error),
+        };
+        let checked = self.check_spec(tx, Some(workload.id), name, &spec).await?;
+        Ok(ContentCheck { view, checked, unavailable })
     }
 
     /// Like [`Hub::check_workload`], as the workload with this id; `None` for one that does not exist yet.
@@ -53,7 +74,7 @@ impl Hub {
             Some(id) => load_present_releases(&mut tx, id).await?.into_keys().collect(),
             None => Vec::new(),
         };
-        let source = DraftSource { name, spec, current: &current };
+        let source = DraftSource { name, spec: spec.clone(), current: &current };
         let snapshot = self.load_draft_snapshot(tx, source).await?;
         let (snapshot, found) = run_blocking(move || {
             let found = snapshot.run_guard_rails();
@@ -70,7 +91,7 @@ impl Hub {
         })
     }
 
-    /// Runs the guard rails on a draft and on its changes since the published revision.
+    /// Runs the guard rails on what would be published and on its changes since the published revision.
     pub(crate) async fn check_publish_snapshot(
         &self,
         snapshot: PublishSnapshot,

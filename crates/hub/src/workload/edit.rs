@@ -37,34 +37,35 @@ impl Hub {
         if workload == before {
             return Ok(workload);
         }
-        self.store_edit(tx, actor, workload).await
+        let event = edited_event(actor, &workload);
+        self.store_edit(tx, actor, workload, event).await
     }
 
     /// Stores a workload whose draft or labels were edited in this transaction, and commits.
-    pub(super) async fn store_edit(
+    pub(crate) async fn store_edit(
         &self,
         mut tx: Tx,
         actor: &Actor,
         mut workload: Workload,
+        event: NewEvent,
     ) -> Result<Workload, Error> {
         workload.draft_changed = self.differs_from_published(&mut tx, &workload).await?;
         self.store_workload(&mut tx, actor, &mut workload).await?;
-        let message = format!("{} was edited.", workload.name);
-        let event = NewEvent::new(EventKind::WorkloadEdited, &actor.name, message)
-            .with_workload(workload.id, &workload.name);
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &workload)).await?;
         Ok(workload)
     }
 
-    pub(crate) async fn differs_from_published(
-        &self,
-        tx: &mut store::Tx,
-        workload: &Workload,
-    ) -> Result<bool, Error> {
+    async fn differs_from_published(&self, tx: &mut store::Tx, workload: &Workload) -> Result<bool, Error> {
         let Some(number) = workload.published else {
             return Ok(true);
         };
         let published = store::revision::get(tx, workload.id, number).await?;
         Ok(published.is_none_or(|revision| revision.spec != workload.draft))
     }
+}
+
+/// The event of an edit that has no event of its own.
+pub(super) fn edited_event(actor: &Actor, workload: &Workload) -> NewEvent {
+    let message = format!("{} was edited.", workload.name);
+    NewEvent::new(EventKind::WorkloadEdited, &actor.name, message).with_workload(workload.id, &workload.name)
 }

@@ -1,4 +1,4 @@
-//! Publishing: the draft becomes a revision, which the placer delivers (S0-1 … S0-5).
+//! Publishing: the draft, or one override of it, becomes a revision, which the placer delivers (S0-1 … S0-5).
 //!
 //! The guard rails run first, whether or not the browser ran them. Then one transaction stores the revision, the intent
 //! and the dirty mark; the response is sent only after the commit (P1).
@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::rollout::Rollout;
-use domain::workload::{Intent, PublishResult, PublishValidation, Revision, Workload};
+use domain::workload::{Intent, PublishResult, PublishValidation, Revision, Workload, WorkloadSpec};
 
 use super::check::DraftCheck;
 use super::snapshot::PublishSnapshot;
-use super::{PublishOptions, check_if_match};
+use super::{PublishContent, PublishOptions, check_if_match};
 use crate::blocking::run_blocking;
 use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
@@ -26,10 +26,11 @@ struct PublishCheck {
 }
 
 impl Hub {
-    /// Stores the draft as a revision for the placer to deliver (S0-1 … S0-5).
+    /// Stores the draft, or the published revision with one override changed, as a revision for the placer to deliver
+    /// (S0-1 … S0-5).
     ///
     /// # Errors
-    /// A guard rail rejects the draft; the draft or the plan is not the reviewed one; clusters rejected the plan with codes
+    /// A guard rail rejects the content; the draft or the plan is not the reviewed one; clusters rejected the plan with codes
     /// that are not forced; more clusters than the limit would lose the workload and the number was not confirmed (G505).
     pub async fn publish_workload(
         &self,
@@ -45,7 +46,6 @@ impl Hub {
         let current = store::workload::lock_revision(&mut tx, workload.id).await?;
         // The findings are for the draft of the snapshot: fail if it has changed since.
         check_if_match(current.ok_or_else(|| Error::not_found("workload", name))?, Some(workload.revision))?;
-        workload.draft_changed = false;
         // In this transaction, so that the next publish sees them; from then on the placer maintains them.
         let own = checked
             .exposures
@@ -53,14 +53,24 @@ impl Hub {
             .map(|(cluster, (key, class))| (cluster, (key.clone(), class.to_owned())));
         let own: BTreeSet<_> = own.collect();
         store::exposure::add(&mut tx, workload.id, own).await?;
-        let revision = self.create_revision(&mut tx, actor, &mut workload, message).await?;
+        let now = self.clock().now();
+        let edited = snapshot.stored.change.map(|change| change.event(actor, &workload, now));
+        let message = match &edited {
+            Some(edited) if message.is_empty() => edited.message.trim_end_matches('.').to_owned(),
+            _ => message.to_owned(),
+        };
+        let next = NextRevision { spec: snapshot.draft.spec, message: &message };
+        let revision = self.create_revision(&mut tx, actor, &mut workload, next).await?;
+        workload.draft_changed = workload.draft != revision.spec;
         self.store_workload(&mut tx, actor, &mut workload).await?;
         let forced = validation.forced_codes().to_vec();
-        let detail =
-            EventDetail::Published { revision: revision.number, message: message.to_owned(), forced };
+        let detail = EventDetail::Published { revision: revision.number, message, forced };
         let subject = EventSubject::workload(workload.id, name);
-        let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());
-        let published = PublishResult {
+        let published = NewEvent::from_detail(detail, &actor.name, subject, now);
+        // A change that is also made in the draft is an edit of it.
+        let edited = edited.filter(|_| matches!(options.content, PublishContent::Override(_)));
+        let events = edited.into_iter().chain([published]).collect();
+        let result = PublishResult {
             revision: revision.number,
             clusters: snapshot.draft.decision.selected().map(|evaluation| evaluation.name.clone()).collect(),
             findings: checked.findings,
@@ -68,19 +78,20 @@ impl Hub {
             unchanged_since,
         };
         failpoint("publish.before_commit");
-        self.commit(tx, CommitEffects::with_event_for_placer(event).with_response(actor, 202, &published))
-            .await?;
+        let effects = CommitEffects { events, wake_placer: true, ..CommitEffects::default() };
+        self.commit(tx, effects.with_response(actor, 202, &result)).await?;
         failpoint("publish.after_commit");
-        Ok(published)
+        Ok(result)
     }
 
-    /// Checks the draft as it is now, and the preconditions of the publish.
+    /// Checks what would be published as it is now, and the preconditions of the publish.
     async fn check_publish(&self, name: &str, options: &PublishOptions) -> Result<PublishCheck, Error> {
         let force = parse_forced_codes(&options.force)?;
         let mut tx = self.read().await?;
-        let stored = self.load_publishable(&mut tx, name, options.draft_revision).await?;
-        let review = self.load_plan_review(&mut tx, stored.workload.id, options.plan_hash.as_ref()).await?;
-        let snapshot = self.load_publish_snapshot(tx, stored).await?;
+        let candidate = self.load_publishable(&mut tx, name, options).await?;
+        let id = candidate.stored.workload.id;
+        let review = self.load_plan_review(&mut tx, id, options.plan_hash.as_ref()).await?;
+        let snapshot = self.load_publish_snapshot(tx, candidate).await?;
         let (mut snapshot, checked) = self.check_publish_snapshot(snapshot).await?;
         if checked.findings.iter().any(domain::Finding::is_blocking) {
             return Err(Error::Invalid(checked.findings));
@@ -103,21 +114,20 @@ impl Hub {
         }
     }
 
-    /// Stores the draft as the next revision and marks the workload published and dirty; the caller has to store the
-    /// workload row.
-    pub(crate) async fn create_revision(
+    /// Stores the next revision and marks the workload published and dirty; the caller has to store the workload row.
+    async fn create_revision(
         &self,
         tx: &mut store::Tx,
         actor: &Actor,
         workload: &mut Workload,
-        message: &str,
+        NextRevision { spec, message }: NextRevision<'_>,
     ) -> Result<Revision, Error> {
         let now = self.clock().now();
         let number = store::revision::latest_number(tx, workload.id).await? + 1;
         let revision = Revision {
             workload: workload.id,
             number,
-            spec: workload.draft.clone(),
+            spec,
             author: actor.name.clone(),
             message: message.chars().take(500).collect(),
             created_at: now,
@@ -135,4 +145,11 @@ impl Hub {
         store::queue::PLACER.mark(tx, &[workload.id], now).await?;
         Ok(revision)
     }
+}
+
+/// A revision to be stored.
+struct NextRevision<'r> {
+    spec: WorkloadSpec,
+    /// The author's message.
+    message: &'r str,
 }

@@ -5,7 +5,6 @@ use domain::workload::Workload;
 use domain::{Finding, actions};
 
 use super::check_if_match;
-use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -33,13 +32,10 @@ impl Hub {
             return Ok(workload);
         }
         workload.draft = revision.spec;
-        workload.draft_changed = self.differs_from_published(&mut tx, &workload).await?;
-        self.store_workload(&mut tx, actor, &mut workload).await?;
         let (detail, subject) =
             (EventDetail::RolledBack { revision: number }, EventSubject::workload(workload.id, name));
         let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());
-        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &workload)).await?;
-        Ok(workload)
+        self.store_edit(tx, actor, workload, event).await
     }
 }
 

@@ -6,7 +6,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use domain::actions;
 use domain::cluster::Cluster;
 use domain::manifest::{self, ParsedManifests};
 use domain::placement::{ClusterGroup, Decision, decide};
@@ -15,12 +14,14 @@ use domain::release::Release;
 use domain::render::BundleRenderer;
 use domain::rollout::{self, WavePreview};
 use domain::schema::Schema;
-use domain::workload::{Intent, Revision, Workload, WorkloadSpec};
+use domain::workload::{Revision, Workload, WorkloadSpec};
 use domain::{ClusterId, WorkloadId};
 use store::Tx;
 
-use super::check_if_match;
+use super::publish_content::{ResolvedContent, load_published};
+use super::{PublishOptions, check_if_match};
 use crate::blocking::run_blocking;
+use crate::overrides::OverrideChange;
 use crate::{Error, Hub};
 
 /// A draft, the fleet, and where the draft would be placed.
@@ -83,10 +84,12 @@ pub(crate) fn in_decision_order<'a>(selected: &[ClusterId], clusters: &'a [Clust
     selected.iter().filter_map(|id| by_id.get(id).copied()).collect()
 }
 
-/// A workload as stored, in a state that allows a publish.
+/// A workload in a state that allows a publish.
 pub(crate) struct PublishableWorkload {
-    /// The workload with its draft.
+    /// The workload as stored, with the draft that it has after the publish.
     pub workload: Workload,
+    /// The change that the publish makes of the published revision; `None` for a publish of the draft.
+    pub change: Option<OverrideChange>,
     /// The published revision; `None` while nothing is published.
     pub published: Option<Revision>,
     /// The number of its newest revision; 0 if it has none.
@@ -95,28 +98,35 @@ pub(crate) struct PublishableWorkload {
     pub releases: HashMap<ClusterId, Release>,
 }
 
+/// A workload and the spec that a publish would store as its next revision.
+pub(crate) struct PublishCandidate {
+    /// The stored workload.
+    pub stored: PublishableWorkload,
+    /// The spec.
+    pub spec: WorkloadSpec,
+}
+
 /// What a plan or a publish depends on.
 pub(crate) struct PublishSnapshot {
     /// The stored workload.
     pub stored: PublishableWorkload,
-    /// Its draft and the fleet.
+    /// The spec that would be published, and the fleet.
     pub draft: DraftSnapshot,
 }
 
 impl PublishSnapshot {
-    /// The published revision, if the draft has not changed since.
+    /// The published revision, if it has the content that would be published.
     pub fn unchanged_since(&self) -> Option<u32> {
-        let published = self.stored.published.as_ref().filter(|_| !self.stored.workload.draft_changed);
+        let published = self.stored.published.as_ref().filter(|revision| revision.spec == self.draft.spec);
         published.map(|revision| revision.number)
     }
 
-    /// The clusters that would lose the workload with this draft.
+    /// The clusters that would lose the workload with this publish.
     pub fn blast_radius(&self) -> BlastRadius {
         let current: HashSet<ClusterId> = self.stored.releases.keys().copied().collect();
-        let spec = &self.stored.workload.draft;
         let selected = u32::try_from(self.draft.decision.selected().count()).unwrap_or(u32::MAX);
         BlastRadius {
-            min_available: spec.min_available(selected),
+            min_available: self.draft.spec.min_available(selected),
             ..BlastRadius::from_decision(&self.draft.decision, &current)
         }
     }
@@ -127,48 +137,46 @@ pub(crate) struct DraftSource<'a> {
     /// The name of the workload; may be empty or unknown.
     pub name: &'a str,
     /// The draft.
-    pub spec: &'a WorkloadSpec,
+    pub spec: WorkloadSpec,
     /// The clusters that have the workload now.
     pub current: &'a [ClusterId],
 }
 
 impl Hub {
-    /// Loads a workload that may be published; the content of its draft is not checked.
+    /// Loads what a publish with these options would store; the content of the spec is not checked.
     ///
     /// # Errors
-    /// There is no such workload, its draft is not the `reviewed` revision or is empty, or its state does not allow a
-    /// publish.
+    /// There is no such workload, its draft is not the reviewed revision, or its state does not allow the publish.
     pub(crate) async fn load_publishable(
         &self,
         tx: &mut Tx,
         name: &str,
-        reviewed: Option<i64>,
-    ) -> Result<PublishableWorkload, Error> {
-        let workload = self.load_workload(tx, name).await?;
-        check_if_match(workload.revision, reviewed)?;
-        actions::check_publish(&workload)?;
-        actions::check_manifests(&workload.draft.source)?;
-        let published = match workload.published.filter(|_| workload.intent == Intent::Published) {
-            Some(number) => Some(store::revision::get_existing(tx, workload.id, number).await?),
-            None => None,
-        };
-        Ok(PublishableWorkload {
+        options: &PublishOptions,
+    ) -> Result<PublishCandidate, Error> {
+        let mut workload = self.load_workload(tx, name).await?;
+        check_if_match(workload.revision, options.draft_revision)?;
+        let published = load_published(tx, &workload).await?;
+        let content = &options.content;
+        let ResolvedContent { spec, change } =
+            self.resolve_content(tx, content, &mut workload, published.as_ref()).await?;
+        let stored = PublishableWorkload {
+            change,
             published,
             latest_revision: store::revision::latest_number(tx, workload.id).await?,
             releases: load_present_releases(tx, workload.id).await?,
             workload,
-        })
+        };
+        Ok(PublishCandidate { stored, spec })
     }
 
     /// Loads the rest of a snapshot for a plan or a publish, and ends the transaction.
     pub(crate) async fn load_publish_snapshot(
         &self,
         tx: Tx,
-        stored: PublishableWorkload,
+        PublishCandidate { stored, spec }: PublishCandidate,
     ) -> Result<PublishSnapshot, Error> {
         let current: Vec<ClusterId> = stored.releases.keys().copied().collect();
-        let source =
-            DraftSource { name: &stored.workload.name, spec: &stored.workload.draft, current: &current };
+        let source = DraftSource { name: &stored.workload.name, spec, current: &current };
         let draft = self.load_draft_snapshot(tx, source).await?;
         Ok(PublishSnapshot { stored, draft })
     }
@@ -187,7 +195,7 @@ impl Hub {
         let targets = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
         let schemas = self.load_schemas(&mut tx, &selected).await?;
         drop(tx);
-        let (hub, name, spec) = (self.clone(), source.name.to_owned(), source.spec.clone());
+        let (hub, name, spec) = (self.clone(), source.name.to_owned(), source.spec);
         let parse = move || DraftSnapshot {
             parsed: manifest::parse(spec.source.files()),
             schemas: hub.parse_schemas(schemas),

@@ -2,7 +2,7 @@
 
 use domain::WorkloadId;
 use domain::placement::PendingRemoval;
-use domain::workload::{WorkloadFailure, WorkloadPhase, WorkloadView};
+use domain::workload::{LatestEdit, WorkloadFailure, WorkloadPhase, WorkloadView};
 use store::Tx;
 use store::queue::{PLACER, ROLLOUTS};
 
@@ -13,6 +13,13 @@ impl Hub {
     pub async fn get_workload(&self, name: &str) -> Result<WorkloadView, Error> {
         let mut tx = self.read().await?;
         self.load_workload_view(&mut tx, name).await
+    }
+
+    /// Who edited a workload last, and when.
+    pub async fn get_latest_edit(&self, name: &str) -> Result<LatestEdit, Error> {
+        let mut tx = self.read().await?;
+        let found = store::workload::get_latest_edit(&mut tx, self.project(), name).await?;
+        found.ok_or_else(|| Error::not_found("workload", name))
     }
 
     /// One workload, and the clusters that no longer match and from which it will be removed (E-6).

@@ -182,7 +182,8 @@ async fn g516_data_that_a_publish_would_prune_is_a_finding_of_the_plan() {
     write(&format!("{map}{claim}")).await;
     test.publish("web").await;
     write(map).await;
-    let findings = test.hub.create_plan(&test.actor, "web").await.unwrap().findings;
+    let findings =
+        test.hub.create_plan(&test.actor, "web", &PublishOptions::default()).await.unwrap().findings;
     let found = findings.iter().find(|finding| finding.code == "G516");
     assert!(found.is_some_and(|finding| finding.message.contains("not in the draft")), "{findings:#?}");
     test.close().await;

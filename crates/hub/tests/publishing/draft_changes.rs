@@ -4,7 +4,7 @@ use domain::overrides::ClusterSelector;
 use domain::placement::{Placement, Predicate};
 use domain::request::OverridePut;
 use domain::workload::{DriftPolicy, Workload};
-use hub::{DraftPatch, Error, OverrideEdit, PolicyPatch, WorkloadEdit};
+use hub::{DraftPatch, Error, OverrideChange, PolicyPatch, WorkloadEdit};
 
 use crate::test_hub::{CONFIG, TestHub, everywhere, source};
 
@@ -105,15 +105,16 @@ async fn an_override_saved_again_under_its_name_keeps_its_id() {
         patches: Vec::new(),
     };
     let save = async |priority| {
-        let edit = OverrideEdit { name: "east".into(), content: content(priority), publish_now: false };
-        let saved = test.hub.put_override(&test.actor, "web", edit).await;
+        let change = OverrideChange::Save { name: "east".into(), content: content(priority) };
+        let saved = test.hub.change_override(&test.actor, "web", change, None).await;
         let overrides = saved.unwrap().draft.overrides;
         assert_eq!((overrides.len(), overrides[0].priority), (1, priority));
         overrides[0].id
     };
     assert_eq!(save(500).await, save(600).await);
-    test.hub.delete_override(&test.actor, "web", "east", false).await.unwrap();
-    let rejected = test.hub.delete_override(&test.actor, "web", "east", false).await;
+    let remove = OverrideChange::Remove { name: "east".into() };
+    test.hub.change_override(&test.actor, "web", remove.clone(), None).await.unwrap();
+    let rejected = test.hub.change_override(&test.actor, "web", remove, None).await;
     assert!(matches!(rejected, Err(Error::NotFound { .. })), "{rejected:?}");
     test.close().await;
 }

@@ -54,7 +54,7 @@ async fn g305_a_publish_with_a_route_of_another_workload_is_rejected() {
     assert!(test.hub.get_workload("web").await.unwrap().workload.published.is_none());
 
     // The plan and the check have the same finding, once for both clusters.
-    let plan = test.hub.create_plan(&test.actor, "web").await.unwrap();
+    let plan = test.hub.create_plan(&test.actor, "web", &PublishOptions::default()).await.unwrap();
     assert!(plan.is_blocked());
     assert_eq!(plan.findings.iter().filter(|found| *found == finding).count(), 1);
     let spec = test.hub.get_workload("web").await.unwrap().workload.draft;

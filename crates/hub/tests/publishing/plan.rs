@@ -25,7 +25,7 @@ fn cluster_plan(outcome: PlannedAction) -> ClusterPlan {
 }
 
 async fn create_plan(test: &TestHub) -> Plan {
-    test.hub.create_plan(&test.actor, "web").await.unwrap()
+    test.hub.create_plan(&test.actor, "web", &PublishOptions::default()).await.unwrap()
 }
 
 /// Answers the next dry-run request of this agent; returns its goal.

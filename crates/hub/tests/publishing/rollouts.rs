@@ -7,7 +7,7 @@ use domain::release::ReleaseState;
 use domain::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 use domain::request::OverridePut;
 use domain::rollout::{CountOrPercent, Rollout, RolloutAction, RolloutState, RolloutStrategy};
-use hub::{OverrideEdit, PublishOptions};
+use hub::{OverrideChange, PublishContent, PublishOptions};
 use serde_json::json;
 
 use crate::release_state;
@@ -356,8 +356,9 @@ async fn an_override_published_on_save_does_not_restart_an_aborted_rollout() {
         priority: 500,
         patches: Vec::new(),
     };
-    let edit = OverrideEdit { name: "b".into(), content, publish_now: true };
-    let rejected = test.hub.put_override(&test.actor, "web", edit).await.unwrap_err();
+    let change = OverrideChange::Save { name: "b".into(), content };
+    let options = PublishOptions { content: PublishContent::Override(change), ..PublishOptions::default() };
+    let rejected = test.hub.publish_workload(&test.actor, "web", "", options).await.unwrap_err();
     assert!(rejected.to_string().contains("The rollout of web revision 2 is aborted."), "{rejected}");
     test.close().await;
 }

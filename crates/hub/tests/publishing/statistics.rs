@@ -42,7 +42,8 @@ async fn count_operations(text: &str, clusters: usize) -> [Counts; 4] {
     let (test, spec) = changed_workload(text, clusters).await;
     let (hub, actor) = (&test.hub, &test.actor);
     let (_, check) = count(&test, Box::pin(hub.check_workload("web", &spec))).await;
-    let (planned, plan) = count(&test, Box::pin(hub.create_plan(actor, "web"))).await;
+    let (planned, plan) =
+        count(&test, Box::pin(hub.create_plan(actor, "web", &PublishOptions::default()))).await;
     let options = PublishOptions { plan_hash: Some(planned.hash), ..PublishOptions::default() };
     let (_, with_plan) = count(&test, Box::pin(hub.publish_workload(actor, "web", "", options))).await;
     let options = PublishOptions::default();

@@ -6,7 +6,7 @@ use domain::placement::{ClusterGroup, Placement, Predicate, Remedy, RemovalWait}
 use domain::release::ReleaseState;
 use domain::report::DesiredPhase;
 use domain::request::{ClusterPatch, OverridePut};
-use hub::{OverrideEdit, PublishOptions};
+use hub::{OverrideChange, PublishContent, PublishOptions};
 use serde_json::json;
 
 use crate::release_state;
@@ -233,8 +233,9 @@ async fn an_override_published_on_save_changes_only_its_target_clusters() {
             op: PatchOp::Set { path: "/data/colour".into(), value: json!("green") },
         }],
     };
-    let edit = OverrideEdit { name: "east-colour".into(), content, publish_now: true };
-    test.hub.put_override(&test.actor, "web", edit).await.unwrap();
+    let change = OverrideChange::Save { name: "east-colour".into(), content };
+    let options = PublishOptions { content: PublishContent::Override(change), ..PublishOptions::default() };
+    test.hub.publish_workload(&test.actor, "web", "", options).await.unwrap();
     let desired = east
         .wait_for_desired_state(|desired_state| desired_state.releases[0].generation > 1)
         .await

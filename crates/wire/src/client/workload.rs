@@ -9,6 +9,7 @@ use domain::workload::{
 };
 use http::{HeaderName, HeaderValue, Method};
 
+use super::send::ApiCall;
 use super::{Client, decode, if_match};
 use crate::{
     Error, OverridePut, PublishRequest, RemovalOptions, RestoreRevisionRequest, RetainRequest,
@@ -189,21 +190,29 @@ impl Client {
         self.project_call(Method::GET, &["workloads", workload, "releases", cluster]).send_json().await
     }
 
-    /// Saves an override by name; with `now` also publishes the change.
+    /// Saves an override by name in the draft; rejected if the revision of the workload is not `revision`.
     pub async fn put_override(
         &self,
         workload: &str,
         name: &str,
         put: &OverridePut,
-        now: bool,
+        revision: i64,
     ) -> Result<Workload, Error> {
-        let call = self.project_call(Method::PUT, &["workloads", workload, "overrides", name]);
-        call.flag("now", now).body(put).send_json().await
+        self.override_call(Method::PUT, workload, name, revision).body(put).send_json().await
     }
 
-    /// Deletes an override by name; with `now` also publishes the change.
-    pub async fn delete_override(&self, workload: &str, name: &str, now: bool) -> Result<Workload, Error> {
-        let call = self.project_call(Method::DELETE, &["workloads", workload, "overrides", name]);
-        call.flag("now", now).send_json().await
+    /// Deletes an override by name from the draft; rejected if the revision of the workload is not `revision`.
+    pub async fn delete_override(
+        &self,
+        workload: &str,
+        name: &str,
+        revision: i64,
+    ) -> Result<Workload, Error> {
+        self.override_call(Method::DELETE, workload, name, revision).send_json().await
+    }
+
+    fn override_call(&self, method: Method, workload: &str, name: &str, revision: i64) -> ApiCall<'_> {
+        let call = self.project_call(method, &["workloads", workload, "overrides", name]);
+        call.header(Some(if_match(revision)))
     }
 }

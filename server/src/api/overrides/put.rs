@@ -1,34 +1,43 @@
 //! REST operation: put override.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
-use domain::workload::Workload;
-use hub::{Hub, OverrideEdit};
-use wire::OverridePut;
+use axum::response::Response;
+use domain::workload::{PublishResult, Workload};
+use hub::{Hub, OverrideChange};
+use wire::{OverridePut, Problem};
 
-use super::{OverridePath, OverrideQuery};
-use crate::etag::etag_header;
-use crate::input::{Body, Caller, Path, Query};
+use super::{OverrideParams, OverridePath, OverrideQuery, change_override};
+use crate::input::{Body, Caller, Path};
 use crate::problem::ApiError;
 
-/// Saves an override by its name.
+/// Saves an override by its name. `If-Match` is required: the `ETag` of the workload that was read.
+///
+/// Without `now`, the draft is changed. With `now=true`, the same change of the published revision is published as well,
+/// without other edits of the draft and with the checks of a publish; only clusters whose manifests differ are updated.
+/// With `dryRun=true` nothing is stored and the plan of that publish is returned; send its `hash` as `planHash`.
 #[utoipa::path(
     put,
     path = "/api/v1/projects/{project}/workloads/{workload}/overrides/{name}",
     tag = "overrides",
-    params(OverrideQuery),
+    params(("If-Match" = String, Header, description = "The ETag of the workload that was read, or `*`"), OverrideQuery),
     request_body = OverridePut,
-    responses((status = 200, body = Workload))
+    responses(
+        (status = 200, body = Workload, description = "The workload with the changed draft; with `dryRun=true` the plan (`Plan`)"),
+        (status = 202, body = PublishResult, description = "With `now=true`: the revision is stored; the rollout is in progress"),
+        (status = 409, body = Problem, content_type = "application/problem+json",
+            description = "The workload is not published, its rollout is not completed, or more clusters would lose it than allowed without `confirm`"),
+        (status = 412, body = Problem, content_type = "application/problem+json",
+            description = "The workload has changed since it was read, or the plan is stale (`PlanStale`)"),
+        (status = 422, body = Problem, content_type = "application/problem+json", description = "A guard rail rejected it")
+    )
 )]
 pub async fn put_override(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<OverridePath>,
-    Query(query): Query<OverrideQuery>,
+    params: OverrideParams,
     Body(put): Body<OverridePut>,
-) -> Result<(HeaderMap, Json<Workload>), ApiError> {
-    let edit = OverrideEdit { name: path.name, content: put, publish_now: query.now };
-    let workload = hub.put_override(&actor, &path.workload, edit).await?;
-    Ok((etag_header(workload.revision), Json(workload)))
+) -> Result<Response, ApiError> {
+    let change = OverrideChange::Save { name: path.name, content: put };
+    change_override(&hub, &actor, &path.workload, change, params).await
 }

@@ -6,7 +6,7 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::plan::Plan;
-use hub::Hub;
+use hub::{Hub, PublishOptions};
 
 use super::WaitQuery;
 use crate::input::{Caller, Path, Query, WorkloadPath};
@@ -32,7 +32,7 @@ pub async fn plan_workload(
     Path(path): Path<WorkloadPath>,
     Query(wait): Query<WaitQuery>,
 ) -> Result<Response, ApiError> {
-    let created = hub.create_plan(&actor, &path.workload).await?;
+    let created = hub.create_plan(&actor, &path.workload, &PublishOptions::default()).await?;
     let plan = hub.wait_for_plan(created.id, wait.duration()).await?;
     let location = format!("/api/v1/plans/{}", plan.id);
     let location = HeaderValue::from_str(&location).unwrap_or(HeaderValue::from_static("/"));

@@ -73,16 +73,17 @@ pub async fn publish_workload(
     params: PublishParams,
     Body(request): Body<PublishRequest>,
 ) -> Result<Response, ApiError> {
-    if params.dry_run.dry_run {
-        let created = hub.create_plan(&actor, &path.workload).await?;
-        return Ok(Json(hub.wait_for_plan(created.id, DRY_RUN_TIMEOUT).await?).into_response());
-    }
     let options = hub::PublishOptions {
+        content: hub::PublishContent::Draft,
         draft_revision: params.if_match.0,
         plan_hash: request.plan_hash,
         confirmed_removals: request.confirm,
         force: request.force,
     };
+    if params.dry_run.dry_run {
+        let created = hub.create_plan(&actor, &path.workload, &options).await?;
+        return Ok(Json(hub.wait_for_plan(created.id, DRY_RUN_TIMEOUT).await?).into_response());
+    }
     let published = hub.publish_workload(&actor, &path.workload, &request.message, options).await?;
     let status = format!("/api/v1/projects/{PROJECT}/workloads/{}/status", path.workload);
     let location = HeaderValue::from_str(&status).unwrap_or(HeaderValue::from_static("/"));

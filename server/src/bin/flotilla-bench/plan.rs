@@ -27,7 +27,7 @@ pub async fn run(clusters: usize, runs: usize) -> anyhow::Result<()> {
     let (mut ours, mut hub_only, mut cpu) = (Durations::default(), Durations::default(), 0.0);
     for n in 0..=runs {
         let (used, start) = (cpu_millis(), Instant::now());
-        let plan = fleet.hub.create_plan(&fleet.actor, NAME).await?;
+        let plan = fleet.hub.create_plan(&fleet.actor, NAME, &PublishOptions::default()).await?;
         let created = start.elapsed();
         let plan = fleet.hub.wait_for_plan(plan.id, PLAN_TIMEOUT).await?;
         anyhow::ensure!(plan.dry_run_counts().0 == clusters, "{:?} answered", plan.dry_run_counts());

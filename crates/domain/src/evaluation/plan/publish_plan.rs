@@ -97,6 +97,9 @@ pub struct PlanInputsDigest {
     pub workload: WorkloadId,
     /// The draft's counter of changes.
     pub draft: i64,
+    /// The digest of the change of the published revision; `None` for a publish of the draft.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<Digest>,
     /// Every cluster, by id.
     pub targets: Vec<PlanInputsTarget>,
 }
@@ -110,7 +113,7 @@ impl PlanInputsDigest {
     }
 }
 
-/// What publishing the draft would change (E-2).
+/// What a publish would change (E-2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -119,6 +122,9 @@ pub struct Plan {
     pub id: PlanId,
     /// Name of the workload.
     pub workload: String,
+    /// The override that is published alone, as a change of the published revision; omitted if the draft is published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub override_name: Option<String>,
     /// The number the revision would get.
     pub revision: u32,
     /// The hash that a publish is bound to.
@@ -355,6 +361,7 @@ mod tests {
         PlanInputsDigest {
             workload: WorkloadId::from_parts(1, 1),
             draft: 1,
+            change: None,
             targets: vec![target(1), target(2)],
         }
     }
@@ -371,12 +378,15 @@ mod tests {
         fewer.targets.pop();
         assert_ne!(fewer.hash(), hash);
         assert_ne!(PlanInputsDigest { draft: 2, ..plan_inputs("a", None) }.hash(), hash);
+        let change = Some(Digest::compute(b"override"));
+        assert_ne!(PlanInputsDigest { change, ..plan_inputs("a", None) }.hash(), hash);
     }
 
     fn plan(outcomes: &[(&str, TargetChange, PlannedAction)]) -> Plan {
         let mut plan = Plan {
             id: PlanId::from_parts(1, 1),
             workload: "web".into(),
+            override_name: None,
             revision: 1,
             hash: Digest::compute(b""),
             requested_by: "ana".into(),

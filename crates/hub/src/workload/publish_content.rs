@@ -1,0 +1,106 @@
+//! What a publish stores as the next revision.
+
+use domain::OverrideId;
+use domain::actions::{self, ActionUnavailable};
+use domain::workload::{Intent, Revision, Workload, WorkloadSpec};
+use store::Tx;
+
+use crate::overrides::OverrideChange;
+use crate::{Error, Hub};
+
+/// What a publish stores as the next revision.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum PublishContent {
+    /// The draft.
+    #[default]
+    Draft,
+    /// The published revision with this change of an override; the change is made in the draft too.
+    Override(OverrideChange),
+    /// The published revision with the override of this name as it is in the draft, which may have removed it.
+    DraftOverride(String),
+}
+
+impl PublishContent {
+    /// The name of the override that is published alone.
+    pub fn override_name(&self) -> Option<&str> {
+        match self {
+            Self::Draft => None,
+            Self::Override(change) => Some(change.name()),
+            Self::DraftOverride(name) => Some(name),
+        }
+    }
+
+    /// The change of the published revision; `None` for a publish of the draft.
+    fn resolve(&self, draft: &WorkloadSpec) -> Option<OverrideChange> {
+        match self {
+            Self::Draft => None,
+            Self::Override(change) => Some(change.clone()),
+            Self::DraftOverride(name) => Some(OverrideChange::from_spec(draft, name)),
+        }
+    }
+}
+
+/// The specs of a publish before anything is stored.
+pub(super) struct ResolvedContent {
+    /// The spec of the next revision.
+    pub spec: WorkloadSpec,
+    /// The change that it makes of the published revision; `None` for a publish of the draft.
+    pub change: Option<OverrideChange>,
+}
+
+impl Hub {
+    /// Determines what the publish of `content` stores, and makes the change of an override in the draft of `workload`,
+    /// which is not stored. `published` is the published revision.
+    ///
+    /// # Errors
+    /// The state of the workload or of its rollout does not allow the publish; the override is invalid, or there is none
+    /// to remove; the override of the draft is already published.
+    pub(super) async fn resolve_content(
+        &self,
+        tx: &mut Tx,
+        content: &PublishContent,
+        workload: &mut Workload,
+        published: Option<&Revision>,
+    ) -> Result<ResolvedContent, Error> {
+        let Some(change) = content.resolve(&workload.draft) else {
+            actions::check_publish(workload)?;
+            actions::check_manifests(&workload.draft.source)?;
+            return Ok(ResolvedContent { spec: workload.draft.clone(), change: None });
+        };
+        let rollout = match published {
+            Some(revision) => store::rollout::get(tx, workload.id, revision.number).await?,
+            None => None,
+        };
+        actions::check_publish_override(workload, rollout.as_ref())?;
+        let number = workload.published.unwrap_or_default();
+        let published = &published
+            .ok_or_else(|| Error::not_found("revision", format!("{} r{number}", workload.name)))?
+            .spec;
+        change.check()?;
+        if matches!(content, PublishContent::Override(_)) {
+            change.check_exists(published)?;
+        }
+        // One id in both: otherwise the draft would differ from the revision by the id alone.
+        let known = change.find_id(&workload.draft).or_else(|| change.find_id(published));
+        let id = known.unwrap_or_else(|| self.ids().generate(OverrideId::from_parts));
+        let mut spec = published.clone();
+        change.apply_to(&mut spec, id);
+        if matches!(content, PublishContent::DraftOverride(_)) && spec == *published {
+            return Err(nothing_to_publish(change.name(), number).into());
+        }
+        change.apply_to(&mut workload.draft, id);
+        Ok(ResolvedContent { spec, change: Some(change) })
+    }
+}
+
+fn nothing_to_publish(name: &str, revision: u32) -> ActionUnavailable {
+    ActionUnavailable(format!("The override {name} of the draft is the same as in revision {revision}."))
+}
+
+/// The published revision of a workload; `None` while nothing is published.
+pub(super) async fn load_published(tx: &mut Tx, workload: &Workload) -> Result<Option<Revision>, Error> {
+    match workload.published.filter(|_| workload.intent == Intent::Published) {
+        Some(number) => Ok(Some(store::revision::get_existing(tx, workload.id, number).await?)),
+        None => Ok(None),
+    }
+}

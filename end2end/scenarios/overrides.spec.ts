@@ -1,0 +1,125 @@
+// One override: a parallel edit is not lost, and the override alone is reviewed before it changes clusters.
+
+import { accessible, describe, expect, open, publish, remove, row, step, test, toStep } from "./kit.js";
+import type { Page } from "@playwright/test";
+
+const NAME = "differing";
+const YAML = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - name: web
+          image: registry.example.com/web:1.0
+`;
+
+test.describe.configure({ mode: "serial" });
+
+/** Fills the form of an override of the replicas on one cluster. */
+async function fill(page: Page, cluster: string, replicas: string): Promise<void> {
+  await page.getByLabel("Clusters", { exact: true }).fill(cluster);
+  await page.getByLabel("Deployment web replicas").fill(replicas);
+}
+
+/** The planned changes of this many clusters. */
+function group(page: Page, clusters: number): ReturnType<Page["locator"]> {
+  const head = new RegExp(`^${clusters} clusters?\\b`);
+  return page.getByRole("region", { name: /^Changes/ }).locator("details").filter({ hasText: head });
+}
+
+test("after a parallel edit the input stays in the form, and the stored draft opens beside it", async ({ page, context, faults }) => {
+  await describe(page, NAME, NAME, YAML);
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  await page.getByText("All clusters", { exact: true }).click();
+  await toStep(page, "Review");
+  await publish(page, NAME);
+  await expect(page.getByText("5 of 5 clusters run r1")).toBeVisible({ timeout: 40_000 });
+
+  await open(page, `/workloads/${NAME}?tab=overrides`);
+  await fill(page, "eu-west-1", "5");
+  const other = await context.newPage();
+  await open(other, `/workloads/${NAME}?tab=overrides`);
+  await fill(other, "us-east-1", "3");
+  await other.getByRole("button", { name: "Save override" }).click();
+  await expect(other.getByText("Override us-east-1 saved.")).toBeVisible();
+
+  faults.expect(/status (of )?412/);
+  await page.getByRole("button", { name: "Save override" }).click();
+  await expect(page.getByRole("alert")).toContainText("Changed in the meantime");
+  await expect(page.getByLabel("Clusters", { exact: true })).toHaveValue("eu-west-1");
+  await expect(page.getByLabel("Deployment web replicas")).toHaveValue("5");
+  await accessible(page, "a conflict");
+  const opened = context.waitForEvent("page");
+  await page.getByRole("link", { name: "Open the stored draft in a new tab" }).click();
+  const stored = await opened;
+  await expect(row(stored, "us-east-1")).toContainText("1 change");
+  await expect(row(stored, "eu-west-1")).toHaveCount(0);
+  await stored.close();
+
+  // A removal that is based on an older draft is rejected too.
+  await other.getByLabel("Name", { exact: true }).fill("everywhere");
+  await fill(other, "eu-west-2", "4");
+  await other.getByRole("button", { name: "Save override" }).click();
+  await expect(other.getByText("Override everywhere saved.")).toBeVisible();
+  await open(page, `/workloads/${NAME}?tab=overrides`);
+  await other.getByRole("button", { name: "Remove override everywhere" }).click();
+  await expect(other.getByText("Override everywhere removed.")).toBeVisible();
+  await page.getByRole("button", { name: "Remove override us-east-1" }).click();
+  await expect(page.getByRole("alert")).toContainText("Changed in the meantime");
+  await expect(row(other, "us-east-1")).toContainText("1 change");
+  await other.getByRole("button", { name: "Remove override us-east-1" }).click();
+  await expect(other.getByText("Override us-east-1 removed.")).toBeVisible();
+  await other.close();
+});
+
+test("a saved override is reviewed with the change of every cluster before it is published alone", async ({ page }) => {
+  await open(page, `/workloads/${NAME}?tab=overrides`);
+  await fill(page, "eu-west-1", "5");
+  await page.getByRole("button", { name: "Save and review rollout" }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("r1 → r2, only override eu-west-1");
+  await expect(page).toHaveURL(/plan=\w+&override=eu-west-1/);
+  await expect(group(page, 1)).toContainText("eu-west-1");
+  await group(page, 1).locator("summary").click();
+  await expect(group(page, 1).getByText("now 2")).toBeVisible();
+  await expect(group(page, 1).getByText("then 5")).toBeVisible();
+  await expect(group(page, 4)).toContainText("unchanged");
+  const button = page.getByRole("button", { name: "Publish to 5 clusters" });
+  await expect(button).not.toHaveAttribute("aria-disabled", "true", { timeout: 25_000 });
+  await accessible(page, "the review of an override");
+  await button.click();
+  await expect(page).toHaveURL(new RegExp(`/workloads/${NAME}$`));
+  await expect(page.getByText("5 of 5 clusters run r2")).toBeVisible({ timeout: 40_000 });
+});
+
+test("an override that a guard rail rejects can't be published, and the button shows the reason", async ({ page }) => {
+  await open(page, `/workloads/${NAME}?tab=overrides&override=eu-west-1`);
+  await page.getByText("Values and patches").click();
+  const object = "{kind: Deployment, name: web}";
+  await page.getByLabel("Patches as YAML").fill(`- {object: ${object}, op: set, path: /spec/replicas, value: many}\n`);
+  await page.getByRole("button", { name: "Save and review rollout" }).click();
+  await expect(page).toHaveURL(/\/publish\?.*override=eu-west-1/);
+  const button = page.getByRole("button", { name: "Publish to 5 clusters" });
+  await expect(button).toHaveAttribute("aria-disabled", "true");
+  await expect(button).toHaveAccessibleDescription(/to fix first: G\d+/);
+});
+
+test("a removed override is reviewed and published alone", async ({ page }) => {
+  await open(page, `/workloads/${NAME}?tab=overrides`);
+  await page.getByRole("button", { name: "Remove override eu-west-1" }).click();
+  await expect(page.getByText("Override eu-west-1 removed.")).toBeVisible();
+  await page.getByRole("link", { name: "Review rollout" }).click();
+  await group(page, 1).locator("summary").click();
+  await expect(group(page, 1).getByText("now 5")).toBeVisible();
+  await expect(group(page, 1).getByText("then 2")).toBeVisible();
+  const button = page.getByRole("button", { name: "Publish to 5 clusters" });
+  await expect(button).not.toHaveAttribute("aria-disabled", "true", { timeout: 25_000 });
+  await button.click();
+  await expect(page.getByText("5 of 5 clusters run r3")).toBeVisible({ timeout: 40_000 });
+  await remove(page, NAME);
+});
