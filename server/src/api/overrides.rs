@@ -13,6 +13,7 @@ use hub::{Actor, Hub, OverrideChange, PublishContent, PublishOptions};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::plan::created_plan;
 use crate::etag::{RequiredIfMatch, etag_header};
 use crate::input::{PROJECT, Query};
 use crate::problem::ApiError;
@@ -98,7 +99,7 @@ async fn change_override(
     };
     if query.dry_run {
         let created = hub.create_plan(actor, workload, &options).await?;
-        return Ok(Json(hub.wait_for_plan(created.id, DRY_RUN_TIMEOUT).await?).into_response());
+        return Ok(created_plan(hub.wait_for_plan(created.id, DRY_RUN_TIMEOUT).await?));
     }
     let published = hub.publish_workload(actor, workload, "", options).await?;
     let status = format!("/api/v1/projects/{PROJECT}/workloads/{workload}/status");

@@ -5,6 +5,11 @@ pub mod get;
 
 use std::time::Duration;
 
+use axum::Json;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use domain::plan::Plan;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -26,4 +31,11 @@ impl WaitQuery {
     pub fn duration(&self) -> Duration {
         Duration::from_secs(self.wait.min(MAX_WAIT_SECONDS))
     }
+}
+
+/// The response with a created plan and its address.
+pub fn created_plan(plan: Plan) -> Response {
+    let location = format!("/api/v1/plans/{}", plan.id);
+    let location = HeaderValue::from_str(&location).unwrap_or(HeaderValue::from_static("/"));
+    (StatusCode::CREATED, [(LOCATION, location)], Json(plan)).into_response()
 }

@@ -8,7 +8,7 @@ use crate::test_server::{TestResponse, TestServer, WORKLOADS};
 
 const OVERRIDES: &str = "/api/v1/projects/default/workloads/web/overrides";
 
-/// The id of the cluster that the tests' overrides select.
+/// The cluster that the tests' overrides select.
 const EU: &str = "eu-1";
 
 fn deployment() -> Value {
@@ -133,7 +133,7 @@ async fn an_override_that_a_guard_rail_rejects_is_neither_published_nor_saved() 
             if query == "now=true" {
                 assert_eq!(answer.problem(), (422, "Invalid".to_owned()), "{}", answer.text);
             } else {
-                assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+                assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
             }
             let findings = answer.json()["findings"].clone();
             let found = findings.as_array().unwrap().iter().any(|finding| {
@@ -193,8 +193,9 @@ async fn e_2_the_plan_of_an_override_is_reviewed_before_it_is_published_with_its
     let server = start_with_published().await;
     let (_, etag) = read(&server).await;
     let planned = put(&server, "eu?now=true&dryRun=true", &etag, &set_replicas(3)).await;
-    assert_eq!(planned.status, StatusCode::OK, "{}", planned.text);
+    assert_eq!(planned.status, StatusCode::CREATED, "{}", planned.text);
     let plan = planned.json();
+    assert_eq!(server.get(planned.header("location")).await.json()["hash"], plan["hash"]);
     assert_eq!((&plan["overrideName"], &plan["revision"]), (&json!("eu"), &json!(2)));
     let targets = plan["targets"].as_array().unwrap();
     assert_eq!(targets.iter().map(|target| &target["name"]).collect::<Vec<_>>(), [EU, "us-1"]);

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
+use domain::plan::Plan;
 use domain::workload::{PublishResult, Workload};
 use hub::{Hub, OverrideChange};
 use wire::Problem;
@@ -21,7 +22,8 @@ use crate::problem::ApiError;
     tag = "overrides",
     params(("If-Match" = String, Header, description = "The ETag of the workload that was read, or `*`"), OverrideQuery),
     responses(
-        (status = 200, body = Workload, description = "The workload with the changed draft; with `dryRun=true` the plan (`Plan`)"),
+        (status = 200, body = Workload, description = "The workload with the changed draft"),
+        (status = 201, body = Plan, description = "With `dryRun=true`: the plan"),
         (status = 202, body = PublishResult, description = "With `now=true`: the revision is stored; the rollout is in progress"),
         (status = 409, body = Problem, content_type = "application/problem+json",
             description = "The workload is not published, its rollout is not completed, or more clusters would lose it than allowed without `confirm`"),

@@ -1,14 +1,11 @@
 //! REST operation: plan workload.
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::header::LOCATION;
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use domain::plan::Plan;
 use hub::{Hub, PublishOptions};
 
-use super::WaitQuery;
+use super::{WaitQuery, created_plan};
 use crate::input::{Caller, Path, Query, WorkloadPath};
 use crate::problem::ApiError;
 
@@ -34,7 +31,5 @@ pub async fn plan_workload(
 ) -> Result<Response, ApiError> {
     let created = hub.create_plan(&actor, &path.workload, &PublishOptions::default()).await?;
     let plan = hub.wait_for_plan(created.id, wait.duration()).await?;
-    let location = format!("/api/v1/plans/{}", plan.id);
-    let location = HeaderValue::from_str(&location).unwrap_or(HeaderValue::from_static("/"));
-    Ok((StatusCode::CREATED, [(LOCATION, location)], Json(plan)).into_response())
+    Ok(created_plan(plan))
 }
