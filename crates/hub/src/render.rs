@@ -109,7 +109,7 @@ fn render_target(rendering: &BundleRenderer<'_>, cluster: &Cluster, wave: Option
     ReleaseTarget {
         cluster: cluster.id,
         name: cluster.name.clone(),
-        reach: cluster.connectivity,
+        reach: cluster.release_connectivity(),
         revision: rendering.revision,
         wave,
         policies: rendering.spec.policies.clone(),

@@ -44,9 +44,12 @@ pub async fn p12_a_hanging_api_server_delays_no_other_cluster(fleet: &TestFleet)
     assert!(hub.run_cli_ok(&["cluster", "list"]).await.contains("API server down"));
     let target = hub.target_cluster("f", slow.name).await.unwrap();
     assert!(!matches!(target.state, ReleaseState::Healthy | ReleaseState::Failed), "{target:#?}");
+    assert_ne!(target.connectivity, Connectivity::Online, "its agent observes nothing of it");
     slow.plane.resume_api_server();
     hub.wait_for_state("f", &CLUSTER_NAMES, ReleaseState::Healthy).await;
     wait_until(what, async || cluster().await.api_server_outage.is_none()).await;
+    let reach = async || hub.target_cluster("f", slow.name).await.unwrap().connectivity;
+    wait_until(what, async || reach().await == Connectivity::Online).await;
 }
 
 /// P17, S3-12: a deletion blocked by a finalizer reports the finalizer and since when it waits; a workload published after

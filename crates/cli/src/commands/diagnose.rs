@@ -40,6 +40,9 @@ pub struct DiagnoseArgs {
 struct DiagnosticCheck {
     /// Whether the check passed.
     ok: bool,
+    /// Whether it passed because nothing has failed so far, but the result is still open.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    waiting: bool,
     /// What was checked.
     subject: String,
     /// The observed value.
@@ -51,7 +54,12 @@ struct DiagnosticCheck {
 
 impl DiagnosticCheck {
     fn new(ok: bool, subject: impl Into<String>, observed: impl Into<String>) -> Self {
-        Self { ok, subject: subject.into(), observed: observed.into(), hint: String::new() }
+        Self { ok, waiting: false, subject: subject.into(), observed: observed.into(), hint: String::new() }
+    }
+
+    /// A check whose result is still open.
+    fn new_waiting(subject: impl Into<String>, observed: impl Into<String>) -> Self {
+        Self { waiting: true, ..Self::new(true, subject, observed) }
     }
 
     /// Adds what to do if the check failed.
@@ -94,7 +102,11 @@ impl DiagnoseArgs {
 }
 
 fn format_check(check: &DiagnosticCheck) -> String {
-    let word = if check.ok { "ok  " } else { "FAIL" };
+    let word = match (check.ok, check.waiting) {
+        (false, _) => "FAIL",
+        (true, true) => "wait",
+        (true, false) => "ok  ",
+    };
     let mut text = format!("{word} {}: {}", sanitize(&check.subject), sanitize(&check.observed));
     if !check.hint.is_empty() {
         text.push_str(&format!("\n     do: {}", sanitize(&check.hint)));
@@ -184,6 +196,8 @@ async fn check_workload(
         if needs_attention(release) {
             let full = remote.client.get_release(name, &release.cluster_name).await?;
             checks.extend(release_checks(&full));
+        } else if let Some(check) = waiting_check(release) {
+            checks.push(check);
         } else {
             healthy += 1;
         }
@@ -223,6 +237,31 @@ fn needs_attention(release: &ReleaseView) -> bool {
             state,
             ReleaseState::Unknown | ReleaseState::Drifted | ReleaseState::Terminating | ReleaseState::Stale
         )
+}
+
+/// What a release waits for that needs no attention so far; `None` if it waits for nothing.
+fn waiting_check(release: &ReleaseView) -> Option<DiagnosticCheck> {
+    let on = format!("{} on {}", release.workload_name, release.cluster_name);
+    let reach = release.release.connectivity();
+    if reach != Connectivity::Online {
+        let observed = format!(
+            "{} when its cluster last reported; {}. \"flotilla diagnose cluster {}\" says more",
+            release.state.as_str(),
+            reach.as_str(),
+            release.cluster_name
+        );
+        return Some(DiagnosticCheck::new_waiting(on, observed));
+    }
+    let is_settled = matches!(
+        release.state,
+        ReleaseState::Healthy
+            | ReleaseState::NotAssessed
+            | ReleaseState::Removed
+            | ReleaseState::Orphaned
+            | ReleaseState::Abandoned
+    );
+    let observed = format!("{}: {}", release.state.as_str(), release.message);
+    (!is_settled).then(|| DiagnosticCheck::new_waiting(on, observed))
 }
 
 /// The state of a release with its reason, then every object with a problem.

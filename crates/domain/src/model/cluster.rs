@@ -321,6 +321,13 @@ impl Cluster {
         }
     }
 
+    /// The connectivity of its releases. While its API server does not respond, its agent observes nothing of them: they are
+    /// late at least, and no rollout counts them as settled.
+    pub fn release_connectivity(&self) -> Connectivity {
+        let lowest = if self.api_server_outage.is_some() { Connectivity::Late } else { Connectivity::Online };
+        self.connectivity.max(lowest)
+    }
+
     /// The region label, by the well-known key or the short one; empty when there is none.
     pub fn region(&self) -> &str {
         self.labels

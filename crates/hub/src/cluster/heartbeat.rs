@@ -18,19 +18,29 @@ impl Hub {
         let mut effects = CommitEffects::default();
         self.renew_lease(&mut tx, cluster, &mut effects).await?;
         if store::cluster::end_api_server_outage(&mut tx, cluster).await? {
+            let now = self.clock().now();
+            store::release::set_connectivity_by_cluster(&mut tx, cluster, Connectivity::Online, now).await?;
+            effects.all_rollouts_dirty = true;
             let detail = EventDetail::ApiServer { responds: true, message: String::new() };
             self.push_api_server_event(&mut tx, cluster, detail, &mut effects).await?;
         }
         self.commit(tx, effects).await
     }
 
-    /// Records that the API server of this cluster does not respond to its agent. The lease is not renewed.
+    /// Records that the API server of this cluster does not respond to its agent. The lease is not renewed, and its releases
+    /// are late from now on.
     pub async fn record_api_server_outage(&self, cluster: ClusterId, error: &str) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let mut effects = CommitEffects::default();
         let error: String = error.chars().take(MAX_ERROR_LENGTH).collect();
         let now = self.clock().now();
         if store::cluster::begin_api_server_outage(&mut tx, cluster, &error, now).await? {
+            if let Some(found) = store::cluster::get_by_id(&mut tx, cluster).await? {
+                let reach = found.release_connectivity();
+                store::release::set_connectivity_by_cluster(&mut tx, cluster, reach, now).await?;
+            }
+            // What the agent can't observe is no success for the rollout that admitted it (P29).
+            effects.all_rollouts_dirty = true;
             let detail = EventDetail::ApiServer { responds: false, message: error };
             self.push_api_server_event(&mut tx, cluster, detail, &mut effects).await?;
         }

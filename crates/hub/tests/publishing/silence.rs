@@ -65,6 +65,37 @@ async fn p29_a_canary_that_was_offline_before_its_admission_keeps_the_rollout_wa
     test.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn p29_a_canary_whose_api_server_is_down_holds_its_rollout_until_its_agent_observes_it_again() {
+    let test = TestHub::open().await;
+    let strategy = wave_strategy(json!([
+        { "name": "canary", "target": { "clusters": ["a"] }, "soak": "10s" },
+        { "name": "rest" },
+    ]));
+    let [mut a, mut b, _c] = publish_in_waves(&test, strategy).await;
+    let desired = wait_for_revision(&mut a, 2).await;
+    a.report_applied(&desired).await;
+    wait_for_rollout(&test, "it soaks", |rollout| matches!(rollout.state, RolloutState::Soaking { .. }))
+        .await;
+    let id = test.hub.get_cluster("a").await.unwrap().cluster.id;
+
+    test.hub.record_api_server_outage(id, "connection refused").await.unwrap();
+    let release = async || test.hub.get_release("web", "a").await.unwrap().release;
+    assert_eq!(release().await.connectivity(), Connectivity::Late, "its agent observes nothing of it");
+    assert_eq!(connectivity(&test, "a").await, Connectivity::Online, "the agent itself responds");
+    test.advance_clock(11);
+    test.run_placer().await;
+    test.run_rollout_loop().await;
+    assert_eq!(release().await.connectivity(), Connectivity::Late, "a pass of the placer changes nothing");
+    assert_eq!(release_state(&test, "web", "b").await, ReleaseState::Pending);
+
+    test.hub.record_heartbeat(id).await.unwrap();
+    assert_eq!(release().await.connectivity(), Connectivity::Online);
+    test.advance_clock(11);
+    wait_for_revision(&mut b, 2).await;
+    test.close().await;
+}
+
 /// Three clusters of which `a` is offline, and the first revision published with this strategy.
 async fn publish_in_waves_offline(
     test: &TestHub,
