@@ -20,6 +20,8 @@ pub(crate) fn from_client_error(error: &kube::Error) -> Error {
             from_status(code, &bytes, None)
         }
         kube::Error::SerdeError(_) | kube::Error::FromUtf8(_) => Error::Unreadable(error_chain(error)),
+        // Without the name of the layer that failed.
+        kube::Error::Service(cause) => Error::ApiServerUnreachable(error_chain(&**cause)),
         _ => Error::ApiServerUnreachable(error_chain(error)),
     }
 }

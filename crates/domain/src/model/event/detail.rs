@@ -239,7 +239,6 @@ impl EventDetail {
             Self::SyncRequested { .. } => EventKind::WorkloadSynced,
             Self::Override { .. } => EventKind::OverrideSaved,
             Self::Placement { .. }
-            | Self::ApiServer { responds: false, .. }
             | Self::RemovalsPending { .. }
             | Self::RemovalsWithheld { .. }
             | Self::RemovalsCancelled { .. } => EventKind::PlacementDecided,
@@ -269,6 +268,7 @@ impl EventDetail {
             Self::ReleaseState { to: ReleaseState::Blocked | ReleaseState::Drifted, .. }
             | Self::Drift(DriftDetail { outcome: DriftOutcome::Found | DriftOutcome::Contested, .. })
             | Self::Connectivity { to: Connectivity::Late | Connectivity::Offline, .. }
+            | Self::ApiServer { responds: false, .. }
             | Self::RemovalsPending { .. }
             | Self::RemovalsWithheld { .. }
             | Self::JoinRequested { .. }
@@ -276,5 +276,23 @@ impl EventDetail {
             Self::Rollout { change, .. } => change.severity(),
             _ => Severity::Note,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_api_server_that_does_not_respond_is_a_warning_about_connectivity() {
+        let event = |responds| EventDetail::ApiServer { responds, message: String::new() };
+        assert_eq!(
+            (event(false).kind(), event(false).severity()),
+            (EventKind::ClusterConnectivity, Severity::Warning)
+        );
+        assert_eq!(
+            (event(true).kind(), event(true).severity()),
+            (EventKind::ClusterConnectivity, Severity::Note)
+        );
     }
 }
