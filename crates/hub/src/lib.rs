@@ -48,6 +48,7 @@ pub use loops::{Loops, TableStatistics};
 pub use overrides::OverrideEdit;
 pub use placement::PlacementInputs;
 pub use sign_in::Session;
+pub use store::Outage;
 pub use supervise::TaskStatus;
 pub use workload::{
     CheckResult, DraftPatch, PolicyPatch, PublishOptions, RemovalOptions, RevisionDetails, WorkloadEdit,
