@@ -9,12 +9,14 @@ use tokio_util::task::TaskTracker;
 
 use crate::Hub;
 
+mod pass_failures;
 mod placer;
 mod retention;
 mod rollouts;
 mod staleness;
 mod tail;
 
+use pass_failures::PassFailures;
 pub(crate) use retention::RetentionStatistics;
 pub use retention::TableStatistics;
 
