@@ -55,7 +55,12 @@ fn wire_hint(error: &wire::Error, remote: Option<&ServerConnection>) -> String {
             "It was changed concurrently; check the change and run this again.".to_owned()
         }
         error if error.code() == "DatabaseUnavailable" => {
-            "Nothing was stored; run this again in a moment.".to_owned()
+            "It was tried for 20 s. Run this again when the database is back; agents keep applying what was published."
+                .to_owned()
+        }
+        error if matches!(error.code(), "CommitOutcomeUnknown" | "Timeout") => {
+            "It was tried for 20 s. Look whether it was stored, such as with \"flotilla status\" or \"flotilla history\", before you run this again."
+                .to_owned()
         }
         _ => String::new(),
     }
