@@ -8,6 +8,9 @@ use leptos::server_fn::codec::JsonEncoding;
 use leptos::server_fn::error::{FromServerFnError, ServerFnErrorErr};
 use serde::{Deserialize, Serialize};
 
+/// What an outage of the server or its database does not affect.
+pub const STILL_WORKS: &str = "Workloads keep running: the agents keep applying what was published and revert drift. What you typed stays on this page.";
+
 /// The result of every server function.
 pub type AppResult<T> = Result<T, AppError>;
 
@@ -54,9 +57,14 @@ pub enum AppError {
     /// No user is signed in, or the credential is invalid.
     #[error("{0}")]
     Unauthenticated(String),
-    /// The database does not respond; nothing was saved.
-    #[error("The database does not respond; nothing was saved. Try again in a moment.")]
-    DatabaseUnavailable,
+    /// The database executes nothing now, and why; nothing was saved.
+    #[error("{0}")]
+    DatabaseUnavailable(String),
+    /// The connection to the database was lost while the change was saved.
+    #[error(
+        "The connection to the database was lost while this was saved, so it is not known whether it was. Open this page in another tab: if the change is not there, repeat it here."
+    )]
+    OutcomeUnknown,
     /// An internal error of the server.
     #[error("The server failed because of an internal error; its log has the details.")]
     Internal,
@@ -87,10 +95,16 @@ impl AppError {
             Self::PlanRejected { .. } => "Rejected by clusters",
             Self::FailedPrecondition(_) => "Not possible now",
             Self::Unauthenticated(_) => "Not signed in",
-            Self::DatabaseUnavailable => "The database does not respond",
+            Self::DatabaseUnavailable(_) => "The database is not available",
+            Self::OutcomeUnknown => "Not known whether it was saved",
             Self::Internal => "Server error",
             Self::Unreachable => "No response",
         }
+    }
+
+    /// Whether the server or its database is the cause, and not the request: the same request may succeed later.
+    pub const fn is_outage(&self) -> bool {
+        matches!(self, Self::DatabaseUnavailable(_) | Self::OutcomeUnknown | Self::Unreachable)
     }
 
     /// An error with one finding.
@@ -138,7 +152,8 @@ impl From<hub::Error> for AppError {
                 Self::FailedPrecondition(hub::Error::IdempotencyKeyReused.to_string())
             }
             hub::Error::Unauthenticated(why) => Self::Unauthenticated(why.to_owned()),
-            hub::Error::DatabaseUnavailable(_) => Self::DatabaseUnavailable,
+            hub::Error::DatabaseUnavailable(..) => Self::DatabaseUnavailable(error.to_string()),
+            hub::Error::CommitOutcomeUnknown(_) => Self::OutcomeUnknown,
             hub::Error::Internal(_) => Self::Internal,
         }
     }

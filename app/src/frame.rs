@@ -11,12 +11,14 @@ use crate::resource::{PageResource, create_resource};
 
 mod data;
 mod help;
+mod outage;
 mod top;
 
 pub use help::ShortcutHelp;
 pub use top::LiveStatus;
 
 use data::{FrameData, frame_read};
+use outage::OutageBanner;
 use top::TopBar;
 
 /// The sections of the console: icon, label, address.
@@ -64,6 +66,7 @@ pub fn Frame(
             <Rail data=data />
             <div class="frame-main">
                 <TopBar data=data />
+                <OutageBanner data=data />
                 <main class="content" id="content" tabindex="-1">
                     {children()}
                 </main>

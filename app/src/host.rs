@@ -14,6 +14,9 @@ use leptos_axum::ResponseOptions;
 use crate::demo_action::DemoAction;
 use crate::errors::{AppError, AppResult};
 
+/// `Retry-After` of a response with status 503, in seconds.
+const RETRY_AFTER: http::HeaderValue = http::HeaderValue::from_static("2");
+
 /// A future of a trait object.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -88,7 +91,11 @@ pub fn with_status(error: AppError) -> AppError {
     if let Some(response) = use_context::<ResponseOptions>()
         && !is_plain_form_post()
     {
-        response.set_status(status_code(&error));
+        let status = status_code(&error);
+        response.set_status(status);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            response.insert_header(http::header::RETRY_AFTER, RETRY_AFTER);
+        }
     }
     error
 }
@@ -108,7 +115,7 @@ fn status_code(error: &AppError) -> StatusCode {
         AppError::AlreadyExists(_) | AppError::FailedPrecondition(_) => StatusCode::CONFLICT,
         AppError::RevisionConflict { .. } | AppError::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         AppError::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-        AppError::DatabaseUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        AppError::DatabaseUnavailable(_) | AppError::OutcomeUnknown => StatusCode::SERVICE_UNAVAILABLE,
         AppError::Internal | AppError::Unreachable => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

@@ -37,7 +37,7 @@ mod workloads;
 pub use app::App;
 pub use assets::Assets;
 pub use demo_action::DemoAction;
-pub use errors::AppError;
+pub use errors::{AppError, STILL_WORKS};
 #[cfg(feature = "ssr")]
 pub use host::{AgentListenerInfo, BoxFuture, DemoControls, SessionActions};
 #[cfg(feature = "hydrate")]

@@ -37,7 +37,7 @@ pub async fn sign_out() -> AppResult<()> {
     host::session_actions()?
         .end_session()
         .await
-        .map_err(|_| host::with_status(AppError::DatabaseUnavailable))?;
+        .map_err(|why| host::with_status(AppError::DatabaseUnavailable(why)))?;
     leptos_axum::redirect(paths::SIGN_IN);
     Ok(())
 }
@@ -48,7 +48,7 @@ async fn start_session(session: hub::Session) -> AppResult<()> {
     host::session_actions()?
         .start_session(session)
         .await
-        .map_err(|_| host::with_status(AppError::DatabaseUnavailable))
+        .map_err(|why| host::with_status(AppError::DatabaseUnavailable(why)))
 }
 
 /// Whether no user has signed up yet.

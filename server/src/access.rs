@@ -1,7 +1,7 @@
 //! Authentication of requests. Everything except the public paths listed here needs a session or an API token.
 
 use axum::extract::{Request, State};
-use axum::http::header::{ACCEPT, AUTHORIZATION, LOCATION};
+use axum::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -72,11 +72,45 @@ pub async fn authenticate(
         Ok(Some(actor)) => {
             request.extensions_mut().insert(actor);
         }
-        Ok(None) if kind == RouteKind::Public => {}
+        // Public routes need nobody: `/livez` must not depend on the database.
+        Ok(None) | Err(_) if kind == RouteKind::Public => {}
         Ok(None) => return AnonymousRequest::from_request(&request).reject(&site, kind).await,
-        Err(refusal) => return refusal.into_response(),
+        Err(refusal) => return refuse(&site, kind, request.headers(), refusal),
     }
     next.run(request).await
+}
+
+/// An error in the form of the route: a page for browsers, an error of the console for its calls, otherwise a problem.
+fn refuse(site: &Site, kind: RouteKind, headers: &HeaderMap, error: ApiError) -> Response {
+    match kind {
+        RouteKind::Api => error.into_response(),
+        _ if error.status() != StatusCode::SERVICE_UNAVAILABLE => error.into_response(),
+        RouteKind::ServerFn | RouteKind::Public if !accepts_html(headers) => {
+            let body = app::AppError::DatabaseUnavailable(error.detail().to_owned()).ser();
+            error.with_body(HeaderValue::from_static("application/json"), body.to_vec())
+        }
+        _ => {
+            let page = console::outage_page(site, error.detail());
+            error.with_body(HeaderValue::from_static("text/html; charset=utf-8"), page.into_bytes())
+        }
+    }
+}
+
+/// Middleware around the session layer, which answers a session that it can't store with an empty 500. The cause is the
+/// database.
+pub async fn answer_unstored_session(State(site): State<Site>, request: Request, next: Next) -> Response {
+    let kind = route_kind(&site, request.uri().path());
+    let headers = request.headers().clone();
+    let response = next.run(request).await;
+    let is_bare = response.status() == StatusCode::INTERNAL_SERVER_ERROR
+        && !response.headers().contains_key(CONTENT_TYPE);
+    if !is_bare {
+        return response;
+    }
+    let detail =
+        "The session could not be stored, because the database is not available. Try again in a moment.";
+    let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "DatabaseUnavailable", detail);
+    refuse(&site, kind, &headers, error)
 }
 
 async fn resolve_actor(
@@ -86,7 +120,7 @@ async fn resolve_actor(
 ) -> Result<Option<Actor>, ApiError> {
     match bearer {
         Some(secret) => Ok(Some(site.hub().authenticate_token(secret).await?)),
-        None => Ok(session::session_actor(session, site.hub().clock().now()).await),
+        None => session::session_actor(session, site.hub()).await,
     }
 }
 
@@ -102,11 +136,11 @@ fn bearer_token(headers: &HeaderMap) -> Option<String> {
     Some(if scheme.eq_ignore_ascii_case("bearer") { token.trim().to_owned() } else { String::new() })
 }
 
-/// An unauthenticated request: its path and query, whether it writes, whether it accepts HTML.
+/// An unauthenticated request: its path and query, whether it writes, its headers.
 struct AnonymousRequest {
     target: String,
     is_write: bool,
-    accepts_html: bool,
+    headers: HeaderMap,
 }
 
 impl AnonymousRequest {
@@ -114,7 +148,7 @@ impl AnonymousRequest {
         Self {
             target: request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned(),
             is_write: is_write(request.method()),
-            accepts_html: accepts_html(request.headers()),
+            headers: request.headers().clone(),
         }
     }
 
@@ -123,21 +157,21 @@ impl AnonymousRequest {
             RouteKind::Api => {
                 ApiError::from(hub::Error::Unauthenticated("Sign in, or send an API token.")).into_response()
             }
-            RouteKind::ServerFn if !self.accepts_html => {
+            RouteKind::ServerFn if !accepts_html(&self.headers) => {
                 let error = app::AppError::Unauthenticated("Sign in to see this.".to_owned());
                 (StatusCode::UNAUTHORIZED, error.ser().to_vec()).into_response()
             }
-            _ => self.redirect_to_sign_in(site).await,
+            kind => self.redirect_to_sign_in(site, kind).await,
         }
     }
 
     /// Redirects to sign-in, which leads back to the requested page; to set-up while there is no user.
-    async fn redirect_to_sign_in(self, site: &Site) -> Response {
+    async fn redirect_to_sign_in(self, site: &Site, kind: RouteKind) -> Response {
         let target = match site.hub().needs_setup().await {
             Ok(true) => app::paths::SETUP.to_owned(),
             Ok(false) if self.is_write => app::paths::SIGN_IN.to_owned(),
             Ok(false) => app::paths::sign_in(&self.target),
-            Err(error) => return ApiError::from(error).into_response(),
+            Err(error) => return refuse(site, kind, &self.headers, error.into()),
         };
         let location = HeaderValue::from_str(&target).unwrap_or(HeaderValue::from_static("/sign-in"));
         (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response()

@@ -141,7 +141,7 @@ pub fn build_router(site: &Site, access: &AgentEndpoint) -> AgentRouter {
         .layer(from_fn_with_state(agents.clone(), authenticate::require_certificate))
         .layer(RequestBodyLimitLayer::new(MAX_REPORT_BYTES))
         .layer(RequestBodyTimeoutLayer::new(BODY_IDLE_TIMEOUT))
-        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, RESPONSE_TIMEOUT))
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, RESPONSE_TIMEOUT))
         .layer(CatchPanicLayer::new())
         .layer(from_fn(crate::problem::convert_errors_to_problems))
         .layer(from_fn_with_state(site.clone(), crate::metrics::record_request))

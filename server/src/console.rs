@@ -96,6 +96,22 @@ pub async fn not_found(State(site): State<Site>, request: Request) -> Response {
     page
 }
 
+/// The page of a request that the database did not let pass: what does not work, and what still does. It needs no database,
+/// and neither text contains markup.
+pub fn outage_page(site: &Site, detail: &str) -> String {
+    let style = site.static_assets().assets().address("main.css");
+    let still_works = app::STILL_WORKS;
+    format!(
+        r#"<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>The database is not available</title><link rel="stylesheet" href="{style}"></head>
+<body><main class="content"><section class="empty" role="alert"><h1 class="section">The database is not available</h1>
+<p>{detail}</p><p class="text-2">{still_works}</p>
+<div class="empty-actions"><a class="btn" href="">Load this page again</a></div></section></main></body></html>
+"#
+    )
+}
+
 /// Runs a server function.
 pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) -> Response {
     let Some(session) = request.extensions().get::<Session>().cloned() else {
@@ -122,7 +138,7 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
     for who in &keys {
         if succeeded {
             site.failed_attempts().reset(who)
-        } else {
+        } else if response.status() != StatusCode::SERVICE_UNAVAILABLE {
             site.failed_attempts().record_failure(who, now)
         }
     }

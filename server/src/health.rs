@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use wire::ServerVersion;
 
+use crate::listening::LISTENERS;
 use crate::site::Site;
 
 /// The process responds. Does not query the database: a slow database must not restart the server.
@@ -12,12 +13,13 @@ pub async fn live() -> &'static str {
     "ok\n"
 }
 
-/// The database responds and the loops run.
+/// The database responds, and the loops and listeners run.
 pub async fn ready(State(site): State<Site>) -> (StatusCode, String) {
-    let stopped = site.hub().list_stopped_loops();
+    let mut stopped = site.hub().list_stopped_loops();
+    stopped.extend(site.hub().list_stopped_tasks(&LISTENERS));
     if !stopped.is_empty() {
         let names = stopped.join(", ");
-        return (StatusCode::SERVICE_UNAVAILABLE, format!("these loops are not running: {names}\n"));
+        return (StatusCode::SERVICE_UNAVAILABLE, format!("these tasks are not running: {names}\n"));
     }
     match site.hub().check_database().await {
         Ok(()) => (StatusCode::OK, "ok\n".to_owned()),

@@ -106,13 +106,18 @@ async fn execute_once(
     Ok(store_response(site, actor, &request_key, response).await)
 }
 
-/// Stores a final response. Server errors and temporary rejections are not final: a retry is executed.
+/// Stores a final response. Server errors and temporary rejections are not final: a retry is executed. A failure of a request
+/// whose change is stored, by an unknown commit or an earlier attempt, becomes the stored response.
 async fn store_response(site: &Site, actor: &Actor, request: &RequestKey, response: Response) -> Response {
-    let passing = matches!(
-        response.status(),
-        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS | StatusCode::UNAUTHORIZED
-    );
-    if response.status().is_server_error() || passing {
+    let status = response.status();
+    let passing = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::UNAUTHORIZED);
+    if !status.is_success()
+        && let Ok(Some(stored)) = site.hub().stored_response(actor, &request.key, &request.request_hash).await
+    {
+        // An earlier attempt was executed after all: it was still being committed when this one began.
+        return replay_response(stored);
+    }
+    if status.is_server_error() || passing {
         return response;
     }
     let (mut parts, body) = response.into_parts();

@@ -25,6 +25,7 @@ mod input;
 mod kubeconfig;
 mod lifecycle;
 pub mod link;
+mod listening;
 mod metrics;
 mod migrate;
 pub mod problem;

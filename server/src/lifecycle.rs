@@ -12,7 +12,8 @@ use anyhow::Context as _;
 use axum::serve::ListenerExt as _;
 use domain::ClusterId;
 use hub::{Clock, Hub, HubConfig, Loops};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -21,6 +22,7 @@ use crate::args::WebArgs;
 use crate::assets::StaticAssets;
 use crate::demo::FaultControls;
 use crate::link::InProcessLink;
+use crate::listening::{self, ConsoleListener, disable_nagle};
 use crate::shutdown::ShutdownSignal;
 use crate::site::{Site, SiteOptions};
 
@@ -41,7 +43,7 @@ pub struct ServerParts {
 /// A server with its parts.
 pub struct RunningServer {
     site: Site,
-    listener: TcpListener,
+    listener: Arc<TcpListener>,
     agent_listener: Option<AgentListener>,
     address: SocketAddr,
     loops: Loops,
@@ -86,7 +88,7 @@ impl RunningServer {
         };
         Ok(Self {
             site: Site::new(options),
-            listener,
+            listener: Arc::new(listener),
             agent_listener: dialled,
             address,
             loops,
@@ -124,29 +126,40 @@ impl RunningServer {
         });
     }
 
+    fn spawn_console_listener(&self) -> JoinHandle<()> {
+        let service =
+            crate::build_router(&self.site).router.into_make_service_with_connect_info::<SocketAddr>();
+        let (socket, stop) = (self.listener.clone(), self.site.stop().clone());
+        listening::spawn_listener(self.site.hub(), listening::CONSOLE, stop.clone(), move || {
+            let serving = axum::serve(ConsoleListener(socket.clone()).tap_io(disable_nagle), service.clone());
+            serving.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future()
+        })
+    }
+
+    fn spawn_agent_listener(&mut self) -> Option<JoinHandle<()>> {
+        let (listener, access) = self.agent_listener.take().zip(self.site.agent_endpoint().ok())?;
+        let service = crate::agents::build_router(&self.site, access)
+            .router
+            .into_make_service_with_connect_info::<Peer>();
+        let stop = self.site.stop().clone();
+        Some(listening::spawn_listener(self.site.hub(), listening::AGENTS, stop.clone(), move || {
+            let serving = axum::serve(listener.reopen(), service.clone());
+            serving.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future()
+        }))
+    }
+
     /// Serves until a shutdown signal, then shuts down in order.
     ///
     /// # Errors
     /// The listener failed.
     pub async fn run_until_shutdown(mut self) -> anyhow::Result<()> {
         let stop = self.site.stop().clone();
-        let service =
-            crate::build_router(&self.site).router.into_make_service_with_connect_info::<SocketAddr>();
-        let serving = axum::serve(self.listener.tap_io(disable_nagle), service)
-            .with_graceful_shutdown(stop.clone().cancelled_owned());
-        let serving = tokio::spawn(serving.into_future());
-        let dialled = self.agent_listener.zip(self.site.agent_endpoint().ok()).map(|(listener, access)| {
-            let router = crate::agents::build_router(&self.site, access).router;
-            let service = router.into_make_service_with_connect_info::<Peer>();
-            let serving =
-                axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
-            tokio::spawn(serving.into_future())
-        });
+        let (serving, dialled) = (self.spawn_console_listener(), self.spawn_agent_listener());
         self.shutdown.wait().await;
         tracing::info!("shutting down: finishing pending responses");
         stop.cancel();
         match tokio::time::timeout(DRAIN_TIMEOUT, serving).await {
-            Ok(ended) => ended.context("the server task panicked")?.context("the listener failed")?,
+            Ok(ended) => ended.context("the server task panicked")?,
             Err(_) => tracing::warn!("some responses did not finish within 10 s and were aborted"),
         }
         if let Some(dialled) = dialled
@@ -160,16 +173,10 @@ impl RunningServer {
             tracing::warn!("some agents did not stop within 5 s");
         }
         self.loops.stop().await;
+        self.site.hub().close().await;
         tracing::info!("shutdown complete");
         Ok(())
     }
-}
-
-/// Disables Nagle's algorithm: otherwise the second event of a stream waits for the acknowledgement of the first, which
-/// takes 40 ms on Linux.
-pub(crate) fn disable_nagle(stream: &mut TcpStream) {
-    // Fails only on a closed socket.
-    let _ = stream.set_nodelay(true);
 }
 
 /// Whether cookies are `Secure`: always, except for plain http on loopback.

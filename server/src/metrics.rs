@@ -44,6 +44,11 @@ struct TaskLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutageLabels {
+    cause: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct TableLabels {
     table: &'static str,
 }
@@ -52,6 +57,9 @@ struct TableLabels {
 struct StateLabels {
     state: &'static str,
 }
+
+/// Counters by labels.
+type Counters<L> = Family<L, Counter<u64, AtomicU64>>;
 
 /// All metrics.
 #[derive(Debug)]
@@ -64,10 +72,12 @@ pub struct Metrics {
     releases: Family<StateLabels, Gauge>,
     clusters_offline: Gauge,
     table_rows: Family<TableLabels, Gauge>,
-    deleted_rows: Family<TableLabels, Gauge>,
-    retention_failures: Family<TableLabels, Gauge>,
+    deleted_rows: Counters<TableLabels>,
+    retention_failures: Counters<TableLabels>,
+    database_failures: Counters<OutageLabels>,
     streams: Gauge,
-    task_restarts: Family<TaskLabels, Counter<u64, AtomicU64>>,
+    task_restarts: Counters<TaskLabels>,
+    failed_passes: Counters<TaskLabels>,
     tasks_stopped: Family<TaskLabels, Gauge>,
     scrapes: Counter<u64, AtomicU64>,
 }
@@ -86,8 +96,10 @@ impl Default for Metrics {
             table_rows: Family::default(),
             deleted_rows: Family::default(),
             retention_failures: Family::default(),
+            database_failures: Family::default(),
             streams: Gauge::default(),
             task_restarts: Family::default(),
+            failed_passes: Family::default(),
             tasks_stopped: Family::default(),
             scrapes: Counter::default(),
             registry: Registry::default(),
@@ -117,8 +129,18 @@ impl Default for Metrics {
             "Passes of retention that failed since the start",
             metrics.retention_failures.clone(),
         );
+        registry.register(
+            "database_failures",
+            "Statements and commits that failed because the database was not available, by cause",
+            metrics.database_failures.clone(),
+        );
         registry.register("sse_clients", "Open event streams", metrics.streams.clone());
         registry.register("task_restarts", "Restarts of background tasks", metrics.task_restarts.clone());
+        registry.register(
+            "task_failed_passes",
+            "Passes of background loops that failed",
+            metrics.failed_passes.clone(),
+        );
         registry.register("tasks_stopped", "Background tasks that do not run", metrics.tasks_stopped.clone());
         registry.register("scrapes", "Scrapes of these metrics", metrics.scrapes.clone());
         Self { registry, ..metrics }
@@ -145,8 +167,8 @@ impl Metrics {
             if let Some(rows) = of.rows {
                 self.table_rows.get_or_create(&labels).set(to_gauge(rows));
             }
-            self.deleted_rows.get_or_create(&labels).set(to_gauge(of.deleted));
-            self.retention_failures.get_or_create(&labels).set(to_gauge(of.failures));
+            set_counter(&self.deleted_rows, &labels, of.deleted);
+            set_counter(&self.retention_failures, &labels, of.failures);
         }
     }
 
@@ -157,6 +179,11 @@ impl Metrics {
             self.errors.get_or_create(&ErrorLabels { error }).inc();
         }
     }
+}
+
+/// Sets a counter to what the hub has counted.
+fn set_counter<L: Clone + std::hash::Hash + Eq>(counters: &Counters<L>, labels: &L, count: u64) {
+    counters.get_or_create(labels).inner().store(count, Ordering::Relaxed);
 }
 
 /// Guard of an open stream; decrements the gauge on drop.
@@ -201,9 +228,13 @@ pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiErr
     metrics.set_retention(&site.hub().retention_statistics());
     for (task, status) in site.hub().task_statuses() {
         let labels = TaskLabels { task };
-        metrics.task_restarts.get_or_create(&labels).inner().store(status.restarts, Ordering::Relaxed);
+        set_counter(&metrics.task_restarts, &labels, status.restarts);
+        set_counter(&metrics.failed_passes, &labels, status.failed_passes);
         let stopped = i64::from(status.expected) - i64::from(status.running);
         metrics.tasks_stopped.get_or_create(&labels).set(stopped);
+    }
+    for (cause, count) in site.hub().count_outage_failures() {
+        set_counter(&metrics.database_failures, &OutageLabels { cause }, count);
     }
     let mut text = String::new();
     encode(&mut text, &metrics.registry)

@@ -5,6 +5,9 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use wire::Problem;
 
+/// `Retry-After` of a response with status 503, in seconds.
+pub const DEFAULT_RETRY_AFTER: HeaderValue = HeaderValue::from_static("2");
+
 /// An error response: a problem with its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
@@ -35,7 +38,11 @@ impl ApiError {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
                 ("UnsupportedMediaType", "Send the body as application/json.")
             }
-            StatusCode::REQUEST_TIMEOUT => ("Timeout", "The request took too long and was aborted."),
+            // Of the time limit of responses.
+            StatusCode::SERVICE_UNAVAILABLE => (
+                "Timeout",
+                "The request took too long and was aborted. It is not known whether a change was stored. Repeat the request with the same Idempotency-Key: the change is made once.",
+            ),
             StatusCode::BAD_REQUEST => ("BadRequest", "The request is not valid."),
             status if status.is_server_error() => {
                 ("Internal", "Server error; the server's log has the details.")
@@ -78,7 +85,9 @@ pub const fn http_status(error: &hub::Error) -> StatusCode {
         | hub::Error::ConfirmationRequired(_) => StatusCode::CONFLICT,
         hub::Error::RevisionConflict { .. } | hub::Error::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         hub::Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-        hub::Error::DatabaseUnavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        hub::Error::DatabaseUnavailable(..) | hub::Error::CommitOutcomeUnknown(_) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         hub::Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -90,8 +99,12 @@ impl From<hub::Error> for ApiError {
             hub::Error::Internal(source) => {
                 tracing::error!(error = %error_chain(source.as_ref()), "internal error in the hub")
             }
-            hub::Error::DatabaseUnavailable(source) => {
-                tracing::warn!(error = %error_chain(source), "the database does not respond")
+            // The store logs when an outage begins and ends.
+            hub::Error::DatabaseUnavailable(_, source) => {
+                tracing::debug!(error = %error_chain(source), "the database is not available")
+            }
+            hub::Error::CommitOutcomeUnknown(source) => {
+                tracing::warn!(error = %error_chain(source), "it is not known whether a change was stored")
             }
             _ => {}
         }
@@ -102,6 +115,8 @@ impl From<hub::Error> for ApiError {
             hub::Error::PlanRejected { .. } => "The clusters rejected the plan",
             hub::Error::ConfirmationRequired(_) => "Confirmation required",
             hub::Error::FailedPrecondition(_) => "Not possible in this state",
+            hub::Error::DatabaseUnavailable(..) => "The database is not available",
+            hub::Error::CommitOutcomeUnknown(_) => "Not known whether it was stored",
             other => reason_phrase(http_status(other)),
         };
         let label = error.code();
@@ -131,21 +146,28 @@ pub fn error_chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
+impl ApiError {
+    /// The response with this body instead of the problem.
+    pub fn with_body(self, content_type: HeaderValue, body: Vec<u8>) -> Response {
         let status = self.status();
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(wire::problem::MEDIA_TYPE));
+        headers.insert(CONTENT_TYPE, content_type);
         if status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("2"));
+            headers.insert(RETRY_AFTER, DEFAULT_RETRY_AFTER);
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        let body = serde_json::to_vec(&self.problem).unwrap_or_default();
         let mut response = (status, headers, body).into_response();
         response.extensions_mut().insert(ErrorLabel(self.label));
         response
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_vec(&self.problem).unwrap_or_default();
+        self.with_body(HeaderValue::from_static(wire::problem::MEDIA_TYPE), body)
     }
 }
 

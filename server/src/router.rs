@@ -87,11 +87,12 @@ fn apply_layers(site: &Site, router: Router<Site>, verbs: BTreeSet<String>) -> R
         .layer(DefaultBodyLimit::max(DEFAULT_BODY_BYTES))
         .layer(from_fn_with_state(site.clone(), idempotency::handle_idempotency_key))
         .layer(from_fn_with_state(site.clone(), access::authenticate))
-        .layer(session::session_layer(site));
+        .layer(session::session_layer(site))
+        .layer(from_fn_with_state(site.clone(), access::answer_unstored_session));
     let bounded = guarded
         .layer(RequestBodyLimitLayer::new(MAX_BODY_BYTES))
         .layer(RequestBodyTimeoutLayer::new(BODY_IDLE_TIMEOUT))
-        .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, RESPONSE_TIMEOUT))
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, RESPONSE_TIMEOUT))
         .layer(CatchPanicLayer::new());
     let dressed = bounded
         .layer(from_fn(problem::convert_errors_to_problems))

@@ -1,14 +1,17 @@
 //! Console sessions, stored by the hub under a hash of their id.
 
+use axum::http::StatusCode;
 use domain::{Timestamp, UserId};
 use hub::{Actor, ActorKind, Hub};
 use serde::{Deserialize, Serialize};
 use time::{Duration, OffsetDateTime};
 use tower_sessions::cookie::SameSite;
+use tower_sessions::session::Error as SessionError;
 use tower_sessions::session::{Id, Record};
 use tower_sessions::session_store::{Error, Result};
 use tower_sessions::{Expiry, Session, SessionManagerLayer, SessionStore};
 
+use crate::problem::ApiError;
 use crate::site::Site;
 
 /// Name of the cookie.
@@ -53,9 +56,11 @@ pub async fn start_session(
     now: Timestamp,
 ) -> std::result::Result<(), String> {
     let person = SignedInUser { user: person.user, name: person.name, signed_in_at: now, refreshed_at: now };
+    session.cycle_id().await.map_err(error_text)?;
     session.clear().await;
-    session.cycle_id().await.map_err(|error| error.to_string())?;
-    session.insert(USER_KEY, person).await.map_err(|error| error.to_string())
+    session.insert(USER_KEY, person).await.map_err(error_text)?;
+    // The layer stores it too, but can't tell why it failed.
+    session.save().await.map_err(error_text)
 }
 
 /// Ends a session.
@@ -63,24 +68,46 @@ pub async fn start_session(
 /// # Errors
 /// The session could not be removed.
 pub async fn end_session(session: &Session) -> std::result::Result<(), String> {
-    session.flush().await.map_err(|error| error.to_string())
+    session.flush().await.map_err(error_text)
 }
 
 /// The signed-in user, if there is one and the session has not expired.
-pub async fn session_actor(session: &Session, now: Timestamp) -> Option<Actor> {
-    let mut person: SignedInUser = session.get(USER_KEY).await.ok()??;
+///
+/// # Errors
+/// The database can't be read: it is not known whether somebody is signed in.
+pub async fn session_actor(session: &Session, hub: &Hub) -> std::result::Result<Option<Actor>, ApiError> {
+    let now = hub.clock().now();
+    let mut person: SignedInUser = match session.get(USER_KEY).await {
+        Ok(Some(person)) => person,
+        Err(SessionError::Store(Error::Backend(why))) => {
+            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "DatabaseUnavailable", why));
+        }
+        Ok(None) | Err(_) => return Ok(None),
+    };
     if now.millis_since(person.signed_in_at) > MAX_AGE_MILLIS {
         // A failure is harmless: the session is rejected again, and retention deletes it.
         let _ = end_session(session).await;
-        return None;
+        return Ok(None);
     }
     let actor = Actor::new(person.name.clone(), ActorKind::Session(person.user));
     if now.millis_since(person.refreshed_at) > REFRESH_MILLIS {
         person.refreshed_at = now;
-        // If the refresh fails, the session only expires earlier.
+        refresh(session, hub, person).await;
+    }
+    Ok(Some(actor))
+}
+
+/// Extends a session in use. Stored here first: while the database accepts no writes the session only expires earlier, but
+/// the layer would answer a changed session that it can't store with an error.
+async fn refresh(session: &Session, hub: &Hub, person: SignedInUser) {
+    let Ok(value) = serde_json::to_value(&person) else { return };
+    let Some(id) = session.id() else { return };
+    let data = [(USER_KEY.to_owned(), value)].into();
+    let record = Record { id, data, expiry_date: session.expiry_date() };
+    if HubSessionStore(hub.clone()).save(&record).await.is_ok() {
+        // Also extends the cookie. The session is in memory: this can't fail.
         let _ = session.insert(USER_KEY, person).await;
     }
-    Some(actor)
 }
 
 /// Sessions in the hub's database.
@@ -123,7 +150,16 @@ impl SessionStore for HubSessionStore {
     }
 }
 
-/// Without the source error, which may contain the database's address.
+/// An outage of the database, or a session that can't be read. Without the source error, which may contain the database's
+/// address.
 fn backend_error(error: hub::Error) -> Error {
-    Error::Backend(error.to_string())
+    if error.is_outage() { Error::Backend(error.to_string()) } else { Error::Decode(error.to_string()) }
+}
+
+/// The text of an error of the session store.
+fn error_text(error: SessionError) -> String {
+    match error {
+        SessionError::Store(Error::Backend(why)) => why,
+        other => other.to_string(),
+    }
 }

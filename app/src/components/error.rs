@@ -6,7 +6,7 @@ use leptos_router::hooks::use_location;
 
 use super::findings::FindingList;
 use super::icon::icon_sized;
-use crate::errors::AppError;
+use crate::errors::{AppError, STILL_WORKS};
 use crate::paths;
 
 /// A failed query, as a page. A user who is not signed in is redirected to the sign-in page and then back.
@@ -35,6 +35,7 @@ pub fn LoadError(
         <section class="empty" role="alert">
             <h1 class="section">{error.title()}</h1>
             <p>{error.to_string()}</p>
+            {error.is_outage().then(|| view! { <p class="text-2">{STILL_WORKS}</p> })}
             <FindingList findings=error.findings().to_vec() />
             <div class="empty-actions">
                 <a class="btn" href=next.1 rel="external">
@@ -68,6 +69,7 @@ pub fn ErrorBanner(
                     <b>{error.title()}": "</b>
                     {error.to_string()}
                 </p>
+                {error.is_outage().then(|| view! { <p class="text-2">{STILL_WORKS}</p> })}
                 {(findings.len() > 1).then(|| view! { <FindingList findings=findings /> })}
             </div>
         </div>

@@ -1,12 +1,14 @@
 //! Renders the result of a page's query: a skeleton while it is loading, then the page or the error. Never a blank page.
 
 use leptos::prelude::*;
+use leptos_router::hooks::use_location;
 
 use super::error::LoadError;
 use crate::errors::AppError;
 use crate::resource::PageResource;
 
-/// Renders the result of a query. While it is loading again, the previous result stays, so that the layout does not move.
+/// Renders the result of a query. While it is loading again, the previous result stays, so that the layout does not move. It
+/// also stays on the same page in an outage, in which the frame shows that the page may be old: what was typed is not lost.
 pub fn render_resource<T>(
     resource: PageResource<T>,
     show: impl Fn(T) -> AnyView + Send + Sync + Clone + 'static,
@@ -39,10 +41,19 @@ fn render_with<T>(
 where
     T: Clone + Send + Sync + 'static,
 {
+    let location = use_location();
+    let here = move || (location.pathname.get_untracked(), location.search.get_untracked());
+    let last = StoredValue::new(None::<(_, T)>);
     render_when_loaded(Box::new(move || {
         resource.get().map(|answer| match answer {
-            Ok(data) => show(data),
-            Err(error) => failed(error),
+            Ok(data) => {
+                last.set_value(Some((here(), data.clone())));
+                show(data)
+            }
+            Err(error) => {
+                let previous = last.get_value().filter(|(place, _)| error.is_outage() && *place == here());
+                previous.map_or_else(|| failed(error), |(_, data)| show(data))
+            }
         })
     }))
 }

@@ -16,6 +16,8 @@ pub struct FrameData {
     pub workloads: u32,
     /// Number of clusters.
     pub clusters: u32,
+    /// What the database does not do now, if it is in an outage in which it can be read.
+    pub outage: Option<String>,
     /// When this was read.
     pub at: Timestamp,
 }
@@ -27,5 +29,6 @@ pub async fn frame_read() -> AppResult<FrameData> {
     let user_name = host::actor()?.name;
     let hub = host::hub()?;
     let (workloads, clusters) = host::into_app_result(hub.count_fleet().await)?;
-    Ok(FrameData { user_name, workloads, clusters, at: hub.clock().now() })
+    let outage = hub.subscribe_outage().borrow().map(|outage| outage.to_string());
+    Ok(FrameData { user_name, workloads, clusters, outage, at: hub.clock().now() })
 }

@@ -57,7 +57,12 @@ fn wire_hint(error: &wire::Error, remote: Option<&ServerConnection>) -> String {
             "It was changed concurrently; check the change and run this again.".to_owned()
         }
         error if error.code() == "DatabaseUnavailable" => {
-            "Nothing was stored; run this again in a moment.".to_owned()
+            "It was tried for 20 s. Run this again when the database is back; agents keep applying what was published."
+                .to_owned()
+        }
+        error if matches!(error.code(), "CommitOutcomeUnknown" | "Timeout") => {
+            "It was tried for 20 s. Look whether it was stored, such as with \"flotilla status\" or \"flotilla history\", before you run this again."
+                .to_owned()
         }
         error if error.code() == "PlanRejected" => force_flags(error.findings())
             .map(|flags| format!("To publish it nevertheless, add{flags}; the clusters are expected to reject these objects."))

@@ -2,6 +2,7 @@
 
 use domain::Finding;
 use domain::actions::ActionUnavailable;
+use store::Outage;
 
 use crate::supervise::Panicked;
 
@@ -54,9 +55,14 @@ pub enum Error {
     /// No credential, or not a valid one.
     #[error("{0}")]
     Unauthenticated(&'static str),
-    /// The database can't be read or written now; nothing was stored.
-    #[error("The database does not answer; nothing was stored. Try again in a moment.")]
-    DatabaseUnavailable(#[source] store::Error),
+    /// The database executes nothing now; nothing was stored.
+    #[error("{}", describe_outage(*.0))]
+    DatabaseUnavailable(Outage, #[source] store::Error),
+    /// The connection to the database was lost during the commit: it is not known whether the change was stored.
+    #[error(
+        "The connection to the database was lost while the change was stored, so it is not known whether it was. Repeat the request with the same Idempotency-Key: the change is made once. Without a key, look first whether it was made."
+    )]
+    CommitOutcomeUnknown(#[source] store::Error),
     /// An internal error.
     #[error("Something went wrong inside Flotilla; the log has the details.")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -81,7 +87,8 @@ impl Error {
             Self::FailedPrecondition(_) => "FailedPrecondition",
             Self::IdempotencyKeyReused => "IdempotencyKeyReused",
             Self::Unauthenticated(_) => "Unauthenticated",
-            Self::DatabaseUnavailable(_) => "DatabaseUnavailable",
+            Self::DatabaseUnavailable(..) => "DatabaseUnavailable",
+            Self::CommitOutcomeUnknown(_) => "CommitOutcomeUnknown",
             Self::Internal(_) => "Internal",
         }
     }
@@ -95,11 +102,16 @@ impl Error {
         source.downcast_ref::<store::Error>().filter(is_row)
     }
 
-    /// The failure of a loop with one workload, as sentences for people; `None` if the database does not answer, which is no
+    /// Whether the database is the cause and not the request: the same request may succeed later.
+    pub const fn is_outage(&self) -> bool {
+        matches!(self, Self::DatabaseUnavailable(..) | Self::CommitOutcomeUnknown(_))
+    }
+
+    /// The failure of a loop with one workload, as sentences for people; `None` in an outage of the database, which is no
     /// failure of the workload. It contains no stored content.
     pub(crate) fn workload_failure(&self) -> Option<String> {
         match (self, self.unreadable_row()) {
-            (Self::DatabaseUnavailable(_), _) => None,
+            (Self::DatabaseUnavailable(..) | Self::CommitOutcomeUnknown(_), _) => None,
             (_, Some(row)) => Some(format!("{row}.")),
             (Self::Internal(source), None) => {
                 let panicked = source.downcast_ref::<Panicked>();
@@ -120,6 +132,20 @@ impl Error {
     }
 }
 
+/// What does not work, what still does, and what to do.
+fn describe_outage(outage: Outage) -> &'static str {
+    match outage {
+        Outage::Unreachable => "The database can't be reached; nothing was stored. Try again in a moment.",
+        Outage::ReadOnly => {
+            "The database is read-only now; nothing was stored. Reading still works. Try again after its failover or maintenance."
+        }
+        Outage::DiskFull => {
+            "The disk of the database is full; nothing was stored. Reading still works. Free space on it, then try again."
+        }
+        Outage::TimedOut => "The database did not answer in time; nothing was stored. Try again in a moment.",
+    }
+}
+
 fn summary(findings: &[Finding]) -> String {
     match findings {
         [] => "The input is not valid.".to_owned(),
@@ -131,7 +157,8 @@ fn summary(findings: &[Finding]) -> String {
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         match error {
-            store::Error::Busy => Self::DatabaseUnavailable(error),
+            store::Error::Unavailable(outage, _) => Self::DatabaseUnavailable(outage, error),
+            store::Error::CommitOutcomeUnknown(_) => Self::CommitOutcomeUnknown(error),
             store::Error::InvalidQuery(why) => {
                 Self::Invalid(vec![Finding::error("Query", why, "Start again from the first page.")])
             }

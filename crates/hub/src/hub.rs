@@ -8,7 +8,8 @@ use domain::{ClusterId, ProjectId, WorkloadId};
 use rand::Rng;
 use serde::Serialize;
 use store::idempotency::IdempotencyRecord;
-use store::{Store, StoreStatistics, Tx};
+use store::{Outage, Store, StoreStatistics, Tx};
+use tokio::sync::watch;
 
 use crate::actor::Actor;
 use crate::clock::Clock;
@@ -112,6 +113,37 @@ impl Hub {
         let mut tx = self.read().await?;
         store::event::last_seq(&mut tx).await?;
         Ok(())
+    }
+
+    /// Closes the database after its open transactions; later calls fail as if it could not be reached.
+    pub async fn close(&self) {
+        self.store().close().await;
+    }
+
+    /// Follows whether the database is in an outage; the value is that of now.
+    pub fn subscribe_outage(&self) -> watch::Receiver<Option<Outage>> {
+        self.store().subscribe_outage()
+    }
+
+    /// How many statements failed with each outage since the start, by its label.
+    pub fn count_outage_failures(&self) -> [(&'static str, u64); Outage::ALL.len()] {
+        Outage::ALL.map(|outage| (outage.as_str(), self.store().count_outage_failures(outage)))
+    }
+
+    /// Keeps an SQLite database from growing beyond this number of pages, which has the effect of a full disk; `None` ends it.
+    /// For tests, in debug builds only.
+    ///
+    /// # Errors
+    /// The database is busy.
+    #[cfg(debug_assertions)]
+    pub async fn limit_database_pages(&self, pages: Option<u32>) -> Result<(), Error> {
+        Ok(self.store().limit_pages(pages).await?)
+    }
+
+    /// Lets all transactions after the next `skipped` fail with this outage; `None` ends it. For tests, in debug builds only.
+    #[cfg(debug_assertions)]
+    pub fn inject_outage(&self, fault: Option<(Outage, u64)>) {
+        self.store().inject_outage(fault);
     }
 
     /// The transactions and statements of this server since its start.

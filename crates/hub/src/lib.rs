@@ -48,6 +48,7 @@ pub use loops::{Loops, TableStatistics};
 pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
 pub use sign_in::Session;
+pub use store::Outage;
 pub use supervise::TaskStatus;
 pub use workload::{
     CheckResult, ContentCheck, DraftPatch, PolicyPatch, PublishContent, PublishOptions, RevisionDetails,

@@ -9,12 +9,14 @@ use tokio_util::task::TaskTracker;
 
 use crate::Hub;
 
+mod pass_failures;
 mod placer;
 mod retention;
 mod rollouts;
 mod staleness;
 mod tail;
 
+use pass_failures::PassFailures;
 pub(crate) use retention::RetentionStatistics;
 pub use retention::TableStatistics;
 
@@ -62,11 +64,15 @@ impl Hub {
 
     /// Names of the loops that do not run now (`/readyz`).
     pub fn list_stopped_loops(&self) -> Vec<&'static str> {
+        self.list_stopped_tasks(&LOOPS)
+    }
+
+    /// Those of these supervised tasks that were started and do not run now.
+    pub fn list_stopped_tasks(&self, names: &[&'static str]) -> Vec<&'static str> {
         let statuses = self.task_statuses();
-        LOOPS
-            .into_iter()
-            .filter(|name| statuses.get(name).is_some_and(|status| status.running == 0))
-            .collect()
+        let is_stopped =
+            |name: &&'static str| statuses.get(name).is_some_and(|status| status.running < status.expected);
+        names.iter().copied().filter(is_stopped).collect()
     }
 }
 

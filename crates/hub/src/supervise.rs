@@ -44,6 +44,8 @@ pub struct TaskStatus {
     pub expected: u32,
     /// How often one of them was restarted.
     pub restarts: u64,
+    /// How many passes of a loop failed.
+    pub failed_passes: u64,
 }
 
 /// The supervised tasks of a server, by name.
@@ -67,6 +69,11 @@ impl TaskRegistry {
     /// Announces a task before it is spawned, so that it is never missing from the statuses.
     pub(crate) fn announce(&self, name: &'static str) {
         self.update(name, |status| status.expected += 1);
+    }
+
+    /// Counts a failed pass of a loop.
+    pub(crate) fn count_failed_pass(&self, name: &'static str) {
+        self.update(name, |status| status.failed_passes += 1);
     }
 
     /// Runs a task until `cancel`; restarts it with a growing pause when it panics or ends before.
@@ -150,7 +157,7 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         let status = registry.statuses()["toy"];
-        assert_eq!(status, TaskStatus { running: 1, expected: 1, restarts: 3 });
+        assert_eq!(status, TaskStatus { running: 1, expected: 1, restarts: 3, failed_passes: 0 });
         cancel.cancel();
         task.await.unwrap();
         assert_eq!(registry.statuses()["toy"].running, 0);

@@ -3,6 +3,8 @@
 
 use sqlx::error::ErrorKind;
 
+use crate::Outage;
+
 /// Why a store operation failed. A lookup of a row that does not exist is not an error: it returns `None`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -34,9 +36,12 @@ pub enum Error {
     /// The cursor or selector of a list query is invalid.
     #[error("{0}")]
     InvalidQuery(String),
-    /// A lock or connection is not available; the whole transaction can be retried.
-    #[error("the database is busy; try again")]
-    Busy,
+    /// The database executes nothing now. Nothing of the transaction was stored, and the whole of it can be retried.
+    #[error("{0}")]
+    Unavailable(Outage, #[source] sqlx::Error),
+    /// The connection was lost while the transaction was committed: it is not known whether it was stored.
+    #[error("the connection to the database was lost during a commit, whose outcome is unknown")]
+    CommitOutcomeUnknown(#[source] sqlx::Error),
     /// The claim expired and another server has it; the result of the work must not be committed.
     #[error("the claim of {what} is lost")]
     ClaimLost {
@@ -84,23 +89,16 @@ pub enum Error {
     Database(#[source] sqlx::Error),
 }
 
-/// SQLSTATEs of PostgreSQL and result codes of SQLite after which the same transaction may succeed: serialization failure,
-/// deadlock, lock not available, statement cancelled by its time limit; SQLITE_BUSY, SQLITE_LOCKED and SQLITE_BUSY_SNAPSHOT.
-const RETRYABLE_CODES: [&str; 7] = ["40001", "40P01", "55P03", "57014", "5", "6", "517"];
-
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         match &error {
-            sqlx::Error::PoolTimedOut => Self::Busy,
             sqlx::Error::Database(cause) if cause.kind() == ErrorKind::UniqueViolation => {
                 Self::AlreadyExists { what: table_of_violation(cause.as_ref()) }
             }
-            sqlx::Error::Database(cause)
-                if cause.code().is_some_and(|code| RETRYABLE_CODES.contains(&&*code)) =>
-            {
-                Self::Busy
-            }
-            _ => Self::Database(error),
+            _ => match Outage::from_driver(&error) {
+                Some(outage) => Self::Unavailable(outage, error),
+                None => Self::Database(error),
+            },
         }
     }
 }

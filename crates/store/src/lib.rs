@@ -22,11 +22,15 @@ pub mod event;
 pub mod exposure;
 pub mod group;
 pub mod idempotency;
+#[cfg(debug_assertions)]
+mod injected_fault;
 pub mod join_token;
 mod label;
 mod listen;
 mod migrate;
 mod open;
+mod outage;
+mod outage_monitor;
 pub mod pending_removal;
 pub mod plan;
 pub mod project;
@@ -51,6 +55,7 @@ pub mod workload;
 pub use error::Error;
 pub use listen::Wakeups;
 pub use open::Store;
+pub use outage::Outage;
 pub use statistics::StoreStatistics;
 pub use tx::{CommitOutcome, Tx};
 

@@ -3,24 +3,32 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use domain::Timestamp;
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
 use sqlx::{AnyConnection, AnyPool, Connection as _, Executor as _};
+use tokio::sync::watch;
 
 use crate::listen::{Wakeups, listen};
 use crate::migrate::{self, MIGRATIONS};
+use crate::outage_monitor::OutageMonitor;
 use crate::statistics::{StatisticsCounters, StoreStatistics};
-use crate::tx::{DatabaseEngine, Tx};
-use crate::{Error, sql::sql};
+use crate::tx::{DatabaseEngine, Tx, TxContext};
+use crate::{Error, Outage, sql::sql};
 
 /// Reader connections to SQLite, in addition to its one writer.
 const SQLITE_READERS: u32 = 4;
 /// Connections of one server to PostgreSQL.
 const POSTGRES_CONNECTIONS: u32 = 16;
-/// Maximum wait for a connection; then [`Error::DatabaseUnavailable`].
+/// Maximum wait for a connection; then [`Error::Unavailable`].
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(15);
+/// Maximum wait until a connection to PostgreSQL that is no longer used has answered; then it is closed.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The largest number of pages that SQLite accepts as limit.
+const UNLIMITED_PAGES: u32 = 4_294_967_294;
 
 /// Setup of every SQLite connection: durable commits, readers concurrent with the writer.
 const SQLITE_SETUP: &str = "PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
@@ -43,6 +51,11 @@ struct StoreInner {
     writer: AnyPool,
     url: String,
     statistics: Arc<StatisticsCounters>,
+    outages: Arc<OutageMonitor>,
+    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "only tests limit the size"))]
+    page_limit: Arc<AtomicU32>,
+    #[cfg(debug_assertions)]
+    fault: Arc<crate::injected_fault::InjectedFault>,
     /// The lock file of SQLite; closing it releases the lock.
     _lock: Option<File>,
 }
@@ -74,8 +87,7 @@ impl Store {
             DatabaseEngine::Sqlite => "BEGIN",
             DatabaseEngine::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         };
-        let inner = self.inner.reader.begin_with(begin).await?;
-        Ok(Tx::new(inner, self.inner.engine, false, self.inner.statistics.clone()))
+        self.context().begin(&self.inner.reader, begin, false).await
     }
 
     /// Begins a write transaction. SQLite has one at a time.
@@ -84,8 +96,52 @@ impl Store {
             DatabaseEngine::Sqlite => "BEGIN IMMEDIATE",
             DatabaseEngine::Postgres => "BEGIN",
         };
-        let inner = self.inner.writer.begin_with(begin).await?;
-        Ok(Tx::new(inner, self.inner.engine, true, self.inner.statistics.clone()))
+        self.context().begin(&self.inner.writer, begin, true).await
+    }
+
+    fn context(&self) -> TxContext {
+        TxContext {
+            engine: self.inner.engine,
+            statistics: self.inner.statistics.clone(),
+            outages: self.inner.outages.clone(),
+            #[cfg(debug_assertions)]
+            fault: self.inner.fault.clone(),
+        }
+    }
+
+    /// Follows whether the database is in an outage; the value is that of now.
+    pub fn subscribe_outage(&self) -> watch::Receiver<Option<Outage>> {
+        self.inner.outages.subscribe()
+    }
+
+    /// How many statements and commits failed with this outage since the store was opened.
+    pub fn count_outage_failures(&self, outage: Outage) -> u64 {
+        self.inner.outages.count(outage)
+    }
+
+    /// Ends an outage of which nothing was seen for a minute.
+    pub fn expire_outage(&self) {
+        self.inner.outages.expire();
+    }
+
+    /// Keeps an SQLite database from growing beyond this number of pages, which has the effect of a full disk; `None` ends it.
+    /// For tests.
+    ///
+    /// # Errors
+    /// The connection of the writer can't be acquired.
+    #[cfg(debug_assertions)]
+    pub async fn limit_pages(&self, pages: Option<u32>) -> Result<(), Error> {
+        self.inner.page_limit.store(pages.unwrap_or(UNLIMITED_PAGES), Relaxed);
+        let mut connection = self.inner.writer.acquire().await?;
+        let statement = page_limit_statement(&self.inner.page_limit);
+        connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(statement))).await?;
+        Ok(())
+    }
+
+    /// Lets all transactions after the next `skipped` fail with this outage; `None` ends it. For tests.
+    #[cfg(debug_assertions)]
+    pub fn inject_outage(&self, fault: Option<(Outage, u64)>) {
+        self.inner.fault.set(fault);
     }
 
     /// The transactions and statements since the store was opened.
@@ -127,9 +183,11 @@ async fn open_sqlite(path: &Path) -> Result<Store, Error> {
     let lock = lock_database_file(path)?;
     open_private_file(path)?;
     let url = format!("sqlite://{}?mode=rwc", path.display());
-    let writer = sqlite_pool(&url, 1, SQLITE_SETUP.to_owned()).await?;
+    let page_limit = Arc::new(AtomicU32::new(UNLIMITED_PAGES));
+    let writer = sqlite_pool(&url, 1, SQLITE_SETUP.to_owned(), &page_limit).await?;
     migrate::sqlite(&writer, path, MIGRATIONS).await?;
-    let reader = sqlite_pool(&url, SQLITE_READERS, format!("{SQLITE_SETUP}{SQLITE_READER}")).await?;
+    let reader =
+        sqlite_pool(&url, SQLITE_READERS, format!("{SQLITE_SETUP}{SQLITE_READER}"), &page_limit).await?;
     Ok(Store {
         inner: Arc::new(StoreInner {
             engine: DatabaseEngine::Sqlite,
@@ -137,12 +195,22 @@ async fn open_sqlite(path: &Path) -> Result<Store, Error> {
             writer,
             url,
             statistics: Arc::default(),
+            outages: Arc::default(),
+            page_limit,
+            #[cfg(debug_assertions)]
+            fault: Arc::default(),
             _lock: Some(lock),
         }),
     })
 }
 
-async fn sqlite_pool(url: &str, connections: u32, setup: String) -> Result<AnyPool, Error> {
+async fn sqlite_pool(
+    url: &str,
+    connections: u32,
+    setup: String,
+    page_limit: &Arc<AtomicU32>,
+) -> Result<AnyPool, Error> {
+    let page_limit = page_limit.clone();
     let options = AnyPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -150,7 +218,13 @@ async fn sqlite_pool(url: &str, connections: u32, setup: String) -> Result<AnyPo
         .max_lifetime(None)
         .test_before_acquire(false)
         .after_release(|connection, _| Box::pin(is_reusable(connection)));
+    let setup = move || format!("{setup}{}", page_limit_statement(&page_limit));
     Ok(pool_options(options, setup).connect(url).await?)
+}
+
+/// The statement that limits the size of an SQLite database.
+fn page_limit_statement(pages: &AtomicU32) -> String {
+    format!("PRAGMA max_page_count = {};", pages.load(Relaxed))
 }
 
 /// Whether a connection may be reused. On a full disk SQLite itself ends the transaction; the driver's rollback then
@@ -161,25 +235,42 @@ async fn is_reusable(connection: &mut AnyConnection) -> Result<bool, sqlx::Error
     Ok(!connection.is_in_transaction())
 }
 
+/// Whether a connection still answers. Without the limit a connection to a host that failed would count as used until TCP
+/// gives up after a quarter of an hour, and 16 of them would leave none.
+async fn has_answered(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
+    let answered = tokio::time::timeout(RELEASE_TIMEOUT, connection.ping()).await;
+    answered.unwrap_or_else(|_| Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into()))).map(|()| true)
+}
+
 async fn open_postgres(url: &str) -> Result<Store, Error> {
     migrate::postgres(url, MIGRATIONS).await?;
-    let options =
-        AnyPoolOptions::new().max_connections(POSTGRES_CONNECTIONS).acquire_timeout(ACQUIRE_TIMEOUT);
-    let connections = pool_options(options, POSTGRES_SETUP.to_owned()).connect(url).await?;
+    let options = AnyPoolOptions::new()
+        .max_connections(POSTGRES_CONNECTIONS)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .after_release(|connection, _| Box::pin(has_answered(connection)));
+    let connections = pool_options(options, || POSTGRES_SETUP.to_owned()).connect(url).await?;
     let inner = StoreInner {
         engine: DatabaseEngine::Postgres,
         reader: connections.clone(),
         writer: connections,
         url: url.to_owned(),
         statistics: Arc::default(),
+        outages: Arc::default(),
+        page_limit: Arc::default(),
+        #[cfg(debug_assertions)]
+        fault: Arc::default(),
         _lock: None,
     };
     Ok(Store { inner: Arc::new(inner) })
 }
 
-fn pool_options(options: AnyPoolOptions, setup: String) -> AnyPoolOptions {
+/// Options with statements that every new connection executes.
+fn pool_options(
+    options: AnyPoolOptions,
+    setup: impl Fn() -> String + Send + Sync + 'static,
+) -> AnyPoolOptions {
     options.after_connect(move |connection, _| {
-        let setup = setup.clone();
+        let setup = setup();
         Box::pin(async move { connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(setup))).await.map(drop) })
     })
 }

@@ -68,6 +68,19 @@ impl WorkloadQueue {
         self.update_marks(at).push(self.all_workloads).execute(tx).await
     }
 
+    /// Marks a workload whose claim is worked on now: the pass may have read what this transaction changes before it changed.
+    /// Does nothing without a claim, because the next pass reads the change.
+    pub async fn mark_claimed(self, tx: &mut Tx, id: WorkloadId, at: Timestamp) -> Result<bool, Error> {
+        let marked = sql("UPDATE ")
+            .push(self.table)
+            .push(" SET dirty_epoch = dirty_epoch + 1, marked_at = $1 WHERE workload_id = $2 AND claimed = 1")
+            .bind(at.millis())
+            .bind_text(id)
+            .execute(tx)
+            .await?;
+        Ok(marked > 0)
+    }
+
     fn select_rows(self) -> Sql {
         sql("SELECT workload_id FROM ").push(self.table).push(" WHERE workload_id IN ")
     }

@@ -79,12 +79,14 @@ impl Sql {
 
     /// Runs the query; returns all rows.
     pub(crate) async fn fetch_all(self, tx: &mut Tx) -> Result<Vec<AnyRow>, Error> {
-        Ok(self.into_query()?.fetch_all(tx.connection()).await?)
+        let query = self.into_query()?;
+        tx.runner().run(query.fetch_all(tx.connection())).await
     }
 
     /// Runs the query; returns the first row, if any.
     pub(crate) async fn fetch_optional(self, tx: &mut Tx) -> Result<Option<AnyRow>, Error> {
-        Ok(self.into_query()?.fetch_optional(tx.connection()).await?)
+        let query = self.into_query()?;
+        tx.runner().run(query.fetch_optional(tx.connection())).await
     }
 
     /// Runs the query; returns the number in the first column of the first row, 0 if there is none or it is NULL.
@@ -97,7 +99,8 @@ impl Sql {
 
     /// Executes the statement; returns the number of changed rows.
     pub(crate) async fn execute(self, tx: &mut Tx) -> Result<u64, Error> {
-        Ok(self.into_query()?.execute(tx.connection()).await?.rows_affected())
+        let query = self.into_query()?;
+        Ok(tx.runner().run(query.execute(tx.connection())).await?.rows_affected())
     }
 
     fn into_query(self) -> Result<sqlx::query::Query<'static, Any, AnyArguments>, Error> {

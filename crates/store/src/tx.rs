@@ -2,22 +2,93 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::event::NewEvent;
 use domain::release::ReleaseState;
 use domain::rollup::ReleaseCounts;
 use domain::{ClusterId, Timestamp, WorkloadId};
-use sqlx::{Any, AnyConnection, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, Transaction};
 
+use crate::outage::{Outage, classify_commit_error};
+use crate::outage_monitor::OutageMonitor;
 use crate::sql::sql;
 use crate::statistics::StatisticsCounters;
 use crate::{Error, cluster, event, release};
+
+/// Maximum wait for the answer to a statement: the statement timeout that PostgreSQL itself has, and a margin. It ends the
+/// wait on a connection over which nothing arrives any more, such as that to a host that failed.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// The database engine of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DatabaseEngine {
     Sqlite,
     Postgres,
+}
+
+impl DatabaseEngine {
+    /// Waits for the answer to a statement, no longer than [`ANSWER_TIMEOUT`]. SQLite answers always: it has no network.
+    pub(crate) async fn wait_for_answer<T>(
+        self,
+        statement: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> Result<T, sqlx::Error> {
+        match self {
+            Self::Sqlite => statement.await,
+            Self::Postgres => {
+                let answered = tokio::time::timeout(ANSWER_TIMEOUT, statement).await;
+                answered.unwrap_or_else(|_| Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())))
+            }
+        }
+    }
+}
+
+/// What the transactions of a store share.
+#[derive(Debug, Clone)]
+pub(crate) struct TxContext {
+    pub engine: DatabaseEngine,
+    pub statistics: Arc<StatisticsCounters>,
+    pub outages: Arc<OutageMonitor>,
+    #[cfg(debug_assertions)]
+    pub fault: Arc<crate::injected_fault::InjectedFault>,
+}
+
+impl TxContext {
+    /// Begins a transaction on a connection of the pool.
+    pub(crate) async fn begin(
+        self,
+        pool: &AnyPool,
+        begin: &'static str,
+        is_write: bool,
+    ) -> Result<Tx, Error> {
+        let begun = self.engine.wait_for_answer(pool.begin_with(begin)).await.map_err(Error::from);
+        #[cfg(debug_assertions)]
+        let begun = self.fault.check().and(begun);
+        self.outages.observe(&begun, false);
+        Ok(Tx::new(begun?, self, is_write))
+    }
+}
+
+/// Executes the statements of a transaction.
+pub(crate) struct StatementRunner {
+    context: TxContext,
+    is_write: bool,
+}
+
+impl StatementRunner {
+    /// Executes a statement.
+    pub(crate) async fn run<T>(
+        self,
+        statement: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> Result<T, Error> {
+        let result = match self.context.engine.wait_for_answer(statement).await.map_err(Error::from) {
+            // A write in a read transaction is a defect, not an outage.
+            Err(Error::Unavailable(Outage::ReadOnly, error)) if !self.is_write => Err(Error::Database(error)),
+            result => result,
+        };
+        self.context.outages.observe(&result, false);
+        result
+    }
 }
 
 /// A transaction. Dropped without [`Tx::commit`], it is rolled back.
@@ -27,9 +98,8 @@ pub(crate) enum DatabaseEngine {
 /// these rows.
 pub struct Tx {
     inner: Transaction<'static, Any>,
-    engine: DatabaseEngine,
+    context: TxContext,
     is_write: bool,
-    statistics: Arc<StatisticsCounters>,
     pub(crate) count_deltas: BTreeMap<(WorkloadId, ReleaseState), i64>,
     pub(crate) changed_desired_states: BTreeSet<ClusterId>,
     pub(crate) pending_events: Vec<(NewEvent, Timestamp)>,
@@ -44,18 +114,12 @@ pub struct CommitOutcome {
 }
 
 impl Tx {
-    pub(crate) fn new(
-        inner: Transaction<'static, Any>,
-        engine: DatabaseEngine,
-        is_write: bool,
-        statistics: Arc<StatisticsCounters>,
-    ) -> Self {
-        statistics.count_transaction(is_write);
+    fn new(inner: Transaction<'static, Any>, context: TxContext, is_write: bool) -> Self {
+        context.statistics.count_transaction(is_write);
         Self {
             inner,
-            engine,
+            context,
             is_write,
-            statistics,
             count_deltas: BTreeMap::new(),
             changed_desired_states: BTreeSet::new(),
             pending_events: Vec::new(),
@@ -65,23 +129,32 @@ impl Tx {
 
     /// The connection, for one statement.
     pub(crate) fn connection(&mut self) -> &mut AnyConnection {
-        self.statistics.count_statement();
+        self.context.statistics.count_statement();
         &mut self.inner
     }
 
+    /// Executes the statements of this transaction.
+    pub(crate) fn runner(&self) -> StatementRunner {
+        StatementRunner { context: self.context.clone(), is_write: self.is_write }
+    }
+
     pub(crate) fn is_postgres(&self) -> bool {
-        self.engine == DatabaseEngine::Postgres
+        self.context.engine == DatabaseEngine::Postgres
     }
 
     /// The clause that locks selected rows: none on SQLite, which has one writer at a time. Not `FOR UPDATE`, which
     /// would also block writes of rows that only reference them.
     pub(crate) fn locking_clause(&self) -> &'static str {
-        if self.is_write && self.engine == DatabaseEngine::Postgres { " FOR NO KEY UPDATE" } else { "" }
+        if self.is_write && self.context.engine == DatabaseEngine::Postgres {
+            " FOR NO KEY UPDATE"
+        } else {
+            ""
+        }
     }
 
     /// The clause of a claim: skips rows that another claim has locked.
     pub(crate) fn claiming_clause(&self) -> &'static str {
-        if self.engine == DatabaseEngine::Postgres { " FOR UPDATE SKIP LOCKED" } else { "" }
+        if self.context.engine == DatabaseEngine::Postgres { " FOR UPDATE SKIP LOCKED" } else { "" }
     }
 
     /// Wakes the other servers when this transaction commits; once, however often it is called.
@@ -115,16 +188,18 @@ impl Tx {
         Ok(self.inner.rollback().await?)
     }
 
-    /// Commits durably. After an error it is unknown whether anything was written; after [`Error::DatabaseUnavailable`] the whole
-    /// transaction may be retried.
+    /// Commits durably. After an error nothing was written, except after [`Error::CommitOutcomeUnknown`].
     pub async fn commit(mut self) -> Result<CommitOutcome, Error> {
         release::flush_counts(&mut self).await?;
         cluster::flush_desired_state(&mut self).await?;
         let last_event = event::flush(&mut self).await?;
-        if self.wakes_servers && self.engine == DatabaseEngine::Postgres {
+        if self.wakes_servers && self.context.engine == DatabaseEngine::Postgres {
             sql("NOTIFY flotilla").execute(&mut self).await?;
         }
-        self.inner.commit().await?;
+        let commit = self.context.engine.wait_for_answer(self.inner.commit());
+        let committed = commit.await.map_err(classify_commit_error);
+        self.context.outages.observe(&committed, self.is_write);
+        committed?;
         Ok(CommitOutcome { last_event })
     }
 }

@@ -1,7 +1,7 @@
 //! The API client: one typed method per operation of the REST API.
 //!
-//! Reads are retried after a connection error; writes too, with the same `Idempotency-Key`, so that they take effect once
-//! (P2). Nothing is retried after a response.
+//! Reads are retried after a connection error and in an outage of the server's database; writes too, with the same
+//! `Idempotency-Key`, so that they take effect once (P2, P21). Nothing else is retried after a response.
 
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use crate::{Error, ServerVersion};
 
 mod agent;
+mod attempts;
 mod cluster;
 mod event;
 mod join;

@@ -17,12 +17,12 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::listening::{accept_connection, disable_nagle, join_next};
+
 /// Time limit of a handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Concurrent handshakes (P20).
 const MAX_HANDSHAKES: usize = 256;
-/// Pause after a connection could not be accepted, for example because no file descriptors are left.
-const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Why the listener can't start.
 #[derive(Debug, thiserror::Error)]
@@ -42,9 +42,9 @@ type AcceptedConnection = (TlsStream<TcpStream>, SocketAddr);
 
 /// Accepts connections after a completed TLS handshake. When it is dropped, the port is free at once.
 pub struct AgentListener {
-    socket: TcpListener,
+    socket: Arc<TcpListener>,
     address: SocketAddr,
-    certificates: ListenerCertificates,
+    certificates: Arc<ListenerCertificates>,
     acceptor: RenewableAcceptor,
     /// Handshakes in progress; a failed one returns `None`.
     handshakes: JoinSet<Option<AcceptedConnection>>,
@@ -63,9 +63,20 @@ impl AgentListener {
     ) -> Result<Self, ListenError> {
         let socket = TcpListener::bind(address).await.map_err(|error| ListenError::Bind(address, error))?;
         let address = socket.local_addr().map_err(|error| ListenError::Bind(address, error))?;
-        let certificates = ListenerCertificates { authority, names, clock };
+        let certificates = Arc::new(ListenerCertificates { authority, names, clock });
         let acceptor = certificates.create_acceptor()?;
-        Ok(Self { socket, address, certificates, acceptor, handshakes: JoinSet::new() })
+        Ok(Self { socket: Arc::new(socket), address, certificates, acceptor, handshakes: JoinSet::new() })
+    }
+
+    /// Another listener on the same socket, without the handshakes in progress.
+    pub fn reopen(&self) -> Self {
+        Self {
+            socket: self.socket.clone(),
+            address: self.address,
+            certificates: self.certificates.clone(),
+            acceptor: self.acceptor.clone(),
+            handshakes: JoinSet::new(),
+        }
     }
 
     /// The bound address.
@@ -74,7 +85,7 @@ impl AgentListener {
     }
 
     fn start_handshake(&mut self, mut stream: TcpStream, address: SocketAddr) {
-        crate::lifecycle::disable_nagle(&mut stream);
+        disable_nagle(&mut stream);
         if self.acceptor.renew_at <= self.certificates.clock.now() {
             match self.certificates.create_acceptor() {
                 Ok(renewed) => self.acceptor = renewed,
@@ -103,12 +114,12 @@ impl axum::serve::Listener for AgentListener {
         loop {
             let has_capacity = self.handshakes.len() < MAX_HANDSHAKES;
             tokio::select! {
-                Some(handshake) = self.handshakes.join_next() => {
-                    if let Ok(Some(connection)) = handshake {
+                handshake = join_next(&mut self.handshakes) => {
+                    if let Some(connection) = handshake {
                         return connection;
                     }
                 }
-                (stream, address) = accept_stream(&self.socket), if has_capacity => {
+                (stream, address) = accept_connection(&self.socket), if has_capacity => {
                     self.start_handshake(stream, address);
                 }
             }
@@ -120,18 +131,6 @@ impl axum::serve::Listener for AgentListener {
     }
 }
 
-async fn accept_stream(socket: &TcpListener) -> (TcpStream, SocketAddr) {
-    loop {
-        match socket.accept().await {
-            Ok(accepted) => return accepted,
-            Err(error) => {
-                tracing::warn!(%error, "can't accept an agent's connection; retrying in 1 s");
-                tokio::time::sleep(RETRY_DELAY).await;
-            }
-        }
-    }
-}
-
 /// Issues the listener's certificate, and renews it before it expires.
 struct ListenerCertificates {
     authority: Arc<Authority>,
@@ -139,6 +138,7 @@ struct ListenerCertificates {
     clock: Clock,
 }
 
+#[derive(Clone)]
 struct RenewableAcceptor {
     tls: TlsAcceptor,
     renew_at: domain::Timestamp,

@@ -63,7 +63,7 @@ async fn send_versions(hub: &Hub, agent: &AuthenticatedAgent, sender: &Sender<Ev
             }
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(error = %crate::problem::error_chain(&error), "can't read the desired-state version for an agent's stream; retrying in 2 s");
+                tracing::debug!(error = %crate::problem::error_chain(&error), "can't read the desired-state version for an agent's stream; retrying in 2 s");
                 tokio::time::sleep(RETRY_DELAY).await;
             }
         }

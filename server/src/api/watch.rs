@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use hub::Outage;
 use serde::Deserialize;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::Instant;
@@ -31,6 +32,8 @@ const MAX_STREAM_DURATION: Duration = Duration::from_secs(3600);
 const MAX_EVENTS: u32 = 500;
 /// Pause after a database error.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
+/// A stream ends if the database can't be reached for longer: the client shows what it has as old, and reconnects.
+const OUTAGE_GRACE: Duration = Duration::from_secs(5);
 /// Reconnect delay that the stream sends to browsers.
 const CLIENT_RETRY_DELAY: Duration = Duration::from_secs(2);
 
@@ -100,6 +103,17 @@ impl BatchPacer {
     }
 }
 
+/// Returns when the database can't be reached for longer than [`OUTAGE_GRACE`].
+async fn wait_for_long_outage(mut outage: tokio::sync::watch::Receiver<Option<Outage>>) {
+    let is_unreachable = |outage: &Option<Outage>| *outage == Some(Outage::Unreachable);
+    while outage.wait_for(is_unreachable).await.is_ok() {
+        let ended = outage.wait_for(|outage| !is_unreachable(outage));
+        if tokio::time::timeout(OUTAGE_GRACE, ended).await.is_err() {
+            return;
+        }
+    }
+}
+
 /// The client has disconnected.
 struct ClientDisconnected;
 
@@ -114,9 +128,11 @@ impl EventStreamer {
     async fn run(mut self, after: Option<i64>) {
         let _counted = self.site.metrics().track_stream();
         let stop = self.site.stop().clone();
+        let outage = self.site.hub().subscribe_outage();
         tokio::select! {
             () = stop.cancelled() => {}
             () = tokio::time::sleep(MAX_STREAM_DURATION) => {}
+            () = wait_for_long_outage(outage) => {}
             _ = self.stream_changes(after) => {}
         }
     }
@@ -131,6 +147,7 @@ impl EventStreamer {
             // The client's position is ahead of the event log: it belongs to another database.
             self.send_resync(last).await?;
         }
+        let mut outage = self.site.hub().subscribe_outage();
         let mut resumed = after.is_some() && self.seq < last;
         let mut pace = BatchPacer::default();
         loop {
@@ -143,6 +160,11 @@ impl EventStreamer {
             tokio::select! {
                 () = self.sender.closed() => return Err(ClientDisconnected),
                 changed = notices.changed() => changed.map_err(|_| ClientDisconnected)?,
+                // What pages show of it is part of their queries.
+                changed = outage.changed() => {
+                    changed.map_err(|_| ClientDisconnected)?;
+                    self.send_resync(self.seq).await?;
+                }
             }
             tokio::time::sleep_until(sent_at + pace.next_delay(sent_at.elapsed())).await;
         }
@@ -154,7 +176,7 @@ impl EventStreamer {
             match self.site.hub().list_events_after(self.seq, MAX_EVENTS).await {
                 Ok(events) => break events,
                 Err(error) => {
-                    tracing::warn!(error = %crate::problem::error_chain(&error), "can't read events for a stream; retrying in 2 s");
+                    tracing::debug!(error = %crate::problem::error_chain(&error), "can't read events for a stream; retrying in 2 s");
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
             }

@@ -2,7 +2,7 @@
 
 use domain::release::ReleaseState;
 
-use crate::test_server::{CONFIG_MAP, TestServer};
+use crate::test_server::{CONFIG_MAP, TestServer, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn p3_an_agent_that_was_offline_compares_the_full_desired_state_and_updates_deletes_and_creates() {
@@ -101,5 +101,30 @@ async fn p8_an_agent_heals_while_its_hub_is_down_also_after_a_restart() {
     server.publish("web", "2", &["eu-1"]).await;
     member.wait_for_value("web", Some("2")).await;
     server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    member.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p21_agents_keep_applying_in_an_outage_of_the_database_and_continue_after_it() {
+    let server = TestServer::open().await;
+    let member = server.join_cluster("eu-1").await;
+    server.publish("web", "1", &["eu-1"]).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    let passes = |server: &TestServer| server.hub.task_statuses()["staleness"].failed_passes;
+    server.hub.inject_outage(Some((hub::Outage::Unreachable, 0)));
+    member.cluster.delete(CONFIG_MAP, ("default", "web")).unwrap();
+    member.wait_for_value("web", Some("1")).await;
+    wait_until("the loops notice it", async || passes(&server) >= 2).await;
+    server.hub.inject_outage(None);
+    server.publish("web", "2", &["eu-1"]).await;
+    member.wait_for_value("web", Some("2")).await;
+    server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;
+    let cluster = server.hub.get_cluster("eu-1").await.unwrap();
+    assert_eq!(
+        cluster.cluster.connectivity,
+        domain::cluster::Connectivity::Online,
+        "no time of the outage counts"
+    );
+    assert!(server.hub.task_statuses().values().all(|task| task.restarts == 0));
     member.stop().await;
 }

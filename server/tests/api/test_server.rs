@@ -72,7 +72,21 @@ impl TestServer {
     /// A server with other options.
     pub async fn start_with(options: impl FnOnce(Hub) -> SiteOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let hub = open_hub(folder.path()).await;
+        Self::start_over(open_hub(folder.path()).await, folder, options).await
+    }
+
+    /// A server on the database with this address.
+    pub async fn start_on(database: &str) -> Self {
+        let config = HubConfig { database: database.to_owned(), clock: Clock::system() };
+        let hub = Hub::open(config).await.unwrap();
+        Self::start_over(hub, tempfile::tempdir().unwrap(), SiteOptions::bare).await
+    }
+
+    async fn start_over(
+        hub: Hub,
+        folder: tempfile::TempDir,
+        options: impl FnOnce(Hub) -> SiteOptions,
+    ) -> Self {
         let user = hub.ensure_user(USER_NAME, PASSWORD).await.unwrap();
         let actor = Actor::new(USER_NAME, ActorKind::Session(user));
         let token = hub.create_token(&actor, "test", 1).await.unwrap().secret;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use domain::WorkloadId;
 use tokio_util::sync::CancellationToken;
 
-use super::jitter;
+use super::{PassFailures, jitter, sleep_unless_cancelled};
 use crate::failpoint::failpoint;
 use crate::supervise::{Panicked, catch_panic};
 use crate::{Error, Hub};
@@ -41,13 +41,15 @@ struct PlacerClaim {
 pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
     let mut full_pass = tokio::time::interval(jitter(FULL_PASS_EVERY));
     let mut failures = PlacerFailures::default();
+    let mut failed_passes = PassFailures::new("placer");
     while !cancel.is_cancelled() {
-        match run_pass(&hub, &mut failures).await {
-            Ok(0) => {}
-            Ok(_) => continue,
-            Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "the placer queue can't be read")
-            }
+        let placed = run_pass(&hub, &mut failures).await;
+        if let Some(pause) = failed_passes.record(&hub, &placed) {
+            sleep_unless_cancelled(pause, &cancel).await;
+            continue;
+        }
+        if placed.is_ok_and(|placed| placed > 0) {
+            continue;
         }
         tokio::select! {
             () = hub.signals().placer.notified() => {}
@@ -69,7 +71,7 @@ async fn mark_everything(hub: &Hub) -> Result<(), Error> {
     Ok(())
 }
 
-/// Places what is due; returns the number of workloads.
+/// Places what is due; returns the number of workloads. In an outage of the database the pass ends: the claims expire.
 async fn run_pass(hub: &Hub, failures: &mut PlacerFailures) -> Result<usize, Error> {
     let now = hub.clock().now();
     let mut tx = hub.write().await?;
@@ -81,13 +83,20 @@ async fn run_pass(hub: &Hub, failures: &mut PlacerFailures) -> Result<usize, Err
     failpoint("placer.claimed");
     let claims: Vec<PlacerClaim> =
         due.iter().map(|(workload, epoch)| PlacerClaim { workload: *workload, epoch: *epoch }).collect();
-    place_workloads(hub, claims, failures).await;
+    place_workloads(hub, claims, failures).await?;
     failpoint("placer.settled");
     Ok(due.len())
 }
 
 /// Places workloads. A failure or a panic does not block the others: the workload is due again after a pause.
-async fn place_workloads(hub: &Hub, claims: Vec<PlacerClaim>, failures: &mut PlacerFailures) {
+///
+/// # Errors
+/// An outage of the database, which is no failure of a workload.
+async fn place_workloads(
+    hub: &Hub,
+    claims: Vec<PlacerClaim>,
+    failures: &mut PlacerFailures,
+) -> Result<(), Error> {
     let mut batch = Vec::new();
     for claim in claims {
         match decide_claim(hub, claim.workload).await {
@@ -96,30 +105,32 @@ async fn place_workloads(hub: &Hub, claims: Vec<PlacerClaim>, failures: &mut Pla
             }
             Ok(Some(outcome)) => {
                 let result = commit_claim(hub, claim, outcome).await;
-                failures.record(hub, claim, result).await;
+                failures.record(hub, claim, result).await?;
             }
             // The workload was deleted in the meantime, and its mark with it.
             Ok(None) => failures.forget(claim.workload),
-            Err(error) => failures.record(hub, claim, Err(error)).await,
+            Err(error) => failures.record(hub, claim, Err(error)).await?,
         }
     }
     if batch.is_empty() {
-        return;
+        return Ok(());
     }
     match flatten(catch_panic(commit::commit_batch(hub, &batch)).await) {
         Ok(()) => {
             for (claim, _) in batch {
-                failures.record(hub, claim, Ok(())).await;
+                failures.record(hub, claim, Ok(())).await?;
             }
         }
+        Err(error) if error.is_outage() => return Err(error),
         Err(error) => {
             tracing::debug!(%error, "workloads could not be committed in one transaction; each is committed separately");
             for (claim, outcome) in batch {
                 let result = commit_claim(hub, claim, outcome).await;
-                failures.record(hub, claim, result).await;
+                failures.record(hub, claim, result).await?;
             }
         }
     }
+    Ok(())
 }
 
 /// Decides one workload; a panic is an error of this workload.

@@ -15,7 +15,7 @@ use store::Tx;
 use store::queue::ROLLOUTS;
 use tokio_util::sync::CancellationToken;
 
-use super::{jitter, sleep_unless_cancelled};
+use super::{PassFailures, jitter, sleep_unless_cancelled};
 use crate::failpoint::{failpoint, panicpoint};
 use crate::hub::CommitEffects;
 use crate::supervise::catch_panic;
@@ -35,16 +35,13 @@ const MIN_PAUSE: Duration = Duration::from_millis(100);
 const POLL_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
+    let mut failed_passes = PassFailures::new("rollouts");
     while !cancel.is_cancelled() {
-        match run_pass(&hub).await {
-            Ok(0) => {}
-            Ok(_) => {
-                sleep_unless_cancelled(MIN_PAUSE, &cancel).await;
-                continue;
-            }
-            Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "the rollout queue can't be read");
-            }
+        let advanced = run_pass(&hub).await;
+        let pause = failed_passes.record(&hub, &advanced);
+        if let Some(pause) = pause.or_else(|| advanced.is_ok_and(|n| n > 0).then_some(MIN_PAUSE)) {
+            sleep_unless_cancelled(pause, &cancel).await;
+            continue;
         }
         tokio::select! {
             () = hub.signals().rollouts.notified() => drop(sleep_unless_cancelled(MIN_PAUSE, &cancel).await),
@@ -54,7 +51,7 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
     }
 }
 
-/// Advances what is due; returns the number of rollouts.
+/// Advances what is due; returns the number of rollouts. In an outage of the database the pass ends: the claims expire.
 async fn run_pass(hub: &Hub) -> Result<usize, Error> {
     let now = hub.clock().now();
     // Checked without the write lock: most of the time nothing is due.
@@ -70,18 +67,20 @@ async fn run_pass(hub: &Hub) -> Result<usize, Error> {
     for (workload, epoch) in &due {
         let result = catch_panic(advance_rollout(hub, *workload, *epoch)).await;
         if let Err(error) = result.map_err(Error::from).flatten() {
-            record_failure(hub, (*workload, *epoch), &error).await;
+            record_failure(hub, (*workload, *epoch), error).await?;
         }
     }
     Ok(due.len())
 }
 
 /// Shows a failure on its workload; the rollout is due again after a pause. Others are not affected.
-async fn record_failure(hub: &Hub, claim: (WorkloadId, i64), error: &Error) {
+///
+/// # Errors
+/// The failure is an outage of the database: nothing can be recorded, and the claim expires.
+async fn record_failure(hub: &Hub, claim: (WorkloadId, i64), error: Error) -> Result<(), Error> {
     let workload = claim.0;
-    tracing::warn!(%workload, error = error as &dyn std::error::Error, "a rollout could not be advanced; it will be retried");
-    // Without an answer of the database nothing can be recorded: the claim expires.
-    let Some(reason) = error.workload_failure() else { return };
+    let Some(reason) = error.workload_failure() else { return Err(error) };
+    tracing::warn!(%workload, error = &error as &dyn std::error::Error, "a rollout could not be advanced; it will be retried");
     let message =
         format!("Its rollout can't be advanced: {reason} No cluster is admitted until a retry succeeds.");
     let stored = async {
@@ -93,6 +92,7 @@ async fn record_failure(hub: &Hub, claim: (WorkloadId, i64), error: &Error) {
         let error = &error as &dyn std::error::Error;
         tracing::warn!(%workload, error, "the failure could not be stored");
     }
+    Ok(())
 }
 
 async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use domain::time::Pauses;
 use domain::{ClusterId, Timestamp};
 use tokio_util::sync::CancellationToken;
 
-use super::{jitter, sleep_unless_cancelled};
+use super::{PassFailures, jitter, sleep_unless_cancelled};
 use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
@@ -21,10 +21,12 @@ const CHECK_EVERY: Duration = Duration::from_secs(1);
 pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
     // Agents could not send heartbeats before the start: every cluster gets one lease from now.
     let started = hub.clock().now();
-    while sleep_unless_cancelled(jitter(CHECK_EVERY), &cancel).await {
-        if let Err(error) = run_pass(&hub, started).await {
-            tracing::warn!(error = &error as &dyn std::error::Error, "staleness pass failed; it is repeated");
-        }
+    let mut failed_passes = PassFailures::new("staleness");
+    let mut pause = jitter(CHECK_EVERY);
+    while sleep_unless_cancelled(pause, &cancel).await {
+        hub.store().expire_outage();
+        let checked = run_pass(&hub, started).await;
+        pause = failed_passes.record(&hub, &checked).unwrap_or_else(|| jitter(CHECK_EVERY));
     }
 }
 
@@ -42,6 +44,9 @@ async fn run_pass(hub: &Hub, started: Timestamp) -> Result<(), Error> {
         }
         // One cluster whose row can't be read must not keep the others online.
         if let Err(error) = update_reach(hub, cluster.id, &age).await {
+            if error.is_outage() {
+                return Err(error);
+            }
             has_failed |= error.unreadable_row().is_none();
             let (cluster, error) = (cluster.id, &error as &dyn std::error::Error);
             tracing::warn!(%cluster, error, "the connectivity of a cluster could not be updated; it is retried");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{jitter, sleep_unless_cancelled};
+use super::{PassFailures, jitter, sleep_unless_cancelled};
 use crate::{Error, Hub};
 
 /// Poll interval of the tables without a notice.
@@ -19,38 +19,36 @@ pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
         cancel.cancelled().await;
         return;
     }
+    let (mut failed_listens, mut failed_passes) = (PassFailures::new("tail"), PassFailures::new("tail"));
     while !cancel.is_cancelled() {
-        match hub.store().listen().await {
-            Ok(Some(mut notices)) => loop {
-                tokio::select! {
-                    notice = notices.next() => if notice.is_none() { break },
-                    () = tokio::time::sleep(jitter(POLL_EVERY)) => {}
-                    () = cancel.cancelled() => return,
-                }
-                send_notices(&hub).await;
-            },
-            Ok(None) => {}
-            Err(error) => tracing::warn!(%error, "can't listen for database notifications; polling instead"),
-        }
-        send_notices(&hub).await;
-        if !sleep_unless_cancelled(jitter(POLL_EVERY), &cancel).await {
-            return;
+        let listening = hub.store().listen().await.map_err(Error::from);
+        // Without notifications the tables are polled, no less often than with them.
+        failed_listens.record(&hub, &listening);
+        let mut pause = failed_passes.record(&hub, &send_notices(&hub).await);
+        let Ok(Some(mut notices)) = listening else {
+            sleep_unless_cancelled(pause.unwrap_or_else(|| jitter(POLL_EVERY)), &cancel).await;
+            continue;
+        };
+        loop {
+            tokio::select! {
+                notice = notices.next(), if pause.is_none() => if notice.is_none() { break },
+                () = tokio::time::sleep(pause.unwrap_or_else(|| jitter(POLL_EVERY))) => {}
+                () = cancel.cancelled() => return,
+            }
+            pause = failed_passes.record(&hub, &send_notices(&hub).await);
         }
     }
 }
 
-async fn send_notices(hub: &Hub) {
-    if let Err(error) = hub.sync_clock().await {
-        tracing::warn!(%error, "can't read the database's clock");
-    }
-    match last_event_seq(hub).await {
-        Ok(seq) => hub.live().notify_event(seq),
-        Err(error) => tracing::warn!(%error, "can't read the event log"),
-    }
+/// Tells loops, agents and pages of this server that something may have changed.
+async fn send_notices(hub: &Hub) -> Result<(), Error> {
+    hub.sync_clock().await?;
+    hub.live().notify_event(last_event_seq(hub).await?);
     hub.live().notify_all_desired_states();
     hub.live().notify_plan();
     hub.signals().placer.notify_one();
     hub.signals().rollouts.notify_one();
+    Ok(())
 }
 
 async fn last_event_seq(hub: &Hub) -> Result<i64, Error> {

@@ -120,13 +120,16 @@ impl Hub {
 }
 
 impl Hub {
-    /// Places a workload again if removals wait until more clusters run it (P28).
+    /// Places a workload again if removals wait until more clusters run it, or if a pass that is running now may decide so
+    /// without having read this report (P28).
     async fn mark_waiting_removals(
         &self,
         tx: &mut Tx,
         workload: WorkloadId,
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
+        // Before the removals are read, which a pass that ends meanwhile may write.
+        store::queue::PLACER.mark_claimed(tx, workload, self.clock().now()).await?;
         let removals = store::pending_removal::list(tx, workload).await?;
         if removals.iter().any(|one| one.waiting_for.is_some()) {
             store::queue::PLACER.mark(tx, &[workload], self.clock().now()).await?;

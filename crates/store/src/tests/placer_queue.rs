@@ -187,3 +187,21 @@ async fn a_failure_is_shown_and_delays_the_next_claim_until_it_is_settled() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn p28_a_mark_during_a_claim_repeats_the_pass_and_without_a_claim_starts_none() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 1).await;
+        let id = some_workload(1, "").id;
+        let mut tx = store.write().await.unwrap();
+        PLACER.mark(&mut tx, &[id], at(10)).await.unwrap();
+        let claims = PLACER.claim(&mut tx, 10, at(20), at(1_000)).await.unwrap();
+        assert!(PLACER.mark_claimed(&mut tx, id, at(30)).await.unwrap());
+        assert!(!PLACER.settle(&mut tx, id, claims[0].1).await.unwrap(), "it stays due");
+        let claims = PLACER.claim(&mut tx, 10, at(40), at(1_000)).await.unwrap();
+        assert!(PLACER.settle(&mut tx, id, claims[0].1).await.unwrap());
+        assert!(!PLACER.mark_claimed(&mut tx, id, at(50)).await.unwrap());
+        assert!(PLACER.claim(&mut tx, 10, at(60), at(1_000)).await.unwrap().is_empty());
+    })
+    .await;
+}

@@ -16,7 +16,7 @@ use reqwest::Url;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::send::{ApiResponse, BodyError, read_body, response_error};
+use super::send::{BodyError, read_body, response_error};
 use super::sse::SseParser;
 use crate::Error;
 use crate::agent::{
@@ -227,7 +227,7 @@ impl AgentClient {
         let seconds = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let retry_after = seconds.map(|seconds| Duration::from_secs(seconds).min(MAX_RETRY_AFTER));
         let body = self.read_body(response).await.unwrap_or_default();
-        AgentError { error: response_error(&ApiResponse { body, status }), retry_after }
+        AgentError { error: response_error(status, &body), retry_after }
     }
 
     fn url(&self, path: &[&str]) -> Url {

@@ -10,13 +10,10 @@ use reqwest::Url;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::attempts::Attempts;
 use super::{Client, RESPONSE_TIMEOUT, decode};
 use crate::{Error, Problem};
 
-/// Maximum number of attempts after connection errors.
-const MAX_ATTEMPTS: u32 = 5;
-/// Delay before the second attempt; doubles each time.
-const INITIAL_DELAY: Duration = Duration::from_millis(200);
 /// Maximum size of a response, in bytes.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 
@@ -33,6 +30,8 @@ pub(super) struct ApiCall<'c> {
 pub(super) struct ApiResponse {
     pub(super) body: Bytes,
     pub(super) status: u16,
+    /// Its `Retry-After`, in seconds.
+    pub(super) retry_after: Option<Duration>,
 }
 
 impl<'c> ApiCall<'c> {
@@ -91,12 +90,12 @@ impl<'c> ApiCall<'c> {
         self.send().await.map(drop)
     }
 
-    /// Sends the call, up to [`MAX_ATTEMPTS`] times after connection errors.
+    /// Sends the call, again after connection errors and outages of the server's database (see [`Attempts`]).
     pub(super) async fn send(self) -> Result<ApiResponse, Error> {
         self.send_tracked().await.0
     }
 
-    /// Like [`ApiCall::send`]; also returns whether a connection error occurred, so that an earlier attempt may have taken effect.
+    /// Like [`ApiCall::send`]; also returns whether there were several attempts, so that an earlier one may have taken effect.
     pub(super) async fn send_tracked(mut self) -> (Result<ApiResponse, Error>, bool) {
         if !self.method.is_safe() {
             let key = hex::encode(rand::rng().random::<[u8; 16]>());
@@ -106,16 +105,17 @@ impl<'c> ApiCall<'c> {
         if let Err(why) = &self.body {
             return (Err(Error::InvalidResponse { status: 0, cause: why.clone() }), false);
         }
-        let (mut attempt, mut delay) = (1, INITIAL_DELAY);
+        let mut attempts = Attempts::start();
         loop {
-            match self.send_once().await {
-                Ok(response) if response.status < 400 => return (Ok(response), attempt > 1),
-                Ok(response) => return (Err(response_error(&response)), attempt > 1),
-                Err(error @ Error::InvalidResponse { .. }) => return (Err(error), attempt > 1),
-                Err(error) if attempt == MAX_ATTEMPTS => return (Err(error), true),
-                Err(_) => tokio::time::sleep(delay).await,
+            let (error, retry_after) = match self.send_once().await {
+                Ok(response) if response.status < 400 => return (Ok(response), attempts.are_several()),
+                Ok(response) => (response_error(response.status, &response.body), response.retry_after),
+                Err(error) => (error, None),
+            };
+            match attempts.next_delay(error, retry_after) {
+                Ok(delay) => tokio::time::sleep(delay).await,
+                Err(error) => return (Err(error), attempts.are_several()),
             }
-            (attempt, delay) = (attempt + 1, delay * 2);
         }
     }
 
@@ -133,8 +133,11 @@ impl<'c> ApiCall<'c> {
         }
         let response = request.send().await.map_err(|error| self.client.connection_error(&error))?;
         let status = response.status().as_u16();
+        let retry_after = response.headers().get(http::header::RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
+        let retry_after = retry_after.map(Duration::from_secs);
         match read_body(response, MAX_RESPONSE_BYTES).await {
-            Ok(body) => Ok(ApiResponse { body, status }),
+            Ok(body) => Ok(ApiResponse { body, status, retry_after }),
             Err(BodyError::TooLong) => {
                 Err(Error::InvalidResponse { status, cause: "it is too long".to_owned() })
             }
@@ -178,16 +181,12 @@ impl Client {
 }
 
 /// The error in an error response.
-pub(super) fn response_error(response: &ApiResponse) -> Error {
-    match serde_json::from_slice::<Problem>(&response.body) {
+pub(super) fn response_error(status: u16, body: &[u8]) -> Error {
+    match serde_json::from_slice::<Problem>(body) {
         Ok(problem) if !problem.code.is_empty() => Error::Rejected(Box::new(problem)),
         _ => Error::InvalidResponse {
-            status: response.status,
-            cause: String::from_utf8_lossy(&response.body)
-                .chars()
-                .filter(|c| !c.is_control())
-                .take(200)
-                .collect(),
+            status,
+            cause: String::from_utf8_lossy(body).chars().filter(|c| !c.is_control()).take(200).collect(),
         },
     }
 }
@@ -231,6 +230,39 @@ mod tests {
             assert_eq!(find_key(&first).len(), 32, "{method}: {first}");
             assert_eq!(find_key(&first), find_key(&second), "{method}");
         }
+    }
+
+    /// Answers one request with 503 and this code, `Retry-After: 0`; returns the request's head.
+    async fn answer_503(listener: &TcpListener, code: &str) -> String {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let head = read_head(&mut stream).await;
+        let problem = serde_json::to_string(&Problem::new(503, code, "t", "d")).unwrap();
+        let response = format!(
+            "HTTP/1.1 503 Service Unavailable\r\nretry-after: 0\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{problem}",
+            problem.len()
+        );
+        stream.write_all(response.as_bytes()).await.unwrap();
+        head
+    }
+
+    #[tokio::test]
+    async fn p2_p21_a_write_with_an_unknown_outcome_is_sent_again_with_the_same_key() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = Client::new(&format!("http://{}", listener.local_addr().unwrap()), "").unwrap();
+        let serve = async {
+            let mut heads = Vec::new();
+            for code in ["CommitOutcomeUnknown", "DatabaseUnavailable"] {
+                heads.push(answer_503(&listener, code).await);
+            }
+            let (mut stream, _) = listener.accept().await.unwrap();
+            heads.push(read_head(&mut stream).await);
+            stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await.unwrap();
+            heads
+        };
+        let (heads, sent) = tokio::join!(serve, client.call(Method::POST, &["x"]).send_ignoring_body());
+        sent.unwrap();
+        let keys: Vec<&str> = heads.iter().map(|head| find_key(head)).collect();
+        assert!(keys[0].len() == 32 && keys.iter().all(|key| *key == keys[0]), "{keys:?}");
     }
 
     #[tokio::test]

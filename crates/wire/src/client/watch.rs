@@ -7,7 +7,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use http::{HeaderName, HeaderValue, Method, header};
 
-use super::send::{ApiResponse, read_body, response_error};
+use super::send::{read_body, response_error};
 use super::sse::{SseFrame, SseParser};
 use super::{Client, decode};
 use crate::{ChangeNotice, Error, WatchEvent};
@@ -88,7 +88,7 @@ impl WatchStream {
             Ok(Ok(response)) if response.status().is_client_error() && response.status().as_u16() != 429 => {
                 let status = response.status().as_u16();
                 let body = read_body(response, MAX_PROBLEM_BYTES).await.unwrap_or_default();
-                Err(response_error(&ApiResponse { body, status }))
+                Err(response_error(status, &body))
             }
             _ => {
                 tokio::time::sleep(self.delay).await;

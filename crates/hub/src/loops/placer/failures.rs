@@ -16,7 +16,15 @@ pub(super) struct PlacerFailures(HashSet<WorkloadId>);
 
 impl PlacerFailures {
     /// Records the result of placing a workload. After a failure it is due again after a pause.
-    pub async fn record(&mut self, hub: &Hub, claim: PlacerClaim, result: Result<(), Error>) {
+    ///
+    /// # Errors
+    /// The result is an outage of the database: nothing can be recorded, and the claim expires.
+    pub async fn record(
+        &mut self,
+        hub: &Hub,
+        claim: PlacerClaim,
+        result: Result<(), Error>,
+    ) -> Result<(), Error> {
         let id = claim.workload;
         let Err(error) = result else {
             if self.0.remove(&id)
@@ -24,11 +32,10 @@ impl PlacerFailures {
             {
                 log_error(id, &error, "the event could not be stored");
             }
-            return;
+            return Ok(());
         };
+        let Some(reason) = error.workload_failure() else { return Err(error) };
         log_error(id, &error, "a workload could not be placed; it will be retried");
-        // Without an answer of the database nothing can be recorded: the claim expires.
-        let Some(reason) = error.workload_failure() else { return };
         let text =
             format!("can't be placed: {reason} The placer removes it from no cluster, and will retry.");
         match store_failure(hub, claim, &text).await {
@@ -37,6 +44,7 @@ impl PlacerFailures {
             }
             Err(error) => log_error(id, &error, "the failure could not be stored"),
         }
+        Ok(())
     }
 
     /// Forgets a workload that was deleted.
