@@ -39,7 +39,8 @@ pub struct StoredOverride {
 }
 
 /// Saves one override in the draft. `base_revision` is the draft's revision that the form was loaded with. A blank form
-/// stores nothing and returns `None`. `review` continues with the review of a publish of this override alone.
+/// stores nothing and returns `None`. `review` continues with the review of a publish of this override alone, for which a blank
+/// form is rejected.
 #[server(prefix = "/api/fn", endpoint = "override_save")]
 pub async fn override_save(
     name: String,
@@ -51,7 +52,7 @@ pub async fn override_save(
     use crate::workloads::wizard::{WizardStep, redirect_after};
     use crate::{errors::AppError, host, paths};
     let mut stored = None;
-    if !form.is_blank() {
+    if review || !form.is_blank() {
         let read = form.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
         let content = domain::request::OverridePut {
             target: read.target,
