@@ -92,7 +92,11 @@ pub fn with_status(error: AppError) -> AppError {
         && !is_plain_form_post()
     {
         let status = status_code(&error);
-        response.set_status(status);
+        // A page has several queries: what can't be known outranks what another found.
+        let before = response.0.read().ok().and_then(|parts| parts.status);
+        if before != Some(StatusCode::SERVICE_UNAVAILABLE) {
+            response.set_status(status);
+        }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             response.insert_header(http::header::RETRY_AFTER, RETRY_AFTER);
         }

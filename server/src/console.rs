@@ -1,8 +1,8 @@
 //! The console: server-rendered pages, and the server functions that they call.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use app::{AppError, BoxFuture, SessionActions};
 use axum::body::{Body, to_bytes};
@@ -42,9 +42,12 @@ pub fn is_server_fn(path: &str) -> bool {
     server_fn_paths().any(|(known, _)| known == path)
 }
 
-/// The pages' routes with their render mode.
+/// The pages' routes with their render mode. Listed once: while Leptos lists them, no query of any page in this process is
+/// started, so that a page that is rendered at the same time would never be complete.
 pub fn list_pages() -> Vec<AxumRouteListing> {
-    leptos_axum::generate_route_list(app::App)
+    static PAGES: LazyLock<Vec<AxumRouteListing>> =
+        LazyLock::new(|| leptos_axum::generate_route_list(app::App));
+    PAGES.clone()
 }
 
 /// Provides the Leptos context of pages and server functions.
