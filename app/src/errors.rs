@@ -148,6 +148,7 @@ impl From<hub::Error> for AppError {
                 Self::Invalid(vec![*finding])
             }
             hub::Error::FailedPrecondition(why) => Self::FailedPrecondition(why.to_string()),
+            hub::Error::SessionUnknown => Self::FailedPrecondition(hub::Error::SessionUnknown.to_string()),
             hub::Error::IdempotencyKeyReused => {
                 Self::FailedPrecondition(hub::Error::IdempotencyKeyReused.to_string())
             }

@@ -52,9 +52,12 @@ impl Link for InProcessLink {
     }
 
     async fn send_reports(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
-        let ack = self.site.hub().record_reports(self.cluster, batch).await.map_err(unreachable)?;
-        self.site.metrics().count_report_batch(ack.accepted);
-        Ok(ack)
+        let recorded = self.site.hub().record_reports(self.cluster, batch).await;
+        self.site.metrics().count_report_batch(&recorded);
+        recorded.map_err(|error| match error {
+            hub::Error::SessionUnknown => LinkError::SessionUnknown(error.to_string()),
+            other => unreachable(other),
+        })
     }
 
     async fn upload_schema(&self, schema: &EncodedSchema) -> Result<(), LinkError> {

@@ -8,6 +8,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use domain::page::ListQuery;
+use domain::report::ReportAck;
 use hub::TableStatistics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -148,9 +149,13 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts a batch of reports.
-    pub fn count_report_batch(&self, accepted: bool) {
-        let outcome = if accepted { "accepted" } else { "rejected" };
+    /// Counts a batch of reports. One that could not be recorded is sent again and counted then.
+    pub fn count_report_batch(&self, recorded: &Result<ReportAck, hub::Error>) {
+        let outcome = match recorded {
+            Ok(ack) if ack.accepted => "accepted",
+            Ok(_) | Err(hub::Error::SessionUnknown | hub::Error::Invalid(_)) => "rejected",
+            Err(_) => return,
+        };
         self.reports.get_or_create(&ReportLabels { outcome }).inc();
     }
 

@@ -82,6 +82,7 @@ pub const fn http_status(error: &hub::Error) -> StatusCode {
         hub::Error::AlreadyExists(_)
         | hub::Error::NameTaken(_)
         | hub::Error::FailedPrecondition(_)
+        | hub::Error::SessionUnknown
         | hub::Error::ConfirmationRequired(_) => StatusCode::CONFLICT,
         hub::Error::RevisionConflict { .. } | hub::Error::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         hub::Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,

@@ -151,7 +151,10 @@ impl Link for HttpLink {
     }
 
     async fn send_reports(&self, batch: ReportBatch) -> Result<ReportAck, LinkError> {
-        self.client().send_reports(&batch).await.map_err(link_error)
+        self.client().send_reports(&batch).await.map_err(|error| match error.error.code() {
+            "SessionUnknown" => LinkError::SessionUnknown(error.to_string()),
+            _ => link_error(error),
+        })
     }
 
     async fn upload_schema(&self, schema: &EncodedSchema) -> Result<(), LinkError> {

@@ -20,6 +20,9 @@ pub enum LinkError {
     /// The hub has no such object for this cluster, such as a bundle that a newer desired state no longer names.
     #[error("the hub rejected the request: {0}")]
     Rejected(String),
+    /// The hub does not know the session of these reports, because it was restored from a backup: a new one is needed.
+    #[error("{0}")]
+    SessionUnknown(String),
     /// The hub requested a delay (`Retry-After`).
     #[error("the hub requested to retry after {delay:?}: {message}")]
     RetryAfter {
@@ -35,7 +38,7 @@ impl LinkError {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RetryAfter { delay: after, .. } => Some(*after),
-            Self::Unreachable(_) | Self::Rejected(_) => None,
+            Self::Unreachable(_) | Self::Rejected(_) | Self::SessionUnknown(_) => None,
         }
     }
 }
@@ -72,7 +75,7 @@ pub trait Link: Send + Sync + 'static {
         cluster_plan: ClusterPlan,
     ) -> impl Future<Output = Result<(), LinkError>> + Send;
 
-    /// Sends a batch of reports.
+    /// Sends a batch of reports; [`LinkError::SessionUnknown`] if it has to be sent in a new session.
     fn send_reports(&self, batch: ReportBatch) -> impl Future<Output = Result<ReportAck, LinkError>> + Send;
 
     /// Uploads the schema that a report named, because the hub requested it.

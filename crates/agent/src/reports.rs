@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use domain::cluster::ClusterFacts;
+use domain::report::limits::{MAX_LEFTOVERS, MAX_RELEASES, serialized_length};
 use domain::report::{ReleaseReport, ReportAck, ReportBatch};
 use domain::{Digest, ReleaseId};
 use tokio::sync::{Notify, watch};
@@ -12,8 +13,10 @@ use crate::connect;
 use crate::context::AgentContext;
 use crate::link::{Link, LinkError};
 
-/// Maximum number of releases and objects in one batch: about 2 MB, far below the hub's limit.
-const MAX_BATCH_OBJECTS: usize = 4_000;
+/// Maximum number of releases and objects in one batch; the hub accepts so many releases.
+const MAX_BATCH_OBJECTS: usize = MAX_RELEASES;
+/// Maximum size of the releases in one batch; with the facts it is below the hub's limit.
+const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// Content of one batch.
 #[derive(Default)]
@@ -22,6 +25,12 @@ struct BatchContent {
     schema: Option<Digest>,
     leftovers: Option<Vec<ReleaseId>>,
     releases: Vec<ReleaseReport>,
+}
+
+/// The position of the next batch.
+struct Session {
+    incarnation: i64,
+    seq: i64,
 }
 
 /// Sends the engine's reports. The engine retains only the newest report per release, so an unreachable hub costs no
@@ -34,7 +43,7 @@ pub(crate) async fn run<L: Link>(agent: &AgentContext<L>) {
 }
 
 async fn send_reports<L: Link>(agent: &AgentContext<L>, schema_requested: &Notify) {
-    let incarnation = connect::start_session(&agent.link, &agent.options).await;
+    let mut session = start_session(agent).await;
     let mut facts_changed = agent.engine.subscribe_facts_changed();
     facts_changed.mark_changed();
     let mut schemas = agent.engine.subscribe_schema();
@@ -43,7 +52,6 @@ async fn send_reports<L: Link>(agent: &AgentContext<L>, schema_requested: &Notif
         leftovers.mark_changed();
     }
     let reports = agent.engine.reports();
-    let mut seq = 0;
     loop {
         let part = tokio::select! {
             releases = reports.next() => BatchContent { releases, ..BatchContent::default() },
@@ -60,15 +68,18 @@ async fn send_reports<L: Link>(agent: &AgentContext<L>, schema_requested: &Notif
                 BatchContent { leftovers, ..BatchContent::default() }
             }
         };
-        for BatchContent { facts, schema, leftovers, releases } in split_batch(part) {
-            seq += 1;
-            let batch = ReportBatch { incarnation, seq, facts, schema, leftovers, releases };
-            let ack = send_batch(agent, batch).await;
+        for content in split_batch(part) {
+            let ack = send_batch(agent, &mut session, content).await;
             if ack.schema_requested {
                 schema_requested.notify_one();
             }
         }
     }
+}
+
+async fn start_session<L: Link>(agent: &AgentContext<L>) -> Session {
+    let incarnation = connect::start_session(&agent.link, &agent.options).await;
+    Session { incarnation, seq: 0 }
 }
 
 /// Uploads the newest schema whenever the hub requests one.
@@ -99,15 +110,19 @@ async fn upload_schemas<L: Link>(agent: &AgentContext<L>, requested: &Notify) {
     }
 }
 
-/// Splits content into batches within [`MAX_BATCH_OBJECTS`].
+/// Splits content into batches within [`MAX_BATCH_OBJECTS`] and [`MAX_BATCH_BYTES`].
 fn split_batch(part: BatchContent) -> Vec<BatchContent> {
-    let BatchContent { facts, schema, leftovers, releases } = part;
+    let BatchContent { mut facts, schema, mut leftovers, releases } = part;
+    facts.iter_mut().for_each(ClusterFacts::truncate);
+    leftovers.iter_mut().for_each(|leftovers| leftovers.truncate(MAX_LEFTOVERS));
     let mut parts = vec![BatchContent { facts, schema, leftovers, releases: Vec::new() }];
-    let mut objects = 0;
+    let (mut objects, mut bytes) = (0, 0);
     for report in releases {
-        objects += report.resources.len() + 1;
-        if objects > MAX_BATCH_OBJECTS && parts.last().is_some_and(|part| !part.releases.is_empty()) {
-            objects = report.resources.len() + 1;
+        let length = serialized_length(&report);
+        (objects, bytes) = (objects + report.resources.len() + 1, bytes + length);
+        let is_full = objects > MAX_BATCH_OBJECTS || bytes > MAX_BATCH_BYTES;
+        if is_full && parts.last().is_some_and(|part| !part.releases.is_empty()) {
+            (objects, bytes) = (report.resources.len() + 1, length);
             parts.push(BatchContent::default());
         }
         if let Some(part) = parts.last_mut() {
@@ -138,8 +153,17 @@ async fn read_changed_facts<L: Link>(
     }
 }
 
-async fn send_batch<L: Link>(agent: &AgentContext<L>, batch: ReportBatch) -> ReportAck {
+/// Sends content until the hub acknowledges it; in a new session if the hub does not know this one.
+async fn send_batch<L: Link>(
+    agent: &AgentContext<L>,
+    session: &mut Session,
+    content: BatchContent,
+) -> ReportAck {
     let mut backoff = Backoff::new(&agent.options);
+    session.seq += 1;
+    let BatchContent { facts, schema, leftovers, releases } = content;
+    let Session { incarnation, seq } = *session;
+    let mut batch = ReportBatch { incarnation, seq, facts, schema, leftovers, releases };
     loop {
         match agent.link.send_reports(batch.clone()).await {
             Ok(ack) => {
@@ -152,7 +176,12 @@ async fn send_batch<L: Link>(agent: &AgentContext<L>, batch: ReportBatch) -> Rep
             Err(error) => {
                 backoff
                     .wait_or_reachable(&agent.link, "reports could not be sent and will be retried", &error)
-                    .await
+                    .await;
+                if matches!(error, LinkError::SessionUnknown(_)) {
+                    *session = start_session(agent).await;
+                    session.seq = 1;
+                    (batch.incarnation, batch.seq) = (session.incarnation, session.seq);
+                }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Queue of reports for the hub: the latest complete state of each release, and all drift notes not sent yet.
+//! Queue of reports for the hub: the latest complete state of each release, and the drift notes not sent yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ struct QueueState {
     changed: Notify,
 }
 
-/// A queue with at most one report per release. A newer report replaces an unread one; their drift notes are merged.
+/// A queue with at most one report per release, within [`domain::report::limits`]. A newer report replaces an unread one;
+/// their drift notes are merged.
 #[derive(Clone, Default)]
 pub struct ReportQueue(Arc<QueueState>);
 
@@ -43,7 +44,9 @@ impl ReportQueue {
             let mut drift = older.drift;
             drift.append(&mut report.drift);
             report.drift = drift;
+            report.drift_omitted = report.drift_omitted.saturating_add(older.drift_omitted);
         }
+        report.truncate();
         waiting.insert(report.release, report);
         drop(waiting);
         self.0.changed.notify_one();

@@ -49,6 +49,12 @@ pub enum Error {
     /// The current state does not allow it; the reason says why.
     #[error(transparent)]
     FailedPrecondition(#[from] ActionUnavailable),
+    /// This hub did not issue the session of a batch of reports, or has not accepted the batches before it: the hub was
+    /// restored from a backup, or the batch is forged. The agent starts a new session.
+    #[error(
+        "This hub does not know the session of these reports. Start a new session and send them with its incarnation, from seq 1."
+    )]
+    SessionUnknown,
     /// The idempotency key was used with another request.
     #[error("This Idempotency-Key was used for another request. Use a new key for each new request.")]
     IdempotencyKeyReused,
@@ -85,6 +91,7 @@ impl Error {
             Self::PlanRejected { .. } => "PlanRejected",
             Self::ConfirmationRequired(_) => "ConfirmationRequired",
             Self::FailedPrecondition(_) => "FailedPrecondition",
+            Self::SessionUnknown => "SessionUnknown",
             Self::IdempotencyKeyReused => "IdempotencyKeyReused",
             Self::Unauthenticated(_) => "Unauthenticated",
             Self::DatabaseUnavailable(..) => "DatabaseUnavailable",

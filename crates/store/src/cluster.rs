@@ -22,9 +22,9 @@ mod schema;
 pub(crate) use desired_state::flush as flush_desired_state;
 pub use desired_state::{bump as bump_desired_state, version as desired_state_version};
 pub use heartbeat::{
-    OverdueCluster, advance_report_position, begin_api_server_outage, begin_incarnation,
-    end_api_server_outage, get_report_position, last_heartbeat, list_overdue, record_heartbeats,
-    set_connectivity,
+    OverdueCluster, ReportPosition, advance_report_position, begin_api_server_outage, begin_incarnation,
+    check_report_position, end_api_server_outage, get_report_position, last_heartbeat, list_overdue,
+    record_heartbeats, set_connectivity,
 };
 pub use schema::{list_schema_digests, set_schema_digest};
 

@@ -3,6 +3,8 @@
 //! A release is read, changed by the functions of `domain`, and written as a whole. Read it in the transaction that
 //! writes it: PostgreSQL then locks the row until the transaction ends; SQLite has only one writer.
 
+use std::collections::HashSet;
+
 use domain::release::Release;
 use domain::report::{DesiredRelease, ResourceStatus};
 use domain::{ClusterId, ReleaseId, WorkloadId};
@@ -51,6 +53,25 @@ pub async fn get_many(tx: &mut Tx, ids: &[ReleaseId]) -> Result<Vec<Release>, Er
         found.extend(decode_rows(&rows, "release", read_release)?);
     }
     Ok(found)
+}
+
+/// Those of these releases that are of this cluster, or that it still has to remove.
+pub async fn filter_owned(
+    tx: &mut Tx,
+    cluster: ClusterId,
+    ids: &[ReleaseId],
+) -> Result<HashSet<ReleaseId>, Error> {
+    let mut owned = HashSet::new();
+    for ids in ids.chunks(500) {
+        for select in [
+            "SELECT id FROM release WHERE cluster_id = $1 AND id IN ",
+            "SELECT release_id AS id FROM release_tombstone WHERE cluster_id = $1 AND release_id IN ",
+        ] {
+            let rows = sql(select).bind_text(cluster).push_list(ids).fetch_all(tx).await?;
+            owned.extend(decode_rows(&rows, "release", |row| row.parse::<ReleaseId>("id"))?);
+        }
+    }
+    Ok(owned)
 }
 
 /// The release of this workload on this cluster.

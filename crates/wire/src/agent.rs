@@ -228,6 +228,7 @@ mod tests {
             health: Health::healthy(),
             resources: vec![resource],
             drift: Vec::new(),
+            drift_omitted: 0,
             removed: false,
         };
         let batch = ReportBatch {

@@ -1,18 +1,26 @@
-//! Rate limits for session starts, which all agents send at the same time after an outage of the hub, and for
-//! registrations, which cost the hub something even when they are rejected (P20).
+//! Rate limits: of all agents for session starts, which they send at the same time after an outage of the hub, and for
+//! registrations, which cost the hub something even when they are rejected; of each agent for its sessions and reports, so
+//! that one of them does not use what the others need (P20).
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use axum::extract::FromRequestParts;
 use axum::http::header::RETRY_AFTER;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use domain::ClusterId;
 use parking_lot::Mutex;
 use rand::Rng as _;
 use tokio::time::Instant;
 
+use super::AgentApiState;
+use super::authenticate::AgentConnection;
 use crate::problem::ApiError;
 
 /// How many requests are accepted.
+#[derive(Clone, Copy)]
 struct Rate {
     per_second: f64,
     burst: f64,
@@ -22,29 +30,85 @@ struct Rate {
 const SESSION_RATE: Rate = Rate { per_second: 100.0, burst: 500.0 };
 /// Registration attempts.
 const REGISTRATION_RATE: Rate = Rate { per_second: 10.0, burst: 50.0 };
-/// Largest `Retry-After` of a rejected request, in seconds; the value is random, so that retries spread.
+/// Session starts of one agent: it starts one when it starts.
+const AGENT_SESSION_RATE: Rate = Rate { per_second: 0.5, burst: 20.0 };
+/// Batches of reports of one agent. While it waits, its newest reports replace older ones, so it needs no more.
+const AGENT_REPORT_RATE: Rate = Rate { per_second: 2.0, burst: 100.0 };
+/// Largest `Retry-After` of a request beyond the rate of all agents, in seconds; the value is random, so that retries
+/// spread.
 const MAX_RETRY_AFTER_SECONDS: u64 = 60;
+/// Agents with a bucket, beyond which full buckets are dropped: a new bucket is full, too.
+const MAX_BUCKETS: usize = 1_000;
 
-/// One token bucket per kind of request.
+/// One token bucket per kind of request, for all agents or for each.
 pub struct RateLimits {
     sessions: TokenBucket,
     registrations: TokenBucket,
+    agent_sessions: AgentBuckets,
+    agent_reports: AgentBuckets,
 }
 
 impl RateLimits {
     /// Starts with full buckets.
     pub fn new() -> Self {
-        Self { sessions: TokenBucket::new(SESSION_RATE), registrations: TokenBucket::new(REGISTRATION_RATE) }
+        Self {
+            sessions: TokenBucket::new(SESSION_RATE),
+            registrations: TokenBucket::new(REGISTRATION_RATE),
+            agent_sessions: AgentBuckets::new(AGENT_SESSION_RATE),
+            agent_reports: AgentBuckets::new(AGENT_REPORT_RATE),
+        }
     }
 
-    /// Takes a token for a session start; an error if there is none.
-    pub fn check_session(&self) -> Result<(), RateLimited> {
-        self.sessions.try_acquire(Instant::now())
+    /// Takes a token for a session start of this cluster's agent; an error if there is none.
+    pub fn check_session(&self, cluster: ClusterId) -> Result<(), RateLimited> {
+        self.agent_sessions.try_acquire(cluster, Instant::now())?;
+        self.sessions.try_acquire(Instant::now()).map_err(|_| RateLimited::AllAgents)
     }
 
     /// Takes a token for a registration attempt; an error if there is none.
     pub fn check_registration(&self) -> Result<(), RateLimited> {
-        self.registrations.try_acquire(Instant::now())
+        self.registrations.try_acquire(Instant::now()).map_err(|_| RateLimited::AllAgents)
+    }
+
+    /// Takes a token for a batch of reports of this cluster's agent; an error if there is none.
+    pub fn check_report(&self, cluster: ClusterId) -> Result<(), RateLimited> {
+        self.agent_reports.try_acquire(cluster, Instant::now())
+    }
+}
+
+/// Extractor: permission to send a batch of reports. It comes before the extractor of the body, which is then not read
+/// if the rate limit is reached.
+pub struct ReportPermit;
+
+impl FromRequestParts<AgentApiState> for ReportPermit {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, agents: &AgentApiState) -> Result<Self, Response> {
+        let agent = AgentConnection::from_request_parts(parts, agents).await;
+        let AgentConnection(agent) = agent.map_err(IntoResponse::into_response)?;
+        let permitted = agents.rate_limits.check_report(agent.cluster);
+        permitted.map(|()| Self).map_err(IntoResponse::into_response)
+    }
+}
+
+/// One token bucket per agent, by its cluster.
+struct AgentBuckets {
+    rate: Rate,
+    buckets: Mutex<HashMap<ClusterId, TokenBucket>>,
+}
+
+impl AgentBuckets {
+    fn new(rate: Rate) -> Self {
+        Self { rate, buckets: Mutex::default() }
+    }
+
+    fn try_acquire(&self, cluster: ClusterId, now: Instant) -> Result<(), RateLimited> {
+        let mut buckets = self.buckets.lock();
+        if buckets.len() >= MAX_BUCKETS && !buckets.contains_key(&cluster) {
+            buckets.retain(|_, bucket| !bucket.is_full(now));
+        }
+        let bucket = buckets.entry(cluster).or_insert_with(|| TokenBucket::new(self.rate));
+        bucket.try_acquire(now).map_err(|retry_after| RateLimited::Agent { retry_after })
     }
 }
 
@@ -58,27 +122,52 @@ impl TokenBucket {
         Self { level: Mutex::new((rate.burst, Instant::now())), rate }
     }
 
-    fn try_acquire(&self, now: Instant) -> Result<(), RateLimited> {
+    /// Takes a token; if there is none, returns when there will be one.
+    fn try_acquire(&self, now: Instant) -> Result<(), Duration> {
         let mut left = self.level.lock();
-        let gone: Duration = now.saturating_duration_since(left.1);
-        let filled = gone.as_secs_f64().mul_add(self.rate.per_second, left.0).min(self.rate.burst);
+        let filled = self.filled(*left, now);
         let enough = filled >= 1.0;
         *left = (if enough { filled - 1.0 } else { filled }, now);
-        if enough { Ok(()) } else { Err(RateLimited) }
+        if enough { Ok(()) } else { Err(Duration::from_secs_f64((1.0 - filled) / self.rate.per_second)) }
+    }
+
+    fn is_full(&self, now: Instant) -> bool {
+        self.filled(*self.level.lock(), now) >= self.rate.burst
+    }
+
+    fn filled(&self, (level, since): (f64, Instant), now: Instant) -> f64 {
+        let gone = now.saturating_duration_since(since);
+        gone.as_secs_f64().mul_add(self.rate.per_second, level).min(self.rate.burst)
     }
 }
 
-/// The rate limit is reached: 503 with a random `Retry-After`.
+/// A rate limit is reached.
 #[derive(Debug)]
-pub struct RateLimited;
+pub enum RateLimited {
+    /// That of all agents: 503 with a random `Retry-After`.
+    AllAgents,
+    /// That of this agent: 429 with the time until it may send again as `Retry-After`.
+    Agent {
+        /// That time.
+        retry_after: Duration,
+    },
+}
 
 impl IntoResponse for RateLimited {
     fn into_response(self) -> Response {
-        let detail =
-            "Too many agents connect at the same time. Retry after the time in the Retry-After header.";
-        let refusal = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "RateLimited", detail);
-        let mut response = refusal.into_response();
-        let seconds = rand::rng().random_range(1..=MAX_RETRY_AFTER_SECONDS);
+        let (status, detail, seconds) = match self {
+            Self::AllAgents => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Too many agents connect at the same time. Retry after the time in the Retry-After header.",
+                rand::rng().random_range(1..=MAX_RETRY_AFTER_SECONDS),
+            ),
+            Self::Agent { retry_after } => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "This agent sends too many requests. Retry after the time in the Retry-After header.",
+                retry_after.as_secs() + 1,
+            ),
+        };
+        let mut response = ApiError::new(status, "RateLimited", detail).into_response();
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         response
     }
@@ -102,5 +191,21 @@ mod tests {
                 && bucket.try_acquire(later).is_ok()
                 && bucket.try_acquire(later).is_err()
         );
+    }
+
+    #[test]
+    fn p20_buckets_of_agents_are_independent_and_full_ones_are_dropped() {
+        let buckets = AgentBuckets::new(Rate { per_second: 1.0, burst: 1.0 });
+        let (start, cluster) = (Instant::now(), |at: usize| ClusterId::from_parts(1, at as u128));
+        assert!(buckets.try_acquire(cluster(0), start).is_ok());
+        assert!(buckets.try_acquire(cluster(0), start).is_err());
+        for at in 1..MAX_BUCKETS {
+            assert!(buckets.try_acquire(cluster(at), start).is_ok());
+        }
+        let later = start + Duration::from_secs(2);
+        assert!(buckets.try_acquire(cluster(0), later).is_ok());
+        assert!(buckets.try_acquire(cluster(MAX_BUCKETS), later).is_ok());
+        assert_eq!(buckets.buckets.lock().len(), 2, "the others are full again");
+        assert!(buckets.try_acquire(cluster(0), later).is_err(), "a bucket that is not full stays");
     }
 }

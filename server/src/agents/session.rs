@@ -16,7 +16,7 @@ pub async fn handler(
     AgentConnection(agent): AgentConnection,
     AgentMessage(begin): AgentMessage<SessionRequest>,
 ) -> Result<Response, ApiError> {
-    if let Err(later) = agents.rate_limits.check_session() {
+    if let Err(later) = agents.rate_limits.check_session(agent.cluster) {
         return Ok(later.into_response());
     }
     let (incarnation, lease_seconds) =

@@ -6,10 +6,12 @@
 mod certificates;
 mod clock_skew;
 mod facts;
+mod hostile;
 mod isolation;
 mod joining;
 mod lossy;
 mod outages;
+mod raw_agent;
 mod restored;
 mod soak;
 mod test_server;

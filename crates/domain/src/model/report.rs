@@ -17,6 +17,8 @@ use crate::model::policy::{DeletionPolicy, Feedback, Policies};
 use crate::model::release::{StageName, StageState, SyncStatus};
 use crate::text::finding::Finding;
 
+pub mod limits;
+
 /// The full desired state of a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -139,8 +141,16 @@ pub struct ReleaseReport {
     /// Drift found, healed or contested since the last report about this release.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drift: Vec<DriftReport>,
+    /// Number of further drift notes that were left out ([`limits::MAX_DRIFT_NOTES`]).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drift_omitted: u32,
     /// True once nothing of the release is left on the cluster, its record included (or all was orphaned).
     pub removed: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// The state of one of the agent's stages.

@@ -168,6 +168,7 @@ fn build_report(pass: &mut Reconciliation<'_>, sync: SyncStatus) -> ReleaseRepor
         health,
         resources: resource_statuses(pass),
         drift: std::mem::take(&mut pass.state.drift_notes),
+        drift_omitted: 0,
         removed: false,
     }
 }

@@ -54,6 +54,8 @@ impl Hub {
             Some(found) => {
                 store::registration::reject_by_cluster(tx, found.id).await?;
                 store::certificate::revoke_by_cluster(tx, found.id, now).await?;
+                // Whatever position its earlier agent has reported.
+                store::cluster::begin_incarnation(tx, found.id).await?;
                 effects.changed_clusters.push(found.id);
                 found
             }

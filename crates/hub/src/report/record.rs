@@ -1,49 +1,119 @@
 //! Records agents' reports (S0-9, S0-10). After the placer, only reports change the state of a release.
 
+use std::collections::HashMap;
+
 use domain::event::{DriftDetail, EventDetail, EventSubject, NewEvent};
 use domain::release::{Release, ReleaseGoal, ReleaseState};
+use domain::report::limits::MAX_RELEASES;
 use domain::report::{DriftReport, ReleaseReport, ReportAck, ReportBatch};
-use domain::{ClusterId, Timestamp, WorkloadId};
+use domain::{ClusterId, Finding, ReleaseId, Timestamp, WorkloadId};
 use store::Tx;
+use store::cluster::ReportPosition;
 
+use crate::blocking::run_blocking;
 use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
+/// Reports in one transaction: other writes wait no longer than these take.
+const REPORTS_PER_TRANSACTION: usize = 50;
+
 impl Hub {
-    /// Records a batch of reports in one transaction; a late or replayed one is rejected and logged.
+    /// Records a batch of reports; a late or replayed one is rejected and logged.
+    ///
+    /// It is truncated to the limits and reduced to the releases of this cluster before the database is locked. A large one
+    /// is recorded in several transactions, the last of which advances the position: if one fails, the agent sends the
+    /// batch again, and its full states replace those already recorded.
+    ///
+    /// # Errors
+    /// [`Error::SessionUnknown`] if its position is none that follows from what this hub issued and accepted, and
+    /// [`Error::Invalid`] if it has more than [`MAX_RELEASES`] reports. Nothing is recorded.
     pub async fn record_reports(&self, cluster: ClusterId, batch: ReportBatch) -> Result<ReportAck, Error> {
-        let mut tx = self.write().await?;
-        let mut effects = CommitEffects::default();
-        let is_accepted =
-            store::cluster::advance_report_position(&mut tx, cluster, batch.incarnation, batch.seq).await?;
-        if is_accepted {
-            self.renew_lease(&mut tx, cluster, &mut effects).await?;
-            if let Some(facts) = &batch.facts {
-                self.record_facts(&mut tx, cluster, facts, &mut effects).await?;
-            }
-            if let Some(digest) = &batch.schema {
-                store::cluster::set_schema_digest(&mut tx, cluster, digest).await?;
-            }
-            if let Some(leftovers) = &batch.leftovers {
-                self.record_leftovers(&mut tx, cluster, leftovers, &mut effects).await?;
-            }
-            for report in &batch.releases {
-                self.record_release_report(&mut tx, cluster, report, &mut effects).await?;
-            }
-        } else {
-            tracing::debug!(%cluster, seq = batch.seq, "rejected a late or replayed report");
+        check_size(&batch)?;
+        let mut batch = run_blocking(move || {
+            let mut batch = batch;
+            batch.truncate();
+            batch
+        })
+        .await?;
+        let mut tx = self.read().await?;
+        let position =
+            store::cluster::check_report_position(&mut tx, cluster, batch.incarnation, batch.seq).await?;
+        if position != ReportPosition::Next {
+            return acknowledge_unrecorded(&mut tx, cluster, &batch, position).await;
         }
-        // Also for a batch that is repeated because its response was lost.
-        let schema_wanted = match &batch.schema {
-            Some(digest) => !store::artifact::exists(&mut tx, digest).await?,
-            None => false,
-        };
-        let desired_state_version = store::cluster::desired_state_version(&mut tx, cluster).await?;
-        failpoint("report.before_commit");
-        self.commit(tx, effects).await?;
-        failpoint("report.after_commit");
-        Ok(ReportAck { accepted: is_accepted, desired_state_version, schema_requested: schema_wanted })
+        retain_owned_reports(&mut tx, cluster, &mut batch.releases).await?;
+        drop(tx);
+        let mut reports = batch.releases.as_slice();
+        let mut is_first = true;
+        loop {
+            let (some, rest) = reports.split_at(reports.len().min(REPORTS_PER_TRANSACTION));
+            reports = rest;
+            let mut tx = self.write().await?;
+            let mut effects = CommitEffects::default();
+            let (incarnation, seq) = (batch.incarnation, batch.seq);
+            // Another copy of the batch or a newer session may have come first.
+            let position = if reports.is_empty() {
+                store::cluster::advance_report_position(&mut tx, cluster, incarnation, seq).await?
+            } else {
+                store::cluster::check_report_position(&mut tx, cluster, incarnation, seq).await?
+            };
+            if position != ReportPosition::Next {
+                return acknowledge_unrecorded(&mut tx, cluster, &batch, position).await;
+            }
+            if is_first {
+                self.record_cluster_report(&mut tx, cluster, &batch, &mut effects).await?;
+            }
+            self.record_release_reports(&mut tx, cluster, some, &mut effects).await?;
+            is_first = false;
+            if reports.is_empty() {
+                let ack = acknowledge(&mut tx, cluster, &batch, true).await?;
+                failpoint("report.before_commit");
+                self.commit(tx, effects).await?;
+                failpoint("report.after_commit");
+                return Ok(ack);
+            }
+            self.commit(tx, effects).await?;
+        }
+    }
+
+    /// Records what a batch says about the cluster itself.
+    async fn record_cluster_report(
+        &self,
+        tx: &mut Tx,
+        cluster: ClusterId,
+        batch: &ReportBatch,
+        effects: &mut CommitEffects,
+    ) -> Result<(), Error> {
+        self.renew_lease(tx, cluster, effects).await?;
+        if let Some(facts) = &batch.facts {
+            self.record_facts(tx, cluster, facts, effects).await?;
+        }
+        if let Some(digest) = &batch.schema {
+            store::cluster::set_schema_digest(tx, cluster, digest).await?;
+        }
+        if let Some(leftovers) = &batch.leftovers {
+            self.record_leftovers(tx, cluster, leftovers, effects).await?;
+        }
+        Ok(())
+    }
+
+    async fn record_release_reports(
+        &self,
+        tx: &mut Tx,
+        cluster: ClusterId,
+        reports: &[ReleaseReport],
+        effects: &mut CommitEffects,
+    ) -> Result<(), Error> {
+        let ids: Vec<ReleaseId> = reports.iter().map(|report| report.release).collect();
+        let found = store::release::get_many(tx, &ids).await?;
+        let mut found: HashMap<ReleaseId, Release> =
+            found.into_iter().map(|release| (release.id(), release)).collect();
+        for report in reports {
+            let release = found.remove(&report.release);
+            self.record_release_report(tx, cluster, (report, release), effects).await?;
+        }
+        Ok(())
     }
 
     async fn record_facts(
@@ -80,10 +150,9 @@ impl Hub {
         &self,
         tx: &mut Tx,
         cluster: ClusterId,
-        report: &ReleaseReport,
+        (report, found): (&ReleaseReport, Option<Release>),
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
-        let found = store::release::get(tx, report.release).await?;
         let is_given_up = |release: &Release| matches!(release.goal(), ReleaseGoal::Abandoned { .. });
         if found.as_ref().is_none_or(is_given_up)
             && self.record_cleanup(tx, cluster, (report, found.clone()), effects).await?
@@ -101,7 +170,7 @@ impl Hub {
         }
         store::release::update(tx, &release).await?;
         store::release::set_resources(tx, release.id(), &report.resources).await?;
-        effects.events.extend(report_events(tx, &release, before, &report.drift, self.clock().now()).await?);
+        effects.events.extend(report_events(tx, &release, before, report, self.clock().now()).await?);
         let has_changed = release.state() != before && release.wave().is_some();
         if has_changed && store::rollout::has_active(tx, release.workload()).await? {
             effects.dirty_rollouts.insert(release.workload());
@@ -139,16 +208,72 @@ impl Hub {
     }
 }
 
+fn check_size(batch: &ReportBatch) -> Result<(), Error> {
+    if batch.releases.len() <= MAX_RELEASES {
+        return Ok(());
+    }
+    let message =
+        format!("The batch has {} reports; at most {MAX_RELEASES} are accepted.", batch.releases.len());
+    let hint = "Send one report per release, in several batches.";
+    Err(Error::Invalid(vec![Finding::error("Report", message, hint)]))
+}
+
+/// Drops the reports about releases that are not of this cluster.
+async fn retain_owned_reports(
+    tx: &mut Tx,
+    cluster: ClusterId,
+    reports: &mut Vec<ReleaseReport>,
+) -> Result<(), Error> {
+    let ids: Vec<ReleaseId> = reports.iter().map(|report| report.release).collect();
+    let owned = store::release::filter_owned(tx, cluster, &ids).await?;
+    reports.retain(|report| owned.contains(&report.release));
+    if reports.len() < ids.len() {
+        let rejected = ids.len() - reports.len();
+        tracing::warn!(%cluster, rejected, "rejected reports about releases that are not this cluster's");
+    }
+    Ok(())
+}
+
+/// The answer to a batch that is not recorded.
+async fn acknowledge_unrecorded(
+    tx: &mut Tx,
+    cluster: ClusterId,
+    batch: &ReportBatch,
+    position: ReportPosition,
+) -> Result<ReportAck, Error> {
+    if position == ReportPosition::Unknown {
+        tracing::warn!(%cluster, batch.incarnation, batch.seq, "rejected reports of a session that this hub does not know");
+        return Err(Error::SessionUnknown);
+    }
+    tracing::debug!(%cluster, seq = batch.seq, "rejected a late or replayed report");
+    acknowledge(tx, cluster, batch, false).await
+}
+
+/// The schema is requested also for a batch that is repeated because its response was lost.
+async fn acknowledge(
+    tx: &mut Tx,
+    cluster: ClusterId,
+    batch: &ReportBatch,
+    accepted: bool,
+) -> Result<ReportAck, Error> {
+    let schema_requested = match &batch.schema {
+        Some(digest) => !store::artifact::exists(tx, digest).await?,
+        None => false,
+    };
+    let desired_state_version = store::cluster::desired_state_version(tx, cluster).await?;
+    Ok(ReportAck { accepted, desired_state_version, schema_requested })
+}
+
 /// The events of a report: drift, and a change of state.
 async fn report_events(
     tx: &mut Tx,
     release: &Release,
     before: ReleaseState,
-    drift: &[DriftReport],
+    report: &ReleaseReport,
     now: Timestamp,
 ) -> Result<Vec<NewEvent>, Error> {
     let after = release.state();
-    if after == before && drift.is_empty() {
+    if after == before && report.drift.is_empty() {
         return Ok(Vec::new());
     }
     let workload = store::workload::get_by_id(tx, release.workload()).await?;
@@ -162,12 +287,15 @@ async fn report_events(
         release: Some(release.id()),
     };
     let event = |detail: EventDetail, actor: &str| NewEvent::from_detail(detail, actor, subject.clone(), now);
-    let drift_event = |report: &DriftReport| {
-        let drift = drift_detail(report);
+    let mut drift: Vec<DriftDetail> = report.drift.iter().map(drift_detail).collect();
+    if let Some(last) = drift.last_mut() {
+        last.more = report.drift_omitted;
+    }
+    let drift_event = |drift: DriftDetail| {
         let actor = drift.actor().to_owned();
         event(EventDetail::Drift(drift), &actor)
     };
-    let mut events: Vec<NewEvent> = drift.iter().map(drift_event).collect();
+    let mut events: Vec<NewEvent> = drift.into_iter().map(drift_event).collect();
     if after != before {
         events.push(event(state_detail(release, before), "flotilla"));
     }
@@ -186,5 +314,6 @@ fn drift_detail(report: &DriftReport) -> DriftDetail {
         fields: report.fields.clone(),
         manager: if report.manager == "unknown" { String::new() } else { report.manager.clone() },
         outcome: report.outcome,
+        more: 0,
     }
 }

@@ -9,9 +9,6 @@ use store::{Tx, tombstone};
 use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
-/// Most leftovers of one batch that are looked up; an agent reports no more.
-const MAX_LEFTOVERS: usize = 10_000;
-
 impl Hub {
     /// Orders the removal of leftovers that have a tombstone. Others stay: a record that this hub does not know is no
     /// reason to delete anything.
@@ -22,7 +19,6 @@ impl Hub {
         leftovers: &[ReleaseId],
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
-        let leftovers = &leftovers[..leftovers.len().min(MAX_LEFTOVERS)];
         if tombstone::assign(tx, cluster, leftovers).await? > 0 {
             effects.changed_clusters.push(cluster);
         }

@@ -308,6 +308,7 @@ pub fn applied_report(desired: &DesiredRelease) -> ReleaseReport {
         health: Health::healthy(),
         resources: Vec::new(),
         drift: Vec::new(),
+        drift_omitted: 0,
         removed: present.is_none(),
         applied: present,
     }

@@ -1,11 +1,29 @@
 //! Heartbeats of clusters: connectivity, and the position of the last accepted batch of reports.
 
+use std::cmp::Ordering;
+
 use domain::cluster::Connectivity;
+use domain::report::limits::MAX_SEQ_STEP;
 use domain::{ClusterId, Timestamp};
 
 use crate::decode::{decode_readable_rows, decode_row, decode_rows};
 use crate::sql::sql;
 use crate::{Error, Tx};
+
+/// The incarnations that a hub issues, before the increment: far from the largest integer.
+const INCARNATIONS: std::ops::Range<i64> = 0..1 << 53;
+
+/// How the position of a batch of reports compares with that of the last accepted one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportPosition {
+    /// It follows: it is accepted.
+    Next,
+    /// It is repeated or late, or of an agent that was replaced.
+    Late,
+    /// This database never issued its incarnation or accepted the batches before it: the hub was restored from a backup,
+    /// or the position is forged.
+    Unknown,
+}
 
 /// Maximum number of clusters per call of [`list_overdue`].
 const OVERDUE_MAX: i64 = 500;
@@ -112,33 +130,60 @@ pub async fn list_overdue(tx: &mut Tx, now: Timestamp) -> Result<Vec<OverdueClus
     }))
 }
 
-/// Increments the incarnation of a cluster for a new session of its agent: reports with an older incarnation are
-/// rejected from then on. `None` for an unknown cluster.
+/// Begins the next incarnation of a cluster, for a new session of its agent or another agent: batches of older ones are
+/// rejected from then on. A number outside of [`INCARNATIONS`], which no hub issued, is replaced by the first. `None` for
+/// an unknown cluster.
 pub async fn begin_incarnation(tx: &mut Tx, id: ClusterId) -> Result<Option<i64>, Error> {
-    let begin = "UPDATE cluster_heartbeat SET incarnation = incarnation + 1, seq = 0 WHERE cluster_id = $1";
-    if sql(begin).bind_text(id).execute(tx).await? == 0 {
+    let begin = "UPDATE cluster_heartbeat SET seq = 0, incarnation = \
+                 CASE WHEN incarnation >= $1 AND incarnation < $2 THEN incarnation + 1 ELSE 1 END \
+                 WHERE cluster_id = $3";
+    let (first, end) = (INCARNATIONS.start, INCARNATIONS.end);
+    if sql(begin).bind(first).bind(end).bind_text(id).execute(tx).await? == 0 {
         return Ok(None);
     }
     Ok(get_report_position(tx, id).await?.map(|(incarnation, _)| incarnation))
 }
 
-/// Incarnation and sequence of the last accepted batch of reports; `None` for an unknown cluster.
+/// Incarnation and sequence of the last accepted batch of reports; `None` for an unknown cluster. The row stays locked
+/// until a writing transaction ends.
 pub async fn get_report_position(tx: &mut Tx, id: ClusterId) -> Result<Option<(i64, i64)>, Error> {
     let row = sql("SELECT cluster_id, incarnation, seq FROM cluster_heartbeat WHERE cluster_id = $1");
-    decode_row(row.bind_text(id).fetch_optional(tx).await?, "cluster_heartbeat", |row| {
+    let row = row.bind_text(id).push_locking_clause(tx);
+    decode_row(row.fetch_optional(tx).await?, "cluster_heartbeat", |row| {
         Ok((row.int("incarnation")?, row.int("seq")?))
     })
 }
 
-/// Advances the report position; false for a replayed or late batch, an older incarnation or an unknown cluster. The
-/// row stays locked until the transaction ends, so of two copies of a batch one is accepted.
+/// Compares the position of a batch with that of the last accepted one. In a writing transaction the answer stays true
+/// until its end, so of two copies of a batch one is accepted.
+pub async fn check_report_position(
+    tx: &mut Tx,
+    id: ClusterId,
+    incarnation: i64,
+    seq: i64,
+) -> Result<ReportPosition, Error> {
+    let Some((current, last)) = get_report_position(tx, id).await? else {
+        return Ok(ReportPosition::Unknown);
+    };
+    Ok(match incarnation.cmp(&current) {
+        Ordering::Less => ReportPosition::Late,
+        Ordering::Equal if seq <= last => ReportPosition::Late,
+        Ordering::Equal if seq.saturating_sub(last) <= MAX_SEQ_STEP => ReportPosition::Next,
+        Ordering::Equal | Ordering::Greater => ReportPosition::Unknown,
+    })
+}
+
+/// Advances the report position if the batch is [`ReportPosition::Next`]; returns how it compares.
 pub async fn advance_report_position(
     tx: &mut Tx,
     id: ClusterId,
     incarnation: i64,
     seq: i64,
-) -> Result<bool, Error> {
-    let take = "UPDATE cluster_heartbeat SET incarnation = $1, seq = $2 \
-                WHERE cluster_id = $3 AND (incarnation < $1 OR (incarnation = $1 AND seq < $2))";
-    Ok(sql(take).bind(incarnation).bind(seq).bind_text(id).execute(tx).await? == 1)
+) -> Result<ReportPosition, Error> {
+    let position = check_report_position(tx, id, incarnation, seq).await?;
+    if position == ReportPosition::Next {
+        let advance = "UPDATE cluster_heartbeat SET seq = $1 WHERE cluster_id = $2";
+        sql(advance).bind(seq).bind_text(id).execute(tx).await?;
+    }
+    Ok(position)
 }

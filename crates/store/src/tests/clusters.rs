@@ -5,9 +5,11 @@ use domain::cluster::{
 };
 use domain::page::ListQuery;
 use domain::placement::ClusterGroup;
+use domain::report::limits::MAX_SEQ_STEP;
 
 use super::databases::for_each_engine;
 use super::fixtures::{at, cluster_id, insert_fleet, labels, some_cluster};
+use crate::cluster::ReportPosition::{Late, Next, Unknown};
 use crate::{Error, cluster, group};
 
 fn facts() -> ClusterFacts {
@@ -224,44 +226,70 @@ async fn i2_reports_of_a_replaced_agent_are_rejected() {
         let mut tx = store.write().await.unwrap();
         let id = cluster_id(1);
         let first = cluster::begin_incarnation(&mut tx, id).await.unwrap().unwrap();
-        assert!(cluster::advance_report_position(&mut tx, id, first, 7).await.unwrap());
+        assert_eq!(cluster::advance_report_position(&mut tx, id, first, 7).await.unwrap(), Next);
         let second = cluster::begin_incarnation(&mut tx, id).await.unwrap().unwrap();
         assert!(second > first);
-        assert!(!cluster::advance_report_position(&mut tx, id, first, 8).await.unwrap());
-        assert!(cluster::advance_report_position(&mut tx, id, second, 1).await.unwrap());
+        assert_eq!(cluster::advance_report_position(&mut tx, id, first, 8).await.unwrap(), Late);
+        assert_eq!(cluster::advance_report_position(&mut tx, id, second, 1).await.unwrap(), Next);
         assert_eq!(cluster::begin_incarnation(&mut tx, cluster_id(9)).await.unwrap(), None);
     })
     .await;
 }
 
 #[tokio::test]
-async fn i2_replayed_late_and_older_batches_of_reports_are_rejected() {
+async fn i2_only_the_next_batches_of_the_incarnation_that_was_begun_are_accepted() {
     for_each_engine(|store| async move {
         insert_fleet(&store, 2, 0).await;
         let mut tx = store.write().await.unwrap();
         let id = cluster_id(1);
+        cluster::begin_incarnation(&mut tx, id).await.unwrap();
+        assert_eq!(cluster::begin_incarnation(&mut tx, id).await.unwrap(), Some(2));
         for (incarnation, seq, expected) in [
-            (10, 1, true),
-            (10, 1, false),
-            (10, 3, true),
-            (10, 2, false),
-            (9, 99, false),
-            (11, 1, true),
-            (10, 4, false),
+            (2, 1, Next),
+            (2, 1, Late),
+            (2, 3, Next),
+            (2, 2, Late),
+            (2, i64::MIN, Late),
+            (1, 99, Late),
+            (i64::MIN, i64::MAX, Late),
+            (2, MAX_SEQ_STEP + 4, Unknown),
+            (2, i64::MAX, Unknown),
+            (3, 1, Unknown),
+            (i64::MAX, i64::MAX, Unknown),
+            (2, MAX_SEQ_STEP + 3, Next),
         ] {
-            let accepted = cluster::advance_report_position(&mut tx, id, incarnation, seq).await.unwrap();
-            assert_eq!(accepted, expected, "{incarnation} {seq}");
+            let position = cluster::advance_report_position(&mut tx, id, incarnation, seq).await.unwrap();
+            assert_eq!(position, expected, "{incarnation} {seq}");
         }
-        assert_eq!(cluster::get_report_position(&mut tx, id).await.unwrap(), Some((11, 1)));
+        let position = cluster::get_report_position(&mut tx, id).await.unwrap();
+        assert_eq!(position, Some((2, MAX_SEQ_STEP + 3)));
         assert_eq!(
             cluster::get_report_position(&mut tx, cluster_id(2)).await.unwrap(),
             Some((0, 0)),
             "each cluster has its own position"
         );
-        assert!(
-            !cluster::advance_report_position(&mut tx, cluster_id(9), 1, 1).await.unwrap(),
+        assert_eq!(
+            cluster::advance_report_position(&mut tx, cluster_id(9), 1, 1).await.unwrap(),
+            Unknown,
             "no such cluster"
         );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_incarnation_that_no_hub_issued_is_replaced_by_the_next_session() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 1, 0).await;
+        let mut tx = store.write().await.unwrap();
+        crate::sql::sql("UPDATE cluster_heartbeat SET incarnation = $1, seq = $1")
+            .bind(i64::MAX)
+            .execute(&mut tx)
+            .await
+            .unwrap();
+        assert_eq!(cluster::begin_incarnation(&mut tx, cluster_id(1)).await.unwrap(), Some(1));
+        assert_eq!(cluster::begin_incarnation(&mut tx, cluster_id(1)).await.unwrap(), Some(2));
+        assert_eq!(cluster::get_report_position(&mut tx, cluster_id(1)).await.unwrap(), Some((2, 0)));
     })
     .await;
 }

@@ -86,6 +86,7 @@ pub(super) fn release_report(release: &Release, health: Health) -> ReleaseReport
         health,
         resources: Vec::new(),
         drift: Vec::new(),
+        drift_omitted: 0,
         removed: false,
     }
 }

@@ -42,6 +42,14 @@ pub struct DriftDetail {
     pub manager: String,
     /// The outcome.
     pub outcome: DriftOutcome,
+    /// Number of further changes of the release that its cluster reported at the same time, beyond those with events.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Changes of a registered cluster.

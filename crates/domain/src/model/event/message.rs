@@ -161,7 +161,11 @@ fn drift_message(drift: &DriftDetail, cluster: &str) -> String {
         DriftOutcome::Healed => " and reverted.",
         DriftOutcome::Contested => "; it was reverted several times and changed again each time.",
     };
-    format!("{change}{outcome}")
+    let more = match drift.more {
+        0 => String::new(),
+        more => format!(" And {more} more changes."),
+    };
+    format!("{change}{outcome}{more}")
 }
 
 fn connectivity_message(name: &str, (from, to): (Connectivity, Connectivity), age: &str) -> String {

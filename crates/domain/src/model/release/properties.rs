@@ -80,6 +80,7 @@ fn any_report() -> impl Strategy<Value = ReleaseReport> {
                 health: Health::new(health, "", ""),
                 resources: Vec::new(),
                 drift: Vec::new(),
+                drift_omitted: 0,
                 removed: gone,
             }
         },

@@ -53,6 +53,7 @@ fn report(release: &Release, stage: StageName, state: StageState) -> ReleaseRepo
         health: Health::new(HealthStatus::Progressing, "Rolling", "Deployment web: 1 of 2 pods are ready."),
         resources: Vec::new(),
         drift: Vec::new(),
+        drift_omitted: 0,
         removed: false,
     }
 }

@@ -38,6 +38,7 @@ fn report(release: &Release, stage: StageName, state: StageState) -> ReleaseRepo
         health: Health::healthy(),
         resources: Vec::new(),
         drift: Vec::new(),
+        drift_omitted: 0,
         removed: false,
     }
 }

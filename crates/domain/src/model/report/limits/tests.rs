@@ -1,0 +1,72 @@
+//! Truncated reports.
+
+use super::*;
+use crate::kubernetes::id::ReleaseId;
+use crate::model::health::HealthStatus;
+use crate::model::release::SyncStatus;
+use crate::model::report::DriftOutcome;
+
+fn report(resources: usize, notes: usize) -> ReleaseReport {
+    let resource =
+        |ordinal| ResourceStatus { ordinal, applied: true, health: Health::healthy(), ..Default::default() };
+    let note = DriftReport {
+        object: ObjectRef::default(),
+        fields: vec!["/data".to_owned(); 100],
+        manager: "m".repeat(10_000),
+        outcome: DriftOutcome::Found,
+        at: crate::kubernetes::time::Timestamp::from_millis(0),
+    };
+    ReleaseReport {
+        release: ReleaseId::from_parts(1, 1),
+        generation: 1,
+        applied: None,
+        stages: Vec::new(),
+        sync: SyncStatus::Synced,
+        health: Health::new(HealthStatus::Degraded, "Why", "ä".repeat(MAX_TEXT_BYTES)),
+        resources: (0..resources).map(|at| resource(u32::try_from(at).unwrap())).collect(),
+        drift: vec![note; notes],
+        drift_omitted: 0,
+        removed: false,
+    }
+}
+
+#[test]
+fn p19_truncating_twice_changes_nothing() {
+    let mut once = report(MAX_RESOURCES + 100, 500);
+    once.resources[5].causes = vec!["cause".to_owned(); 100];
+    once.truncate();
+    assert_eq!((once.drift.len(), once.drift_omitted), (MAX_DRIFT_NOTES, 490));
+    assert_eq!(once.drift[0].fields.last().map(String::as_str), Some("… 51 more"));
+    let mut twice = once.clone();
+    twice.truncate();
+    assert_eq!(twice, once);
+}
+
+#[test]
+fn p19_a_release_within_the_limits_is_reported_unchanged() {
+    let mut full = report(MAX_RESOURCES, MAX_DRIFT_NOTES);
+    full.drift = Vec::new();
+    full.health.message = "ä".repeat(MAX_TEXT_BYTES / 2);
+    let mut truncated = full.clone();
+    truncated.truncate();
+    assert_eq!(truncated, full);
+}
+
+#[test]
+fn objects_left_out_are_as_healthy_as_the_worst_of_them() {
+    let mut large = report(MAX_RESOURCES + 10, 0);
+    let last = large.resources.last_mut().unwrap();
+    (last.health, last.applied) = (Health::new(HealthStatus::Degraded, "Down", "It is down."), false);
+    large.truncate();
+    let mark = large.resources.last().unwrap();
+    assert_eq!(large.resources.len(), MAX_RESOURCES);
+    assert_eq!((mark.object.name.as_str(), mark.applied), ("… 11 more", false));
+    assert_eq!(mark.health.status, HealthStatus::Degraded);
+}
+
+#[test]
+fn a_text_is_truncated_between_characters() {
+    let mut text = "aäöü".to_owned();
+    truncate_text(&mut text, 6);
+    assert_eq!(text, "aä…");
+}
