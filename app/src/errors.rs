@@ -57,6 +57,9 @@ pub enum AppError {
     /// The database does not respond; nothing was saved.
     #[error("The database does not respond; nothing was saved. Try again in a moment.")]
     DatabaseUnavailable,
+    /// A stored row can't be read, with what to do.
+    #[error("{0}")]
+    Unreadable(String),
     /// An internal error of the server.
     #[error("The server failed because of an internal error; its log has the details.")]
     Internal,
@@ -88,6 +91,7 @@ impl AppError {
             Self::FailedPrecondition(_) => "Not possible now",
             Self::Unauthenticated(_) => "Not signed in",
             Self::DatabaseUnavailable => "The database does not respond",
+            Self::Unreadable(_) => "Stored data can't be read",
             Self::Internal => "Server error",
             Self::Unreachable => "No response",
         }
@@ -139,6 +143,7 @@ impl From<hub::Error> for AppError {
             }
             hub::Error::Unauthenticated(why) => Self::Unauthenticated(why.to_owned()),
             hub::Error::DatabaseUnavailable(_) => Self::DatabaseUnavailable,
+            hub::Error::Unreadable { message, .. } => Self::Unreadable(message),
             hub::Error::Internal(_) => Self::Internal,
         }
     }

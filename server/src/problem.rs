@@ -79,7 +79,7 @@ pub const fn http_status(error: &hub::Error) -> StatusCode {
         hub::Error::RevisionConflict { .. } | hub::Error::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         hub::Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
         hub::Error::DatabaseUnavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
-        hub::Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        hub::Error::Unreadable { .. } | hub::Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -90,6 +90,9 @@ impl From<hub::Error> for ApiError {
             hub::Error::Internal(source) => {
                 tracing::error!(error = %error_chain(source.as_ref()), "internal error in the hub")
             }
+            hub::Error::Unreadable { source, .. } => {
+                tracing::error!(error = %source, "stored data can't be read")
+            }
             hub::Error::DatabaseUnavailable(source) => {
                 tracing::warn!(error = %error_chain(source), "the database does not respond")
             }
@@ -97,6 +100,7 @@ impl From<hub::Error> for ApiError {
         }
         let title = match &error {
             hub::Error::Invalid(_) => "The input is not valid",
+            hub::Error::Unreadable { .. } => "Stored data can't be read",
             hub::Error::RevisionConflict { .. } => "Revision conflict",
             hub::Error::PlanStale(_) => "The plan is stale",
             hub::Error::PlanRejected { .. } => "The clusters rejected the plan",

@@ -26,6 +26,7 @@ mod statistics;
 mod targets;
 mod test_hub;
 mod unreadable_rows;
+mod unreadable_workloads;
 
 use test_hub::{CONFIG, TestHub, everywhere, source, wait_for, wait_until};
 
