@@ -14,6 +14,7 @@ mod desired_state;
 mod draft_changes;
 mod exposures;
 mod facts;
+mod override_limits;
 mod overrides;
 mod plan;
 mod poison;
