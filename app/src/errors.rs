@@ -65,6 +65,9 @@ pub enum AppError {
         "The connection to the database was lost while this was saved, so it is not known whether it was. Open this page in another tab: if the change is not there, repeat it here."
     )]
     OutcomeUnknown,
+    /// A stored row can't be read, with what to do.
+    #[error("{0}")]
+    Unreadable(String),
     /// An internal error of the server.
     #[error("The server failed because of an internal error; its log has the details.")]
     Internal,
@@ -97,6 +100,7 @@ impl AppError {
             Self::Unauthenticated(_) => "Not signed in",
             Self::DatabaseUnavailable(_) => "The database is not available",
             Self::OutcomeUnknown => "Not known whether it was saved",
+            Self::Unreadable(_) => "Stored data can't be read",
             Self::Internal => "Server error",
             Self::Unreachable => "No response",
         }
@@ -155,6 +159,7 @@ impl From<hub::Error> for AppError {
             hub::Error::Unauthenticated(why) => Self::Unauthenticated(why.to_owned()),
             hub::Error::DatabaseUnavailable(..) => Self::DatabaseUnavailable(error.to_string()),
             hub::Error::CommitOutcomeUnknown(_) => Self::OutcomeUnknown,
+            hub::Error::Unreadable { message, .. } => Self::Unreadable(message),
             hub::Error::Internal(_) => Self::Internal,
         }
     }

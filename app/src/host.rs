@@ -120,7 +120,9 @@ fn status_code(error: &AppError) -> StatusCode {
         AppError::RevisionConflict { .. } | AppError::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         AppError::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
         AppError::DatabaseUnavailable(_) | AppError::OutcomeUnknown => StatusCode::SERVICE_UNAVAILABLE,
-        AppError::Internal | AppError::Unreachable => StatusCode::INTERNAL_SERVER_ERROR,
+        AppError::Unreadable(_) | AppError::Internal | AppError::Unreachable => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
     }
 }
 

@@ -165,6 +165,10 @@ fn workload_row(one: WorkloadSummary, at: Timestamp) -> impl IntoView {
         .counts
         .worst()
         .map(|state| StateGroup::from_state(state).style().with_label(one.phase.label()).into_any());
+    let unreadable = one
+        .unreadable
+        .clone()
+        .map(|why| view! { <span class="meta" role="note">"Unreadable. " {why}</span> });
     let phase = worst.unwrap_or_else(|| view! { <span class="text-2">{one.phase.label()}</span> }.into_any());
     let revision = match one.published {
         Some(number) => view! { <span class="tag">{format!("r{number}")}</span> }.into_any(),
@@ -179,7 +183,7 @@ fn workload_row(one: WorkloadSummary, at: Timestamp) -> impl IntoView {
             <th scope="row" class="cell-name name">
                 <a href=href>{one.name.clone()}</a>
             </th>
-            <td class="cell-state">{phase}</td>
+            <td class="cell-state">{phase} {unreadable}</td>
             <td class="max-sm:hidden" style="min-width:120px" title=describe_counts(&one.counts)>
                 {strip}
             </td>

@@ -89,7 +89,7 @@ pub const fn http_status(error: &hub::Error) -> StatusCode {
         hub::Error::DatabaseUnavailable(..) | hub::Error::CommitOutcomeUnknown(_) => {
             StatusCode::SERVICE_UNAVAILABLE
         }
-        hub::Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        hub::Error::Unreadable { .. } | hub::Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -107,10 +107,14 @@ impl From<hub::Error> for ApiError {
             hub::Error::CommitOutcomeUnknown(source) => {
                 tracing::warn!(error = %error_chain(source), "it is not known whether a change was stored")
             }
+            hub::Error::Unreadable { source, .. } => {
+                tracing::error!(error = %source, "stored data can't be read")
+            }
             _ => {}
         }
         let title = match &error {
             hub::Error::Invalid(_) => "The input is not valid",
+            hub::Error::Unreadable { .. } => "Stored data can't be read",
             hub::Error::RevisionConflict { .. } => "Revision conflict",
             hub::Error::PlanStale(_) => "The plan is stale",
             hub::Error::PlanRejected { .. } => "The clusters rejected the plan",

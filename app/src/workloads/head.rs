@@ -100,9 +100,9 @@ impl UnavailableActions {
         Self {
             publish: actions::check_publish(workload).err(),
             edit: actions::check_edit(workload).err(),
-            sync: actions::check_sync(workload).err(),
-            unpublish: actions::check_unpublish(workload).err(),
-            delete: actions::check_delete(workload).err(),
+            sync: actions::check_sync(&workload.head()).err(),
+            unpublish: actions::check_unpublish(&workload.head()).err(),
+            delete: actions::check_delete(&workload.head()).err(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use domain::Finding;
 use domain::actions::ActionUnavailable;
+use domain::workload::UNREADABLE_WORKLOAD_HINT;
 use store::Outage;
 
 use crate::supervise::Panicked;
@@ -69,6 +70,14 @@ pub enum Error {
         "The connection to the database was lost while the change was stored, so it is not known whether it was. Repeat the request with the same Idempotency-Key: the change is made once. Without a key, look first whether it was made."
     )]
     CommitOutcomeUnknown(#[source] store::Error),
+    /// A stored row can't be read or is missing; other rows are not affected. The message contains no stored content.
+    #[error("{message}")]
+    Unreadable {
+        /// Which row, why, and what to do.
+        message: String,
+        /// The row, with its table and key.
+        source: store::Error,
+    },
     /// An internal error.
     #[error("Something went wrong inside Flotilla; the log has the details.")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -96,17 +105,28 @@ impl Error {
             Self::Unauthenticated(_) => "Unauthenticated",
             Self::DatabaseUnavailable(..) => "DatabaseUnavailable",
             Self::CommitOutcomeUnknown(_) => "CommitOutcomeUnknown",
+            Self::Unreadable { .. } => "Unreadable",
             Self::Internal(_) => "Internal",
         }
     }
 
     /// The stored row that can't be read or is missing, with its table and key; it contains no stored content.
     pub(crate) fn unreadable_row(&self) -> Option<&store::Error> {
-        let Self::Internal(source) = self else { return None };
-        let is_row = |error: &&store::Error| {
-            matches!(error, store::Error::InvalidRow { .. } | store::Error::MissingRow { .. })
-        };
-        source.downcast_ref::<store::Error>().filter(is_row)
+        match self {
+            Self::Unreadable { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
+    /// Says that the row which can't be read is that of a workload or of its published revision, and what is possible.
+    pub(crate) fn with_unreadable_workload(self, name: &str) -> Self {
+        match self {
+            Self::Unreadable { source, .. } => Self::Unreadable {
+                message: format!("{name} can't be read: {source}. {UNREADABLE_WORKLOAD_HINT}"),
+                source,
+            },
+            other => other,
+        }
     }
 
     /// Whether the database is the cause and not the request: the same request may succeed later.
@@ -172,9 +192,23 @@ impl From<store::Error> for Error {
             store::Error::AlreadyExists { ref what } => {
                 Self::AlreadyExists(format!("This {what} already exists."))
             }
+            store::Error::TooDeep { .. } => Self::Invalid(vec![too_deep_finding(&error)]),
+            store::Error::InvalidRow { .. } | store::Error::MissingRow { .. } => Self::Unreadable {
+                message: format!(
+                    "The stored data can't be read: {error}. Nothing was changed. Restore the database from a backup, or \
+                     update the server if a newer one wrote the row."
+                ),
+                source: error,
+            },
             other => Self::Internal(Box::new(other)),
         }
     }
+}
+
+/// G111: a value that could be stored but not read.
+fn too_deep_finding(error: &store::Error) -> Finding {
+    let message = format!("This can't be stored: {error}.");
+    Finding::error("G111", message, "Write fewer levels of maps and lists.")
 }
 
 impl From<Panicked> for Error {

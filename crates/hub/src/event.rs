@@ -13,7 +13,7 @@ impl Hub {
     pub async fn list_events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
         let mut tx = self.read().await?;
         let workload = match &query.workload {
-            Some(name) => Some(self.load_workload(&mut tx, name).await?.id),
+            Some(name) => Some(self.load_workload_head(&mut tx, name).await?.id),
             None => None,
         };
         let cluster = match &query.cluster {

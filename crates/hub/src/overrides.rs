@@ -65,6 +65,15 @@ impl OverrideChange {
         if findings.iter().any(Finding::is_blocking) { Err(Error::Invalid(findings)) } else { Ok(()) }
     }
 
+    /// Rejects a saved override with which all overrides of `spec` together exceed a limit (G111). A removal is possible
+    /// also if the others exceed it.
+    pub(crate) fn check_limits(&self, spec: &WorkloadSpec) -> Result<(), Error> {
+        match self {
+            Self::Save { .. } => check_limits(&[], &spec.overrides),
+            Self::Remove { .. } => Ok(()),
+        }
+    }
+
     /// Rejects the removal of an override that `spec` does not have.
     pub(crate) fn check_exists(&self, spec: &WorkloadSpec) -> Result<(), Error> {
         match self {
@@ -104,6 +113,13 @@ impl OverrideChange {
         let subject = EventSubject::workload(workload.id, &workload.name);
         NewEvent::from_detail(detail, &actor.name, subject, now)
     }
+}
+
+/// Rejects changed overrides that exceed a limit on number, size or nesting (G111). Unchanged ones are accepted: a draft of
+/// an earlier version can be edited.
+pub(crate) fn check_limits(before: &[Override], after: &[Override]) -> Result<(), Error> {
+    let findings = if before == after { Vec::new() } else { overrides::check_limits(after) };
+    if findings.is_empty() { Ok(()) } else { Err(Error::Invalid(findings)) }
 }
 
 fn find<'s>(spec: &'s WorkloadSpec, name: &str) -> Option<&'s Override> {
@@ -146,6 +162,7 @@ impl Hub {
         if workload.draft == before {
             return Ok(workload);
         }
+        change.check_limits(&workload.draft)?;
         let event = change.event(actor, &workload, self.clock().now());
         self.store_edit(tx, actor, workload, event).await
     }

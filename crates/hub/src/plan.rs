@@ -40,7 +40,8 @@ impl Hub {
     /// [`Hub::wait_for_plan`].
     ///
     /// # Errors
-    /// There is no such workload, its draft is not the one of the options, or its state does not allow the publish.
+    /// There is no such workload, its draft is not the one of the options, or its state does not allow the publish; its
+    /// overrides need too much work on the selected clusters (G111).
     pub async fn create_plan(
         &self,
         actor: &Actor,
@@ -53,6 +54,9 @@ impl Hub {
         let released = load_released_bundles(&mut tx, &candidate.stored).await?;
         let snapshot = self.load_publish_snapshot(tx, candidate).await?;
         let (snapshot, checked) = self.check_publish_snapshot(snapshot).await?;
+        if !checked.can_render {
+            return Err(Error::Invalid(checked.findings));
+        }
         let head = PlanHead {
             id: self.ids().generate(PlanId::from_parts),
             requested_by: actor.name.clone(),

@@ -9,7 +9,7 @@ impl Hub {
     /// One page of a workload's releases, worst first; without resources.
     pub async fn list_releases(&self, workload: &str, query: &ListQuery) -> Result<Page<ReleaseView>, Error> {
         let mut tx = self.read().await?;
-        let found = self.load_workload(&mut tx, workload).await?;
+        let found = self.load_workload_head(&mut tx, workload).await?;
         let page = store::release::list_by_workload(&mut tx, found.id, query).await?;
         Ok(page
             .map(|(release, cluster, region)| ReleaseView::new(release, found.name.clone(), cluster, region)))
@@ -18,7 +18,7 @@ impl Hub {
     /// One release with its resources.
     pub async fn get_release(&self, workload: &str, cluster: &str) -> Result<ReleaseView, Error> {
         let mut tx = self.read().await?;
-        let workload = self.load_workload(&mut tx, workload).await?;
+        let workload = self.load_workload_head(&mut tx, workload).await?;
         let found = store::cluster::get_by_name(&mut tx, cluster).await?;
         let cluster = found.ok_or_else(|| Error::not_found("cluster", cluster))?;
         let release = store::release::get_by_workload_and_cluster(&mut tx, workload.id, cluster.id).await?;

@@ -16,7 +16,7 @@ impl Hub {
     /// There is no such workload, or no such revision of it.
     pub async fn get_rollout(&self, name: &str, revision: Option<u32>) -> Result<Option<Rollout>, Error> {
         let mut tx = self.read().await?;
-        let workload = self.load_workload(&mut tx, name).await?;
+        let workload = self.load_workload_head(&mut tx, name).await?;
         let Some(number) = revision.or(workload.published) else { return Ok(None) };
         if revision.is_some() && store::revision::get(&mut tx, workload.id, number).await?.is_none() {
             return Err(Error::not_found("revision", format!("{number} of {name}")));
@@ -51,7 +51,7 @@ impl Hub {
         verb: RolloutAction,
     ) -> Result<Rollout, Error> {
         let mut tx = self.write().await?;
-        let workload = self.load_workload(&mut tx, name).await?;
+        let workload = self.load_workload_head(&mut tx, name).await?;
         let found = match workload.published {
             Some(number) => store::rollout::get(&mut tx, workload.id, number).await?,
             None => None,

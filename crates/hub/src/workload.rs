@@ -6,7 +6,7 @@ use domain::cluster::Connectivity;
 use domain::labels::Labels;
 use domain::placement::Decision;
 use domain::rollout::WavePreview;
-use domain::workload::{Workload, WorkloadSpec};
+use domain::workload::{Workload, WorkloadHead, WorkloadSpec};
 use domain::{Digest, Finding};
 use store::Tx;
 
@@ -90,7 +90,15 @@ pub struct CheckResult {
 impl Hub {
     /// The workload with this name, or [`Error::NotFound`].
     pub(crate) async fn load_workload(&self, tx: &mut Tx, name: &str) -> Result<Workload, Error> {
-        let found = store::workload::get_by_name(tx, self.project(), name).await?;
+        let found = store::workload::get_by_name(tx, self.project(), name).await;
+        let found = found.map_err(|error| Error::from(error).with_unreadable_workload(name))?;
+        found.ok_or_else(|| Error::not_found("workload", name))
+    }
+
+    /// The workload with this name without its draft, which may be unreadable, or [`Error::NotFound`].
+    pub(crate) async fn load_workload_head(&self, tx: &mut Tx, name: &str) -> Result<WorkloadHead, Error> {
+        let found = store::workload::get_head_by_name(tx, self.project(), name).await;
+        let found = found.map_err(|error| Error::from(error).with_unreadable_workload(name))?;
         found.ok_or_else(|| Error::not_found("workload", name))
     }
 

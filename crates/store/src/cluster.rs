@@ -120,6 +120,12 @@ pub async fn get_by_id(tx: &mut Tx, id: ClusterId) -> Result<Option<Cluster>, Er
     decode_row(row, "cluster", read_with_lists)
 }
 
+/// The name of the cluster with this id.
+pub async fn get_name(tx: &mut Tx, id: ClusterId) -> Result<Option<String>, Error> {
+    let statement = sql("SELECT id, name FROM cluster WHERE id = $1").bind_text(id);
+    decode_row(statement.fetch_optional(tx).await?, "cluster", |row| row.text("name"))
+}
+
 /// Every cluster, by name, without its lists of kinds and namespaces: the input of placement.
 pub async fn list_all(tx: &mut Tx) -> Result<Vec<Cluster>, Error> {
     let rows = select().push(FROM).push(" ORDER BY c.name").fetch_all(tx).await?;

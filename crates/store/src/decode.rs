@@ -101,7 +101,7 @@ impl<'r> RowReader<'r> {
     }
 }
 
-fn decode_json<T: DeserializeOwned>(column: &str, text: &str) -> Result<T, DecodeError> {
+pub(crate) fn decode_json<T: DeserializeOwned>(column: &str, text: &str) -> Result<T, DecodeError> {
     // The message of serde_json may quote the value; only the position is reported.
     serde_json::from_str(text).map_err(|error| {
         format!("{column}: unexpected JSON at line {} column {}", error.line(), error.column())

@@ -81,6 +81,16 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// A value is nested so deeply that it could not be read back.
+    #[error(
+        "its maps and lists are nested {depth} deep as they are stored; at most {max} levels can be read"
+    )]
+    TooDeep {
+        /// The nesting of the value as it would be stored.
+        depth: usize,
+        /// The most that can be read.
+        max: usize,
+    },
     /// A value cannot be encoded as JSON.
     #[error("a value cannot be encoded as JSON: {0}")]
     Encode(#[source] serde_json::Error),

@@ -8,8 +8,9 @@ use std::collections::HashSet;
 use domain::release::Release;
 use domain::report::{DesiredRelease, ResourceStatus};
 use domain::{ClusterId, ReleaseId, WorkloadId};
+use sqlx::any::AnyRow;
 
-use crate::decode::{decode_row, decode_rows};
+use crate::decode::{decode_readable_rows, decode_row, decode_rows};
 use crate::sql::{sql, to_json};
 use crate::{Error, Tx};
 
@@ -43,16 +44,26 @@ pub async fn get(tx: &mut Tx, id: ReleaseId) -> Result<Option<Release>, Error> {
 
 /// Those of these releases that exist, by id.
 pub async fn get_many(tx: &mut Tx, ids: &[ReleaseId]) -> Result<Vec<Release>, Error> {
+    let rows = fetch_rows(tx, ids).await?;
+    decode_rows(&rows, "release", read_release)
+}
+
+/// The same without those that can't be read, which are logged.
+pub async fn get_readable(tx: &mut Tx, ids: &[ReleaseId]) -> Result<Vec<Release>, Error> {
+    let rows = fetch_rows(tx, ids).await?;
+    Ok(decode_readable_rows(&rows, "release", read_release))
+}
+
+async fn fetch_rows(tx: &mut Tx, ids: &[ReleaseId]) -> Result<Vec<AnyRow>, Error> {
     let mut ids = ids.to_vec();
     ids.sort_unstable();
-    let mut found = Vec::with_capacity(ids.len());
+    let mut rows = Vec::with_capacity(ids.len());
     for ids in ids.chunks(500) {
         let some =
             select_releases().push(" FROM release r WHERE r.id IN ").push_list(ids).push(" ORDER BY r.id");
-        let rows = some.push_locking_clause(tx).fetch_all(tx).await?;
-        found.extend(decode_rows(&rows, "release", read_release)?);
+        rows.extend(some.push_locking_clause(tx).fetch_all(tx).await?);
     }
-    Ok(found)
+    Ok(rows)
 }
 
 /// Those of these releases that are of this cluster, or that it still has to remove.

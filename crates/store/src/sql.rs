@@ -114,9 +114,35 @@ impl Sql {
     }
 }
 
-/// `value` as JSON text.
+/// The most maps and lists around a value that `decode_json` reads: the recursion limit of `serde_json` (128) less one.
+pub(crate) const MAX_JSON_DEPTH: usize = 127;
+
+/// `value` as JSON text: the only way into a JSON column. Errors: [`Error::TooDeep`] for text that `RowReader` could not read.
 pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, Error> {
-    serde_json::to_string(value).map_err(Error::Encode)
+    let text = serde_json::to_string(value).map_err(Error::Encode)?;
+    match json_depth(text.as_bytes()) {
+        depth if depth > MAX_JSON_DEPTH => Err(Error::TooDeep { depth, max: MAX_JSON_DEPTH }),
+        _ => Ok(text),
+    }
+}
+
+/// The deepest nesting of maps and lists in valid JSON.
+fn json_depth(text: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// A pattern for `LIKE … ESCAPE '\'` that matches names containing `part`, in lower case and cut at 128 characters.

@@ -10,6 +10,7 @@ mod exposures;
 mod faults;
 mod fixtures;
 mod joining;
+mod json_columns;
 mod lists;
 mod opening;
 mod placer_queue;

@@ -10,9 +10,11 @@ use crate::sql::{Sql, like_pattern, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
+mod head;
 mod list;
 mod lock;
 
+pub use head::{get_head_by_id, get_head_by_name, get_name, set_intent};
 pub use list::{WorkloadOrder, list};
 pub use lock::lock_revision;
 

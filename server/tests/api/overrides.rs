@@ -223,3 +223,76 @@ async fn an_override_of_a_workload_that_is_not_published_is_not_silently_saved_a
     assert_eq!(without_publish.problem().0, 400);
     assert_eq!(read(&server).await.0, before);
 }
+
+/// A map with this many levels.
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(json!("x"), |inner, _| json!({ "a": inner }))
+}
+
+#[tokio::test]
+async fn g111_an_override_that_is_nested_too_deep_is_rejected_and_the_workload_stays_readable() {
+    let server = start_with_published().await;
+    let (before, etag) = read(&server).await;
+    for levels in [65, 100, 118, 121, 122, 123, 124] {
+        let deep = json!({
+            "target": { "clusters": [EU] },
+            "patches": [{ "object": { "kind": "Deployment" }, "op": "merge", "value": nested(levels) }]
+        });
+        for rest in ["eu", "eu?now=true"] {
+            let rejected = put(&server, rest, &etag, &deep).await;
+            assert_eq!(rejected.problem(), (422, "Invalid".to_owned()), "{levels}: {}", rejected.text);
+            let finding = &rejected.json()["findings"][0];
+            assert_eq!(
+                (&finding["code"], &finding["path"]),
+                (&json!("G111"), &json!("/overrides/0/patches/0"))
+            );
+            let message = finding["message"].as_str().unwrap();
+            assert!(message.contains(&format!("{levels} deep; at most 64")), "{message}");
+        }
+        let mut spec = before["draft"].clone();
+        let mut over = deep.clone();
+        over["name"] = json!("eu");
+        over["id"] = json!("01ARZ3NDEKTSV4RRFFQ69G5FAV");
+        spec["overrides"] = json!([over]);
+        let edit = server
+            .send_json(
+                Method::PUT,
+                &format!("{WORKLOADS}/web"),
+                &[("if-match", &etag)],
+                &json!({ "spec": spec.clone() }),
+            )
+            .await;
+        let created = server.post(WORKLOADS, &json!({ "name": format!("w-{levels}"), "spec": spec })).await;
+        for rejected in [edit, created] {
+            // serde_json reads at most 127 levels of a body, of which the override has six.
+            let status = rejected.problem().0;
+            assert!(status == 422 || levels > 120 && status == 400, "{levels}: {}", rejected.text);
+        }
+        assert_eq!(read(&server).await, (before.clone(), etag.clone()));
+    }
+    let saved = put(&server, "eu", &etag, &set_replicas(3)).await;
+    assert_eq!(saved.status, StatusCode::OK, "{}", saved.text);
+}
+
+#[tokio::test]
+async fn g111_too_many_or_too_large_overrides_are_rejected_with_the_limit() {
+    let server = start_with_published().await;
+    let (before, etag) = read(&server).await;
+    let patch = |value: Value| json!({ "object": { "kind": "Deployment" }, "op": "merge", "value": value });
+    let many: Vec<Value> = (0..2_001).map(|n| patch(json!({ "a": n }))).collect();
+    let keys: serde_json::Map<String, Value> = (0..10_000).map(|n| (format!("k{n}"), json!(n))).collect();
+    let cases = [
+        (many, "2001 patches in its overrides; at most 2000"),
+        (vec![patch(Value::Object(keys))], "10001 values; at most 10000"),
+        (vec![patch(json!({ "a": "x".repeat(10 << 20) }))], "bytes; at most 1048576"),
+    ];
+    for (patches, expected) in cases {
+        let body = json!({ "target": { "clusters": [EU] }, "patches": patches });
+        let rejected = put(&server, "eu", &etag, &body).await;
+        assert_eq!(rejected.problem().0, 422, "{expected}");
+        assert_eq!(rejected.json()["findings"].as_array().unwrap().len(), 1, "{expected}");
+        assert!(rejected.json()["detail"].as_str().unwrap().contains(expected), "{}", rejected.text);
+        assert_eq!(rejected.json()["findings"][0]["code"], "G111");
+    }
+    assert_eq!(read(&server).await, (before, etag));
+}

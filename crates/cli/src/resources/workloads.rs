@@ -42,6 +42,11 @@ pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer
             row.text(&workload.namespace).text(&workload.updated_by);
         }
     }
+    for workload in &workloads {
+        if let Some(why) = &workload.unreadable {
+            out.print_warning(&format!("{}: {why}", workload.name));
+        }
+    }
     out.print_table(&table, "There are no workloads yet: flotilla apply -f ./manifests --clusters A,B")
 }
 

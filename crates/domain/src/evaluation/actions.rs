@@ -3,7 +3,7 @@
 pub use crate::model::action_unavailable::ActionUnavailable;
 use crate::model::release::{Release, ReleaseGoal};
 use crate::model::rollout::{Rollout, RolloutState};
-use crate::model::workload::{Intent, Source, Workload};
+use crate::model::workload::{Intent, Source, Workload, WorkloadHead};
 
 type ActionCheck = Result<(), ActionUnavailable>;
 
@@ -58,7 +58,7 @@ pub fn check_edit(workload: &Workload) -> ActionCheck {
 }
 
 /// Whether the workload may be unpublished, that is removed from its clusters.
-pub fn check_unpublish(workload: &Workload) -> ActionCheck {
+pub fn check_unpublish(workload: &WorkloadHead) -> ActionCheck {
     match workload.intent {
         Intent::Published => Ok(()),
         Intent::Draft => unavailable(format!("{} was never published.", workload.name)),
@@ -68,7 +68,7 @@ pub fn check_unpublish(workload: &Workload) -> ActionCheck {
 }
 
 /// Whether a sync, a comparison with the clusters, may be requested.
-pub fn check_sync(workload: &Workload) -> ActionCheck {
+pub fn check_sync(workload: &WorkloadHead) -> ActionCheck {
     match workload.intent {
         Intent::Published | Intent::Unpublished | Intent::Deleting => Ok(()),
         Intent::Draft => unavailable(format!("{} was never published.", workload.name)),
@@ -76,7 +76,7 @@ pub fn check_sync(workload: &Workload) -> ActionCheck {
 }
 
 /// Whether the workload may be deleted: always, unless it is being deleted already.
-pub fn check_delete(workload: &Workload) -> ActionCheck {
+pub fn check_delete(workload: &WorkloadHead) -> ActionCheck {
     match workload.intent {
         Intent::Deleting => unavailable(format!("{} is already being deleted.", workload.name)),
         _ => Ok(()),

@@ -14,7 +14,7 @@ use crate::model::overrides;
 use crate::model::placement::ClusterGroup;
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
-use crate::text::manifest::ParsedManifests;
+use crate::text::manifest::{ParsedManifests, check_rendered};
 use crate::text::name_check;
 use crate::text::template;
 
@@ -78,6 +78,9 @@ impl BundleRenderer<'_> {
             objects.into_iter().map(|object| finalize_object(object, &spec.namespace, &scopes)).collect();
         reject_blocking(
             objects.iter().filter_map(check_namespace).map(|finding| on_cluster(finding, cluster)).collect(),
+        )?;
+        reject_blocking(
+            check_rendered(objects.iter()).into_iter().map(|finding| on_cluster(finding, cluster)).collect(),
         )?;
         Ok(Bundle::new(objects))
     }

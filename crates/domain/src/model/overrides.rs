@@ -12,6 +12,7 @@ use crate::kubernetes::labels::LabelSelector;
 mod apply;
 mod check;
 mod identity;
+mod limits;
 mod merge;
 mod patch;
 mod patch_fields;
@@ -22,13 +23,16 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod touched_paths;
+mod work;
 
 pub use apply::{OverrideResult, apply_overrides};
 pub use check::{check, check_targets};
+pub use limits::{MAX_OVERRIDE_BYTES, MAX_OVERRIDES, MAX_PATCH_NODES, MAX_PATCHES, check_limits};
 pub use merge::merge;
 pub use provenance::{Provenance, ProvenanceLayer};
 pub use target::Specificity;
 pub(crate) use target::list_applicable_ids;
+pub use work::{MAX_WORK, check_work};
 
 /// Default priority; 0 is the lowest, [`MAX_PRIORITY`] the highest.
 pub const DEFAULT_PRIORITY: u32 = 500;

@@ -106,6 +106,19 @@ pub struct WorkloadSpec {
     pub policies: Policies,
 }
 
+impl Workload {
+    /// Its fields that need no draft.
+    pub fn head(&self) -> WorkloadHead {
+        WorkloadHead {
+            id: self.id,
+            name: self.name.clone(),
+            intent: self.intent,
+            published: self.published,
+            revision: self.revision,
+        }
+    }
+}
+
 impl WorkloadSpec {
     /// How many of the `selected` clusters must run the workload before others lose it (P28): `minAvailableClusters`, by
     /// default all but `maxConcurrency` of the last wave, or all but a fifth.
@@ -144,6 +157,49 @@ impl Intent {
     /// The name in the database.
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+}
+
+/// What to do about a workload whose stored row can't be read.
+pub const UNREADABLE_WORKLOAD_HINT: &str =
+    "What runs stays as it is. Unpublish or delete the workload, or restore the database from a backup.";
+
+/// A workload without the parts that a person edits: what its removal and its releases need, also if its draft can't be
+/// read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadHead {
+    /// Its id.
+    pub id: WorkloadId,
+    /// Its name.
+    pub name: String,
+    /// The intent for it.
+    pub intent: Intent,
+    /// Number of the published revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<u32>,
+    /// Increases with every change by a person; the `ETag`.
+    pub revision: i64,
+}
+
+/// A workload that was unpublished or deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum RemovedWorkload {
+    /// All of it.
+    Full(Box<Workload>),
+    /// What is readable of it: the rest of its stored row can't be read.
+    Head(WorkloadHead),
+}
+
+impl RemovedWorkload {
+    /// Increases with every change by a person; the `ETag`.
+    pub fn revision(&self) -> i64 {
+        match self {
+            Self::Full(workload) => workload.revision,
+            Self::Head(head) => head.revision,
+        }
     }
 }
 
@@ -218,6 +274,8 @@ pub enum WorkloadPhase {
     Unpublished,
     /// Being removed from its clusters, then from the hub.
     Deleting,
+    /// Not known: its stored row can't be read.
+    Unreadable,
 }
 
 impl WorkloadPhase {
@@ -231,6 +289,7 @@ impl WorkloadPhase {
             Self::Unpublishing => "Unpublishing",
             Self::Unpublished => "Unpublished",
             Self::Deleting => "Deleting",
+            Self::Unreadable => "Unreadable",
         }
     }
 
@@ -272,6 +331,9 @@ pub struct WorkloadSummary {
     pub updated_by: String,
     /// When it was last changed by a person.
     pub updated_at: Timestamp,
+    /// Why its stored row can't be read, and what to do; `None` if it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
 }
 
 /// The latest edit of a workload.

@@ -27,6 +27,7 @@ pub mod yaml_value;
 use document_text::DocumentText;
 pub(crate) use documents::{YamlDocument, split_documents};
 use location::PositionTree;
+pub(crate) use size::{check_rendered, json_size, value_depth};
 pub(crate) use unique::duplicate_finding;
 
 /// Most text in all files together, in bytes.
@@ -37,6 +38,8 @@ pub const MAX_DOCUMENTS: usize = 500;
 pub const MAX_DOCUMENT_NODES: usize = 100_000;
 /// Most values in all documents together, aliases written out (P19).
 pub const MAX_NODES: usize = 250_000;
+/// Deepest nesting of an object: deeper than any schema in use, shallow enough for the stack of a browser.
+pub const MAX_DEPTH: usize = 64;
 /// Most bytes of one object, as JSON: the limit of etcd.
 pub const MAX_OBJECT_BYTES: usize = 1 << 20;
 /// Most bytes of all objects together, as JSON.

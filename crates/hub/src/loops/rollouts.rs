@@ -9,7 +9,7 @@ use std::time::Duration;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::release::Release;
 use domain::rollout::{Admission, Rollout, RolloutState, RolloutStep};
-use domain::workload::{Intent, Workload};
+use domain::workload::{Intent, WorkloadHead};
 use domain::{Timestamp, WorkloadId};
 use store::Tx;
 use store::queue::ROLLOUTS;
@@ -135,8 +135,8 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
 }
 
 /// The workload and the rollout of its published revision.
-async fn load_rollout(tx: &mut Tx, id: WorkloadId) -> Result<Option<(Workload, Rollout)>, Error> {
-    let Some(workload) = store::workload::get_by_id(tx, id).await? else { return Ok(None) };
+async fn load_rollout(tx: &mut Tx, id: WorkloadId) -> Result<Option<(WorkloadHead, Rollout)>, Error> {
+    let Some(workload) = store::workload::get_head_by_id(tx, id).await? else { return Ok(None) };
     let (Intent::Published, Some(number)) = (workload.intent, workload.published) else { return Ok(None) };
     if store::decision::get_placed_revision(tx, id).await? != number {
         // The placer has not finished this revision, so counts would include other revisions. It marks the rollout when done.

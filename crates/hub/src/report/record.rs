@@ -106,12 +106,13 @@ impl Hub {
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
         let ids: Vec<ReleaseId> = reports.iter().map(|report| report.release).collect();
-        let found = store::release::get_many(tx, &ids).await?;
+        let found = store::release::get_readable(tx, &ids).await?;
         let mut found: HashMap<ReleaseId, Release> =
             found.into_iter().map(|release| (release.id(), release)).collect();
         for report in reports {
             let release = found.remove(&report.release);
-            self.record_release_report(tx, cluster, (report, release), effects).await?;
+            let recorded = self.record_release_report(tx, cluster, (report, release), effects).await;
+            skip_unreadable(recorded, report)?;
         }
         Ok(())
     }
@@ -175,20 +176,18 @@ impl Hub {
         if has_changed && store::rollout::has_active(tx, release.workload()).await? {
             effects.dirty_rollouts.insert(release.workload());
         }
-        if !was_available && release.is_available() {
-            self.mark_waiting_removals(tx, release.workload(), effects).await?;
-        }
         if release.state().is_gone() {
             // Removes it from the desired state; the placer deletes a workload in deletion once nothing of it is left.
             effects.changed_clusters.push(cluster);
             store::queue::PLACER.mark(tx, &[release.workload()], self.clock().now()).await?;
             effects.wake_placer = true;
         }
+        if !was_available && release.is_available() {
+            self.mark_waiting_removals(tx, release.workload(), effects).await?;
+        }
         Ok(())
     }
-}
 
-impl Hub {
     /// Places a workload again if removals wait until more clusters run it, or if a pass that is running now may decide so
     /// without having read this report (P28).
     async fn mark_waiting_removals(
@@ -264,6 +263,18 @@ async fn acknowledge(
     Ok(ReportAck { accepted, desired_state_version, schema_requested })
 }
 
+/// Passes over a report whose release, or a row that belongs to it, can't be read: the other reports of the batch are
+/// stored. The release keeps its last known state; the placer shows the row as the failure of its workload.
+fn skip_unreadable(recorded: Result<(), Error>, report: &ReleaseReport) -> Result<(), Error> {
+    match recorded {
+        Err(error) if error.unreadable_row().is_some() => {
+            tracing::error!(release = %report.release, error = %error, "a report could not be stored");
+            Ok(())
+        }
+        other => other,
+    }
+}
+
 /// The events of a report: drift, and a change of state.
 async fn report_events(
     tx: &mut Tx,
@@ -276,14 +287,15 @@ async fn report_events(
     if after == before && report.drift.is_empty() {
         return Ok(Vec::new());
     }
-    let workload = store::workload::get_by_id(tx, release.workload()).await?;
-    let cluster = store::cluster::get_by_id(tx, release.cluster()).await?;
+    // Only the names: the rest of these rows may be unreadable, which must not delay reports.
+    let workload = store::workload::get_name(tx, release.workload()).await?;
+    let cluster = store::cluster::get_name(tx, release.cluster()).await?;
     let (Some(workload), Some(cluster)) = (workload, cluster) else {
         return Ok(Vec::new());
     };
     let subject = EventSubject {
-        workload: Some((workload.id, workload.name)),
-        cluster: Some((cluster.id, cluster.name)),
+        workload: Some((release.workload(), workload)),
+        cluster: Some((release.cluster(), cluster)),
         release: Some(release.id()),
     };
     let event = |detail: EventDetail, actor: &str| NewEvent::from_detail(detail, actor, subject.clone(), now);

@@ -47,8 +47,7 @@ impl Hub {
             store::release::update(tx, &release).await?;
         }
         // The cluster may have joined again under another name.
-        let name =
-            store::cluster::get_by_id(tx, cluster).await?.map_or(tombstone.cluster_name, |found| found.name);
+        let name = store::cluster::get_name(tx, cluster).await?.unwrap_or(tombstone.cluster_name);
         let subject = EventSubject {
             workload: Some((tombstone.workload, tombstone.workload_name)),
             cluster: Some((cluster, name)),

@@ -6,7 +6,7 @@ use domain::actions::ActionUnavailable;
 use domain::cluster::{Cluster, Connectivity};
 use domain::finding;
 use domain::guard::{ClusterSchemas, Exposures};
-use domain::overrides::check_targets;
+use domain::overrides::{check_limits, check_targets, check_work};
 use domain::placement::{Decision, check_decision};
 use domain::schema::kubernetes_schema;
 use domain::workload::{WorkloadSpec, WorkloadView};
@@ -35,6 +35,8 @@ pub(crate) struct DraftCheck {
     pub findings: Vec<Finding>,
     /// What the draft would expose on the selected clusters.
     pub exposures: Exposures,
+    /// Whether the overrides are within the limits; otherwise nothing was rendered, and nothing may be.
+    pub can_render: bool,
 }
 
 impl Hub {
@@ -113,7 +115,7 @@ impl Hub {
         workload: Option<WorkloadId>,
         found: GuardRailFindings,
     ) -> Result<DraftCheck, Error> {
-        let GuardRailFindings { mut findings, placement, exposures } = found;
+        let GuardRailFindings { mut findings, placement, exposures, can_render } = found;
         let keys: Vec<(ClusterId, Digest)> =
             exposures.iter().map(|(cluster, (key, _))| (cluster, key.clone())).collect();
         if !keys.is_empty() {
@@ -123,7 +125,7 @@ impl Hub {
         }
         findings.extend(placement);
         finding::sort_findings(&mut findings);
-        Ok(DraftCheck { findings, exposures })
+        Ok(DraftCheck { findings, exposures, can_render })
     }
 }
 
@@ -134,6 +136,7 @@ struct GuardRailFindings {
     /// Findings on placement, overrides, rollout and changes.
     placement: Vec<Finding>,
     exposures: Exposures,
+    can_render: bool,
 }
 
 impl DraftSnapshot {
@@ -149,6 +152,12 @@ impl DraftSnapshot {
             findings.retain(|finding| finding.code != guard::REMOVED_API_VERSION);
         }
         let clusters: Vec<&Cluster> = self.targets.iter().collect();
+        let (can_render, excess) = self.check_work(&clusters);
+        findings.extend(excess);
+        if !can_render {
+            let exposures = Exposures::default();
+            return GuardRailFindings { findings, placement: self.check_placement(), exposures, can_render };
+        }
         findings.extend(guard::check_overridden_objects(&known, &renderer, &clusters));
         findings.extend(guard::check_fleet(&renderer, &clusters));
         if self.decision.evaluations.is_empty() {
@@ -156,7 +165,18 @@ impl DraftSnapshot {
             findings.push(guard::empty_fleet_finding());
         }
         let exposures = Exposures::from_rendering(&renderer, &clusters);
-        GuardRailFindings { findings, placement: self.check_placement(), exposures }
+        GuardRailFindings { findings, placement: self.check_placement(), exposures, can_render }
+    }
+
+    /// Whether the overrides are within the limits, so that rendering is cheap enough, and the finding if only their work on
+    /// these clusters is not. Exceeded limits are findings of the static checks.
+    fn check_work(&self, clusters: &[&Cluster]) -> (bool, Option<Finding>) {
+        let overrides = &self.spec.overrides;
+        if !check_limits(overrides).is_empty() {
+            return (false, None);
+        }
+        let excess = check_work(&self.parsed.objects(), overrides, clusters, &self.groups);
+        (excess.is_none(), excess)
     }
 
     fn check_placement(&self) -> Vec<Finding> {

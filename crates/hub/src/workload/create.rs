@@ -8,6 +8,7 @@ use domain::{Finding, WorkloadId};
 
 use super::CheckResult;
 use crate::hub::CommitEffects;
+use crate::overrides::check_limits;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -17,6 +18,7 @@ impl Hub {
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
+        check_limits(&[], &new.spec.overrides)?;
         let now = self.clock().now();
         let workload = Workload {
             id: self.ids().generate(WorkloadId::from_parts),

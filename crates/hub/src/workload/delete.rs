@@ -3,29 +3,29 @@
 use domain::actions;
 use domain::event::{EventKind, NewEvent};
 use domain::request::RemovalOptions;
-use domain::workload::{Intent, Workload};
+use domain::workload::{Intent, RemovedWorkload};
 
 use super::unpublish::RemovalRequest;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
     /// Removes it from every cluster; the placer deletes it once nothing of it is left. With `force`, releases on clusters
-    /// that are not online are abandoned: their clusters remove them when they return.
+    /// that are not online are abandoned: their clusters remove them when they return. Its draft is not read.
     pub async fn delete_workload(
         &self,
         actor: &Actor,
         name: &str,
         removal: RemovalOptions,
-    ) -> Result<Workload, Error> {
+    ) -> Result<RemovedWorkload, Error> {
         let mut tx = self.write().await?;
-        let mut workload = self.load_workload(&mut tx, name).await?;
+        let workload = self.load_workload_head(&mut tx, name).await?;
         if !(removal.force && workload.intent == Intent::Deleting) {
             actions::check_delete(&workload)?;
         }
-        workload.intent = Intent::Deleting;
         let event =
             NewEvent::new(EventKind::WorkloadDeleting, &actor.name, format!("{name} is being deleted."))
                 .with_workload(workload.id, name);
-        self.remove_everywhere(tx, actor, workload, RemovalRequest { options: removal, event }).await
+        let request = RemovalRequest { intent: Intent::Deleting, options: removal, event };
+        self.remove_everywhere(tx, actor, workload, request).await
     }
 }

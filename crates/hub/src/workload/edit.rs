@@ -8,6 +8,7 @@ use store::Tx;
 
 use super::{WorkloadEdit, check_if_match};
 use crate::hub::CommitEffects;
+use crate::overrides::check_limits;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -31,6 +32,7 @@ impl Hub {
         if let Some(spec) = edit.spec {
             workload.draft = spec;
         }
+        check_limits(&before.draft.overrides, &workload.draft.overrides)?;
         if let Some(labels) = edit.labels {
             workload.labels = labels;
         }

@@ -17,7 +17,7 @@ impl Hub {
     /// Its revisions, newest first.
     pub async fn list_revisions(&self, name: &str, query: &ListQuery) -> Result<Page<Revision>, Error> {
         let mut tx = self.read().await?;
-        let workload = self.load_workload(&mut tx, name).await?;
+        let workload = self.load_workload_head(&mut tx, name).await?;
         Ok(store::revision::list(&mut tx, workload.id, query).await?)
     }
 }

@@ -89,6 +89,7 @@ impl Hub {
             return Err(nothing_to_publish(change.name(), number).into());
         }
         change.apply_to(&mut workload.draft, id);
+        change.check_limits(&workload.draft)?;
         Ok(ResolvedContent { spec, change: Some(change) })
     }
 }

@@ -21,7 +21,7 @@ impl Hub {
         clusters: &[String],
     ) -> Result<Vec<String>, Error> {
         let mut tx = self.write().await?;
-        let workload = self.load_workload(&mut tx, name).await?;
+        let workload = self.load_workload_head(&mut tx, name).await?;
         let removals = store::pending_removal::list(&mut tx, workload.id).await?;
         let has_removal = |cluster: &String| removals.iter().any(|one| one.name == *cluster);
         if let Some(other) = clusters.iter().find(|cluster| !has_removal(cluster)) {

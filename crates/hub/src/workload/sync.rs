@@ -10,7 +10,7 @@ impl Hub {
     /// Requests the given clusters (all if empty) to compare now and to reset their back-offs. Returns their number.
     pub async fn sync_workload(&self, actor: &Actor, name: &str, clusters: &[String]) -> Result<u32, Error> {
         let mut tx = self.write().await?;
-        let workload = self.load_workload(&mut tx, name).await?;
+        let workload = self.load_workload_head(&mut tx, name).await?;
         actions::check_sync(&workload)?;
         let mut selected = Vec::new();
         for cluster in clusters {

@@ -4,35 +4,36 @@ use domain::actions;
 use domain::cluster::Connectivity;
 use domain::event::{EventKind, NewEvent};
 use domain::request::RemovalOptions;
-use domain::workload::{Intent, Workload};
+use domain::workload::{Intent, RemovedWorkload, WorkloadHead};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
-/// The options of a removal and its event.
+/// The intent after a removal, its options and its event.
 pub(super) struct RemovalRequest {
+    pub intent: Intent,
     pub options: RemovalOptions,
     pub event: NewEvent,
 }
 
 impl Hub {
-    /// Removes it from every cluster; the draft stays.
+    /// Removes it from every cluster; the draft stays, and is not read.
     pub async fn unpublish_workload(
         &self,
         actor: &Actor,
         name: &str,
         removal: RemovalOptions,
-    ) -> Result<Workload, Error> {
+    ) -> Result<RemovedWorkload, Error> {
         let mut tx = self.write().await?;
-        let mut workload = self.load_workload(&mut tx, name).await?;
+        let workload = self.load_workload_head(&mut tx, name).await?;
         if !(removal.force && workload.intent == Intent::Unpublished) {
             actions::check_unpublish(&workload)?;
         }
-        workload.intent = Intent::Unpublished;
         let event =
             NewEvent::new(EventKind::WorkloadUnpublished, &actor.name, format!("{name} was unpublished."))
                 .with_workload(workload.id, name);
-        self.remove_everywhere(tx, actor, workload, RemovalRequest { options: removal, event }).await
+        let request = RemovalRequest { intent: Intent::Unpublished, options: removal, event };
+        self.remove_everywhere(tx, actor, workload, request).await
     }
 
     /// Stores the intent and starts the removal of every release in one transaction: after a crash the placer finds
@@ -41,11 +42,13 @@ impl Hub {
         &self,
         mut tx: store::Tx,
         actor: &Actor,
-        mut workload: Workload,
-        RemovalRequest { options: removal, event }: RemovalRequest,
-    ) -> Result<Workload, Error> {
+        workload: WorkloadHead,
+        RemovalRequest { intent, options: removal, event }: RemovalRequest,
+    ) -> Result<RemovedWorkload, Error> {
         let now = self.clock().now();
-        self.store_workload(&mut tx, actor, &mut workload).await?;
+        if !store::workload::set_intent(&mut tx, &workload, intent, (&actor.name, now)).await? {
+            return Err(Error::RevisionConflict { current: workload.revision });
+        }
         self.supersede_rollout(&mut tx, workload.id).await?;
         let mut effects = CommitEffects::with_event_for_placer(event);
         let why = format!("{} was unpublished from every cluster.", workload.name);
@@ -53,8 +56,8 @@ impl Hub {
             let deletion = removal.deletion.unwrap_or(release.policies().deletion);
             let mut changed = release.remove(deletion, &why, now);
             if removal.force && release.connectivity() != Connectivity::Online {
-                let names = store::cluster::get_by_id(&mut tx, release.cluster()).await?;
-                let cluster = names.map(|cluster| cluster.name).unwrap_or_default();
+                let name = store::cluster::get_name(&mut tx, release.cluster()).await?;
+                let cluster = name.unwrap_or_default();
                 let tombstone = release.to_tombstone((&workload.name, &cluster), &actor.name, now);
                 if release.abandon(now) {
                     changed = true;
@@ -70,7 +73,24 @@ impl Hub {
             }
         }
         store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;
-        self.commit(tx, effects.with_response(actor, 202, &workload)).await?;
-        Ok(workload)
+        let removed = load_removed(&mut tx, workload, intent).await?;
+        self.commit(tx, effects.with_response(actor, 202, &removed)).await?;
+        Ok(removed)
+    }
+}
+
+/// The workload as it is stored now, or what is readable of it.
+async fn load_removed(
+    tx: &mut store::Tx,
+    before: WorkloadHead,
+    intent: Intent,
+) -> Result<RemovedWorkload, Error> {
+    match store::workload::get_by_id(tx, before.id).await {
+        Ok(Some(workload)) => Ok(RemovedWorkload::Full(Box::new(workload))),
+        Err(store::Error::InvalidRow { .. }) => {
+            Ok(RemovedWorkload::Head(WorkloadHead { intent, revision: before.revision + 1, ..before }))
+        }
+        Ok(None) => Err(Error::not_found("workload", before.name)),
+        Err(error) => Err(error.into()),
     }
 }

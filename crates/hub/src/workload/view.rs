@@ -36,7 +36,7 @@ impl Hub {
     /// What the loops failed to do for a workload.
     pub async fn list_workload_failures(&self, name: &str) -> Result<Vec<WorkloadFailure>, Error> {
         let mut tx = self.read().await?;
-        let workload = self.load_workload(&mut tx, name).await?;
+        let workload = self.load_workload_head(&mut tx, name).await?;
         load_failures(&mut tx, workload.id).await
     }
 
@@ -45,7 +45,10 @@ impl Hub {
         let counts = store::release::counts_by_workload(tx, &[workload.id]).await?;
         let counts = counts.into_iter().next().map(|(_, counts)| counts).unwrap_or_default();
         let published_revision = match workload.published {
-            Some(number) => Some(store::revision::get_existing(tx, workload.id, number).await?),
+            Some(number) => {
+                let found = store::revision::get_existing(tx, workload.id, number).await;
+                Some(found.map_err(|error| Error::from(error).with_unreadable_workload(name))?)
+            }
             None => None,
         };
         let rollout = match workload.published {

@@ -14,6 +14,7 @@ mod desired_state;
 mod draft_changes;
 mod exposures;
 mod facts;
+mod override_limits;
 mod overrides;
 mod plan;
 mod poison;
@@ -26,6 +27,7 @@ mod statistics;
 mod targets;
 mod test_hub;
 mod unreadable_rows;
+mod unreadable_workloads;
 
 use test_hub::{CONFIG, TestHub, everywhere, source, wait_for, wait_until};
 

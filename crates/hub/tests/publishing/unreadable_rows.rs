@@ -108,7 +108,7 @@ async fn an_unreadable_workload_does_not_stop_the_placement_of_others() {
     // Not marked by the group, which only published workloads are.
     test.execute_sql("UPDATE placer_queue SET due_at = 0").await;
     test.run_placer().await;
-    let row = format!("{workload} can't be placed: row {workload} of workload can't be read: intent");
+    let row = format!("web can't be placed: row {workload} of workload can't be read: intent");
     wait_for_event(&test, &row).await;
     test.close().await;
 }

@@ -1,8 +1,9 @@
 //! Pages of workloads with their counts, by name or worst first.
 
+use domain::labels::Labels;
 use domain::page::{ListQuery, Page};
 use domain::rollup::ReleaseCounts;
-use domain::workload::{Intent, WorkloadPhase, WorkloadSummary};
+use domain::workload::{Intent, UNREADABLE_WORKLOAD_HINT, WorkloadPhase, WorkloadSpec, WorkloadSummary};
 use domain::{ProjectId, WorkloadId};
 
 use crate::decode::{DecodeError, RowReader, decode_page};
@@ -20,8 +21,9 @@ pub enum WorkloadOrder {
     WorstFirst,
 }
 
+/// The draft is only checked, and only if it has at most 64 KiB: a page has up to 500 rows.
 const SELECT: &str = "SELECT w.id, w.name, w.namespace, w.intent, w.published_revision, w.draft_changed, w.updated_by, \
-     w.updated_at, w.worst";
+     w.updated_at, w.worst, w.labels, CASE WHEN LENGTH(w.draft) <= 65536 THEN w.draft END AS draft";
 /// -1 ranks below every state: no release at all.
 const FROM: &str = " FROM (SELECT workload.*, COALESCE((SELECT MAX(c.state_rank) FROM release_count c \
      WHERE c.workload_id = workload.id AND c.total > 0), -1) AS worst FROM workload) w WHERE w.project_id = $1";
@@ -42,7 +44,7 @@ pub async fn list(
     let limit = query.limit();
     let rows = page.push(" LIMIT ").push_bind(i64::from(limit) + 1).fetch_all(tx).await?;
     let place = |row: &RowReader<'_>| Ok((row.text("name")?, row.int("worst")?));
-    let mut placed = decode_page(&rows, "workload", place, read);
+    let mut placed = decode_page(&rows, "workload", place, read_or_mark);
     let next = cursor::truncate_page(&mut placed, limit, |((name, worst), _)| match order {
         WorkloadOrder::Name => cursor::encode("workload", &[name]),
         WorkloadOrder::WorstFirst => cursor::encode("worst", &[&worst.to_string(), name]),
@@ -50,9 +52,11 @@ pub async fn list(
     let found: Vec<_> = placed.into_iter().filter_map(|(_, found)| found).collect();
     let ids: Vec<WorkloadId> = found.iter().map(|(summary, _)| summary.id).collect();
     let mut counts = release::counts_by_workload(tx, &ids).await?;
-    let counted = |(summary, intent): (WorkloadSummary, Intent)| {
+    let counted = |(summary, intent): (WorkloadSummary, Option<Intent>)| {
         let counts = counts.remove(&summary.id).unwrap_or_default();
-        WorkloadSummary { phase: WorkloadPhase::from_releases(intent, &counts), counts, ..summary }
+        let phase =
+            intent.map_or(WorkloadPhase::Unreadable, |intent| WorkloadPhase::from_releases(intent, &counts));
+        WorkloadSummary { phase, counts, ..summary }
     };
     let items = found.into_iter().map(counted).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
@@ -99,6 +103,35 @@ fn push_filters(head: Sql, project: ProjectId, query: &ListQuery) -> Result<Sql,
     Ok(statement)
 }
 
+/// The summary without its counts, and the intent that its phase follows from. A row that can't be read is marked.
+fn read_or_mark(row: &RowReader<'_>) -> Result<(WorkloadSummary, Option<Intent>), DecodeError> {
+    let why = match (read(row), check_json(row)) {
+        (Ok((summary, intent)), Ok(())) => return Ok((summary, Some(intent))),
+        (Ok((summary, intent)), Err(why)) => {
+            return Ok((WorkloadSummary { unreadable: Some(unreadable(&why)), ..summary }, Some(intent)));
+        }
+        (Err(why), _) => why,
+    };
+    let summary = WorkloadSummary {
+        id: row.parse("id")?,
+        name: row.text("name")?,
+        namespace: row.text("namespace").unwrap_or_default(),
+        phase: WorkloadPhase::Unreadable,
+        published: row.opt_count("published_revision").unwrap_or_default(),
+        draft_changed: row.flag("draft_changed").unwrap_or_default(),
+        counts: ReleaseCounts::default(),
+        updated_by: row.text("updated_by").unwrap_or_default(),
+        updated_at: row.timestamp("updated_at")?,
+        unreadable: Some(unreadable(&why)),
+    };
+    Ok((summary, None))
+}
+
+/// Why a workload is shown as unreadable, and what to do.
+fn unreadable(why: &str) -> String {
+    format!("Its stored row can't be read: {why}. {UNREADABLE_WORKLOAD_HINT}")
+}
+
 /// The summary without its counts, and the intent that its phase follows from.
 fn read(row: &RowReader<'_>) -> Result<(WorkloadSummary, Intent), DecodeError> {
     let intent: Intent = row.enum_value("intent")?;
@@ -112,6 +145,13 @@ fn read(row: &RowReader<'_>) -> Result<(WorkloadSummary, Intent), DecodeError> {
         counts: ReleaseCounts::default(),
         updated_by: row.text("updated_by")?,
         updated_at: row.timestamp("updated_at")?,
+        unreadable: None,
     };
     Ok((summary, intent))
+}
+
+/// Whether the structures of the row can be read; they are not part of a summary.
+fn check_json(row: &RowReader<'_>) -> Result<(), DecodeError> {
+    row.json::<Labels>("labels")?;
+    row.opt_json::<WorkloadSpec>("draft").map(drop)
 }

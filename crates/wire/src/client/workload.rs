@@ -5,7 +5,8 @@ use domain::plan::{Plan, RevisionView};
 use domain::release::ReleaseView;
 use domain::rollout::{Rollout, RolloutAction};
 use domain::workload::{
-    NewWorkload, PublishResult, PublishValidation, Revision, Workload, WorkloadSummary, WorkloadView,
+    NewWorkload, PublishResult, PublishValidation, Revision, Workload, WorkloadHead, WorkloadSummary,
+    WorkloadView,
 };
 use http::{HeaderName, HeaderValue, Method};
 
@@ -61,7 +62,7 @@ impl Client {
     }
 
     /// Removes it from its clusters, and deletes it once no cluster has it.
-    pub async fn delete_workload(&self, name: &str, removal: &RemovalOptions) -> Result<Workload, Error> {
+    pub async fn delete_workload(&self, name: &str, removal: &RemovalOptions) -> Result<WorkloadHead, Error> {
         self.project_call(Method::DELETE, &["workloads", name]).query(removal).send_json().await
     }
 
@@ -124,7 +125,11 @@ impl Client {
     }
 
     /// Removes it from its clusters; the draft stays.
-    pub async fn unpublish_workload(&self, name: &str, request: &RemovalOptions) -> Result<Workload, Error> {
+    pub async fn unpublish_workload(
+        &self,
+        name: &str,
+        request: &RemovalOptions,
+    ) -> Result<WorkloadHead, Error> {
         let path = format!("{name}:unpublish");
         self.project_call(Method::POST, &["workloads", &path]).body(request).send_json().await
     }

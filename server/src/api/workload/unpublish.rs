@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use domain::request::RemovalOptions;
-use domain::workload::Workload;
+use domain::workload::{RemovedWorkload, WorkloadHead};
 use hub::Hub;
 
 use crate::etag::etag_header;
@@ -17,14 +17,14 @@ use crate::problem::ApiError;
     path = "/api/v1/projects/{project}/workloads/{workload}/-/unpublish",
     tag = "workloads",
     request_body = RemovalOptions,
-    responses((status = 202, body = Workload, description = "In progress; see the status"))
+    responses((status = 202, body = WorkloadHead, description = "In progress; see the status. The whole workload, or these fields of it if the rest can't be read"))
 )]
 pub async fn unpublish_workload(
     State(hub): State<Hub>,
     Caller(actor): Caller,
     Path(path): Path<WorkloadPath>,
     Body(removal): Body<RemovalOptions>,
-) -> Result<(StatusCode, HeaderMap, Json<Workload>), ApiError> {
+) -> Result<(StatusCode, HeaderMap, Json<RemovedWorkload>), ApiError> {
     let workload = hub.unpublish_workload(&actor, &path.workload, removal).await?;
-    Ok((StatusCode::ACCEPTED, etag_header(workload.revision), Json(workload)))
+    Ok((StatusCode::ACCEPTED, etag_header(workload.revision()), Json(workload)))
 }

@@ -12,7 +12,7 @@ use crate::model::cluster::Cluster;
 use crate::model::overrides;
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
-use crate::text::manifest::ParsedManifests;
+use crate::text::manifest::{ParsedManifests, check_rendered};
 
 /// A selected cluster, and the objects that it would receive.
 pub(super) struct ClusterContext<'a> {
@@ -86,6 +86,11 @@ pub(super) fn effective_objects<'a>(
                 manifest.object = object;
             }
         }
+        // What the source has by itself is a finding of the source.
+        let is_valid = !parsed.findings.iter().any(Finding::is_blocking);
+        let rendered = parsed.manifests.iter().filter(|_| is_valid).map(|manifest| &manifest.object);
+        wrong
+            .extend(check_rendered(rendered).into_iter().map(|finding| finding.with_clusters(names.clone())));
         EffectiveObjects { parsed, findings: wrong, clusters }
     };
     by_overrides.into_iter().map(view).collect()

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::apply::{parse_path, raw_path};
+use super::limits::check_limits;
 use super::{MAX_PRIORITY, Override, PatchOp};
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::nearest::find_nearest;
@@ -13,7 +14,11 @@ use crate::text::name_check;
 
 /// Checks the overrides themselves, without clusters. Paths are relative to the workload's spec.
 pub fn check(overrides: &[Override]) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = check_limits(overrides);
+    if !findings.is_empty() {
+        // There may be any number of overrides.
+        return findings;
+    }
     let mut names = BTreeSet::new();
     for (at, over) in overrides.iter().enumerate() {
         let path = format!("/overrides/{at}");

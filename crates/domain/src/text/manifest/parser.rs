@@ -4,14 +4,12 @@ use std::borrow::Cow;
 
 use serde_saphyr::{DuplicateKeyPolicy, Error, Options, Spanned, alias_limits, budget, options};
 
-use super::MAX_DOCUMENT_NODES;
 use super::documents::YamlDocument;
 use super::location::{LocatedValue, ParsedNode};
+use super::{MAX_DEPTH, MAX_DOCUMENT_NODES};
 
 /// Most bytes of text in the values of one document, aliases written out.
 const MAX_SCALAR_BYTES: usize = 8 << 20;
-/// Deepest nesting: deeper than any schema in use, shallow enough for the stack of a browser.
-const MAX_DEPTH: usize = 64;
 /// Most parser events that aliases may replay: the limit against YAML bombs.
 pub(super) const MAX_ALIAS_EVENTS: usize = 20_000;
 

@@ -1,44 +1,79 @@
-//! Size limits: no object over the limit of etcd, no bundle that is too large (G111).
+//! Size limits: no object over the limit of etcd, no bundle that is too large, nothing nested too deeply (G111).
 
 use std::io;
 
+use serde::Serialize;
 use serde_json::Value;
 
-use super::{MAX_BUNDLE_BYTES, MAX_OBJECT_BYTES, Manifest};
+use super::{MAX_BUNDLE_BYTES, MAX_DEPTH, MAX_OBJECT_BYTES, Manifest};
+use crate::kubernetes::object::object_ref;
 use crate::text::finding::Finding;
 
-/// Objects over the limit, and a bundle over its limit.
+/// Objects over the limit, and a bundle over its limit. The parser limits the nesting.
 pub(super) fn check(manifests: &[Manifest]) -> Vec<Finding> {
     let sizes: Vec<usize> = manifests.iter().map(|manifest| json_size(&manifest.object)).collect();
-    let large = manifests.iter().zip(&sizes).filter(|(_, size)| **size > MAX_OBJECT_BYTES);
-    let mut findings: Vec<Finding> = large.map(|(manifest, size)| large_object(manifest, *size)).collect();
-    let total: usize = sizes.iter().sum();
-    if total > MAX_BUNDLE_BYTES {
-        findings.push(Finding::error(
-            "G111",
-            format!(
-                "All objects together have {}; at most {} are allowed.",
-                format_mib(total),
-                format_mib(MAX_BUNDLE_BYTES)
-            ),
-            "Split the workload into smaller ones.",
-        ));
+    let large = manifests.iter().zip(&sizes).filter_map(|(manifest, size)| {
+        Some(large_object(&manifest.object, *size)?.with_location(Some(manifest.location.clone())))
+    });
+    large.chain(large_bundle(sizes.iter().sum())).collect()
+}
+
+/// The same limits and that on nesting, for objects that overrides and template values have changed.
+pub(crate) fn check_rendered<'a>(objects: impl Iterator<Item = &'a Value>) -> Vec<Finding> {
+    let (mut findings, mut total) = (Vec::new(), 0);
+    for object in objects {
+        let size = json_size(object);
+        total += size;
+        findings.extend(large_object(object, size));
+        findings.extend(deep_object(object));
     }
+    findings.extend(large_bundle(total));
     findings
 }
 
-fn large_object(manifest: &Manifest, size: usize) -> Finding {
-    let name = manifest.object_ref().to_string();
-    let message = format!("{name} has {}; Kubernetes rejects objects over about 1 MiB.", format_mib(size));
-    Finding::error("G111", message, "Move the content to a volume or an image.")
-        .with_object(name)
-        .with_location(Some(manifest.location.clone()))
+fn large_bundle(total: usize) -> Option<Finding> {
+    (total > MAX_BUNDLE_BYTES).then(|| {
+        let message = format!(
+            "All objects together have {}; at most {} are allowed.",
+            format_mib(total),
+            format_mib(MAX_BUNDLE_BYTES)
+        );
+        Finding::error("G111", message, "Split the workload into smaller ones.")
+    })
+}
+
+fn large_object(object: &Value, size: usize) -> Option<Finding> {
+    (size > MAX_OBJECT_BYTES).then(|| {
+        let name = object_ref(object).to_string();
+        let message =
+            format!("{name} has {}; Kubernetes rejects objects over about 1 MiB.", format_mib(size));
+        Finding::error("G111", message, "Move the content to a volume or an image.").with_object(name)
+    })
+}
+
+fn deep_object(object: &Value) -> Option<Finding> {
+    let depth = value_depth(object);
+    (depth > MAX_DEPTH).then(|| {
+        let name = object_ref(object).to_string();
+        let message = format!("{name} nests values {depth} deep; at most {MAX_DEPTH} levels are allowed.");
+        Finding::error("G111", message, "Write fewer levels in the source or in the override.")
+            .with_object(name)
+    })
+}
+
+/// The number of maps and lists around the innermost value.
+pub(crate) fn value_depth(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => 1 + map.values().map(value_depth).max().unwrap_or(0),
+        Value::Array(items) => 1 + items.iter().map(value_depth).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 /// How many bytes a value has as JSON.
-fn json_size(value: &Value) -> usize {
+pub(crate) fn json_size<T: Serialize + ?Sized>(value: &T) -> usize {
     let mut count = ByteCounter(0);
-    // Counting cannot fail, and a JSON value can always be serialized.
+    // Counting cannot fail, and plain data can always be serialized.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }

@@ -6,7 +6,7 @@ use domain::cluster::Cluster;
 use domain::placement::{self, ClusterGroup, Decision, DecisionTrigger, PendingRemoval};
 use domain::release::Release;
 use domain::rollout::RolloutState;
-use domain::workload::{Intent, Revision, Workload};
+use domain::workload::{Intent, Revision, WorkloadHead};
 use domain::{ClusterId, ReleaseId, WorkloadId};
 use store::Tx;
 use store::exposure::ExposuresByCluster;
@@ -19,7 +19,7 @@ use crate::{Error, Hub};
 
 /// The result of placing one workload, for the writer.
 pub(super) struct PlacementOutcome {
-    pub workload: Workload,
+    pub workload: WorkloadHead,
     /// Number of the published revision; `None` if nothing should run.
     pub revision: Option<u32>,
     /// The decision, if it differs from the stored one.
@@ -83,7 +83,7 @@ impl StoredPlacement {
 /// so that nothing is removed because of it.
 pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<PlacementOutcome>, Error> {
     let mut tx = hub.read().await?;
-    let Some(workload) = store::workload::get_by_id(&mut tx, id).await? else {
+    let Some(workload) = store::workload::get_head_by_id(&mut tx, id).await? else {
         return Ok(None);
     };
     panicpoint("placer.decide", &workload.name);
@@ -149,7 +149,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
 }
 
 /// The published revision; `None` if nothing should run.
-async fn load_published(tx: &mut Tx, workload: &Workload) -> Result<Option<Revision>, Error> {
+async fn load_published(tx: &mut Tx, workload: &WorkloadHead) -> Result<Option<Revision>, Error> {
     if workload.intent != Intent::Published {
         return Ok(None);
     }
@@ -203,7 +203,7 @@ pub(super) fn present_releases(releases: &[Release]) -> impl Iterator<Item = &Re
 }
 
 /// The outcome without a published revision: every release is removed.
-fn unpublished_outcome(workload: Workload, releases: &[Release]) -> PlacementOutcome {
+fn unpublished_outcome(workload: WorkloadHead, releases: &[Release]) -> PlacementOutcome {
     let why = format!("{} was unpublished from every cluster.", workload.name);
     let removal = |release: &Release| Removal {
         cluster: release.cluster(),

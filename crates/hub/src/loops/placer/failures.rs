@@ -71,8 +71,8 @@ async fn store_failure(hub: &Hub, claim: PlacerClaim, text: &str) -> Result<(), 
 
 async fn append_event(hub: &Hub, id: WorkloadId, severity: Severity, text: &str) -> Result<(), Error> {
     let mut tx = hub.write().await?;
-    let name = match store::workload::get_by_id(&mut tx, id).await {
-        Ok(Some(workload)) => workload.name,
+    let name = match store::workload::get_name(&mut tx, id).await {
+        Ok(Some(name)) => name,
         Ok(None) => return Ok(()),
         // Its own row may be the one that can't be read.
         Err(_) => id.to_string(),

@@ -57,9 +57,9 @@ pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
         code: "G111",
         title: "Too large",
-        severities: &[(Static, &[Error]), (Verb, &[Error])],
-        finds: "An object, a document or the whole source exceeds a limit on bytes, values, documents or nesting.",
-        fix: "Split the workload, or move large content into an image or a volume.",
+        severities: &[(Static, &[Error]), (Fleet, &[Error]), (Publish, &[Error]), (Verb, &[Error])],
+        finds: "An object (as written, or rendered for a cluster), a document, the source, an override, or the work of all overrides on all clusters exceeds a limit.",
+        fix: "Split the workload, move large content into an image or a volume, or use fewer and smaller patches.",
     },
     GuardRail {
         code: "G115",
