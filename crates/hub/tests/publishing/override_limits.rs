@@ -89,13 +89,11 @@ async fn g111_overrides_that_need_too_much_work_on_all_clusters_are_not_applied(
     };
     let patches = (0..MAX_PATCHES).map(|n| merge(keys(n))).collect();
     edit_spec(&test, |spec| spec.overrides = vec![override_everywhere(1, patches)]).await.unwrap();
-    let started = std::time::Instant::now();
     for findings in plan_and_publish(&test).await {
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert_eq!((findings[0].code.as_str(), findings[0].path.as_str()), ("G111", "/overrides"));
         assert!(findings[0].message.contains("on 20 clusters"), "{}", findings[0].message);
     }
-    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
     test.close().await;
 }
 
