@@ -3,6 +3,8 @@
 //! Manifests have `stringData` or `data`, the server stores only `data`, in canonical base64. Changes contain no values,
 //! because plans are displayed, stored and mailed.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -26,6 +28,23 @@ pub(super) fn hide_values(object: &Value) -> Value {
         values.for_each(|(_, value)| *value = HIDDEN_VALUE.into());
     }
     shown
+}
+
+/// The object with its `stringData` in `data`, as the server stores it.
+pub(super) fn with_stored_data(object: &Value) -> Cow<'_, Value> {
+    let texts = map_field(object, "stringData").filter(|_| is_secret(object));
+    let Some(texts) = texts else { return Cow::Borrowed(object) };
+    let mut data = map_field(object, "data").cloned().unwrap_or_default();
+    data.extend(texts.iter().map(|(key, value)| {
+        let text = value.as_str().unwrap_or_default();
+        (key.clone(), STANDARD.encode(text).into())
+    }));
+    let mut stored = object.clone();
+    if let Some(fields) = stored.as_object_mut() {
+        fields.remove("stringData");
+        fields.insert("data".to_owned(), Value::Object(data));
+    }
+    Cow::Owned(stored)
 }
 
 /// The keys of `stringData` and `data` that applying would change.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::cluster_plan::truncate_value;
+use super::secret::with_stored_data;
 use super::{ClusterPlan, PlannedAction, diff};
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::object::{ObjectRef, object_ref};
@@ -154,7 +155,8 @@ fn number_contents<'a>(contents: &[(&'a Digest, &'a Value)]) -> (Vec<&'a Value>,
 
 /// The values of each content at the fields in which the first ones differ; none if they are equal.
 fn compare_contents(distinct: &[&Value]) -> Vec<Vec<FieldValue>> {
-    let listed = &distinct[..distinct.len().min(MAX_VARIANTS)];
+    // A comparison takes one side as stored, and both are here.
+    let listed: Vec<_> = distinct.iter().take(MAX_VARIANTS).map(|object| with_stored_data(object)).collect();
     let mut values: BTreeMap<String, Vec<Option<Value>>> = BTreeMap::new();
     let Some((first, others)) = listed.split_first() else { return Vec::new() };
     for (at, other) in others.iter().enumerate() {
