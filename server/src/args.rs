@@ -176,6 +176,8 @@ fn init_logging(filter: &str) -> anyhow::Result<()> {
     let filter =
         EnvFilter::try_new(filter).with_context(|| format!("--log {filter:?} is not a valid log filter"))?;
     let filter = filter.add_directive(agent::REQUEST_LOG_FILTER.parse()?);
+    // Every request of an outage would log the error that the store logs once, and that the response contains.
+    let filter = filter.add_directive("tower_sessions_core=off".parse()?);
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
     Ok(())

@@ -12,6 +12,7 @@ use axum::{Router, extract::Request};
 use tower::Layer as _;
 use tower::util::MapRequestLayer;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::classify::ServerErrorsFailureClass;
 use tower_http::compression::CompressionLayer;
 use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
@@ -100,7 +101,7 @@ fn apply_layers(site: &Site, router: Router<Site>, verbs: BTreeSet<String>) -> R
         .layer(CompressionLayer::new())
         .layer(from_fn(headers::add_security_headers))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID.clone()))
-        .layer(TraceLayer::new_for_http().make_span_with(request_span))
+        .layer(TraceLayer::new_for_http().make_span_with(request_span).on_failure(log_failure))
         .layer(SetRequestIdLayer::new(REQUEST_ID.clone(), MakeRequestUuid))
         .with_state(site.clone());
     let verbs = Arc::new(verbs);
@@ -113,4 +114,13 @@ fn apply_layers(site: &Site, router: Router<Site>, verbs: BTreeSet<String>) -> R
 fn request_span<B>(request: &axum::http::Request<B>) -> tracing::Span {
     let id = request.headers().get(&REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
     tracing::debug_span!("request", method = %request.method(), path = request.uri().path(), id)
+}
+
+/// Logs a failed response. A 503 is not an error of this request: the store logs an outage once, with its cause.
+fn log_failure(failure: ServerErrorsFailureClass, latency: Duration, _span: &tracing::Span) {
+    if matches!(failure, ServerErrorsFailureClass::StatusCode(StatusCode::SERVICE_UNAVAILABLE)) {
+        tracing::debug!(%failure, ?latency, "a request was answered with 503");
+    } else {
+        tracing::error!(%failure, ?latency, "a request failed");
+    }
 }
