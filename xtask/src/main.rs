@@ -38,7 +38,7 @@ struct Cli {
 enum Command {
     /// Find or install the tools of the other commands
     Setup {
-        /// Also the tools of the tests: Chromium, PostgreSQL, npm packages of end2end/
+        /// Also the tools of the tests: Chromium, PostgreSQL, cargo-deny, npm packages of end2end/
         #[arg(long)]
         tests: bool,
         /// Also real control planes: etcd, kube-apiserver and others, built with Go (about ten minutes)
@@ -51,9 +51,9 @@ enum Command {
     Watch(DemoArgs),
     /// Build only the console's files into target/site
     Site,
-    /// Format, lints, WASM check, tests on SQLite, PostgreSQL and real control planes, guard rails in WASM, browser scenarios
+    /// Format, dependencies, lints, WASM check, tests on SQLite, PostgreSQL and real control planes, guard rails in WASM, browser scenarios
     Test {
-        /// Only this step: fmt, clippy, wasm, unit, rails or e2e
+        /// Only this step: fmt, deny, clippy, wasm, unit, rails or e2e
         #[arg(long, value_parser = test::STEPS)]
         only: Option<String>,
     },

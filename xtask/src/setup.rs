@@ -2,12 +2,16 @@
 
 pub mod chromium;
 pub mod debian;
+pub mod deny;
 pub mod kube;
 pub mod npm;
 pub mod postgres;
 pub mod wasm;
 
-use anyhow::{Result, bail};
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
 
 use crate::paths::{Paths, find_program};
 use crate::step;
@@ -32,6 +36,7 @@ pub fn ensure_test_tools(paths: &Paths) -> Result<()> {
     npm::ensure(paths, "end2end")?;
     chromium::ensure(paths)?;
     postgres::ensure(paths)?;
+    deny::ensure(paths)?;
     Ok(())
 }
 
@@ -52,4 +57,11 @@ fn ensure_components(paths: &Paths) -> Result<()> {
         step::run(paths, name, paths.command("rustup").args(["component", "add", name]))?;
     }
     Ok(())
+}
+
+/// `$XDG_CACHE_HOME/flotilla`: tools that are built from source, shared by all checkouts.
+fn cache_folder() -> Result<PathBuf> {
+    let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let home = home.or_else(|| Some(env::home_dir()?.join(".cache"))).context("there is no home folder")?;
+    Ok(home.join("flotilla"))
 }

@@ -3,6 +3,7 @@
 //! All steps run even if one fails, so that one run reports all failures.
 
 use std::env;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use crate::paths::{Paths, program_version};
 use crate::{e2e, postgres, program, rails, setup, site, step};
 
 /// Names for `--only`, in execution order.
-pub const STEPS: [&str; 6] = ["fmt", "clippy", "wasm", "unit", "rails", "e2e"];
+pub const STEPS: [&str; 7] = ["fmt", "deny", "clippy", "wasm", "unit", "rails", "e2e"];
 
 struct StepOutcome {
     name: &'static str,
@@ -46,6 +47,7 @@ pub fn run(paths: &Paths, only: Option<&str>) -> Result<()> {
 fn run_step(paths: &Paths, name: &str, only: Option<&str>, used: &mut Vec<String>) -> Result<()> {
     match name {
         "fmt" => step::run(paths, "fmt", paths.cargo().args(["fmt", "--all", "--check"])).map(drop),
+        "deny" => check_dependencies(paths, used),
         "clippy" => program::lint(paths),
         "wasm" => lint_wasm(paths),
         "unit" if only.is_none() => thread::scope(|scope| {
@@ -59,6 +61,29 @@ fn run_step(paths: &Paths, name: &str, only: Option<&str>, used: &mut Vec<String
         "e2e" => e2e::run_as_step(paths),
         other => bail!("there is no step {other}"),
     }
+}
+
+/// Checks bans, licences and sources of the dependencies by `deny.toml`, and the advisories if their database has been
+/// fetched: a test does not fetch it, so that its result does not depend on the day.
+fn check_dependencies(paths: &Paths, used: &mut Vec<String>) -> Result<()> {
+    let program = setup::deny::ensure(paths)?;
+    let mut deny = paths.command(&program);
+    deny.args(["--log-level", "error", "check", "bans", "licenses", "sources"]);
+    step::run(paths, "dependencies", &mut deny)?;
+    if !has_advisories() {
+        used.push("advisories were not checked: `cargo deny fetch` fetches their database".to_owned());
+        return Ok(());
+    }
+    let mut deny = paths.command(&program);
+    deny.args(["--offline", "--log-level", "error", "check", "advisories"]);
+    step::run(paths, "advisories", &mut deny).map(drop)
+}
+
+/// Whether `cargo deny fetch` has stored the database of advisories.
+fn has_advisories() -> bool {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    home.and_then(|home| home.join("advisory-dbs").read_dir().ok())
+        .is_some_and(|mut folder| folder.next().is_some())
 }
 
 /// Lints the packages of the browser for WASM: the domain alone, and the console.

@@ -59,11 +59,9 @@ pub fn program_versions(paths: &Paths) -> Vec<String> {
     [version("kube-apiserver"), etcd, version("kwok")].into_iter().flatten().collect()
 }
 
-/// `$XDG_CACHE_HOME/flotilla/kube/<program_versions>`: each set of versions has its own folder, so the cache is never stale.
+/// Each set of versions has its own folder, so the cache is never stale.
 fn cache_folder() -> Result<PathBuf> {
-    let home = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let home = home.or_else(|| Some(env::home_dir()?.join(".cache"))).context("there is no home folder")?;
-    Ok(home.join(format!("flotilla/kube/{KUBERNETES}-etcd-{ETCD}-kwok-{KWOK}-helm-{HELM}")))
+    Ok(super::cache_folder()?.join(format!("kube/{KUBERNETES}-etcd-{ETCD}-kwok-{KWOK}-helm-{HELM}")))
 }
 
 /// The path of a program in `KUBEBUILDER_ASSETS`.
