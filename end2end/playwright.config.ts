@@ -1,12 +1,12 @@
-// Scenarios in a real browser against the demo server, as a person starts it. Run by `cargo xtask e2e`, which builds
-// everything and says where it is; run by hand it takes what `cargo xtask demo` last built.
+// Scenarios in a real browser against the demo server, as a user starts it. `cargo xtask e2e` builds everything, starts
+// PostgreSQL and passes the paths in the environment; without it the last build of `cargo xtask demo` is used.
 
 import { defineConfig } from "@playwright/test";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-// Where the servers keep their data. Workers read this file again and find here what was chosen first.
+// The folder of the servers' data. Workers evaluate this file again and use the folder of the first evaluation.
 process.env.FLOTILLA_DATA ??= mkdtempSync(join(tmpdir(), "flotilla-e2e-"));
 
 export default defineConfig({
@@ -14,7 +14,7 @@ export default defineConfig({
   outputDir: "test-results",
   reporter: [["list"], ["html", { open: "never" }]],
   forbidOnly: !!process.env.CI,
-  // Scenarios change the fleet that they look at: each worker has a server of its own, and tells one story at a time.
+  // Scenarios change the fleet that they read: each worker has its own server and runs one scenario at a time.
   workers: 2,
   fullyParallel: false,
   retries: 0,
@@ -22,7 +22,7 @@ export default defineConfig({
   expect: { timeout: 15_000 },
   use: {
     actionTimeout: 15_000,
-    // Recording takes a good part of the time. Whoever looks for a fault asks for it: `cargo xtask e2e --trace on`.
+    // Recording slows scenarios down; `cargo xtask e2e --trace on` enables it.
     trace: "off",
     screenshot: "only-on-failure",
     launchOptions: {

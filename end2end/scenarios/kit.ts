@@ -4,7 +4,7 @@ import AxeBuilder from "@axe-core/playwright";
 import { test as base, expect, type Browser, type Locator, type Page } from "@playwright/test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Demo } from "./demo.js";
+import { Server } from "./server.js";
 
 export { expect };
 
@@ -62,7 +62,7 @@ interface TestFixtures {
 
 interface WorkerFixtures {
   /** The server of this worker. */
-  demo: Demo;
+  demo: Server;
   /** The cookies of a signed-in user. */
   signedIn: State;
 }
@@ -70,7 +70,7 @@ interface WorkerFixtures {
 export const test = base.extend<TestFixtures, WorkerFixtures>({
   demo: [
     async ({}, use, info) => {
-      const demo = await Demo.start(`worker-${info.workerIndex}`);
+      const demo = await Server.startDemo(`worker-${info.workerIndex}`);
       await use(demo);
       await demo.stop();
     },

@@ -1,4 +1,4 @@
-// The server under test: the demo as a user starts it. Every worker has its own, so that scenarios do not disturb each other.
+// The servers under test, as a user starts them. Every worker has a demo of its own, so that scenarios do not disturb each other.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ function stopFile(folder: string): string {
 }
 
 /** A running server. */
-export class Demo {
+export class Server {
   #address = "";
 
   private constructor(
@@ -27,18 +27,36 @@ export class Demo {
     private readonly child: ChildProcess,
   ) {}
 
-  /** Starts a server with a folder of this name; its output goes to a file beside the folder. */
-  static async start(name: string): Promise<Demo> {
+  /** Starts the demo with a folder of this name; its output goes to a file beside the folder. */
+  static async startDemo(name: string): Promise<Server> {
     const folder = join(DATA, name);
+    return Server.start(folder, ["demo", "--no-outages", "--data", folder]);
+  }
+
+  /** Starts a server without clusters on this database; its output goes to a file of this name. */
+  static async startOn(name: string, database: string): Promise<Server> {
+    return Server.start(join(DATA, name), ["serve", "--database", database]);
+  }
+
+  private static async start(folder: string, args: string[]): Promise<Server> {
     mkdirSync(folder, { recursive: true });
     const log = openSync(`${folder}.log`, "w");
-    const args = ["demo", "--no-outages", "--listen", "127.0.0.1:0", "--data", folder, "--assets", SITE];
-    const env = { ...process.env, FLOTILLA_STOP_FILE: stopFile(folder) };
-    const child = spawn(SERVER, args, { stdio: ["ignore", log, log], env });
+    // Without FLOTILLA_DATA, which is the folder of all servers here and the database of one in the server's own arguments.
+    const { FLOTILLA_DATA: _, ...inherited } = process.env;
+    const env = { ...inherited, FLOTILLA_STOP_FILE: stopFile(folder) };
+    const web = ["--listen", "127.0.0.1:0", "--assets", SITE];
+    const child = spawn(SERVER, [...args, ...web], { cwd: folder, stdio: ["ignore", log, log], env });
     closeSync(log);
-    const demo = new Demo(folder, child);
-    demo.#address = await demo.ready();
-    return demo;
+    const server = new Server(folder, child);
+    server.#address = await server.ready();
+    return server;
+  }
+
+  /** The page on which the first user signs up, with the token that the server printed. */
+  setupAddress(): string {
+    const address = this.log().match(/at (http:\S+\/setup\?token=\S+)/)?.[1];
+    if (address === undefined) throw new Error(`${this.folder}.log contains no set-up token`);
+    return address;
   }
 
   /** The password of the demo's user, which the server stores in its folder. */
@@ -82,12 +100,16 @@ export class Demo {
   private async ready(): Promise<string> {
     for (const deadline = Date.now() + START_MILLIS; Date.now() < deadline; ) {
       if (this.child.exitCode !== null) break;
-      const address = readFileSync(`${this.folder}.log`, "utf8").match(/ready at (http:\/\/[^\s/]+)\/?\s/)?.[1];
+      const address = this.log().match(/ready at (http:\/\/[^\s/]+)\/?\s/)?.[1];
       const response = address && (await fetch(`${address}/readyz`).catch(() => undefined));
       if (address && response && response.ok) return address;
       await new Promise((done) => setTimeout(done, 100));
     }
     await this.stop();
-    throw new Error(`the demo server did not start; see ${this.folder}.log`);
+    throw new Error(`the server did not start; see ${this.folder}.log`);
+  }
+
+  private log(): string {
+    return readFileSync(`${this.folder}.log`, "utf8");
   }
 }

@@ -6,12 +6,14 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::paths::Paths;
-use crate::{demo, setup, site, step};
+use crate::postgres::PostgresServer;
+use crate::{demo, postgres, setup, site, step};
 
 /// `cargo xtask e2e`: the output of Playwright is not redirected to a log.
 pub fn run(paths: &Paths, args: &[String]) -> Result<()> {
     demo::build_server(paths, false)?;
-    let mut playwright = playwright_command(paths)?;
+    let database = start_database(paths)?;
+    let mut playwright = playwright_command(paths, &database)?;
     let status = playwright.args(args).status()?;
     ensure!(status.success(), "scenarios failed; see `cargo xtask e2e --ui` or end2end/playwright-report");
     Ok(())
@@ -20,11 +22,17 @@ pub fn run(paths: &Paths, args: &[String]) -> Result<()> {
 /// Runs the scenarios as a step of `cargo xtask test`.
 pub fn run_as_step(paths: &Paths) -> Result<()> {
     demo::build_server(paths, false)?;
-    let mut playwright = playwright_command(paths)?;
+    let database = start_database(paths)?;
+    let mut playwright = playwright_command(paths, &database)?;
     step::run(paths, "scenarios", playwright.arg("--reporter=line")).map(drop)
 }
 
-fn playwright_command(paths: &Paths) -> Result<Command> {
+/// The database of the scenarios in which it fails; the demo's is SQLite.
+fn start_database(paths: &Paths) -> Result<PostgresServer> {
+    postgres::start(paths, &setup::postgres::ensure(paths)?)
+}
+
+fn playwright_command(paths: &Paths, database: &PostgresServer) -> Result<Command> {
     setup::npm::ensure(paths, "end2end")?;
     let chromium = setup::chromium::ensure(paths)?;
     site::build(paths)?;
@@ -38,5 +46,6 @@ fn playwright_command(paths: &Paths) -> Result<Command> {
     playwright.env("FLOTILLA_SERVER", paths.binary("flotilla-server", false));
     playwright.env("FLOTILLA_ASSETS", paths.site());
     playwright.env("FLOTILLA_DATA", data);
+    playwright.env("FLOTILLA_TEST_POSTGRES", &database.url);
     Ok(playwright)
 }
