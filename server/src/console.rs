@@ -1,6 +1,5 @@
 //! The console: server-rendered pages, and the server functions that they call.
 
-use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -8,7 +7,7 @@ use app::{AppError, BoxFuture, SessionActions};
 use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hub::{Actor, Hub};
 use leptos::context::{provide_context, use_context};
@@ -18,6 +17,8 @@ use leptos_axum::AxumRouteListing;
 use tower_sessions::Session;
 
 use crate::attempts::AttemptKey;
+use crate::client_address::network_of;
+use crate::listener::Peer;
 use crate::problem::ApiError;
 use crate::session;
 use crate::site::Site;
@@ -127,7 +128,7 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
             .await
             .into_response();
     }
-    let (request, keys) = match read_attempt_keys(request).await {
+    let (request, keys) = match read_attempt_keys(&site, request).await {
         Ok(read) => read,
         Err(refusal) => return refusal.into_response(),
     };
@@ -149,28 +150,16 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
 }
 
 /// The keys to count an attempt under: the name in the form and the client's address. Returns the request with its body.
-async fn read_attempt_keys(request: Request) -> Result<(Request, Vec<AttemptKey>), ApiError> {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-    let address = peer.map(|peer| AttemptKey::Address(client_address(peer, request.headers())));
+async fn read_attempt_keys(site: &Site, request: Request) -> Result<(Request, Vec<AttemptKey>), ApiError> {
+    let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| peer.address.ip());
+    let client = peer.map(|peer| site.trusted_proxies().client_address(peer, request.headers()));
+    let address = client.map(|client| AttemptKey::Address(network_of(client)));
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, MAX_FORM_BYTES)
         .await
         .map_err(|_| ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE))?;
     let account = form_field(&body, "name").map(AttemptKey::Account);
     Ok((Request::from_parts(parts, Body::from(body)), address.into_iter().chain(account).collect()))
-}
-
-/// The client's address. Behind a reverse proxy it is the last address in `X-Forwarded-For`, without which all clients of
-/// the proxy would share one counter. The header is trusted only from loopback and private peers, because any client can
-/// send it.
-fn client_address(peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-    let neighbour = match peer {
-        IpAddr::V4(peer) => peer.is_loopback() || peer.is_private(),
-        IpAddr::V6(peer) => peer.is_loopback() || peer.is_unique_local(),
-    };
-    let forwarded = headers.get_all("x-forwarded-for").iter().next_back();
-    let last = forwarded.and_then(|value| value.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
-    last.filter(|_| neighbour).unwrap_or(peer)
 }
 
 fn form_field(body: &[u8], field: &str) -> Option<String> {
@@ -217,17 +206,6 @@ impl SessionActions for RequestSession {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_forwarded_address_is_trusted_only_from_private_peers() {
-        let headers = |value: &'static str| [("x-forwarded-for".parse().unwrap(), value.parse().unwrap())];
-        let address = |peer: &str, value| {
-            client_address(peer.parse().unwrap(), &headers(value).into_iter().collect()).to_string()
-        };
-        assert_eq!(address("10.0.0.7", "6.6.6.6, 203.0.113.9"), "203.0.113.9");
-        assert_eq!(address("203.0.113.1", "203.0.113.9"), "203.0.113.1");
-        assert_eq!(address("127.0.0.1", "nonsense"), "127.0.0.1");
-    }
 
     #[test]
     fn the_user_name_of_an_attempt_is_read_from_the_form() {

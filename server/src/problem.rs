@@ -14,6 +14,8 @@ pub struct ApiError {
     problem: Box<Problem>,
     /// The code of the problem, static: metrics have a bounded set of labels.
     label: &'static str,
+    /// When the request may be repeated, in seconds.
+    retry_after: Option<u64>,
 }
 
 /// The error label for metrics, stored in the response's extensions.
@@ -24,7 +26,12 @@ impl ApiError {
     /// An error with its own code.
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         let problem = Problem::new(status.as_u16(), code, reason_phrase(status), detail);
-        Self { problem: Box::new(problem), label: code }
+        Self { problem: Box::new(problem), label: code, retry_after: None }
+    }
+
+    /// The same with a `Retry-After`, in seconds.
+    pub fn with_retry_after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
     }
 
     /// The error for a status that the framework returned without details.
@@ -136,7 +143,7 @@ impl From<hub::Error> for ApiError {
             }
             _ => {}
         }
-        Self { problem: Box::new(problem), label }
+        Self { problem: Box::new(problem), label, retry_after: None }
     }
 }
 
@@ -157,8 +164,12 @@ impl ApiError {
         let status = self.status();
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, content_type);
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(RETRY_AFTER, DEFAULT_RETRY_AFTER);
+        match self.retry_after {
+            Some(seconds) => drop(headers.insert(RETRY_AFTER, HeaderValue::from(seconds))),
+            None if status == StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(RETRY_AFTER, DEFAULT_RETRY_AFTER);
+            }
+            None => {}
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

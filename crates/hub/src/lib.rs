@@ -42,6 +42,7 @@ pub use hub::{Hub, HubConfig, IdGenerator};
 pub use idempotency::StoredResponse;
 pub use join::{
     AgentCertificate, AuthenticatedAgent, InstallOptions, JoinRequest, JoinTokenSecret, RegistrationResult,
+    read_certificate_cluster,
 };
 pub use live::EventPositions;
 pub use loops::{Loops, TableStatistics};
