@@ -13,7 +13,6 @@ pub mod agents;
 pub mod api;
 pub mod args;
 pub mod assets;
-pub mod attempts;
 pub mod client_address;
 pub mod console;
 mod custom_verb;

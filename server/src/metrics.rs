@@ -244,7 +244,7 @@ pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiErr
     }
     metrics.clusters_offline.set(i64::from(fleet.clusters_not_online));
     metrics.set_retention(&site.hub().retention_statistics());
-    metrics.connections.update();
+    metrics.connections.update(site.hub().sign_in_statistics());
     for (task, status) in site.hub().task_statuses() {
         let labels = TaskLabels { task };
         set_counter(&metrics.task_restarts, &labels, status.restarts);

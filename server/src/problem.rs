@@ -93,6 +93,7 @@ pub const fn http_status(error: &hub::Error) -> StatusCode {
         | hub::Error::ConfirmationRequired(_) => StatusCode::CONFLICT,
         hub::Error::RevisionConflict { .. } | hub::Error::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         hub::Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        hub::Error::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
         hub::Error::DatabaseUnavailable(..) | hub::Error::CommitOutcomeUnknown(_) => {
             StatusCode::SERVICE_UNAVAILABLE
         }
@@ -132,6 +133,7 @@ impl From<hub::Error> for ApiError {
             other => reason_phrase(http_status(other)),
         };
         let label = error.code();
+        let mut retry_after = None;
         let mut problem = Problem::new(http_status(&error).as_u16(), label, title, error.to_string());
         match error {
             hub::Error::RevisionConflict { current } => problem.current_revision = Some(current),
@@ -141,9 +143,12 @@ impl From<hub::Error> for ApiError {
             hub::Error::NameTaken(finding) | hub::Error::ConfirmationRequired(finding) => {
                 problem.findings = vec![*finding]
             }
+            hub::Error::TooManyAttempts { retry_after_seconds } => {
+                retry_after = Some(retry_after_seconds.into());
+            }
             _ => {}
         }
-        Self { problem: Box::new(problem), label, retry_after: None }
+        Self { problem: Box::new(problem), label, retry_after }
     }
 }
 

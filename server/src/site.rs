@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::AgentEndpoint;
 use crate::assets::StaticAssets;
-use crate::attempts::FailedAttempts;
 use crate::client_address::TrustedProxies;
 use crate::demo::FaultControls;
 use crate::idempotency::InFlightKeys;
@@ -59,7 +58,6 @@ pub struct Site(Arc<SiteInner>);
 struct SiteInner {
     options: SiteOptions,
     leptos: LeptosOptions,
-    failed_attempts: FailedAttempts,
     streams: StreamLimiter,
     in_flight: InFlightKeys,
     metrics: Metrics,
@@ -70,9 +68,8 @@ impl Site {
     pub fn new(options: SiteOptions) -> Self {
         let leptos = LeptosOptions::builder().output_name("frontend").build();
         let streams = StreamLimiter::new(options.max_streams_per_user);
-        let (failed_attempts, in_flight, metrics) =
-            (FailedAttempts::default(), InFlightKeys::default(), Metrics::default());
-        Self(Arc::new(SiteInner { options, leptos, failed_attempts, streams, in_flight, metrics }))
+        let (in_flight, metrics) = (InFlightKeys::default(), Metrics::default());
+        Self(Arc::new(SiteInner { options, leptos, streams, in_flight, metrics }))
     }
 
     /// The control plane.
@@ -112,11 +109,6 @@ impl Site {
     /// Reverse proxies, whose `X-Forwarded-For` is trusted.
     pub fn trusted_proxies(&self) -> &TrustedProxies {
         &self.0.options.trusted_proxies
-    }
-
-    /// Recent failed sign-ins.
-    pub fn failed_attempts(&self) -> &FailedAttempts {
-        &self.0.failed_attempts
     }
 
     /// The open event streams.

@@ -48,7 +48,7 @@ pub use live::EventPositions;
 pub use loops::{Loops, TableStatistics};
 pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
-pub use sign_in::Session;
+pub use sign_in::{Session, SignInClient, SignInStatistics};
 pub use store::Outage;
 pub use supervise::TaskStatus;
 pub use workload::{
