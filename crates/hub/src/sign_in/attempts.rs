@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use domain::Digest;
+use domain::{Digest, Timestamp};
 use store::sign_in_attempt;
 
 use crate::{Error, Hub};
@@ -28,6 +28,8 @@ const FREE_ATTEMPTS_OF_ADDRESS: u32 = 20;
 const FIRST_DELAY_MILLIS: i64 = 5_000;
 /// The longest delay, in milliseconds.
 const MAX_DELAY_MILLIS: i64 = 5 * 60_000;
+/// The time from which on a subject without a delay may try again.
+const NO_WAIT: Timestamp = Timestamp::from_millis(0);
 /// A count is forgotten after this time without an attempt, in milliseconds.
 const RETENTION_MILLIS: i64 = 3_600_000;
 /// A device is forgotten after this time without a sign-in, in milliseconds.
@@ -139,6 +141,8 @@ impl Hub {
         };
         let mut counts =
             sign_in_attempt::lock_counts(&mut tx, &subjects.counted(is_known_device), now).await?;
+        // The locks may have been waited for.
+        let now = self.clock().now();
         let wait = counts.iter().map(|count| count.retry_at.millis_since(now)).max().unwrap_or(0);
         if wait > 0 {
             tx.rollback().await?;
@@ -152,7 +156,9 @@ impl Hub {
         for count in &mut counts {
             count.failures = count.failures.saturating_add(1);
             let free = subjects.free_attempts(&count.subject, is_attacked);
-            count.retry_at = now.plus_millis(free.map_or(0, |free| delay_millis(count.failures, free)));
+            let delay = free.map_or(0, |free| delay_millis(count.failures, free));
+            // Without a delay no time is stored, which a server whose clock is a little behind would wait for.
+            count.retry_at = if delay > 0 { now.plus_millis(delay) } else { NO_WAIT };
             let end = now.plus_millis(RETENTION_MILLIS);
             count.expires_at = if is_known_device { count.expires_at.max(end) } else { end };
             sign_in_attempt::save(&mut tx, count).await?;
@@ -191,7 +197,7 @@ impl Attempt {
             // Failures with other names, or of others with this name, are not forgotten.
             let is_shared = count.subject == subjects.network || count.subject == subjects.name;
             count.failures = if is_shared { count.failures.saturating_sub(1) } else { 0 };
-            count.retry_at = now;
+            count.retry_at = NO_WAIT;
             sign_in_attempt::save(&mut tx, &count).await?;
         }
         let secret = known.unwrap_or_else(|| hub.ids().generate_secret());
