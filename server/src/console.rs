@@ -1,14 +1,17 @@
 //! The console: server-rendered pages, and the server functions that they call.
 
+use std::error::Error as _;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, LazyLock, Once, OnceLock};
 
 use app::{BoxFuture, SessionActions};
+use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use http_body_util::LengthLimitError;
 use hub::{Actor, Hub, SignInClient};
 use leptos::context::{provide_context, use_context};
 use leptos::server_fn::axum::server_fn_paths;
@@ -19,6 +22,7 @@ use tower_sessions::cookie::{Cookie, SameSite};
 use crate::client_address::network_of;
 use crate::listener::Peer;
 use crate::problem::ApiError;
+use crate::router::DEFAULT_BODY_BYTES;
 use crate::session;
 use crate::site::Site;
 
@@ -122,6 +126,12 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
     let Some(session) = request.extensions().get::<Session>().cloned() else {
         return ApiError::from_status(StatusCode::INTERNAL_SERVER_ERROR).into_response();
     };
+    if PUBLIC_SERVER_FNS.contains(&request.uri().path()) {
+        request = match bound_body(request).await {
+            Ok(request) => request,
+            Err(refusal) => return refusal.into_response(),
+        };
+    }
     let client = read_client(&site, request.headers(), request.extensions());
     let actions = Arc::new(RequestSession::new(&site, session, client));
     request.extensions_mut().insert(actions.clone());
@@ -131,6 +141,25 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
         response.headers_mut().append(SET_COOKIE, device_cookie(secret, site.secure_cookies()));
     }
     response
+}
+
+/// The same request with its body in memory: nobody has to be signed in to send it, so that it is limited further than
+/// others.
+async fn bound_body(request: Request) -> Result<Request, ApiError> {
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, DEFAULT_BODY_BYTES).await.map_err(|error| {
+        let is_too_large = error.source().is_some_and(|source| source.is::<LengthLimitError>());
+        if is_too_large {
+            ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)
+        } else {
+            ApiError::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "Timeout",
+                "The body did not arrive in time. Send it again.",
+            )
+        }
+    })?;
+    Ok(Request::from_parts(parts, Body::from(body)))
 }
 
 /// Where a request comes from.

@@ -68,11 +68,7 @@ pub fn build_router(site: &Site) -> ServerRouter {
     for (path, method) in console::list_server_fns() {
         let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::POST);
         routes.push((method, path.to_owned()));
-        let mut handler = on(filter, console::handle_server_fn);
-        if console::PUBLIC_SERVER_FNS.contains(&path) {
-            handler = handler.layer(RequestBodyLimitLayer::new(DEFAULT_BODY_BYTES));
-        }
-        router = router.route(path, handler);
+        router = router.route(path, on(filter, console::handle_server_fn));
     }
     let pages = console::list_pages();
     let page = console::page_handler(site, &pages);
