@@ -57,6 +57,14 @@ pub enum AppError {
     /// No user is signed in, or the credential is invalid.
     #[error("{0}")]
     Unauthenticated(String),
+    /// Too many attempts to sign in failed; this one was not tried.
+    #[error("{message}")]
+    TooManyAttempts {
+        /// When the next attempt is allowed, in words.
+        message: String,
+        /// The same in seconds.
+        retry_after_seconds: u32,
+    },
     /// The database executes nothing now, and why; nothing was saved.
     #[error("{0}")]
     DatabaseUnavailable(String),
@@ -98,6 +106,7 @@ impl AppError {
             Self::PlanRejected { .. } => "Rejected by clusters",
             Self::FailedPrecondition(_) => "Not possible now",
             Self::Unauthenticated(_) => "Not signed in",
+            Self::TooManyAttempts { .. } => "Too many attempts",
             Self::DatabaseUnavailable(_) => "The database is not available",
             Self::OutcomeUnknown => "Not known whether it was saved",
             Self::Unreadable(_) => "Stored data can't be read",
@@ -155,6 +164,9 @@ impl From<hub::Error> for AppError {
             hub::Error::SessionUnknown => Self::FailedPrecondition(hub::Error::SessionUnknown.to_string()),
             hub::Error::IdempotencyKeyReused => {
                 Self::FailedPrecondition(hub::Error::IdempotencyKeyReused.to_string())
+            }
+            hub::Error::TooManyAttempts { retry_after_seconds } => {
+                Self::TooManyAttempts { message: error.to_string(), retry_after_seconds }
             }
             hub::Error::Unauthenticated(why) => Self::Unauthenticated(why.to_owned()),
             hub::Error::DatabaseUnavailable(..) => Self::DatabaseUnavailable(error.to_string()),

@@ -24,6 +24,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait SessionActions: Send + Sync {
     /// Starts a session with the current response: new id, new cookie.
     fn start_session(&self, session: hub::Session) -> BoxFuture<'_, Result<(), String>>;
+    /// Where the request comes from, for the limits of attempts to sign in.
+    fn client(&self) -> hub::SignInClient;
     /// Ends the session of this request.
     fn end_session(&self) -> BoxFuture<'_, Result<(), String>>;
 }
@@ -97,6 +99,9 @@ pub fn with_status(error: AppError) -> AppError {
         if before != Some(StatusCode::SERVICE_UNAVAILABLE) {
             response.set_status(status);
         }
+        if let AppError::TooManyAttempts { retry_after_seconds, .. } = &error {
+            response.insert_header(http::header::RETRY_AFTER, (*retry_after_seconds).into());
+        }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             response.insert_header(http::header::RETRY_AFTER, RETRY_AFTER);
         }
@@ -119,6 +124,7 @@ fn status_code(error: &AppError) -> StatusCode {
         AppError::AlreadyExists(_) | AppError::FailedPrecondition(_) => StatusCode::CONFLICT,
         AppError::RevisionConflict { .. } | AppError::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         AppError::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        AppError::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
         AppError::DatabaseUnavailable(_) | AppError::OutcomeUnknown => StatusCode::SERVICE_UNAVAILABLE,
         AppError::Unreadable(_) | AppError::Internal | AppError::Unreachable => {
             StatusCode::INTERNAL_SERVER_ERROR

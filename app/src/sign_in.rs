@@ -14,7 +14,8 @@ use crate::resource::create_resource;
 #[server(prefix = "/api/fn", endpoint = "sign_in")]
 pub async fn sign_in(name: String, password: String, next: String) -> AppResult<()> {
     use crate::host;
-    let session = host::into_app_result(host::hub()?.sign_in(&name, &password).await)?;
+    let client = host::session_actions()?.client();
+    let session = host::into_app_result(host::hub()?.sign_in(&name, &password, &client).await)?;
     start_session(session).await?;
     leptos_axum::redirect(host::sanitize_next(&next));
     Ok(())
@@ -24,7 +25,9 @@ pub async fn sign_in(name: String, password: String, next: String) -> AppResult<
 #[server(prefix = "/api/fn", endpoint = "sign_up")]
 pub async fn sign_up(token: String, name: String, password: String) -> AppResult<()> {
     use crate::host;
-    let session = host::into_app_result(host::hub()?.sign_up_first_user(&token, &name, &password).await)?;
+    let client = host::session_actions()?.client();
+    let signed_up = host::hub()?.sign_up_first_user(&token, &name, &password, &client).await;
+    let session = host::into_app_result(signed_up)?;
     start_session(session).await?;
     leptos_axum::redirect(paths::FLEET);
     Ok(())

@@ -8,8 +8,9 @@ use anyhow::{Context as _, bail};
 use axum::http::Uri;
 use hub::{Authority, Hub};
 
-use crate::agents::{AgentEndpoint, AgentListener};
+use crate::agents::{self, AgentEndpoint, AgentListener};
 use crate::args::AgentEndpointArgs;
+use crate::listener::DescriptorBudget;
 
 /// Binds the agents' listener, if configured. `home` is the default folder of the agents' authority.
 ///
@@ -29,7 +30,8 @@ pub async fn listen(
     let authority = Arc::new(Authority::open(folder, hub.clock().clone())?);
     let url = dial.agent_url.as_deref().map(|url| url.trim_end_matches('/').to_owned());
     let names = certificate_names(address, url.as_deref())?;
-    let listener = AgentListener::bind(address, authority.clone(), names, hub.clock().clone()).await?;
+    let limits = dial.connection_limits(DescriptorBudget::raise());
+    let listener = agents::bind(address, authority.clone(), names, hub.clock().clone(), limits).await?;
     let url = url.unwrap_or_else(|| format!("https://{}", listener.address()));
     Ok(Some((listener, AgentEndpoint { authority, url })))
 }

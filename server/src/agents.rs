@@ -28,7 +28,6 @@ mod cluster_plan;
 mod desired_state;
 mod heartbeat;
 mod listener;
-mod peer;
 mod planned_bundle;
 mod rate_limit;
 mod register;
@@ -38,8 +37,7 @@ mod schema;
 mod session;
 mod stream;
 
-pub use listener::{AgentListener, ListenError};
-pub use peer::Peer;
+pub use listener::{AgentListener, AgentTls, ListenError, bind};
 
 use rate_limit::RateLimits;
 

@@ -6,7 +6,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
+
+use crate::client_address::{TrustedProxies, parse_network};
+use crate::listener::{ConnectionLimits, DescriptorBudget};
+use crate::streams::DEFAULT_STREAMS_PER_USER;
 
 /// Publishes Kubernetes workloads to many clusters and keeps them in their desired state.
 #[derive(Debug, Parser)]
@@ -86,12 +91,34 @@ pub struct WebArgs {
     /// URL under which people reach the server, if it differs from the listen address, such as `https://flotilla.example.com`.
     #[arg(long, env = "FLOTILLA_PUBLIC_URL")]
     pub public_url: Option<String>,
+    /// A reverse proxy, by its address or network such as 10.0.0.0/8; may be repeated. The server trusts its X-Forwarded-For.
+    #[arg(long = "trusted-proxy", env = "FLOTILLA_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',', value_parser = parse_network)]
+    pub trusted_proxies: Vec<IpNet>,
+    /// Most open connections.
+    #[arg(long, env = "FLOTILLA_MAX_CONNECTIONS", value_name = "N", default_value_t = ConnectionLimits::console().max_connections, value_parser = parse_limit)]
+    pub max_connections: usize,
+    /// Most open connections from one address, except trusted proxies.
+    #[arg(long, env = "FLOTILLA_MAX_CONNECTIONS_PER_ADDRESS", value_name = "N", default_value_t = ConnectionLimits::console().max_per_address, value_parser = parse_limit)]
+    pub max_connections_per_address: usize,
+    /// Most open event streams of one user.
+    #[arg(long, env = "FLOTILLA_MAX_STREAMS_PER_USER", value_name = "N", default_value_t = DEFAULT_STREAMS_PER_USER, value_parser = parse_limit)]
+    pub max_streams_per_user: usize,
 }
 
 impl WebArgs {
     /// The listen address.
     pub fn listen_address(&self) -> SocketAddr {
         self.port.map_or(self.listen, |port| SocketAddr::from(([127, 0, 0, 1], port)))
+    }
+
+    /// The limits of the console's connections, as far as the descriptors suffice.
+    pub fn connection_limits(&self, descriptors: DescriptorBudget) -> ConnectionLimits {
+        ConnectionLimits {
+            max_connections: descriptors.limit_console(self.max_connections),
+            max_per_address: self.max_connections_per_address,
+            proxies: TrustedProxies::new(self.trusted_proxies.clone()),
+            ..ConnectionLimits::console()
+        }
     }
 }
 
@@ -108,6 +135,36 @@ pub struct AgentEndpointArgs {
     /// folder. Servers that share a PostgreSQL database need the same authority.
     #[arg(long, env = "FLOTILLA_AGENT_CA", requires = "agent_listen", value_name = "DIR")]
     pub agent_ca: Option<PathBuf>,
+    /// Most open connections of agents together; an agent has two to four, more while it fetches bundles.
+    #[arg(long, env = "FLOTILLA_AGENT_MAX_CONNECTIONS", value_name = "N", default_value_t = ConnectionLimits::agents().max_connections, value_parser = parse_limit)]
+    pub agent_max_connections: usize,
+    /// Most open connections from one address in a handshake or without a client certificate. Agents that have joined do not
+    /// count, so that many of them may share an address.
+    #[arg(long, env = "FLOTILLA_AGENT_MAX_CONNECTIONS_PER_ADDRESS", value_name = "N", default_value_t = ConnectionLimits::agents().max_per_address, value_parser = parse_limit)]
+    pub agent_max_connections_per_address: usize,
+    /// Most open connections of one agent.
+    #[arg(long, env = "FLOTILLA_MAX_CONNECTIONS_PER_AGENT", value_name = "N", default_value_t = ConnectionLimits::agents().max_per_agent, value_parser = parse_limit)]
+    pub max_connections_per_agent: usize,
+}
+
+impl AgentEndpointArgs {
+    /// The limits of agents' connections, as far as the descriptors suffice.
+    pub fn connection_limits(&self, descriptors: DescriptorBudget) -> ConnectionLimits {
+        ConnectionLimits {
+            max_connections: descriptors.limit_agents(self.agent_max_connections),
+            max_per_address: self.agent_max_connections_per_address,
+            max_per_agent: self.max_connections_per_agent,
+            ..ConnectionLimits::agents()
+        }
+    }
+}
+
+/// Reads a limit: a number above 0.
+fn parse_limit(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(limit) if limit > 0 => Ok(limit),
+        _ => Err(format!("{text:?} is not a number above 0")),
+    }
 }
 
 /// `flotilla-server serve`
@@ -211,6 +268,9 @@ mod tests {
     fn unknown_or_conflicting_arguments_are_errors() {
         let parse = |line: &str| ServerArgs::try_parse_from(line.split(' '));
         assert!(parse("flotilla-server serve --listen 127.0.0.1:0").is_ok());
+        assert!(
+            parse("flotilla-server serve --trusted-proxy 10.0.0.0/8,::1 --trusted-proxy 192.0.2.1").is_ok()
+        );
         assert!(parse("flotilla-server demo --port 4600 --data d --assets s").is_ok());
         for wrong in [
             "flotilla-server",
@@ -219,6 +279,8 @@ mod tests {
             "flotilla-server serve --context a",
             "flotilla-server serve --agent-url https://h:1",
             "flotilla-server serve --agent-listen nowhere",
+            "flotilla-server serve --trusted-proxy proxy",
+            "flotilla-server serve --max-connections 0",
             "flotilla-server serve --data d --database postgres://h/d",
             "flotilla-server demo --kubeconfig k",
             "flotilla-server demo --port 1 --listen 127.0.0.1:2",

@@ -1,24 +1,28 @@
 //! The console: server-rendered pages, and the server functions that they call.
 
-use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::error::Error as _;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, LazyLock, Once, OnceLock};
 
-use app::{AppError, BoxFuture, SessionActions};
+use app::{BoxFuture, SessionActions};
 use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, Request, State};
+use axum::http::header::{COOKIE, SET_COOKIE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use hub::{Actor, Hub};
+use http_body_util::LengthLimitError;
+use hub::{Actor, Hub, SignInClient};
 use leptos::context::{provide_context, use_context};
 use leptos::server_fn::axum::server_fn_paths;
-use leptos::server_fn::error::FromServerFnError as _;
 use leptos_axum::AxumRouteListing;
 use tower_sessions::Session;
+use tower_sessions::cookie::{Cookie, SameSite};
 
-use crate::attempts::AttemptKey;
+use crate::client_address::network_of;
+use crate::listener::Peer;
 use crate::problem::ApiError;
+use crate::router::DEFAULT_BODY_BYTES;
 use crate::session;
 use crate::site::Site;
 
@@ -26,11 +30,11 @@ use crate::site::Site;
 pub const PUBLIC_SERVER_FNS: [&str; 4] =
     ["/api/fn/sign_in", "/api/fn/sign_up", "/api/fn/sign_out", "/api/fn/needs_setup"];
 
-/// Server functions with a limit on failed attempts, against guessing of passwords and set-up tokens.
-const RATE_LIMITED_SERVER_FNS: [&str; 2] = ["/api/fn/sign_in", "/api/fn/sign_up"];
-
-/// Body limit of those server functions, in bytes.
-const MAX_FORM_BYTES: usize = 64 * 1024;
+/// Name of the cookie that a browser receives when a user signs in with it, and the longest value that is read.
+const DEVICE_COOKIE: &str = "flotilla_device";
+const MAX_DEVICE_CHARS: usize = 128;
+/// How long a browser keeps it.
+const DEVICE_COOKIE_DAYS: i64 = 90;
 
 /// Path and method of every server function.
 pub fn list_server_fns() -> Vec<(&'static str, Method)> {
@@ -69,7 +73,9 @@ fn context_provider(site: &Site) -> impl Fn() + Clone + Send + Sync + 'static {
         if let Some(actions) = parts.extensions.get::<Arc<RequestSession>>() {
             provide_context::<Arc<dyn SessionActions>>(actions.clone());
         } else if let Some(session) = parts.extensions.get::<Session>() {
-            provide_context::<Arc<dyn SessionActions>>(Arc::new(RequestSession::new(&site, session.clone())));
+            let client = read_client(&site, &parts.headers, &parts.extensions);
+            let actions = RequestSession::new(&site, session.clone(), client);
+            provide_context::<Arc<dyn SessionActions>>(Arc::new(actions));
         }
     }
 }
@@ -120,120 +126,114 @@ pub async fn handle_server_fn(State(site): State<Site>, mut request: Request) ->
     let Some(session) = request.extensions().get::<Session>().cloned() else {
         return ApiError::from_status(StatusCode::INTERNAL_SERVER_ERROR).into_response();
     };
-    let actions = Arc::new(RequestSession::new(&site, session));
+    if PUBLIC_SERVER_FNS.contains(&request.uri().path()) {
+        request = match bound_body(request).await {
+            Ok(request) => request,
+            Err(refusal) => return refusal.into_response(),
+        };
+    }
+    let client = read_client(&site, request.headers(), request.extensions());
+    let actions = Arc::new(RequestSession::new(&site, session, client));
     request.extensions_mut().insert(actions.clone());
-    if !RATE_LIMITED_SERVER_FNS.contains(&request.uri().path()) {
-        return leptos_axum::handle_server_fns_with_context(context_provider(&site), request)
-            .await
-            .into_response();
-    }
-    let (request, keys) = match read_attempt_keys(request).await {
-        Ok(read) => read,
-        Err(refusal) => return refusal.into_response(),
-    };
-    let now = site.hub().clock().now();
-    if let Some(wait) = keys.iter().filter_map(|who| site.failed_attempts().blocked_for(who, now)).max() {
-        return too_many_attempts(wait, &request);
-    }
-    let response =
+    let mut response =
         leptos_axum::handle_server_fns_with_context(context_provider(&site), request).await.into_response();
-    let succeeded = actions.signed_in.load(Ordering::Relaxed);
-    for who in &keys {
-        if succeeded {
-            site.failed_attempts().reset(who)
-        } else if response.status() != StatusCode::SERVICE_UNAVAILABLE {
-            site.failed_attempts().record_failure(who, now)
-        }
+    if let Some(secret) = actions.device.get() {
+        response.headers_mut().append(SET_COOKIE, device_cookie(secret, site.secure_cookies()));
     }
     response
 }
 
-/// The keys to count an attempt under: the name in the form and the client's address. Returns the request with its body.
-async fn read_attempt_keys(request: Request) -> Result<(Request, Vec<AttemptKey>), ApiError> {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-    let address = peer.map(|peer| AttemptKey::Address(client_address(peer, request.headers())));
+/// The same request with its body in memory: nobody has to be signed in to send it, so that it is limited further than
+/// others.
+async fn bound_body(request: Request) -> Result<Request, ApiError> {
     let (parts, body) = request.into_parts();
-    let body = to_bytes(body, MAX_FORM_BYTES)
-        .await
-        .map_err(|_| ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE))?;
-    let account = form_field(&body, "name").map(AttemptKey::Account);
-    Ok((Request::from_parts(parts, Body::from(body)), address.into_iter().chain(account).collect()))
+    let body = to_bytes(body, DEFAULT_BODY_BYTES).await.map_err(|error| {
+        let is_too_large = error.source().is_some_and(|source| source.is::<LengthLimitError>());
+        if is_too_large {
+            ApiError::from_status(StatusCode::PAYLOAD_TOO_LARGE)
+        } else {
+            ApiError::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "Timeout",
+                "The body did not arrive in time. Send it again.",
+            )
+        }
+    })?;
+    Ok(Request::from_parts(parts, Body::from(body)))
 }
 
-/// The client's address. Behind a reverse proxy it is the last address in `X-Forwarded-For`, without which all clients of
-/// the proxy would share one counter. The header is trusted only from loopback and private peers, because any client can
-/// send it.
-fn client_address(peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-    let neighbour = match peer {
-        IpAddr::V4(peer) => peer.is_loopback() || peer.is_private(),
-        IpAddr::V6(peer) => peer.is_loopback() || peer.is_unique_local(),
-    };
-    let forwarded = headers.get_all("x-forwarded-for").iter().next_back();
-    let last = forwarded.and_then(|value| value.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
-    last.filter(|_| neighbour).unwrap_or(peer)
-}
-
-fn form_field(body: &[u8], field: &str) -> Option<String> {
-    let text = std::str::from_utf8(body).ok()?;
-    let value =
-        text.split('&').find_map(|pair| pair.strip_prefix(field)?.strip_prefix('='))?.replace('+', " ");
-    let value = percent_encoding::percent_decode_str(&value).decode_utf8_lossy().trim().to_lowercase();
-    Some(value.chars().take(200).collect())
-}
-
-fn too_many_attempts(wait_millis: i64, request: &Request) -> Response {
-    let wait = domain::time::format_duration(wait_millis.max(1_000));
-    let why = format!("Too many failed attempts. Try again in {wait}.");
-    if crate::access::accepts_html(request.headers()) {
-        return (StatusCode::TOO_MANY_REQUESTS, why).into_response();
+/// Where a request comes from.
+fn read_client(site: &Site, headers: &HeaderMap, extensions: &Extensions) -> SignInClient {
+    let peer = extensions.get::<ConnectInfo<Peer>>().map(|ConnectInfo(peer)| peer.address.ip());
+    // Only a test sends requests without a connection.
+    let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let proxies = site.trusted_proxies();
+    if headers.contains_key("x-forwarded-for") && !proxies.contains(peer) {
+        warn_about_untrusted_proxy(peer);
     }
-    (StatusCode::TOO_MANY_REQUESTS, AppError::FailedPrecondition(why).ser().to_vec()).into_response()
+    let network = network_of(proxies.client_address(peer, headers));
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let device = cookies
+        .flat_map(Cookie::split_parse)
+        .flatten()
+        .find(|cookie| cookie.name() == DEVICE_COOKIE)
+        .map(|cookie| cookie.value().chars().take(MAX_DEVICE_CHARS).collect());
+    SignInClient { network, device }
+}
+
+/// Logs once that a header is ignored which a reverse proxy may have sent: all its clients share the limits of its address.
+fn warn_about_untrusted_proxy(peer: IpAddr) {
+    static WARNED: Once = Once::new();
+    WARNED.call_once(|| {
+        tracing::warn!(
+            %peer,
+            "X-Forwarded-For is ignored, because its sender is not a trusted proxy; if it is your reverse proxy, set --trusted-proxy"
+        );
+    });
+}
+
+/// The cookie by which a device is known at the next sign-in. It signs nobody in.
+fn device_cookie(secret: &str, is_secure: bool) -> HeaderValue {
+    let cookie = Cookie::build((DEVICE_COOKIE, secret))
+        .path("/api/fn")
+        .http_only(true)
+        .same_site(SameSite::Strict)
+        .secure(is_secure)
+        .max_age(time::Duration::days(DEVICE_COOKIE_DAYS));
+    // Hexadecimal digits and fixed attributes: always a valid header.
+    HeaderValue::from_str(&cookie.to_string()).unwrap_or(HeaderValue::from_static(""))
 }
 
 /// The session of one request, for sign-in and sign-out by the console.
 struct RequestSession {
     site: Site,
     session: Session,
-    signed_in: AtomicBool,
+    client: SignInClient,
+    /// The secret of the device after a successful sign-in.
+    device: OnceLock<String>,
 }
 
 impl RequestSession {
-    fn new(site: &Site, session: Session) -> Self {
-        Self { site: site.clone(), session, signed_in: AtomicBool::new(false) }
+    fn new(site: &Site, session: Session, client: SignInClient) -> Self {
+        Self { site: site.clone(), session, client, device: OnceLock::new() }
     }
 }
 
 impl SessionActions for RequestSession {
     fn start_session(&self, person: hub::Session) -> BoxFuture<'_, Result<(), String>> {
-        self.signed_in.store(true, Ordering::Relaxed);
-        Box::pin(session::start_session(&self.session, person, self.site.hub().clock().now()))
+        Box::pin(async {
+            let device = person.device.clone();
+            session::start_session(&self.session, person, self.site.hub().clock().now()).await?;
+            self.device.get_or_init(|| device);
+            Ok(())
+        })
+    }
+
+    fn client(&self) -> SignInClient {
+        self.client.clone()
     }
 
     fn end_session(&self) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(session::end_session(&self.session))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_forwarded_address_is_trusted_only_from_private_peers() {
-        let headers = |value: &'static str| [("x-forwarded-for".parse().unwrap(), value.parse().unwrap())];
-        let address = |peer: &str, value| {
-            client_address(peer.parse().unwrap(), &headers(value).into_iter().collect()).to_string()
-        };
-        assert_eq!(address("10.0.0.7", "6.6.6.6, 203.0.113.9"), "203.0.113.9");
-        assert_eq!(address("203.0.113.1", "203.0.113.9"), "203.0.113.1");
-        assert_eq!(address("127.0.0.1", "nonsense"), "127.0.0.1");
-    }
-
-    #[test]
-    fn the_user_name_of_an_attempt_is_read_from_the_form() {
-        let body = b"name=Ada+L%C3%B6we&password=x";
-        assert_eq!(form_field(body, "name").as_deref(), Some("ada l\u{f6}we"));
-        assert_eq!(form_field(body, "nam"), None);
-        assert_eq!(form_field(b"\xff", "name"), None);
     }
 }

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use wire::ServerVersion;
 
-use crate::listening::LISTENERS;
+use crate::listener::LISTENERS;
 use crate::site::Site;
 
 /// The process responds. Does not query the database: a slow database must not restart the server.

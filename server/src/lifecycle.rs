@@ -4,25 +4,23 @@
 //! more reports; then the loops. Interrupted work resumes from the database at the next start.
 
 use std::error::Error as _;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::serve::ListenerExt as _;
+use axum::Router;
 use domain::ClusterId;
 use hub::{Clock, Hub, HubConfig, Loops};
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::agents::{AgentEndpoint, AgentListener, Peer};
+use crate::agents::{AgentEndpoint, AgentListener};
 use crate::args::WebArgs;
 use crate::assets::StaticAssets;
 use crate::demo::FaultControls;
 use crate::link::InProcessLink;
-use crate::listening::{self, ConsoleListener, disable_nagle};
+use crate::listener::{self, DescriptorBudget, Handshake, HttpListener, PlainText};
 use crate::shutdown::ShutdownSignal;
 use crate::site::{Site, SiteOptions};
 
@@ -43,9 +41,8 @@ pub struct ServerParts {
 /// A server with its parts.
 pub struct RunningServer {
     site: Site,
-    listener: Arc<TcpListener>,
+    listener: HttpListener<PlainText>,
     agent_listener: Option<AgentListener>,
-    address: SocketAddr,
     loops: Loops,
     agents: TaskTracker,
     agents_stop: CancellationToken,
@@ -73,9 +70,10 @@ impl RunningServer {
         let ServerParts { demo, agents } = parts;
         let (dialled, access) = agents.unzip();
         let listen_address = web.listen_address();
-        let listener = TcpListener::bind(listen_address).await;
+        let limits = web.connection_limits(DescriptorBudget::raise());
+        let trusted_proxies = limits.proxies.clone();
+        let listener = HttpListener::bind(listen_address, PlainText, limits).await;
         let listener = listener.with_context(|| format!("can't listen on {listen_address}"))?;
-        let address = listener.local_addr()?;
         let shelf = load_static_assets(web)?;
         let loops = hub.spawn_loops();
         let options = SiteOptions {
@@ -83,14 +81,15 @@ impl RunningServer {
             fault_controls: demo,
             agent_endpoint: access,
             secure_cookies: has_secure_cookies(web),
+            trusted_proxies,
+            max_streams_per_user: web.max_streams_per_user,
             stop: CancellationToken::new(),
             hub,
         };
         Ok(Self {
             site: Site::new(options),
-            listener: Arc::new(listener),
+            listener,
             agent_listener: dialled,
-            address,
             loops,
             agents: TaskTracker::new(),
             agents_stop: CancellationToken::new(),
@@ -101,7 +100,7 @@ impl RunningServer {
 
     /// The URL under which people reach the server.
     pub fn url(&self, web: &WebArgs) -> String {
-        let own = || format!("http://{}", self.address);
+        let own = || format!("http://{}", self.listener.address());
         web.public_url.as_deref().map_or_else(own, |url| url.trim_end_matches('/').to_owned())
     }
 
@@ -127,25 +126,27 @@ impl RunningServer {
     }
 
     fn spawn_console_listener(&self) -> JoinHandle<()> {
-        let service =
-            crate::build_router(&self.site).router.into_make_service_with_connect_info::<SocketAddr>();
-        let (socket, stop) = (self.listener.clone(), self.site.stop().clone());
-        listening::spawn_listener(self.site.hub(), listening::CONSOLE, stop.clone(), move || {
-            let serving = axum::serve(ConsoleListener(socket.clone()).tap_io(disable_nagle), service.clone());
-            serving.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future()
-        })
+        let router = crate::build_router(&self.site).router;
+        self.spawn_listener(listener::CONSOLE, self.listener.clone(), router)
     }
 
     fn spawn_agent_listener(&mut self) -> Option<JoinHandle<()>> {
         let (listener, access) = self.agent_listener.take().zip(self.site.agent_endpoint().ok())?;
-        let service = crate::agents::build_router(&self.site, access)
-            .router
-            .into_make_service_with_connect_info::<Peer>();
+        let router = crate::agents::build_router(&self.site, access).router;
+        Some(self.spawn_listener(listener::AGENTS, listener, router))
+    }
+
+    fn spawn_listener<H: Handshake>(
+        &self,
+        name: &'static str,
+        listener: HttpListener<H>,
+        router: Router,
+    ) -> JoinHandle<()> {
         let stop = self.site.stop().clone();
-        Some(listening::spawn_listener(self.site.hub(), listening::AGENTS, stop.clone(), move || {
-            let serving = axum::serve(listener.reopen(), service.clone());
-            serving.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future()
-        }))
+        self.site.metrics().add_listener(name, listener.statistics());
+        listener::spawn_listener(self.site.hub(), name, stop.clone(), move || {
+            listener.clone().serve(router.clone(), stop.clone())
+        })
     }
 
     /// Serves until a shutdown signal, then shuts down in order.

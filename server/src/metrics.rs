@@ -1,5 +1,6 @@
 //! Metrics in the OpenMetrics text format. Labels are few and fixed: names of workloads or clusters are never labels.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -18,8 +19,13 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::listener::ConnectionStatistics;
 use crate::problem::{ApiError, ErrorLabel};
 use crate::site::Site;
+
+mod connections;
+
+use connections::ConnectionMetrics;
 
 /// Labels of a request: route, method, status.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -81,6 +87,7 @@ pub struct Metrics {
     failed_passes: Counters<TaskLabels>,
     tasks_stopped: Family<TaskLabels, Gauge>,
     scrapes: Counter<u64, AtomicU64>,
+    connections: ConnectionMetrics,
 }
 
 impl Default for Metrics {
@@ -103,6 +110,7 @@ impl Default for Metrics {
             failed_passes: Family::default(),
             tasks_stopped: Family::default(),
             scrapes: Counter::default(),
+            connections: ConnectionMetrics::register(&mut registry),
             registry: Registry::default(),
         };
         registry.register("http_requests", "HTTP requests", metrics.requests.clone());
@@ -163,6 +171,11 @@ impl Metrics {
     pub fn track_stream(&self) -> StreamGuard {
         self.streams.inc();
         StreamGuard(self.streams.clone())
+    }
+
+    /// Adds the connections of a listener.
+    pub fn add_listener(&self, name: &'static str, statistics: Arc<ConnectionStatistics>) {
+        self.connections.add_listener(name, statistics);
     }
 
     fn set_retention(&self, tables: &[TableStatistics]) {
@@ -231,6 +244,7 @@ pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiErr
     }
     metrics.clusters_offline.set(i64::from(fleet.clusters_not_online));
     metrics.set_retention(&site.hub().retention_statistics());
+    metrics.connections.update(site.hub().sign_in_statistics());
     for (task, status) in site.hub().task_statuses() {
         let labels = TaskLabels { task };
         set_counter(&metrics.task_restarts, &labels, status.restarts);

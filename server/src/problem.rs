@@ -14,6 +14,8 @@ pub struct ApiError {
     problem: Box<Problem>,
     /// The code of the problem, static: metrics have a bounded set of labels.
     label: &'static str,
+    /// When the request may be repeated, in seconds.
+    retry_after: Option<u64>,
 }
 
 /// The error label for metrics, stored in the response's extensions.
@@ -24,7 +26,12 @@ impl ApiError {
     /// An error with its own code.
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         let problem = Problem::new(status.as_u16(), code, reason_phrase(status), detail);
-        Self { problem: Box::new(problem), label: code }
+        Self { problem: Box::new(problem), label: code, retry_after: None }
+    }
+
+    /// The same with a `Retry-After`, in seconds.
+    pub fn with_retry_after(self, seconds: u64) -> Self {
+        Self { retry_after: Some(seconds), ..self }
     }
 
     /// The error for a status that the framework returned without details.
@@ -86,6 +93,7 @@ pub const fn http_status(error: &hub::Error) -> StatusCode {
         | hub::Error::ConfirmationRequired(_) => StatusCode::CONFLICT,
         hub::Error::RevisionConflict { .. } | hub::Error::PlanStale(_) => StatusCode::PRECONDITION_FAILED,
         hub::Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        hub::Error::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
         hub::Error::DatabaseUnavailable(..) | hub::Error::CommitOutcomeUnknown(_) => {
             StatusCode::SERVICE_UNAVAILABLE
         }
@@ -125,6 +133,7 @@ impl From<hub::Error> for ApiError {
             other => reason_phrase(http_status(other)),
         };
         let label = error.code();
+        let mut retry_after = None;
         let mut problem = Problem::new(http_status(&error).as_u16(), label, title, error.to_string());
         match error {
             hub::Error::RevisionConflict { current } => problem.current_revision = Some(current),
@@ -134,9 +143,12 @@ impl From<hub::Error> for ApiError {
             hub::Error::NameTaken(finding) | hub::Error::ConfirmationRequired(finding) => {
                 problem.findings = vec![*finding]
             }
+            hub::Error::TooManyAttempts { retry_after_seconds } => {
+                retry_after = Some(retry_after_seconds.into());
+            }
             _ => {}
         }
-        Self { problem: Box::new(problem), label }
+        Self { problem: Box::new(problem), label, retry_after }
     }
 }
 
@@ -157,8 +169,12 @@ impl ApiError {
         let status = self.status();
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, content_type);
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(RETRY_AFTER, DEFAULT_RETRY_AFTER);
+        match self.retry_after {
+            Some(seconds) => drop(headers.insert(RETRY_AFTER, HeaderValue::from(seconds))),
+            None if status == StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(RETRY_AFTER, DEFAULT_RETRY_AFTER);
+            }
+            None => {}
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -9,10 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::AgentEndpoint;
 use crate::assets::StaticAssets;
-use crate::attempts::FailedAttempts;
+use crate::client_address::TrustedProxies;
 use crate::demo::FaultControls;
 use crate::idempotency::InFlightKeys;
 use crate::metrics::Metrics;
+use crate::streams::{DEFAULT_STREAMS_PER_USER, StreamLimiter};
 
 /// Options of a [`Site`].
 pub struct SiteOptions {
@@ -26,6 +27,10 @@ pub struct SiteOptions {
     pub agent_endpoint: Option<AgentEndpoint>,
     /// Whether cookies are sent over https only; off for plain http on loopback.
     pub secure_cookies: bool,
+    /// Reverse proxies, whose `X-Forwarded-For` is trusted.
+    pub trusted_proxies: TrustedProxies,
+    /// Event streams that a user may have open.
+    pub max_streams_per_user: usize,
     /// Cancelled at shutdown; ends open streams.
     pub stop: CancellationToken,
 }
@@ -39,6 +44,8 @@ impl SiteOptions {
             fault_controls: None,
             agent_endpoint: None,
             secure_cookies: false,
+            trusted_proxies: TrustedProxies::default(),
+            max_streams_per_user: DEFAULT_STREAMS_PER_USER,
             stop: CancellationToken::new(),
         }
     }
@@ -51,7 +58,7 @@ pub struct Site(Arc<SiteInner>);
 struct SiteInner {
     options: SiteOptions,
     leptos: LeptosOptions,
-    failed_attempts: FailedAttempts,
+    streams: StreamLimiter,
     in_flight: InFlightKeys,
     metrics: Metrics,
 }
@@ -60,9 +67,9 @@ impl Site {
     /// Creates the state.
     pub fn new(options: SiteOptions) -> Self {
         let leptos = LeptosOptions::builder().output_name("frontend").build();
-        let (attempts, in_flight, metrics) =
-            (FailedAttempts::default(), InFlightKeys::default(), Metrics::default());
-        Self(Arc::new(SiteInner { options, leptos, failed_attempts: attempts, in_flight, metrics }))
+        let streams = StreamLimiter::new(options.max_streams_per_user);
+        let (in_flight, metrics) = (InFlightKeys::default(), Metrics::default());
+        Self(Arc::new(SiteInner { options, leptos, streams, in_flight, metrics }))
     }
 
     /// The control plane.
@@ -99,9 +106,14 @@ impl Site {
         &self.0.options.stop
     }
 
-    /// Recent failed sign-ins.
-    pub fn failed_attempts(&self) -> &FailedAttempts {
-        &self.0.failed_attempts
+    /// Reverse proxies, whose `X-Forwarded-For` is trusted.
+    pub fn trusted_proxies(&self) -> &TrustedProxies {
+        &self.0.options.trusted_proxies
+    }
+
+    /// The open event streams.
+    pub fn streams(&self) -> &StreamLimiter {
+        &self.0.streams
     }
 
     /// Requests with an `Idempotency-Key` in progress.

@@ -62,6 +62,12 @@ pub enum Error {
     /// No credential, or not a valid one.
     #[error("{0}")]
     Unauthenticated(&'static str),
+    /// Too many attempts to sign in failed before this one, which was not tried.
+    #[error("Too many failed attempts to sign in. Try again in {}.", format_wait(*.retry_after_seconds))]
+    TooManyAttempts {
+        /// When the next attempt is allowed, in seconds.
+        retry_after_seconds: u32,
+    },
     /// The database executes nothing now; nothing was stored.
     #[error("{}", describe_outage(*.0))]
     DatabaseUnavailable(Outage, #[source] store::Error),
@@ -103,6 +109,7 @@ impl Error {
             Self::SessionUnknown => "SessionUnknown",
             Self::IdempotencyKeyReused => "IdempotencyKeyReused",
             Self::Unauthenticated(_) => "Unauthenticated",
+            Self::TooManyAttempts { .. } => "TooManyAttempts",
             Self::DatabaseUnavailable(..) => "DatabaseUnavailable",
             Self::CommitOutcomeUnknown(_) => "CommitOutcomeUnknown",
             Self::Unreadable { .. } => "Unreadable",
@@ -156,6 +163,14 @@ impl Error {
             Self::NameTaken(finding) | Self::ConfirmationRequired(finding) => std::slice::from_ref(finding),
             _ => &[],
         }
+    }
+}
+
+/// A wait in words, rounded up.
+fn format_wait(seconds: u32) -> String {
+    match seconds {
+        ..60 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::live::LiveNotices;
 use crate::loops::{LoopSignals, RetentionStatistics};
 use crate::pauses::PauseDetector;
 use crate::report::SchemaCache;
-use crate::sign_in::HashLimiter;
+use crate::sign_in::{HashLimiter, SignInStatistics};
 use crate::supervise::TaskRegistry;
 
 /// Options of [`Hub::open`].
@@ -58,6 +58,7 @@ struct Inner {
     live: LiveNotices,
     signals: LoopSignals,
     hash_limiter: HashLimiter,
+    sign_in_statistics: SignInStatistics,
     schema_cache: SchemaCache,
     pause_detector: PauseDetector,
     tasks: TaskRegistry,
@@ -90,6 +91,7 @@ impl Hub {
             live: LiveNotices::new(last_seq),
             signals: LoopSignals::default(),
             hash_limiter: HashLimiter::new(),
+            sign_in_statistics: SignInStatistics::default(),
             schema_cache: SchemaCache::default(),
             pause_detector,
             tasks: TaskRegistry::default(),
@@ -169,6 +171,11 @@ impl Hub {
 
     pub(crate) fn signals(&self) -> &LoopSignals {
         &self.0.signals
+    }
+
+    /// Attempts to sign in on this server.
+    pub fn sign_in_statistics(&self) -> &SignInStatistics {
+        &self.0.sign_in_statistics
     }
 
     pub(crate) fn hash_limiter(&self) -> &HashLimiter {

@@ -16,6 +16,7 @@ mod renew;
 mod revoke;
 mod token;
 
+pub use authenticate::read_certificate_cluster;
 pub use install::InstallOptions;
 
 /// A new join token; the secret is shown once.

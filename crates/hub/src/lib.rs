@@ -42,12 +42,13 @@ pub use hub::{Hub, HubConfig, IdGenerator};
 pub use idempotency::StoredResponse;
 pub use join::{
     AgentCertificate, AuthenticatedAgent, InstallOptions, JoinRequest, JoinTokenSecret, RegistrationResult,
+    read_certificate_cluster,
 };
 pub use live::EventPositions;
 pub use loops::{Loops, TableStatistics};
 pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
-pub use sign_in::Session;
+pub use sign_in::{Session, SignInClient, SignInStatistics};
 pub use store::Outage;
 pub use supervise::TaskStatus;
 pub use workload::{

@@ -6,11 +6,13 @@
 use domain::UserId;
 use sha2::{Digest as _, Sha256};
 
+mod attempts;
 mod password;
 mod session;
 mod setup;
 mod token;
 
+pub use attempts::{SignInClient, SignInStatistics};
 pub(crate) use password::HashLimiter;
 
 /// A signed-in user.
@@ -20,6 +22,8 @@ pub struct Session {
     pub user: UserId,
     /// The user's name.
     pub name: String,
+    /// The secret by which the device of the user is known at the next sign-in.
+    pub device: String,
 }
 
 /// The stored hash of a random secret.

@@ -43,6 +43,7 @@ pub mod revision;
 pub mod rollout;
 pub mod session;
 pub mod setup;
+pub mod sign_in_attempt;
 mod sql;
 mod statistics;
 mod table;

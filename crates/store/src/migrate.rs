@@ -20,8 +20,10 @@ pub(crate) struct Migration {
 }
 
 /// All migrations, oldest first.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, text: include_str!("../../../migrations/0001_schema.sql") }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, text: include_str!("../../../migrations/0001_schema.sql") },
+    Migration { version: 2, text: include_str!("../../../migrations/0002_sign_in_attempt.sql") },
+];
 
 /// Key of the advisory lock: arbitrary, and unlikely to be used by another program on the same database.
 const ADVISORY_LOCK: i64 = 0x666c_6f74_696c_6c61;

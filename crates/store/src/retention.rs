@@ -10,6 +10,8 @@ use crate::{Error, Tx};
 pub enum RetainedTable {
     /// Sessions, by their end.
     Session,
+    /// Attempts to sign in, by their end.
+    SignInAttempt,
     /// API tokens, by their end; those without an end stay.
     ApiToken,
     /// Stored responses, by their age.
@@ -38,8 +40,9 @@ pub const REVISIONS_KEPT: u32 = 100;
 
 impl RetainedTable {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Session,
+        Self::SignInAttempt,
         Self::ApiToken,
         Self::IdempotencyRecord,
         Self::JoinToken,
@@ -56,6 +59,7 @@ impl RetainedTable {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Session => "session",
+            Self::SignInAttempt => "sign_in_attempt",
             Self::ApiToken => "api_token",
             Self::IdempotencyRecord => "idempotency_record",
             Self::JoinToken => "join_token",
@@ -75,6 +79,10 @@ impl RetainedTable {
             Self::Session => {
                 "DELETE FROM session WHERE id_hash IN \
                  (SELECT id_hash FROM session WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
+            }
+            Self::SignInAttempt => {
+                "DELETE FROM sign_in_attempt WHERE subject_hash IN \
+                 (SELECT subject_hash FROM sign_in_attempt WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
             }
             Self::ApiToken => {
                 "DELETE FROM api_token WHERE id IN (SELECT id FROM api_token WHERE expires_at < $1 LIMIT $2)"

@@ -18,6 +18,7 @@ mod releases;
 mod repeated_requests;
 mod retention;
 mod rollouts;
+mod sign_in_attempts;
 mod tombstones;
 mod unreadable_rows;
 mod users;

@@ -6,7 +6,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hub::AuthenticatedAgent;
 
-use super::{AgentApiState, Peer, register};
+use super::{AgentApiState, register};
+use crate::listener::Peer;
 use crate::problem::ApiError;
 
 const NO_CERTIFICATE: hub::Error =

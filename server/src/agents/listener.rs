@@ -1,28 +1,23 @@
 //! The agents' listener: TLS with a certificate of the hub's own authority.
-//!
-//! Handshakes run concurrently and are bounded in number and time, so that stalled connections don't block others.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hub::{Authority, AuthorityError, Clock};
+use bytes::Bytes;
+use hub::{Authority, AuthorityError, Clock, read_certificate_cluster};
+use parking_lot::Mutex;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::time_provider::TimeProvider;
 use rustls::{RootCertStore, ServerConfig};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::listening::{accept_connection, disable_nagle, join_next};
-
-/// Time limit of a handshake.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Concurrent handshakes (P20).
-const MAX_HANDSHAKES: usize = 256;
+use crate::listener::{AcceptedStream, ConnectionLimits, Handshake, HttpListener};
 
 /// Why the listener can't start.
 #[derive(Debug, thiserror::Error)]
@@ -38,96 +33,57 @@ pub enum ListenError {
     Tls(String),
 }
 
-type AcceptedConnection = (TlsStream<TcpStream>, SocketAddr);
+/// The agents' port: TLS.
+pub type AgentListener = HttpListener<AgentTls>;
 
-/// Accepts connections after a completed TLS handshake. When it is dropped, the port is free at once.
-pub struct AgentListener {
-    socket: Arc<TcpListener>,
+/// Binds the agents' port. `names` are the DNS names and IP addresses in its certificate.
+///
+/// # Errors
+/// The port is in use or the certificate can't be issued.
+pub async fn bind(
     address: SocketAddr,
-    certificates: Arc<ListenerCertificates>,
-    acceptor: RenewableAcceptor,
-    /// Handshakes in progress; a failed one returns `None`.
-    handshakes: JoinSet<Option<AcceptedConnection>>,
+    authority: Arc<Authority>,
+    names: Vec<String>,
+    clock: Clock,
+    limits: ConnectionLimits,
+) -> Result<AgentListener, ListenError> {
+    let certificates = ListenerCertificates { authority, names, clock };
+    let acceptor = Mutex::new(certificates.create_acceptor()?);
+    let bound = HttpListener::bind(address, AgentTls { certificates, acceptor }, limits).await;
+    bound.map_err(|error| ListenError::Bind(address, error))
 }
 
-impl AgentListener {
-    /// Binds the address. `names` are the DNS names and IP addresses in the certificate.
-    ///
-    /// # Errors
-    /// The port is in use or the certificate can't be issued.
-    pub async fn bind(
-        address: SocketAddr,
-        authority: Arc<Authority>,
-        names: Vec<String>,
-        clock: Clock,
-    ) -> Result<Self, ListenError> {
-        let socket = TcpListener::bind(address).await.map_err(|error| ListenError::Bind(address, error))?;
-        let address = socket.local_addr().map_err(|error| ListenError::Bind(address, error))?;
-        let certificates = Arc::new(ListenerCertificates { authority, names, clock });
-        let acceptor = certificates.create_acceptor()?;
-        Ok(Self { socket: Arc::new(socket), address, certificates, acceptor, handshakes: JoinSet::new() })
-    }
+/// The TLS handshake of the agents' listener.
+pub struct AgentTls {
+    certificates: ListenerCertificates,
+    acceptor: Mutex<RenewableAcceptor>,
+}
 
-    /// Another listener on the same socket, without the handshakes in progress.
-    pub fn reopen(&self) -> Self {
-        Self {
-            socket: self.socket.clone(),
-            address: self.address,
-            certificates: self.certificates.clone(),
-            acceptor: self.acceptor.clone(),
-            handshakes: JoinSet::new(),
-        }
-    }
-
-    /// The bound address.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    fn start_handshake(&mut self, mut stream: TcpStream, address: SocketAddr) {
-        disable_nagle(&mut stream);
-        if self.acceptor.renew_at <= self.certificates.clock.now() {
+impl AgentTls {
+    fn acceptor(&self) -> TlsAcceptor {
+        let mut acceptor = self.acceptor.lock();
+        if acceptor.renew_at <= self.certificates.clock.now() {
             match self.certificates.create_acceptor() {
-                Ok(renewed) => self.acceptor = renewed,
+                Ok(renewed) => *acceptor = renewed,
                 Err(error) => {
                     tracing::error!(%error, "can't renew the certificate of the agents' listener; the current one stays in use")
                 }
             }
         }
-        let tls = self.acceptor.tls.clone();
-        self.handshakes.spawn(async move {
-            match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-                Ok(Ok(stream)) => return Some((stream, address)),
-                Ok(Err(error)) => tracing::debug!(%address, %error, "a TLS handshake failed"),
-                Err(_) => tracing::debug!(%address, "a TLS handshake timed out"),
-            }
-            None
-        });
+        acceptor.tls.clone()
     }
 }
 
-impl axum::serve::Listener for AgentListener {
+impl Handshake for AgentTls {
     type Io = TlsStream<TcpStream>;
-    type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> AcceptedConnection {
-        loop {
-            let has_capacity = self.handshakes.len() < MAX_HANDSHAKES;
-            tokio::select! {
-                handshake = join_next(&mut self.handshakes) => {
-                    if let Some(connection) = handshake {
-                        return connection;
-                    }
-                }
-                (stream, address) = accept_connection(&self.socket), if has_capacity => {
-                    self.start_handshake(stream, address);
-                }
-            }
-        }
-    }
-
-    fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        Ok(self.address)
+    async fn accept(&self, stream: TcpStream) -> io::Result<AcceptedStream<Self::Io>> {
+        let acceptor = self.acceptor();
+        let io = acceptor.accept(stream).await?;
+        let certificate = io.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        let certificate = certificate.map(|der| Bytes::copy_from_slice(der));
+        let cluster = certificate.as_deref().and_then(read_certificate_cluster);
+        Ok(AcceptedStream { io, certificate, cluster })
     }
 }
 

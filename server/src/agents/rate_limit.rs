@@ -3,12 +3,13 @@
 //! that one of them does not use what the others need (P20).
 
 use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
-use axum::http::header::RETRY_AFTER;
+use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::ClusterId;
 use parking_lot::Mutex;
@@ -34,18 +35,24 @@ const REGISTRATION_RATE: Rate = Rate { per_second: 10.0, burst: 50.0 };
 const AGENT_SESSION_RATE: Rate = Rate { per_second: 0.5, burst: 20.0 };
 /// Batches of reports of one agent. While it waits, its newest reports replace older ones, so it needs no more.
 const AGENT_REPORT_RATE: Rate = Rate { per_second: 2.0, burst: 100.0 };
+/// Certificate renewals of one agent: it renews after two thirds of the lifetime, which is days.
+const AGENT_RENEWAL_RATE: Rate = Rate { per_second: 0.1, burst: 5.0 };
+/// Registrations of one address with an invalid join token.
+const INVALID_TOKEN_RATE: Rate = Rate { per_second: 1.0 / 15.0, burst: 20.0 };
 /// Largest `Retry-After` of a request beyond the rate of all agents, in seconds; the value is random, so that retries
 /// spread.
 const MAX_RETRY_AFTER_SECONDS: u64 = 60;
-/// Agents with a bucket, beyond which full buckets are dropped: a new bucket is full, too.
+/// Agents or addresses with a bucket, beyond which full buckets are dropped: a new bucket is full, too.
 const MAX_BUCKETS: usize = 1_000;
 
 /// One token bucket per kind of request, for all agents or for each.
 pub struct RateLimits {
     sessions: TokenBucket,
     registrations: TokenBucket,
-    agent_sessions: AgentBuckets,
-    agent_reports: AgentBuckets,
+    agent_sessions: KeyedBuckets<ClusterId>,
+    agent_reports: KeyedBuckets<ClusterId>,
+    agent_renewals: KeyedBuckets<ClusterId>,
+    invalid_tokens: KeyedBuckets<IpAddr>,
 }
 
 impl RateLimits {
@@ -54,14 +61,16 @@ impl RateLimits {
         Self {
             sessions: TokenBucket::new(SESSION_RATE),
             registrations: TokenBucket::new(REGISTRATION_RATE),
-            agent_sessions: AgentBuckets::new(AGENT_SESSION_RATE),
-            agent_reports: AgentBuckets::new(AGENT_REPORT_RATE),
+            agent_sessions: KeyedBuckets::new(AGENT_SESSION_RATE),
+            agent_reports: KeyedBuckets::new(AGENT_REPORT_RATE),
+            agent_renewals: KeyedBuckets::new(AGENT_RENEWAL_RATE),
+            invalid_tokens: KeyedBuckets::new(INVALID_TOKEN_RATE),
         }
     }
 
     /// Takes a token for a session start of this cluster's agent; an error if there is none.
     pub fn check_session(&self, cluster: ClusterId) -> Result<(), RateLimited> {
-        self.agent_sessions.try_acquire(cluster, Instant::now())?;
+        self.agent_sessions.try_acquire(cluster, Instant::now()).map_err(RateLimited::agent)?;
         self.sessions.try_acquire(Instant::now()).map_err(|_| RateLimited::AllAgents)
     }
 
@@ -72,7 +81,24 @@ impl RateLimits {
 
     /// Takes a token for a batch of reports of this cluster's agent; an error if there is none.
     pub fn check_report(&self, cluster: ClusterId) -> Result<(), RateLimited> {
-        self.agent_reports.try_acquire(cluster, Instant::now())
+        self.agent_reports.try_acquire(cluster, Instant::now()).map_err(RateLimited::agent)
+    }
+
+    /// Takes a token for a certificate renewal of this cluster's agent; an error if there is none.
+    pub fn check_renewal(&self, cluster: ClusterId) -> Result<(), RateLimited> {
+        self.agent_renewals.try_acquire(cluster, Instant::now()).map_err(RateLimited::agent)
+    }
+
+    /// An error if this address sent too many invalid join tokens.
+    pub fn check_invalid_tokens(&self, address: IpAddr) -> Result<(), RateLimited> {
+        let waiting = self.invalid_tokens.check(address, Instant::now());
+        waiting.map_err(|retry_after| RateLimited::InvalidTokens { retry_after })
+    }
+
+    /// Counts an invalid join token of this address.
+    pub fn record_invalid_token(&self, address: IpAddr) {
+        // The next attempt finds out that there is none left.
+        let _ = self.invalid_tokens.try_acquire(address, Instant::now());
     }
 }
 
@@ -91,24 +117,29 @@ impl FromRequestParts<AgentApiState> for ReportPermit {
     }
 }
 
-/// One token bucket per agent, by its cluster.
-struct AgentBuckets {
+/// One token bucket per agent, by its cluster, or per address.
+struct KeyedBuckets<K> {
     rate: Rate,
-    buckets: Mutex<HashMap<ClusterId, TokenBucket>>,
+    buckets: Mutex<HashMap<K, TokenBucket>>,
 }
 
-impl AgentBuckets {
+impl<K: Hash + Eq> KeyedBuckets<K> {
     fn new(rate: Rate) -> Self {
         Self { rate, buckets: Mutex::default() }
     }
 
-    fn try_acquire(&self, cluster: ClusterId, now: Instant) -> Result<(), RateLimited> {
+    /// Takes a token; if there is none, returns when there will be one.
+    fn try_acquire(&self, key: K, now: Instant) -> Result<(), Duration> {
         let mut buckets = self.buckets.lock();
-        if buckets.len() >= MAX_BUCKETS && !buckets.contains_key(&cluster) {
+        if buckets.len() >= MAX_BUCKETS && !buckets.contains_key(&key) {
             buckets.retain(|_, bucket| !bucket.is_full(now));
         }
-        let bucket = buckets.entry(cluster).or_insert_with(|| TokenBucket::new(self.rate));
-        bucket.try_acquire(now).map_err(|retry_after| RateLimited::Agent { retry_after })
+        buckets.entry(key).or_insert_with(|| TokenBucket::new(self.rate)).try_acquire(now)
+    }
+
+    /// Like [`Self::try_acquire`], but takes no token.
+    fn check(&self, key: K, now: Instant) -> Result<(), Duration> {
+        self.buckets.lock().get(&key).map_or(Ok(()), |bucket| bucket.check(now))
     }
 }
 
@@ -126,9 +157,18 @@ impl TokenBucket {
     fn try_acquire(&self, now: Instant) -> Result<(), Duration> {
         let mut left = self.level.lock();
         let filled = self.filled(*left, now);
-        let enough = filled >= 1.0;
-        *left = (if enough { filled - 1.0 } else { filled }, now);
-        if enough { Ok(()) } else { Err(Duration::from_secs_f64((1.0 - filled) / self.rate.per_second)) }
+        let result = self.wait_for_token(filled);
+        *left = (if result.is_ok() { filled - 1.0 } else { filled }, now);
+        result
+    }
+
+    fn check(&self, now: Instant) -> Result<(), Duration> {
+        self.wait_for_token(self.filled(*self.level.lock(), now))
+    }
+
+    fn wait_for_token(&self, filled: f64) -> Result<(), Duration> {
+        let missing = 1.0 - filled;
+        if missing <= 0.0 { Ok(()) } else { Err(Duration::from_secs_f64(missing / self.rate.per_second)) }
     }
 
     fn is_full(&self, now: Instant) -> bool {
@@ -151,25 +191,42 @@ pub enum RateLimited {
         /// That time.
         retry_after: Duration,
     },
+    /// That of invalid join tokens of an address: the same.
+    InvalidTokens {
+        /// That time.
+        retry_after: Duration,
+    },
+}
+
+impl RateLimited {
+    fn agent(retry_after: Duration) -> Self {
+        Self::Agent { retry_after }
+    }
 }
 
 impl IntoResponse for RateLimited {
     fn into_response(self) -> Response {
-        let (status, detail, seconds) = match self {
+        let (status, code, detail, seconds) = match self {
             Self::AllAgents => (
                 StatusCode::SERVICE_UNAVAILABLE,
+                "RateLimited",
                 "Too many agents connect at the same time. Retry after the time in the Retry-After header.",
                 rand::rng().random_range(1..=MAX_RETRY_AFTER_SECONDS),
             ),
             Self::Agent { retry_after } => (
                 StatusCode::TOO_MANY_REQUESTS,
+                "RateLimited",
                 "This agent sends too many requests. Retry after the time in the Retry-After header.",
                 retry_after.as_secs() + 1,
             ),
+            Self::InvalidTokens { retry_after } => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "TooManyAttempts",
+                "Too many attempts with an invalid join token from this address. Retry after the time in the Retry-After header.",
+                retry_after.as_secs() + 1,
+            ),
         };
-        let mut response = ApiError::new(status, "RateLimited", detail).into_response();
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
-        response
+        ApiError::new(status, code, detail).with_retry_after(seconds).into_response()
     }
 }
 
@@ -195,7 +252,7 @@ mod tests {
 
     #[test]
     fn p20_buckets_of_agents_are_independent_and_full_ones_are_dropped() {
-        let buckets = AgentBuckets::new(Rate { per_second: 1.0, burst: 1.0 });
+        let buckets = KeyedBuckets::new(Rate { per_second: 1.0, burst: 1.0 });
         let (start, cluster) = (Instant::now(), |at: usize| ClusterId::from_parts(1, at as u128));
         assert!(buckets.try_acquire(cluster(0), start).is_ok());
         assert!(buckets.try_acquire(cluster(0), start).is_err());

@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Response};
 use hub::{JoinRequest, RegistrationResult};
 use wire::agent::{IssuedCertificate, JoinTokenParts, RegisterRequest, RegisterResponse};
 
-use super::{AgentApiState, Peer};
-use crate::attempts::AttemptKey;
+use super::AgentApiState;
+use crate::client_address::network_of;
 use crate::input::AgentMessage;
+use crate::listener::Peer;
 use crate::problem::ApiError;
 
 /// Path of the route.
@@ -24,29 +25,22 @@ pub async fn handler(
     extensions: Extensions,
     AgentMessage(body): AgentMessage<RegisterRequest>,
 ) -> Response {
-    let now = agents.site.hub().clock().now();
     let peer = extensions.get::<ConnectInfo<Peer>>();
-    let who = peer.map(|ConnectInfo(peer)| AttemptKey::Address(peer.address.ip()));
-    let blocked = who.as_ref().and_then(|who| agents.site.failed_attempts().blocked_for(who, now));
-    if let Some(millis) = blocked {
-        let detail = "Too many attempts with an invalid join token from this address. Retry after the time in the Retry-After header.";
-        let refusal = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "TooManyAttempts", detail);
-        return ([(RETRY_AFTER, (millis / 1_000 + 1).to_string())], refusal).into_response();
+    let network = peer.map(|ConnectInfo(peer)| network_of(peer.address.ip()));
+    if let Some(Err(later)) = network.map(|network| agents.rate_limits.check_invalid_tokens(network)) {
+        return later.into_response();
     }
     if let Err(later) = agents.rate_limits.check_registration() {
         return later.into_response();
     }
     match register_agent(&agents, body).await {
-        Ok(RegisterResponse::Joined(issued)) => {
-            who.inspect(|who| agents.site.failed_attempts().reset(who));
-            Json(RegisterResponse::Joined(issued)).into_response()
-        }
+        Ok(RegisterResponse::Joined(issued)) => Json(RegisterResponse::Joined(issued)).into_response(),
         Ok(pending) => {
             (StatusCode::ACCEPTED, [(RETRY_AFTER, RETRY_AFTER_SECONDS)], Json(pending)).into_response()
         }
         Err(refusal) => {
             if refusal.status() == StatusCode::UNAUTHORIZED {
-                who.inspect(|who| agents.site.failed_attempts().record_failure(who, now));
+                network.inspect(|network| agents.rate_limits.record_invalid_token(*network));
             }
             refusal.into_response()
         }

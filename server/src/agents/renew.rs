@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use wire::agent::{IssuedCertificate, RenewRequest};
 
 use super::authenticate::AgentConnection;
@@ -9,13 +10,14 @@ use super::{AgentApiState, register};
 use crate::input::AgentMessage;
 use crate::problem::ApiError;
 
-/// Issues a new certificate.
+/// Issues a new certificate. The rate is limited per agent, because a signature and a write cost more than a request.
 pub async fn handler(
     State(agents): State<AgentApiState>,
     AgentConnection(agent): AgentConnection,
     AgentMessage(renew): AgentMessage<RenewRequest>,
-) -> Result<Json<IssuedCertificate>, ApiError> {
-    let certificate =
-        agents.site.hub().renew_agent_certificate(&agents.authority, &agent, &renew.csr).await?;
+) -> Result<Json<IssuedCertificate>, Response> {
+    agents.rate_limits.check_renewal(agent.cluster).map_err(|limited| limited.into_response())?;
+    let renewed = agents.site.hub().renew_agent_certificate(&agents.authority, &agent, &renew.csr).await;
+    let certificate = renewed.map_err(|error| ApiError::from(error).into_response())?;
     Ok(Json(register::issued_certificate(&agents, certificate)))
 }

@@ -59,19 +59,24 @@ pub struct WatchQuery {
     tag = "events",
     params(("Last-Event-ID" = Option<i64>, Header, description = "Resume after this position"), WatchQuery),
     responses(
-        (status = 200, content_type = "text/event-stream", body = String, description = "`change`, `resync` and `ping` events")
+        (status = 200, content_type = "text/event-stream", body = String, description = "`change`, `resync` and `ping` events"),
+        (status = 429, description = "The user has too many open streams")
     )
 )]
 pub async fn watch_changes(
     State(site): State<Site>,
-    Caller(_actor): Caller,
+    Caller(actor): Caller,
     Query(params): Query<WatchQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let header = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
+    let permit = actor.user().map(|user| site.streams().open_stream(user)).transpose()?;
     let (sender, receiver) = channel(64);
     let follower = EventStreamer { seq: 0, sender, site };
-    tokio::spawn(follower.run(header.or(params.after)));
+    tokio::spawn(async move {
+        let _permit = permit;
+        follower.run(header.or(params.after)).await;
+    });
     let ping = Event::default().event("ping").data("{}");
     let keep_alive = KeepAlive::new().interval(PING_INTERVAL).event(ping);
     Ok((

@@ -9,6 +9,7 @@ mod facts;
 mod hostile;
 mod isolation;
 mod joining;
+mod limits;
 mod lossy;
 mod outages;
 mod raw_agent;

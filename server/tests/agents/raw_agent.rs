@@ -10,6 +10,7 @@ use crate::test_server::{TestServer, join_for_certificate};
 
 pub struct RawAgent {
     http: reqwest::Client,
+    tls: rustls::ClientConfig,
     url: String,
     pub client: AgentClient,
 }
@@ -29,9 +30,15 @@ impl RawAgent {
         let text = |at: &str| stored.pointer(at).unwrap().as_str().unwrap();
         let (authority, certificate) = (text("/certificate/authority"), text("/certificate/certificate"));
         let tls = wire::tls::identity_config(authority, certificate, text("/key")).unwrap();
-        let http = reqwest::Client::builder().tls_backend_preconfigured(tls).build().unwrap();
+        let http = reqwest::Client::builder().tls_backend_preconfigured(tls.clone()).build().unwrap();
         let url = format!("{}/agent/v1", server.agent_endpoint.url);
-        Self { http, url, client: identity.client().unwrap() }
+        Self { http, tls, url, client: identity.client().unwrap() }
+    }
+
+    /// Opens a stream on a connection of its own.
+    pub async fn open_stream(&self) -> reqwest::Response {
+        let http = reqwest::Client::builder().tls_backend_preconfigured(self.tls.clone()).build().unwrap();
+        http.get(format!("{}/stream", self.url)).send().await.unwrap()
     }
 
     pub async fn send(&self, path: &str, body: &Value) -> RawResponse {

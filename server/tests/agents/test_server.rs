@@ -15,7 +15,8 @@ use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use hub::{Actor, Authority, Clock, Hub, HubConfig, Loops, PublishOptions};
 use kubesim::SimCluster;
 use serde_json::{Value, json};
-use server::agents::{AgentEndpoint, AgentListener, Peer};
+use server::agents::AgentEndpoint;
+use server::listener::ConnectionLimits;
 use server::{Site, SiteOptions};
 use testkit::ReservedPort;
 use tokio::task::JoinHandle;
@@ -26,6 +27,8 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 pub const CONFIG_MAP: (&str, &str) = ("v1", "ConfigMap");
 /// Lifetime of an agent's certificate, in milliseconds.
 const AGENT_LIFETIME_MILLIS: i64 = 30 * 86_400_000;
+/// Connections of one address that have no certificate.
+pub const MAX_PER_ADDRESS: usize = 40;
 /// The agent's own namespace.
 const AGENT_NAMESPACE: &str = "flotilla-agent";
 
@@ -81,7 +84,8 @@ impl TestServer {
         let authority = Authority::open(folder, clock.clone()).unwrap().with_agent_lifetime(agent_life);
         let authority = Arc::new(authority);
         let names = vec!["127.0.0.1".to_owned()];
-        let listener = AgentListener::bind(port.address(), authority.clone(), names, clock.clone());
+        let limits = ConnectionLimits { max_per_address: MAX_PER_ADDRESS, ..ConnectionLimits::agents() };
+        let listener = server::agents::bind(port.address(), authority.clone(), names, clock.clone(), limits);
         let listener = listener.await.unwrap();
         let access = AgentEndpoint { authority, url: format!("https://{}", port.address()) };
         let stop = CancellationToken::new();
@@ -91,9 +95,7 @@ impl TestServer {
             ..SiteOptions::bare(hub.clone())
         };
         let router = server::agents::build_router(&Site::new(options), &access).router;
-        let service = router.into_make_service_with_connect_info::<Peer>();
-        let serving = axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
-        let serving = tokio::spawn(async move { serving.await.unwrap() });
+        let serving = tokio::spawn(listener.serve(router, stop.clone()));
         let up = Some(ServerTasks { loops: hub.spawn_loops(), stop, serving });
         Self {
             hub,

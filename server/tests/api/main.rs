@@ -12,6 +12,7 @@ mod postgres;
 mod postgres_outages;
 mod problems;
 mod sessions;
+mod sign_in_limits;
 mod test_server;
 mod watch;
 mod workloads;

@@ -7,7 +7,8 @@ use axum::extract::ConnectInfo;
 use axum::http::{Method, Request, StatusCode};
 use hub::Outage;
 use serde_json::json;
-use server::agents::{AgentEndpoint, Peer};
+use server::agents::AgentEndpoint;
+use server::listener::Peer;
 use server::{Site, SiteOptions};
 use tower::ServiceExt as _;
 

@@ -1,9 +1,12 @@
 //! Every error of the API is a problem (RFC 9457), including the framework's own.
 
+use std::convert::Infallible;
+
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use serde_json::json;
 
+use crate::sessions::form;
 use crate::test_server::{TestServer, WORKLOADS, new_workload};
 
 #[tokio::test]
@@ -146,6 +149,20 @@ async fn p19_bodies_are_bounded_and_sources_may_be_larger_than_the_rest() {
     let message = json!({ "message": "x".repeat(100 * 1024) });
     let publish = server.post(&format!("{WORKLOADS}/web:publish"), &message).await;
     assert_eq!(publish.problem(), (413, "TooLarge".to_owned()));
+}
+
+#[tokio::test]
+async fn p19_forms_of_sign_in_are_bounded_whether_or_not_their_length_is_declared() {
+    let server = TestServer::start().await;
+    let text = format!("name=ada&password={}&next=", "x".repeat(100 * 1024));
+    let declared = server.send_raw(form("/api/fn/sign_in", &text, &[])).await;
+    assert_eq!(declared.status, StatusCode::PAYLOAD_TOO_LARGE, "{}", declared.text);
+    let mut streamed = form("/api/fn/sign_in", "", &[]);
+    let chunks =
+        text.into_bytes().chunks(8 * 1024).map(<[u8]>::to_vec).map(Ok::<_, Infallible>).collect::<Vec<_>>();
+    *streamed.body_mut() = Body::from_stream(futures::stream::iter(chunks));
+    let streamed = server.send_raw(streamed).await;
+    assert_eq!(streamed.problem(), (413, "TooLarge".to_owned()));
 }
 
 #[tokio::test]

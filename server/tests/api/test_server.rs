@@ -82,7 +82,8 @@ impl TestServer {
         Self::start_over(hub, tempfile::tempdir().unwrap(), SiteOptions::bare).await
     }
 
-    async fn start_over(
+    /// A server over this hub, with other options.
+    pub async fn start_over(
         hub: Hub,
         folder: tempfile::TempDir,
         options: impl FnOnce(Hub) -> SiteOptions,
@@ -127,6 +128,12 @@ impl TestServer {
 
     pub async fn get(&self, path: &str) -> TestResponse {
         self.send(Method::GET, path, &[], Body::empty()).await
+    }
+
+    /// The status of a response whose body may have no end.
+    pub async fn get_status(&self, path: &str) -> StatusCode {
+        let request = self.request(Method::GET, path, &[], Body::empty());
+        self.app.router.clone().oneshot(request).await.unwrap().status()
     }
 
     pub async fn delete(&self, path: &str) -> TestResponse {

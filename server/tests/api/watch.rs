@@ -8,7 +8,7 @@ use futures::StreamExt as _;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use crate::test_server::TestServer;
+use crate::test_server::{TestResponse, TestServer};
 
 const WATCH: &str = "/api/v1/watch";
 
@@ -159,4 +159,34 @@ async fn a_stream_ends_at_shutdown() {
     stream.next().await;
     stop.cancel();
     assert_eq!(stream.next().await, None);
+}
+
+#[tokio::test]
+async fn p20_a_user_has_a_limited_number_of_streams_and_may_open_another_when_one_ends() {
+    let server = TestServer::start().await;
+    let mut streams = Vec::new();
+    let refused = loop {
+        let request = server.request(Method::GET, WATCH, &[], Body::empty());
+        let response = server.app.router.clone().oneshot(request).await.unwrap();
+        match response.status() {
+            StatusCode::OK => streams.push(response.into_body()),
+            _ => break TestResponse::read(response).await,
+        }
+        assert!(streams.len() < 300, "300 streams are open");
+    };
+    assert_eq!((streams.len(), refused.problem()), (64, (429, "TooManyStreams".to_owned())));
+    assert_eq!(refused.header("retry-after"), "30");
+    assert!(
+        refused.text.contains("64 open event streams") && refused.text.contains("Close"),
+        "{}",
+        refused.text
+    );
+    assert_eq!(server.get("/api/v1/clusters").await.status, StatusCode::OK, "other requests are served");
+    drop(streams.pop());
+    // The server notices the end of a stream shortly after.
+    let begun = tokio::time::Instant::now();
+    while server.get_status(WATCH).await != StatusCode::OK {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the stream still counts");
+        tokio::task::yield_now().await;
+    }
 }

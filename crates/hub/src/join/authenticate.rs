@@ -41,6 +41,12 @@ impl CertificateClaims {
     }
 }
 
+/// The cluster that a certificate (DER, chain already verified) names. It says nothing about whether the certificate is
+/// valid now: [`Hub::authenticate_agent`] does.
+pub fn read_certificate_cluster(der: &[u8]) -> Option<ClusterId> {
+    CertificateClaims::from_der(der).map(|claims| claims.cluster)
+}
+
 impl Hub {
     /// The agent that holds this certificate (DER, chain already verified).
     pub async fn authenticate_agent(&self, certificate: &[u8]) -> Result<AuthenticatedAgent, Error> {

@@ -17,7 +17,7 @@ const DAY_MILLIS: i64 = 86_400_000;
 /// How long rows are retained after the time by which their table expires, in milliseconds.
 const fn retention_millis(table: RetainedTable) -> i64 {
     match table {
-        RetainedTable::Session | RetainedTable::Plan => 0,
+        RetainedTable::Session | RetainedTable::SignInAttempt | RetainedTable::Plan => 0,
         RetainedTable::IdempotencyRecord => DAY_MILLIS,
         // Twice the interval in which a put renews the time: protects what is not referenced yet by a commit.
         RetainedTable::Artifact => 2 * DAY_MILLIS,

@@ -8,7 +8,7 @@ use domain::UserId;
 use domain::{Finding, name_check};
 use tokio::sync::Semaphore;
 
-use super::Session;
+use super::{Session, SignInClient};
 use crate::{Error, Hub};
 
 /// Minimum length of a password, in characters.
@@ -65,8 +65,9 @@ impl Hub {
         })
     }
 
-    /// Signs a user in. An unknown name and a wrong password give the same error in the same time.
-    pub async fn sign_in(&self, name: &str, password: &str) -> Result<Session, Error> {
+    /// Signs a user in. An unknown name and a wrong password give the same error in the same time; after some of them the
+    /// next attempts have to wait.
+    pub async fn sign_in(&self, name: &str, password: &str, client: &SignInClient) -> Result<Session, Error> {
         const WRONG: Error = Error::Unauthenticated("The name or the password is not correct.");
         if password.len() > MAX_PASSWORD_BYTES {
             return Err(WRONG);
@@ -74,12 +75,19 @@ impl Hub {
         let mut tx = self.read().await?;
         let found = store::user::get_by_name(&mut tx, name).await?;
         drop(tx);
+        let attempt = self.begin_attempt(client, name).await?;
         let hash = found.as_ref().map_or_else(|| dummy_hash().to_owned(), |user| user.password_hash.clone());
         let password = password.to_owned();
         let is_correct = self.hash_limiter().run_hash(move || verify_password(&hash, &password)).await?;
         match found {
-            Some(user) if is_correct => Ok(Session { user: user.id, name: user.name }),
-            _ => Err(WRONG),
+            Some(user) if is_correct => {
+                let device = attempt.succeed(client, &user.name).await?;
+                Ok(Session { user: user.id, name: user.name, device })
+            }
+            found => {
+                attempt.fail(client, found.map(|user| user.name).as_deref());
+                Err(WRONG)
+            }
         }
     }
 

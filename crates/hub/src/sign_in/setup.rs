@@ -1,7 +1,10 @@
 //! The first user: created with the token printed at the first start; there is no default password.
 
-use super::{Session, hash_secret};
+use super::{Session, SignInClient, hash_secret};
 use crate::{Error, Hub};
+
+/// What attempts with the set-up token are counted under: no user can have this name.
+const SETUP_TOKEN_NAME: &str = "set-up token";
 
 impl Hub {
     /// Creates a set-up token to print, replacing the one before. `None` once there is a user.
@@ -29,6 +32,7 @@ impl Hub {
         setup_token: &str,
         name: &str,
         password: &str,
+        client: &SignInClient,
     ) -> Result<Session, Error> {
         const WRONG: Error =
             Error::Unauthenticated("The set-up token is not correct. The server prints it when it starts.");
@@ -36,9 +40,11 @@ impl Hub {
         let mut tx = self.read().await?;
         let expected = store::setup::get(&mut tx).await?;
         drop(tx);
+        let attempt = self.begin_attempt(client, SETUP_TOKEN_NAME).await?;
         // Before a password is hashed. Both sides are hashes of random text: the time of the comparison reveals nothing
         // about the token.
         if expected.as_deref() != Some(&presented) {
+            attempt.fail(client, None);
             return Err(WRONG);
         }
         let user = self.build_user(name, password).await?;
@@ -50,6 +56,7 @@ impl Hub {
         }
         store::user::insert(&mut tx, &user).await?;
         tx.commit().await?;
-        Ok(Session { user: user.id, name: user.name })
+        let device = attempt.succeed(client, &user.name).await?;
+        Ok(Session { user: user.id, name: user.name, device })
     }
 }

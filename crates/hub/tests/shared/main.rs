@@ -137,9 +137,10 @@ async fn of_two_servers_with_the_set_up_token_one_creates_the_first_user() {
     let Some(database) = create_database("sign_up").await else { return };
     let (one, other) = (open_server(&database, 0).await, open_server(&database, 0).await);
     let token = one.create_setup_token().await.unwrap().unwrap();
+    let client = hub::SignInClient { network: std::net::Ipv4Addr::LOCALHOST.into(), device: None };
     let (first, second) = tokio::join!(
-        one.sign_up_first_user(&token, "ada", "correct horse battery"),
-        other.sign_up_first_user(&token, "eve", "correct horse battery"),
+        one.sign_up_first_user(&token, "ada", "correct horse battery", &client),
+        other.sign_up_first_user(&token, "eve", "correct horse battery", &client),
     );
     let created = [&first, &second].into_iter().filter(|result| result.is_ok()).count();
     assert_eq!(created, 1, "{first:?} {second:?}");

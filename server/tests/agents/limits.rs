@@ -1,0 +1,71 @@
+//! Limits of connections and renewals per agent, and none for many agents behind one address.
+
+use futures::future::join_all;
+use serde_json::json;
+
+use crate::raw_agent::{RawAgent, RawResponse};
+use crate::test_server::{MAX_PER_ADDRESS, TestServer};
+
+/// A signing request for a new key.
+fn signing_request() -> String {
+    let key = rcgen::KeyPair::generate().unwrap();
+    rcgen::CertificateParams::default().serialize_request(&key).unwrap().pem().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_parallel_renewals_of_an_agent_are_limited_and_others_renew() {
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let (busy, other) =
+        (RawAgent::join(&server, "eu", &token).await, RawAgent::join(&server, "us", &token).await);
+    let requests: Vec<_> = (0..30).map(|_| json!({"csr": signing_request()})).collect();
+    let responses = join_all(requests.iter().map(|request| busy.send("renew", request))).await;
+    let (renewed, refused): (Vec<&RawResponse>, Vec<_>) =
+        responses.iter().partition(|response| response.status == 200);
+    assert_eq!((renewed.len(), refused.len()), (5, 25));
+    for response in refused {
+        assert_eq!((response.status, &response.body["code"]), (429, &json!("RateLimited")), "{response:?}");
+        assert!(response.retry_after.is_some_and(|seconds| (1..=11).contains(&seconds)), "{response:?}");
+    }
+    other.post("renew", &json!({"csr": signing_request()})).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_agents_behind_one_address_are_not_limited_by_it() {
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let mut streams = Vec::new();
+    for cluster in 0..3 {
+        let agent = RawAgent::join(&server, &format!("eu-{cluster}"), &token).await;
+        for _ in 0..30 {
+            streams.push(agent.open_stream().await);
+        }
+    }
+    assert!(streams.len() > MAX_PER_ADDRESS);
+    assert!(streams.iter().all(|stream| stream.status() == 200));
+    for stream in &mut streams {
+        assert!(stream.chunk().await.unwrap().is_some(), "the stream is open");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_an_agent_has_a_limited_number_of_connections() {
+    let server = TestServer::open().await;
+    let token = server.create_auto_accept_token().await;
+    let (busy, other) =
+        (RawAgent::join(&server, "eu", &token).await, RawAgent::join(&server, "us", &token).await);
+    let mut streams = Vec::new();
+    let refused = loop {
+        let stream = busy.open_stream().await;
+        if stream.status() != 200 {
+            break stream;
+        }
+        streams.push(stream);
+        assert!(streams.len() < 100, "100 streams are open");
+    };
+    assert_eq!((streams.len(), refused.status().as_u16()), (64, 429));
+    assert_eq!(refused.headers()["retry-after"], "5");
+    let text = refused.text().await.unwrap();
+    assert!(text.contains("TooManyConnections") && text.contains("64 open connections"), "{text}");
+    assert_eq!(other.open_stream().await.status(), 200);
+}

@@ -1,0 +1,78 @@
+//! The console's listener.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::server_process::{ServerProcess, connect_from, get, wait_until_closed};
+
+const HALF_A_REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost:";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_half_open_requests_neither_exhaust_the_descriptors_nor_stop_livez() {
+    let server = ServerProcess::start(128, &[]).await;
+    let mut half_open = Vec::new();
+    for _ in 0..200 {
+        let mut stream = connect_from(2, server.console).await;
+        // The server may have closed it.
+        let _ = stream.write_all(HALF_A_REQUEST).await;
+        half_open.push(stream);
+    }
+    let answer = get(server.console, "/livez").await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok\n"), "{answer:?}");
+    let answer = get(server.console, "/readyz").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_half_a_request_ends_within_seconds() {
+    let server = ServerProcess::start(1_024, &[]).await;
+    let mut stream = connect_from(1, server.console).await;
+    stream.write_all(HALF_A_REQUEST).await.unwrap();
+    wait_until_closed(&mut stream, Duration::from_secs(20)).await;
+}
+
+/// A request that is served as long as its body does not arrive.
+const UNFINISHED_REQUEST: &[u8] =
+    b"POST /api/fn/sign_in HTTP/1.1\r\nhost: x\r\nsec-fetch-site: same-origin\r\ncontent-type: application/x-www-form-urlencoded\r\nexpect: 100-continue\r\ncontent-length: 100\r\n\r\n";
+
+/// Opens connections from the loopback address with this last byte, each of which serves a request.
+async fn open_served(server: &ServerProcess, last: u8, count: usize) -> Vec<TcpStream> {
+    let mut served = Vec::new();
+    for _ in 0..count {
+        let mut stream = connect_from(last, server.console).await;
+        stream.write_all(UNFINISHED_REQUEST).await.unwrap();
+        // The server requests the body, and waits for it.
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 100");
+        served.push(stream);
+    }
+    served
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_at_the_limit_of_connections_livez_responds_and_other_requests_get_a_503() {
+    let server = ServerProcess::start(1_024, &["--max-connections", "8"]).await;
+    let served = open_served(&server, 2, 8).await;
+    let refused = get(server.console, "/sign-in").await;
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 5\r\n"), "{refused:?}");
+    assert!(refused.contains("TooManyConnections") && refused.contains("connection: close"), "{refused:?}");
+    for path in ["/livez", "/readyz", "/version"] {
+        let answer = get(server.console, path).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer:?}");
+    }
+    drop(served);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p20_an_address_at_its_limit_gets_a_429_and_others_are_served() {
+    let server = ServerProcess::start(1_024, &["--max-connections-per-address", "4"]).await;
+    let served = open_served(&server, 1, 4).await;
+    let refused = get(server.console, "/sign-in").await;
+    assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("retry-after: 5\r\n"), "{refused:?}");
+    assert!(refused.contains("4 open connections"), "{refused:?}");
+    assert_eq!(open_served(&server, 2, 4).await.len(), 4, "another address");
+    drop(served);
+}

@@ -1,0 +1,76 @@
+//! The server as a process of its own, and connections to it byte by byte.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::process::{Child, Command};
+
+/// After this time a test fails.
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A server with an empty database; killed when dropped.
+pub struct ServerProcess {
+    pub console: SocketAddr,
+    pub agents: SocketAddr,
+    _child: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl ServerProcess {
+    /// Starts a server that may open this many files and sockets.
+    pub async fn start(descriptors: u32, options: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Command::new("sh")
+            .args(["-c", r#"ulimit -n "$0" && exec "$@""#, &descriptors.to_string()])
+            .args([env!("CARGO_BIN_EXE_flotilla-server"), "--log", "error", "serve"])
+            .args(["--listen", "127.0.0.1:0", "--agent-listen", "127.0.0.1:0", "--data"])
+            .arg(folder.path())
+            .args(options)
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut agents = None;
+        loop {
+            let line = lines.next_line().await.unwrap().expect("the server starts");
+            if let Some(url) = line.strip_prefix("Agents connect to https://") {
+                agents = Some(url.parse().unwrap());
+            } else if let Some(url) = line.strip_prefix("Flotilla is ready at http://") {
+                let console = url.parse().unwrap();
+                return Self { console, agents: agents.unwrap(), _child: child, _folder: folder };
+            }
+        }
+    }
+}
+
+/// Connects from the loopback address with this last byte.
+pub async fn connect_from(last: u8, to: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)), 0)).unwrap();
+    socket.connect(to).await.unwrap()
+}
+
+/// Sends a request on a connection of its own; the response with its head, empty if the server closed the connection.
+pub async fn get(to: SocketAddr, path: &str) -> String {
+    let exchange = async {
+        let mut stream = TcpStream::connect(to).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await?;
+        Ok::<_, std::io::Error>(text)
+    };
+    tokio::time::timeout(WAIT_TIMEOUT, exchange).await.expect("an answer").unwrap_or_default()
+}
+
+/// Waits until the server closes the connection.
+pub async fn wait_until_closed(stream: &mut (impl tokio::io::AsyncRead + Unpin), within: Duration) {
+    let mut bytes = Vec::new();
+    let closed = tokio::time::timeout(within, stream.read_to_end(&mut bytes)).await;
+    // A reset is an end, too.
+    assert!(closed.is_ok(), "the connection is still open after {within:?}");
+}
