@@ -24,6 +24,40 @@ async fn p1_a_transaction_that_is_dropped_changes_nothing() {
     .await;
 }
 
+/// Callers are cancelled anywhere: a request whose client is gone, a loop that is stopped.
+#[tokio::test]
+async fn p21_a_begin_that_is_cancelled_leaves_no_open_transaction_to_the_next_caller() {
+    on_postgres(|url| async move {
+        let store = Store::open(&url).await.unwrap();
+        for micros in (0..2_000).step_by(20) {
+            let limit = std::time::Duration::from_micros(micros);
+            let _cancelled = tokio::time::timeout(limit, store.read()).await;
+        }
+        // One per connection of the pool: each would be in the transaction of a cancelled read.
+        let mut all = Vec::new();
+        for number in 0..16 {
+            let mut tx = store.write().await.unwrap();
+            let id = domain::ProjectId::from_parts(1, number);
+            let written = project::ensure_default(&mut tx, id, at(0)).await;
+            assert!(written.is_ok(), "connection {number}: {written:?}");
+            all.push(store.read().await.unwrap());
+            drop(tx);
+            all.pop();
+        }
+        drop(all);
+        let open = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'";
+        for _ in 0..100 {
+            let mut tx = store.read().await.unwrap();
+            if sql(open).fetch_number(&mut tx).await.unwrap() == 0 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        panic!("connections of the pool stay in transactions");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_read_transaction_sees_one_snapshot_and_cannot_write() {
     for_each_engine(|store| async move {
