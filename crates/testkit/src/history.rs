@@ -195,8 +195,8 @@ pub enum ClusterChange {
         release: String,
         /// Generation that the record was written for.
         generation: i64,
-        /// Uids of the objects that it lists.
-        uids: Vec<String>,
+        /// The objects that it lists.
+        objects: Vec<ListedObject>,
     },
     /// The record was deleted.
     RecordDeleted {
@@ -209,6 +209,8 @@ pub enum ClusterChange {
         uid: String,
         /// Its name.
         name: String,
+        /// Id of the release whose label it has; empty without one.
+        owner: String,
         /// Its content.
         content: String,
     },
@@ -224,6 +226,15 @@ pub enum ClusterChange {
         /// Its name.
         name: String,
     },
+}
+
+/// An object in the inventory of a release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedObject {
+    /// Its name.
+    pub name: String,
+    /// Its uid; empty until the record was written after the object was.
+    pub uid: String,
 }
 
 /// A report of an agent about one release.

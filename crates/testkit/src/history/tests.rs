@@ -29,8 +29,17 @@ fn on_cluster(change: ClusterChange) -> Action {
 }
 
 fn record(generation: i64, uids: &[&str]) -> Action {
-    let uids = uids.iter().map(|uid| text(uid)).collect();
-    on_cluster(ClusterChange::RecordWritten { release: text(RELEASE), generation, uids })
+    let objects = uids.iter().map(|uid| listed("web", uid)).collect();
+    on_cluster(ClusterChange::RecordWritten { release: text(RELEASE), generation, objects })
+}
+
+fn listed(name: &str, uid: &str) -> ListedObject {
+    ListedObject { name: text(name), uid: text(uid) }
+}
+
+fn written(uid: &str, owner: &str) -> Action {
+    let (name, content) = (text("web"), String::new());
+    on_cluster(ClusterChange::ObjectWritten { uid: text(uid), name, owner: text(owner), content })
 }
 
 fn deleted(uid: &str) -> Action {
@@ -355,6 +364,16 @@ fn i5_a_deletion_of_an_object_that_no_record_lists_is_a_violation() {
     assert_eq!(example.check(), [""; 0], "the first record lists it");
     let gone = on_cluster(ClusterChange::RecordDeleted { release: text(RELEASE) });
     Example::new().with([gone, deleted("b")]).violates(Invariant::I5, &["(b)"]);
+}
+
+#[test]
+fn i5_an_object_that_is_listed_without_uid_may_be_deleted_only_with_the_label_of_the_release() {
+    let unrecorded = [record(3, &[""]), written("c", RELEASE), deleted("c")];
+    assert_eq!(Example::new().with(unrecorded).check(), [""; 0]);
+    let foreign = [record(3, &[""]), written("c", "release-2"), deleted("c")];
+    Example::new().with(foreign).violates(Invariant::I5, &["(c)"]);
+    let never_labelled = [record(3, &[""]), written("c", ""), deleted("c")];
+    Example::new().with(never_labelled).violates(Invariant::I5, &["(c)"]);
 }
 
 #[test]
