@@ -4,12 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{History, Outcome, Publish, RevisionsRead, publishes, revision_reads};
 
+/// The publishes of each workload by message.
+type PublishesByMessage<'h> = BTreeMap<&'h str, BTreeMap<&'h str, &'h Publish<'h>>>;
+
 pub(super) fn check(history: &History) -> Vec<String> {
     let (publishes, reads) = (publishes(history), revision_reads(history));
     let mut faults = order_faults(&publishes);
+    let mut by_message: PublishesByMessage<'_> = BTreeMap::new();
+    for publish in &publishes {
+        by_message.entry(publish.workload).or_default().entry(publish.message).or_insert(publish);
+    }
+    let none = BTreeMap::new();
     for read in &reads {
-        faults.extend(missing_faults(read, &publishes));
-        faults.extend(unexpected_faults(read, &publishes));
+        let of_workload = by_message.get(read.workload).unwrap_or(&none);
+        faults.extend(missing_faults(read, of_workload.values().copied()));
+        faults.extend(unexpected_faults(read, of_workload));
     }
     faults.extend(unread_faults(&publishes, &reads));
     faults.extend(change_faults(&reads));
@@ -45,15 +54,17 @@ fn order_faults(publishes: &[Publish<'_>]) -> Vec<String> {
 }
 
 /// Revisions that were accepted before the read began and that it does not contain.
-fn missing_faults(read: &RevisionsRead<'_>, publishes: &[Publish<'_>]) -> Vec<String> {
-    let of_workload = publishes.iter().filter(|publish| publish.workload == read.workload);
+fn missing_faults<'h>(
+    read: &RevisionsRead<'_>,
+    of_workload: impl Iterator<Item = &'h Publish<'h>>,
+) -> Vec<String> {
     let expected = of_workload.filter_map(|publish| {
         let (completed, revision) = accepted(publish)?;
         (completed < read.invoked).then_some((publish.message, revision))
     });
-    let is_shown = |message: &str, number: u32| {
-        read.revisions.iter().any(|shown| shown.number == number && shown.message == message)
-    };
+    let shown: BTreeSet<(&str, u32)> =
+        read.revisions.iter().map(|shown| (&*shown.message, shown.number)).collect();
+    let is_shown = |message, number| shown.contains(&(message, number));
     expected
         .filter(|(message, number)| !is_shown(message, *number))
         .map(|(message, number)| {
@@ -63,7 +74,7 @@ fn missing_faults(read: &RevisionsRead<'_>, publishes: &[Publish<'_>]) -> Vec<St
 }
 
 /// Revisions that no publish explains, and publishes with more than one revision.
-fn unexpected_faults(read: &RevisionsRead<'_>, publishes: &[Publish<'_>]) -> Vec<String> {
+fn unexpected_faults(read: &RevisionsRead<'_>, of_workload: &BTreeMap<&str, &Publish<'_>>) -> Vec<String> {
     let mut faults = Vec::new();
     let (mut messages, mut numbers) = (BTreeSet::new(), BTreeSet::new());
     for shown in read.revisions {
@@ -74,10 +85,8 @@ fn unexpected_faults(read: &RevisionsRead<'_>, publishes: &[Publish<'_>]) -> Vec
         if !messages.insert(&*shown.message) {
             faults.push(format!("publish {:?} of {workload} created two revisions", shown.message));
         }
-        let publish = publishes
-            .iter()
-            .find(|publish| publish.workload == workload && publish.message == shown.message)
-            .filter(|publish| publish.invoked < read.completed);
+        let publish = of_workload.get(&*shown.message).copied();
+        let publish = publish.filter(|publish| publish.invoked < read.completed);
         match publish {
             None => faults.push(format!("revision {} of {workload} was never published", shown.number)),
             Some(Publish { completed: Some((_, Outcome::Rejected { reason })), message, .. }) => {
