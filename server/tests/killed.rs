@@ -7,6 +7,7 @@ use std::time::Duration;
 use hub::{Actor, ActorKind, Clock, Hub, HubConfig};
 use kubesim::SimCluster;
 use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -25,17 +26,25 @@ spec:
         - {name: web, image: 'docker.io/library/nginx:1.29.3'}
 ";
 
-/// What outlives the server process: data folder and clusters.
+/// What outlives the server process: database and clusters.
 struct TestEnvironment {
     folder: tempfile::TempDir,
+    /// URL of the database.
+    database: String,
     clusters: Vec<(SimCluster, kubesim::ServerHandle)>,
     token: String,
 }
 
 impl TestEnvironment {
+    /// On SQLite.
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let token = create_token(folder.path()).await;
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        Self::with_database(folder, database).await
+    }
+
+    async fn with_database(folder: tempfile::TempDir, database: String) -> Self {
+        let token = create_token(folder.path(), &database).await;
         let mut clusters = Vec::new();
         for name in CLUSTERS {
             let cluster = SimCluster::new(kubesim::SimOptions {
@@ -45,13 +54,18 @@ impl TestEnvironment {
             let server = cluster.serve(([127, 0, 0, 1], 0).into()).await.unwrap();
             clusters.push((cluster, server));
         }
-        let fixture = Self { folder, clusters, token };
+        let fixture = Self { folder, database, clusters, token };
         std::fs::write(fixture.kubeconfig_path(), fixture.kubeconfig_json()).unwrap();
         fixture
     }
 
     fn kubeconfig_path(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
+    }
+
+    /// The file that names the point at which the server stops, from the time when it is written.
+    fn stop_file(&self) -> PathBuf {
+        self.folder.path().join("stop")
     }
 
     /// One kubeconfig with a context per cluster. JSON is YAML.
@@ -72,11 +86,11 @@ impl TestEnvironment {
     /// Starts the server; without a URL if it died before it was ready.
     async fn serve(&self, failpoint: &str) -> ServerProcess {
         let mut child = Command::new(env!("CARGO_BIN_EXE_flotilla-server"))
-            .args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--data"])
-            .arg(self.folder.path())
+            .args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--database", &self.database])
             .arg("--kubeconfig")
             .arg(self.kubeconfig_path())
             .env("FLOTILLA_FAILPOINT", failpoint)
+            .env("FLOTILLA_STOP_FILE", self.stop_file())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
@@ -95,16 +109,16 @@ impl TestEnvironment {
 }
 
 /// An API token, created before the server runs.
-async fn create_token(folder: &Path) -> String {
-    let database = format!("sqlite://{}", folder.join("flotilla.db").display());
-    let hub = Hub::open(HubConfig { database, clock: Clock::system() }).await.unwrap();
+async fn create_token(folder: &Path, database: &str) -> String {
+    let hub = Hub::open(HubConfig { database: database.to_owned(), clock: Clock::system() }).await.unwrap();
     let user = hub.ensure_user("ada", "correct horse battery").await.unwrap();
     let actor = Actor::new("ada", ActorKind::Session(user));
     let secret = hub.create_token(&actor, "test", 1).await.unwrap().secret;
     drop(hub);
     // SQLite allows one server at a time, and the connections of this one close asynchronously.
-    let lock = std::fs::File::open(folder.join("flotilla.db.lock")).unwrap();
-    tokio::task::spawn_blocking(move || lock.lock().unwrap()).await.unwrap();
+    if let Ok(lock) = std::fs::File::open(folder.join("flotilla.db.lock")) {
+        tokio::task::spawn_blocking(move || lock.lock().unwrap()).await.unwrap();
+    }
     secret
 }
 
@@ -190,6 +204,134 @@ async fn p1_a_server_killed_at_any_failpoint_of_a_publish_loses_nothing_and_repe
     for failpoint in hub::FAILPOINTS {
         let done = tokio::time::timeout(Duration::from_secs(120), assert_survives(failpoint)).await;
         done.unwrap_or_else(|_| panic!("{failpoint}: not everything became healthy"));
+    }
+}
+
+/// Creates a database of this test; `None` if the tests run without PostgreSQL.
+async fn create_postgres_database() -> Option<String> {
+    let server = match std::env::var("FLOTILLA_TEST_POSTGRES") {
+        Ok(off) if off == "off" => {
+            eprintln!("FLOTILLA_TEST_POSTGRES=off: this test did not run");
+            return None;
+        }
+        Ok(server) => server,
+        Err(_) => panic!("set FLOTILLA_TEST_POSTGRES to the address of a PostgreSQL server, or to `off`"),
+    };
+    let name = format!("flotilla_killed_{}", std::process::id());
+    let mut admin = server.parse::<sqlx::postgres::PgConnectOptions>().unwrap().connect().await.unwrap();
+    for statement in [format!("DROP DATABASE IF EXISTS {name}"), format!("CREATE DATABASE {name}")] {
+        admin.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await.unwrap();
+    }
+    Some(format!("{}/{name}", server.rsplit_once('/').unwrap().0))
+}
+
+/// Lets the claims of servers that died expire now, instead of after 30 s: other servers may share the database.
+async fn expire_claims(database: &str) {
+    let mut connection =
+        database.parse::<sqlx::postgres::PgConnectOptions>().unwrap().connect().await.unwrap();
+    for statement in [
+        "UPDATE placer_queue SET due_at = 0 WHERE claimed = 1",
+        "UPDATE rollout_queue SET due_at = 0 WHERE claimed = 1",
+    ] {
+        connection.execute(statement).await.unwrap();
+    }
+}
+
+/// The workload of one round: the replicas of eu-1 are an override, and every second round removes it from us-1.
+fn web_change(round: usize) -> (Value, u64, bool) {
+    let (replicas, on_both) = (u64::try_from(round % 3).unwrap() + 1, round.is_multiple_of(2));
+    let mut spec = web_workload()["spec"].clone();
+    if !on_both {
+        spec["placement"]["predicates"][0]["names"] = json!(&CLUSTERS[..1]);
+        spec["rollout"]["waves"] = json!([{ "name": "all" }]);
+    }
+    spec["overrides"] = json!([{
+        "id": "01J00000000000000000000000", "name": "eu", "target": { "clusters": ["eu-1"] },
+        "patches": [
+            { "object": { "kind": "Deployment" }, "op": "set", "path": "/spec/replicas", "value": replicas },
+            { "object": { "kind": "Deployment" }, "op": "merge",
+              "value": { "metadata": { "annotations": { "round": round.to_string() } } } }
+        ]
+    }]);
+    (spec, replicas, on_both)
+}
+
+/// Waits until a process is stopped.
+async fn wait_until_stopped(pid: u32) {
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        if status.rsplit(") ").next().unwrap().starts_with('T') {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Publishes a change on a server that is killed at `failpoint`, restarts it, and asserts that it was executed once. The point
+/// is armed only after the start, at which agents report what is there.
+async fn assert_change_survives(fixture: &TestEnvironment, failpoint: &str, round: usize) {
+    let (spec, replicas, on_both) = web_change(round);
+    let mut armed = fixture.serve("").await;
+    let client = wire::Client::new(armed.url.as_ref().unwrap(), &fixture.token).unwrap();
+    let put = wire::WorkloadPut { labels: None, spec: serde_json::from_value(spec).unwrap() };
+    let current = client.get_workload("web").await.unwrap().workload.revision;
+    client.put_workload("web", &put, current).await.unwrap();
+    let (key, publish) = (format!("publish-{failpoint}"), json!({ "message": failpoint, "confirm": 1 }));
+    std::fs::write(fixture.stop_file(), failpoint).unwrap();
+    let pid = armed.child.id().unwrap();
+    let mut lost = None;
+    tokio::select! {
+        answer = armed.post("workloads/web:publish", &key, &publish) => {
+            lost = answer;
+            wait_until_stopped(pid).await;
+        }
+        () = wait_until_stopped(pid) => {}
+    }
+    armed.child.kill().await.unwrap();
+    expire_claims(&fixture.database).await;
+
+    let mut server = fixture.serve("").await;
+    let accepted = server.post("workloads/web:publish", &key, &publish).await.unwrap();
+    assert_eq!((accepted.0, &accepted.1["revision"]), (202, &json!(round)), "{failpoint}: {}", accepted.1);
+    assert!(lost.is_none_or(|first| first == accepted), "{failpoint}: the first response is replayed");
+    let deployment = |index: usize| fixture.clusters[index].0.get(("apps/v1", "Deployment"), ("apps", "web"));
+    let expected = [if on_both { "Healthy" } else { "Removed" }, "Healthy"];
+    loop {
+        let status = server.get("workloads/web/status").await;
+        let targets = status["targetClusters"].as_array().unwrap();
+        let state = |cluster: &str| targets.iter().find(|one| one["clusterName"] == cluster);
+        let is_done =
+            |cluster: &str, expected: &str| state(cluster).is_some_and(|one| one["state"] == expected);
+        let is_current = state("eu-1").is_some_and(|one| one["revision"] == round);
+        if is_current && is_done("us-1", expected[0]) && is_done("eu-1", expected[1]) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let eu = deployment(0).unwrap();
+    assert_eq!(
+        (&eu["spec"]["replicas"], &eu["metadata"]["annotations"]["round"]),
+        (&json!(replicas), &json!(round.to_string()))
+    );
+    assert_eq!(deployment(1).is_some(), on_both, "{failpoint}: on us-1");
+    let revisions = server.get("workloads/web/revisions").await;
+    assert_eq!(revisions["total"], round, "{failpoint}: one revision per accepted publish");
+    server.child.kill().await.unwrap();
+    expire_claims(&fixture.database).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p1_overrides_removals_and_rollouts_survive_every_failpoint_on_postgresql() {
+    let Some(database) = create_postgres_database().await else { return };
+    let fixture = TestEnvironment::with_database(tempfile::tempdir().unwrap(), database).await;
+    let mut first = fixture.serve("").await;
+    assert_eq!(first.create_and_publish().await.unwrap().0, 202);
+    first.child.kill().await.unwrap();
+    expire_claims(&fixture.database).await;
+    for (number, failpoint) in hub::FAILPOINTS.iter().enumerate() {
+        let done = assert_change_survives(&fixture, failpoint, number + 2);
+        let done = tokio::time::timeout(Duration::from_secs(120), done).await;
+        done.unwrap_or_else(|_| panic!("{failpoint}: the change did not converge"));
     }
 }
 

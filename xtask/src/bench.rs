@@ -3,13 +3,14 @@
 use anyhow::{Result, ensure};
 
 use crate::paths::Paths;
-use crate::{demo, rails, setup, site, step};
+use crate::{demo, postgres, rails, setup, site, step};
 
 /// Runs a benchmark. Its output is the result, so it is not redirected to a log.
 pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
     match name {
         "page" => return bench_page(paths),
         "real" => return bench_real(paths, args),
+        "chaos" => return bench_chaos(paths, args),
         _ => {}
     }
     site::build(paths)?;
@@ -59,5 +60,18 @@ fn bench_real(paths: &Paths, args: &[String]) -> Result<()> {
     let mut bench = paths.command(paths.binary("flotilla-bench", true));
     let status = bench.arg("real").args(args).env("FLOTILLA_KUBE_BIN", programs).status()?;
     ensure!(status.success(), "the benchmark real failed ({status})");
+    Ok(())
+}
+
+/// A run under faults: two server processes on a temporary PostgreSQL. The profile is that of the tests, because release builds
+/// have no failpoints, at which the holder of a claim is suspended.
+fn bench_chaos(paths: &Paths, args: &[String]) -> Result<()> {
+    let mut cargo = paths.cargo();
+    cargo.args(["build", "-p", "server", "--features", "bench", "--bins"]);
+    step::run(paths, "server and benchmarks", &mut cargo)?;
+    let database = postgres::start(paths, &setup::postgres::ensure(paths)?)?;
+    let mut bench = paths.command(paths.binary("flotilla-bench", false));
+    let status = bench.arg("chaos").args(["--postgres", &database.url]).args(args).status()?;
+    ensure!(status.success(), "the run under faults failed ({status})");
     Ok(())
 }

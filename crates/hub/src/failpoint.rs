@@ -32,10 +32,11 @@ pub fn failpoint(name: &str) {
 }
 
 /// Every point between the call to publish and the stored report of the last cluster.
-pub const FAILPOINTS: [&str; 13] = [
+pub const FAILPOINTS: [&str; 14] = [
     "publish.before_commit",
     "publish.after_commit",
     "placer.claimed",
+    "placer.decided",
     "placer.before_commit",
     "placer.after_commit",
     "placer.settled",

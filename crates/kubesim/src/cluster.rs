@@ -136,6 +136,12 @@ impl SimCluster {
         self.sim.store.resource_version()
     }
 
+    /// Calls a function for every later write of clients and controllers, in commit order, while the store is locked: it must
+    /// not call this cluster. Only the first call of this has an effect.
+    pub fn observe_changes(&self, observer: impl Fn(crate::ObservedChange<'_>) + Send + Sync + 'static) {
+        self.sim.store.observe(observer);
+    }
+
     /// Drops the history, as etcd's compaction does: a watch from an older version fails with 410.
     pub fn compact(&self) {
         self.sim.store.compact();

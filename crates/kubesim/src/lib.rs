@@ -56,6 +56,7 @@ pub use cluster::{SimCluster, SimOptions};
 pub use faults::{AdmissionRule, ErrorRates, Faults};
 pub use http::{ApiService, ConnectionRefused, ServerHandle};
 pub use stats::Stats;
+pub use store::ObservedChange;
 
 /// The error of a direct call on a [`SimCluster`].
 #[derive(Clone, Debug, PartialEq, Eq)]

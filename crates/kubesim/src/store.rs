@@ -4,6 +4,7 @@
 //! object has not changed since (optimistic concurrency). Every commit is also sent, in order, to the controllers.
 
 pub(crate) mod history;
+mod observer;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -15,6 +16,8 @@ use tokio::sync::{mpsc, watch};
 
 use crate::object;
 use history::ChangeHistory;
+use observer::ChangeObserver;
+pub use observer::ObservedChange;
 
 /// One version of an object. Immutable; its JSON is serialized once.
 #[derive(Debug)]
@@ -73,6 +76,7 @@ pub(crate) struct ObjectStore {
     state: Mutex<StoreState>,
     history_limit: usize,
     changes: mpsc::UnboundedSender<Arc<ObjectChange>>,
+    observer: OnceLock<ChangeObserver>,
 }
 
 /// `namespace/name`; the namespace of a cluster-scoped object is empty.
@@ -90,7 +94,12 @@ impl ObjectStore {
         changes: mpsc::UnboundedSender<Arc<ObjectChange>>,
     ) -> ObjectStore {
         let state = StoreState { rv: 1, ..StoreState::default() };
-        ObjectStore { state: Mutex::new(state), history_limit, changes }
+        ObjectStore { state: Mutex::new(state), history_limit, changes, observer: OnceLock::new() }
+    }
+
+    /// Calls a function for every later write, in commit order and before the write can be read. The first one stays.
+    pub(crate) fn observe(&self, observer: impl Fn(ObservedChange<'_>) + Send + Sync + 'static) {
+        let _ = self.observer.set(ChangeObserver::new(observer));
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, StoreState> {
@@ -161,6 +170,9 @@ impl ObjectStore {
         }
         bucket.history.push(change.clone());
         bucket.latest_version.send_replace(rv);
+        if let Some(observer) = self.observer.get() {
+            observer.call(ObservedChange { object: &stored.value, is_deleted: deleted });
+        }
         // The receiver is closed only while the cluster is being dropped.
         let _ = self.changes.send(change);
         Ok(stored)

@@ -215,4 +215,80 @@ mod tests {
         })
         .await;
     }
+
+    /// The statements of a migration.
+    fn statements(migration: Migration, engine: DatabaseEngine) -> Vec<String> {
+        let text = migration.sql(engine);
+        let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
+        let statements = code.join("\n");
+        statements.split(';').map(str::trim).filter(|one| !one.is_empty()).map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn p22_a_sqlite_file_of_a_server_killed_after_any_statement_of_a_migration_is_migrated_by_the_next()
+    {
+        databases::on_sqlite(|url| async move {
+            sqlx::any::install_default_drivers();
+            let path = url.strip_prefix("sqlite://").unwrap();
+            let mut connection = AnyConnection::connect(&format!("{url}?mode=rwc")).await.unwrap();
+            // A tiny cache: uncommitted pages go to the write-ahead log, as in a large migration.
+            connection.execute("PRAGMA journal_mode = WAL; PRAGMA cache_size = 2;").await.unwrap();
+            connection.execute(CREATE_HISTORY).await.unwrap();
+            connection.execute("BEGIN IMMEDIATE").await.unwrap();
+            let (mut killed, mut is_logged) = (0, false);
+            for migration in MIGRATIONS {
+                for statement in statements(*migration, DatabaseEngine::Sqlite) {
+                    connection.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await.unwrap();
+                    killed += 1;
+                    let copy = tempfile::tempdir().unwrap();
+                    for end in ["", "-wal"] {
+                        let target = copy.path().join(format!("flotilla.db{end}"));
+                        std::fs::copy(format!("{path}{end}"), target).unwrap();
+                    }
+                    let size = std::fs::metadata(format!("{path}-wal")).unwrap().len();
+                    is_logged |= size > 200_000;
+                    let copied = format!("sqlite://{}", copy.path().join("flotilla.db").display());
+                    create_used_database(&copied).await;
+                }
+            }
+            assert!(killed > 70 && is_logged, "{killed} statements, in the log: {is_logged}");
+            connection.close().await.unwrap();
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn p22_a_connection_that_ends_after_any_statement_of_a_migration_leaves_nothing_in_postgresql() {
+        databases::on_postgres(|url| async move {
+            let trigger = "CREATE TABLE kill_at (statement INT); INSERT INTO kill_at VALUES (0);
+                CREATE FUNCTION kill_at() RETURNS event_trigger LANGUAGE plpgsql AS $$
+                DECLARE
+                    done INT := COALESCE(NULLIF(current_setting('test.done', true), ''), '0')::INT + 1;
+                BEGIN
+                    PERFORM set_config('test.done', done::TEXT, false);
+                    IF done = (SELECT statement FROM kill_at) THEN
+                        PERFORM pg_terminate_backend(pg_backend_pid());
+                    END IF;
+                END $$;
+                CREATE EVENT TRIGGER kill_at ON ddl_command_end EXECUTE FUNCTION kill_at();";
+            databases::execute_directly(&url, trigger).await;
+            let mut connection = AnyConnection::connect(&url).await.unwrap();
+            let mut statement = 0;
+            loop {
+                statement += 1;
+                let update = sqlx::query("UPDATE kill_at SET statement = $1").bind(statement);
+                update.execute(&mut connection).await.unwrap();
+                if postgres(&url, MIGRATIONS).await.is_ok() {
+                    break;
+                }
+                let count = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'public'";
+                let tables: i64 = connection.fetch_one(count).await.unwrap().try_get(0).unwrap();
+                assert_eq!(tables, 1, "only the table of this test, after statement {statement}");
+            }
+            assert!(statement > 70, "it was ended only after {statement} statements");
+            connection.close().await.unwrap();
+            create_used_database(&url).await;
+        })
+        .await;
+    }
 }

@@ -152,6 +152,22 @@ impl WorkloadQueue {
             .await
     }
 
+    /// Extends a claim until `lease_until`; call it at the end of a transaction that writes a part of the result.
+    /// [`Error::ClaimLost`] if the claim is lost: the part must not be committed.
+    pub async fn extend(
+        self,
+        tx: &mut Tx,
+        (id, epoch): (WorkloadId, i64),
+        lease_until: Timestamp,
+    ) -> Result<(), Error> {
+        let update = sql("UPDATE ").push(self.table).push(" SET due_at = $1").bind(lease_until.millis());
+        let update = update.push(" WHERE workload_id = $2 AND claim_epoch = $3 AND claimed = 1");
+        match update.bind_text(id).bind(epoch).execute(tx).await? {
+            0 => Err(Error::ClaimLost { what: format!("workload {id}") }),
+            _ => Ok(()),
+        }
+    }
+
     /// Settles a claim; call it in the transaction that writes the result. True if the workload is clean, false if it
     /// was marked again meanwhile and stays due. [`Error::ClaimLost`] if the claim is lost: the result must not be
     /// committed.

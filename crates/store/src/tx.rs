@@ -55,13 +55,19 @@ pub(crate) struct TxContext {
 
 impl TxContext {
     /// Begins a transaction on a connection of the pool.
+    ///
+    /// A task of its own does it, because callers are cancelled, such as a request whose client is gone: sqlx returns a
+    /// connection whose `BEGIN` was cancelled to the pool with the transaction open, and the next one would run in it.
     pub(crate) async fn begin(
         self,
         pool: &AnyPool,
         begin: &'static str,
         is_write: bool,
     ) -> Result<Tx, Error> {
-        let begun = self.engine.wait_for_answer(pool.begin_with(begin)).await.map_err(Error::from);
+        let (engine, pool) = (self.engine, pool.clone());
+        let begun = tokio::spawn(async move { engine.wait_for_answer(pool.begin_with(begin)).await });
+        // It is not cancelled: an error is a panic, or the end of the runtime.
+        let begun = begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)).map_err(Error::from);
         #[cfg(debug_assertions)]
         let begun = self.fault.check().and(begun);
         self.outages.observe(&begun, false);

@@ -1,4 +1,6 @@
-//! Real control planes for tests: etcd and kube-apiserver, and for tests that run workloads also the controller manager,
+//! Real control planes for tests, and the checker of histories of runs under faults ([`history`]).
+//!
+//! Control planes: etcd and kube-apiserver, and for tests that run workloads also the controller manager,
 //! the scheduler and kwok, which simulates the kubelets of any number of nodes.
 //!
 //! Every control plane listens on 127.0.0.1 only, on its own ports, with its own certificates, and stores its data in a
@@ -22,6 +24,7 @@ mod control_plane;
 mod etcd;
 mod flags;
 mod guard;
+pub mod history;
 mod kubeconfig;
 mod pki;
 mod pod_fault;

@@ -99,7 +99,9 @@ async fn place_workloads(
 ) -> Result<(), Error> {
     let mut batch = Vec::new();
     for claim in claims {
-        match decide_claim(hub, claim.workload).await {
+        let decided = decide_claim(hub, claim.workload).await;
+        failpoint("placer.decided");
+        match decided {
             Ok(Some(outcome)) if can_share_transaction(hub) && commit::is_small(&outcome) => {
                 batch.push((claim, outcome));
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::release::Release;
-use domain::rollout::{Admission, Rollout, RolloutState, RolloutStep};
+use domain::rollout::{Admission, Rollout, RolloutEvent, RolloutState, RolloutStep};
 use domain::workload::{Intent, WorkloadHead};
 use domain::{Timestamp, WorkloadId};
 use store::Tx;
@@ -106,8 +106,8 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         let pauses = hub.observe_pauses();
         let cutoff = pauses.cutoff(now, rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
-        let step = rollout.reconcile(&tallies, now, &pauses);
-        let has_changed = apply_step(&mut tx, &rollout, &step, now, &mut effects).await?;
+        let mut step = rollout.reconcile(&tallies, now, &pauses);
+        let has_changed = apply_step(&mut tx, &rollout, &mut step, now, &mut effects).await?;
         if rollout.state != before.state && rollout.state == RolloutState::Completed {
             // Removals waited for it.
             store::queue::PLACER.mark(&mut tx, &[id], now).await?;
@@ -146,11 +146,12 @@ async fn load_rollout(tx: &mut Tx, id: WorkloadId) -> Result<Option<(WorkloadHea
     Ok(rollout.map(|rollout| (workload, rollout)))
 }
 
-/// Applies a step. Returns whether any release was written: then there may be more to do.
+/// Applies a step, and adds an event of the clusters that it admits. Returns whether any release was written: then there may
+/// be more to do.
 async fn apply_step(
     tx: &mut Tx,
     rollout: &Rollout,
-    step: &RolloutStep,
+    step: &mut RolloutStep,
     now: Timestamp,
     effects: &mut CommitEffects,
 ) -> Result<bool, Error> {
@@ -164,6 +165,10 @@ async fn apply_step(
                 effects.changed_clusters.push(release.cluster());
                 changed.push(release);
             }
+        }
+        if !changed.is_empty() {
+            let clusters = u32::try_from(changed.len()).unwrap_or(u32::MAX);
+            step.events.push(RolloutEvent::ClustersAdmitted { wave: rollout.current_wave(), clusters });
         }
     }
     if step.end_gates {

@@ -112,6 +112,7 @@ async fn a_publish_in_waves_reaches_a_cluster_when_its_wave_opens_and_no_earlier
     wait_for_rollout(&test, "it is completed", |rollout| rollout.state == RolloutState::Completed).await;
     let log = test.event_messages().await;
     for expected in [
+        "web revision 2: 1 cluster of wave 1 of 2 (canary) admitted.",
         "web revision 2: Wave 1 of 2 (canary) is operational and soaks for 2 min.",
         "web revision 2: Wave 2 of 2 (rest) starts.",
         "web revision 2: the rollout is completed.",

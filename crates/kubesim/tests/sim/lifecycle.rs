@@ -238,3 +238,26 @@ async fn a_snapshot_restores_a_cluster() {
     let boats = dynamic_api(&client, "example.com/v1", "Boat", Some("default"));
     assert!(boats.list(&ListParams::default()).await.is_ok(), "the definition is served again");
 }
+
+#[tokio::test]
+async fn an_observer_is_called_for_every_write_in_commit_order() {
+    let options = kubesim::SimOptions { run_controllers: false, ..kubesim::SimOptions::default() };
+    let cluster = kubesim::SimCluster::new(options);
+    let observed = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let written = observed.clone();
+    cluster.observe_changes(move |change| {
+        let value = change.object["data"]["value"].as_str().unwrap_or_default().to_owned();
+        let version: u64 = change.object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+        written.lock().unwrap().push((value, version, change.is_deleted));
+    });
+    let (kind, name) = (("v1", "ConfigMap"), ("default", "a"));
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "a", "namespace": "default"}, "data": {"value": "1"}});
+    cluster.create(object, "test").unwrap();
+    cluster.edit(kind, name, "test", |object| object["data"]["value"] = "2".into()).unwrap();
+    cluster.delete(kind, name).unwrap();
+    let observed = observed.lock().unwrap();
+    let values: Vec<(&str, bool)> = observed.iter().map(|(value, _, deleted)| (&**value, *deleted)).collect();
+    assert_eq!(values, [("1", false), ("2", false), ("2", true)]);
+    assert!(observed.is_sorted_by_key(|(_, version, _)| *version), "{observed:?}");
+}

@@ -39,7 +39,7 @@ pub(crate) async fn on_sqlite<F: Future<Output = ()>>(test: impl Fn(String) -> F
 }
 
 /// Runs a test on PostgreSQL only, for behaviour of servers.
-pub(super) async fn on_postgres<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
+pub(crate) async fn on_postgres<F: Future<Output = ()>>(test: impl Fn(String) -> F) {
     let server = match std::env::var(SERVER_VARIABLE) {
         Ok(off) if off == "off" => {
             eprintln!("{SERVER_VARIABLE}=off: this test ran on SQLite only");
@@ -81,7 +81,7 @@ fn address_of_database(server: &str, database: &str) -> String {
 }
 
 /// Executes statements on a connection of its own, not through the store.
-pub(super) async fn execute_directly(url: &str, statements: &str) {
+pub(crate) async fn execute_directly(url: &str, statements: &str) {
     sqlx::any::install_default_drivers();
     let mut connection = <sqlx::AnyConnection as sqlx::Connection>::connect(url).await.unwrap();
     connection.execute(sqlx::raw_sql(AssertSqlSafe(statements.to_owned()))).await.unwrap();

@@ -24,6 +24,47 @@ async fn p1_a_transaction_that_is_dropped_changes_nothing() {
     .await;
 }
 
+/// Callers are cancelled anywhere: a request whose client is gone, a loop that is stopped.
+#[tokio::test]
+async fn p21_a_begin_that_is_cancelled_leaves_no_open_transaction_in_the_pool() {
+    on_postgres(|url| async move {
+        let store = Store::open(&url).await.unwrap();
+        let options: sqlx::postgres::PgConnectOptions = url.parse().unwrap();
+        let mut other = sqlx::ConnectOptions::connect(&options).await.unwrap();
+        let open = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'";
+        // As many as the pool has connections, all cancelled at the same stage.
+        drop(futures::future::join_all((0..16).map(|_| store.read())).await);
+        for round in 0..150 {
+            let polls = 1 + round % 3;
+            let mut reads: Vec<_> = (0..16).map(|_| Box::pin(store.read())).collect();
+            let mut begun = Vec::new();
+            for _ in 0..polls {
+                for mut read in std::mem::take(&mut reads) {
+                    match futures::poll!(read.as_mut()) {
+                        std::task::Poll::Ready(tx) => begun.push(tx),
+                        std::task::Poll::Pending => reads.push(read),
+                    }
+                }
+                tokio::task::yield_now().await;
+            }
+            drop((reads, begun));
+            let mut found = 0;
+            for _ in 0..200 {
+                found = sqlx::query_scalar::<_, i64>(open).fetch_one(&mut other).await.unwrap();
+                if found == 0 {
+                    break;
+                }
+                // Rollbacks of the connections that were returned last.
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            assert_eq!(found, 0, "connections in a transaction that nobody has, cancelled after {polls} polls");
+        }
+        sqlx::Connection::close(other).await.unwrap();
+        store.close().await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_read_transaction_sees_one_snapshot_and_cannot_write() {
     for_each_engine(|store| async move {

@@ -81,6 +81,23 @@ async fn p9_a_lost_claim_cannot_be_settled() {
 }
 
 #[tokio::test]
+async fn p9_a_lost_claim_cannot_be_extended_and_an_extended_one_is_not_due() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 1).await;
+        mark(&store, &[workload_id(1)], 0).await;
+        let slow = claim(&store, 10, 0).await;
+        let fast = claim(&store, 10, 2_000).await;
+        let mut tx = store.write().await.unwrap();
+        assert!(matches!(PLACER.extend(&mut tx, slow[0], at(9_000)).await, Err(Error::ClaimLost { .. })));
+        PLACER.extend(&mut tx, fast[0], at(9_000)).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(claim(&store, 10, 8_000).await, []);
+        assert_eq!(claim(&store, 10, 9_000).await.len(), 1, "the extended lease expired");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn p1_claims_of_a_server_that_died_are_due_when_it_restarts() {
     for_each_engine(|store| async move {
         insert_fleet(&store, 0, 3).await;

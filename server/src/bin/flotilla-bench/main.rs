@@ -7,6 +7,7 @@
 
 #![expect(clippy::print_stdout, reason = "the results are the output")]
 
+mod chaos;
 mod drift;
 mod figures;
 mod fleet;
@@ -62,6 +63,8 @@ enum Benchmark {
         #[arg(long, default_value_t = 50)]
         runs: usize,
     },
+    /// A run under faults, whose history is checked for the invariants I1 to I7
+    Chaos(chaos::ChaosArgs),
     /// All scenarios on real API servers: publish, burst, fan-out, drift, restart, outage, memory
     Real(real::RealArgs),
 }
@@ -81,6 +84,7 @@ async fn main() -> anyhow::Result<()> {
             guard::run(objects, clusters, runs);
             Ok(())
         }
+        Benchmark::Chaos(args) => Box::pin(chaos::run(args)).await,
         Benchmark::Real(args) => Box::pin(real::run(args)).await,
     }
 }

@@ -44,6 +44,13 @@ pub enum RolloutEvent {
         /// The current wave.
         wave: WavePosition,
     },
+    /// Clusters were admitted: they receive the revision.
+    ClustersAdmitted {
+        /// The wave up to which clusters were admitted.
+        wave: WavePosition,
+        /// How many.
+        clusters: u32,
+    },
     /// A wave is operational, and its soak time has passed.
     WaveCompleted {
         /// The wave.
@@ -103,6 +110,9 @@ impl RolloutEvent {
                     RolloutState::Running => format!("{rollout}: {wave} starts."),
                     other => format!("{rollout}: the rollout is {}.", other.label().to_lowercase()),
                 }
+            }
+            Self::ClustersAdmitted { wave, clusters } => {
+                format!("{rollout}: {} of {wave} admitted.", format_clusters(*clusters))
             }
             Self::WaveCompleted { wave, deferred } => {
                 let deferred = match deferred {

@@ -7,11 +7,12 @@ use domain::release::{DesiredRevision, Release, ReleaseGoal};
 use domain::rollout::format_wave;
 use domain::workload::Intent;
 use store::Tx;
+use store::queue::PLACER;
 use store::retained_cluster::RetainedClusters;
 
-use super::PlacerClaim;
 use super::decide::PlacementOutcome;
 use super::removals::Removal;
+use super::{CLAIM_MILLIS, PlacerClaim};
 use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
 use crate::render::ReleaseTarget;
@@ -34,6 +35,10 @@ pub(super) async fn commit_workload(
         let mut tx = hub.write().await?;
         let mut effects = CommitEffects::default();
         write_targets(hub, &mut tx, &outcome, &targets, &mut effects).await?;
+        // A server that was suspended meanwhile has lost the claim, and its outcome may be older than what is stored. The queue's
+        // row is written last, as with a settlement: reports lock it after their releases too.
+        let lease_until = hub.clock().now().plus_millis(CLAIM_MILLIS);
+        PLACER.extend(&mut tx, (claim.workload, claim.epoch), lease_until).await?;
         hub.commit(tx, effects).await?;
         targets = rest;
     }
@@ -59,7 +64,7 @@ pub(super) async fn commit_batch(hub: &Hub, all: &[(PlacerClaim, PlacementOutcom
             store::decision::set_placed_revision(&mut tx, outcome.workload.id, revision).await?;
         }
         write_decision(hub, &mut tx, outcome, &retained, &mut effects).await?;
-        effects.wake_placer |= !store::queue::PLACER.settle(&mut tx, claim.workload, claim.epoch).await?;
+        effects.wake_placer |= !PLACER.settle(&mut tx, claim.workload, claim.epoch).await?;
         delete_if_removed(&mut tx, outcome, &mut effects).await?;
     }
     failpoint("placer.before_commit");

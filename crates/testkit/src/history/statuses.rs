@@ -1,0 +1,59 @@
+//! I6: a status that is shown was reported.
+
+use std::collections::BTreeMap;
+
+use super::{Action, History, Operation, Outcome, SentReport, ShownRelease, completions};
+
+pub(super) fn check(history: &History) -> Vec<String> {
+    let (completions, sent) = (completions(history), reports(history));
+    let mut faults = Vec::new();
+    for entry in &history.entries {
+        let Action::Invoked { id, operation: Operation::ReadReleases { workload } } = &entry.action else {
+            continue;
+        };
+        let Some((completed, Outcome::Releases(releases))) = completions.get(id) else { continue };
+        for shown in releases {
+            let all = sent.get(&(&*shown.cluster, &*shown.release)).map(Vec::as_slice).unwrap_or_default();
+            let before = &all[..all.partition_point(|(position, _)| position < completed)];
+            let fault = shown_fault(shown, before);
+            faults.extend(fault.map(|fault| format!("{workload} on {}: {fault}", shown.cluster)));
+        }
+    }
+    faults
+}
+
+/// The reports of each cluster about each release, with their positions.
+fn reports(history: &History) -> BTreeMap<(&str, &str), Vec<(usize, &SentReport)>> {
+    let mut reports: BTreeMap<(&str, &str), Vec<(usize, &SentReport)>> = BTreeMap::new();
+    for (position, entry) in history.entries.iter().enumerate() {
+        if let Action::ReportSent(report) = &entry.action {
+            reports.entry((&report.cluster, &report.release)).or_default().push((position, report));
+        }
+    }
+    reports
+}
+
+/// What is shown although no report that was sent before says so. The other states are the hub's own, such as `Pending`.
+fn shown_fault(shown: &ShownRelease, before: &[(usize, &SentReport)]) -> Option<String> {
+    let is_reported =
+        |matches: &dyn Fn(&SentReport) -> bool| before.iter().any(|(_, report)| matches(report));
+    if shown.applied.is_some() && !is_reported(&|report| report.applied == shown.applied) {
+        return Some(format!("the bundle {:?} is shown as applied, and no report says so", shown.applied));
+    }
+    if shown.state == "Healthy" {
+        let says_healthy = |report: &SentReport| {
+            report.generation == shown.generation
+                && report.applied == shown.applied
+                && (&*report.sync, &*report.health) == ("Synced", "Healthy")
+        };
+        return (!is_reported(&says_healthy))
+            .then(|| format!("generation {} is shown as Healthy, and no report says so", shown.generation));
+    }
+    if matches!(&*shown.state, "Removed" | "Orphaned") {
+        return (!is_reported(&|report| report.removed))
+            .then(|| format!("it is shown as {}, and no report says so", shown.state));
+    }
+    let is_own = matches!(&*shown.health, "" | "Unknown");
+    (!is_own && !is_reported(&|report| report.health == shown.health))
+        .then(|| format!("its health is shown as {}, and no report says so", shown.health))
+}

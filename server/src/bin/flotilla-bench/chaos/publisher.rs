@@ -1,0 +1,183 @@
+//! The client of one workload: changes the draft, publishes it and reads, one after the other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::page::ListQuery;
+use domain::workload::{NewWorkload, WorkloadSpec};
+use rand::Rng as _;
+use rand::rngs::StdRng;
+use serde_json::json;
+use testkit::history::{HistoryRecorder, Operation, Outcome, ShownRelease, ShownRevision};
+use tokio_util::sync::CancellationToken;
+use wire::{Client, Error, PublishRequest, WorkloadPut};
+
+use super::environment::NAMESPACE;
+
+/// Pause after a failed request.
+const RETRY_PAUSE: Duration = Duration::from_millis(300);
+/// Number of names of the second object, which changes with every publish so that the previous one is pruned.
+const PARTS: u32 = 3;
+
+/// A client with its workload.
+pub struct Publisher {
+    pub client: Client,
+    pub recorder: Arc<HistoryRecorder>,
+    pub workload: String,
+    pub clusters: Vec<String>,
+    /// Whether the workload is published in waves.
+    pub has_waves: bool,
+    pub random: StdRng,
+}
+
+/// A draft and the content that every cluster has after its publish.
+struct Draft {
+    spec: WorkloadSpec,
+    contents: BTreeMap<String, String>,
+}
+
+/// Publishes until it is stopped; the last request is completed.
+pub async fn run(mut publisher: Publisher, stop: CancellationToken) {
+    let mut number = 0;
+    while !stop.is_cancelled() {
+        number += 1;
+        let draft = publisher.next_draft(number);
+        let Some(revision) = publisher.store_draft(&draft.spec, &stop).await else { return };
+        publisher.publish(number, draft.contents, revision).await;
+        read_revisions(&publisher.client, &publisher.recorder, &publisher.workload).await;
+        read_releases(&publisher.client, &publisher.recorder, &publisher.workload).await;
+        let pause = Duration::from_millis(publisher.random.random_range(50..800));
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+}
+
+impl Publisher {
+    fn next_draft(&mut self, number: u32) -> Draft {
+        let (base, part) = (format!("{number}"), number % PARTS);
+        let object = |name: String| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": NAMESPACE},
+                "data": {"value": base}})
+        };
+        let text = format!(
+            "{}\n---\n{}",
+            object(self.workload.clone()),
+            object(format!("{}-part-{part}", self.workload))
+        );
+        let mut contents: BTreeMap<String, String> =
+            self.clusters.iter().map(|cluster| (cluster.clone(), base.clone())).collect();
+        let mut overrides = Vec::new();
+        for (index, cluster) in self.clusters.iter().enumerate() {
+            if self.random.random_bool(0.3) {
+                let value = format!("{number}-{cluster}");
+                overrides.push(json!({
+                    // A ULID that does not change.
+                    "id": format!("01J0000000000000000000000{}", index % 10),
+                    "name": format!("on-{cluster}"),
+                    "target": {"clusters": [cluster]},
+                    "patches": [{"object": {"name": self.workload}, "op": "set", "path": "/data/value", "value": value}],
+                }));
+                contents.insert(cluster.clone(), value);
+            }
+        }
+        let waves = json!([{"name": "canary", "maxClusters": 1}, {"name": "rest"}]);
+        let spec = json!({
+            "namespace": NAMESPACE,
+            "source": {"type": "yaml", "files": [{"name": "app.yaml", "text": text}]},
+            "placement": {"predicates": [{"names": self.clusters}]},
+            "overrides": overrides,
+            "rollout": {"waves": if self.has_waves { waves } else { json!([]) }},
+        });
+        // The value is constructed here: what can't be read is an empty draft, which no publish accepts.
+        Draft { spec: serde_json::from_value(spec).unwrap_or_default(), contents }
+    }
+
+    /// Stores the draft, again until it succeeds; returns its revision for the precondition of the publish. Without that, a
+    /// publish that a suspended server executes later would publish another draft.
+    async fn store_draft(&self, spec: &WorkloadSpec, stop: &CancellationToken) -> Option<i64> {
+        loop {
+            match self.try_store_draft(spec).await {
+                Ok(revision) => return Some(revision),
+                Err(_) if stop.is_cancelled() => return None,
+                Err(error) if error.problem().is_some_and(|problem| problem.status == 422) => {
+                    println!("{} is rejected: {error}", self.workload);
+                    return None;
+                }
+                Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
+            }
+        }
+    }
+
+    async fn try_store_draft(&self, spec: &WorkloadSpec) -> Result<i64, Error> {
+        let revision = match self.client.get_workload(&self.workload).await {
+            Ok(view) => view.workload.revision,
+            Err(error) if error.is_not_found() => {
+                let new =
+                    NewWorkload { name: self.workload.clone(), spec: spec.clone(), ..NewWorkload::default() };
+                return Ok(self.client.create_workload(&new).await?.revision);
+            }
+            Err(error) => return Err(error),
+        };
+        let put = WorkloadPut { labels: None, spec: spec.clone() };
+        Ok(self.client.put_workload(&self.workload, &put, revision).await?.revision)
+    }
+
+    async fn publish(&self, number: u32, contents: BTreeMap<String, String>, revision: i64) {
+        let (workload, message) = (self.workload.clone(), format!("publish {number}"));
+        let request = PublishRequest { message: message.clone(), ..PublishRequest::default() };
+        let id = self.recorder.invoke(Operation::Publish { workload, message, contents });
+        let outcome = match self.client.publish_workload(&self.workload, &request, Some(revision)).await {
+            Ok(accepted) => Outcome::Accepted { revision: accepted.revision },
+            Err(error) if is_rejection(&error) => Outcome::Rejected { reason: error.to_string() },
+            Err(error) => Outcome::Unknown { reason: error.to_string() },
+        };
+        self.recorder.complete(id, outcome);
+    }
+}
+
+/// Whether the request had no effect for certain.
+fn is_rejection(error: &Error) -> bool {
+    let is_doubt =
+        matches!(error.code(), "CommitOutcomeUnknown" | "Timeout" | "RequestInProgress" | "Internal");
+    !is_doubt && error.problem().is_some()
+}
+
+/// Reads and records all revisions of a workload; a failed read has no completion. Returns whether it succeeded.
+pub async fn read_revisions(client: &Client, recorder: &HistoryRecorder, workload: &str) -> bool {
+    let id = recorder.invoke(Operation::ReadRevisions { workload: workload.to_owned() });
+    let mut revisions = Vec::new();
+    let mut query = ListQuery { limit: Some(500), ..ListQuery::default() };
+    loop {
+        let Ok(page) = client.list_revisions(workload, &query).await else { return false };
+        revisions.extend(
+            page.items.into_iter().map(|one| ShownRevision { number: one.number, message: one.message }),
+        );
+        match page.next {
+            Some(next) => query.cursor = Some(next),
+            None => break,
+        }
+    }
+    recorder.complete(id, Outcome::Revisions(revisions));
+    true
+}
+
+/// Reads and records all releases of a workload. Returns whether it succeeded.
+pub async fn read_releases(client: &Client, recorder: &HistoryRecorder, workload: &str) -> bool {
+    let id = recorder.invoke(Operation::ReadReleases { workload: workload.to_owned() });
+    let query = ListQuery { limit: Some(500), ..ListQuery::default() };
+    let Ok(page) = client.list_releases(workload, &query).await else { return false };
+    let releases = page.items.into_iter().map(|view| ShownRelease {
+        release: view.release.id().to_string(),
+        cluster: view.cluster_name.clone(),
+        state: view.state.as_str().to_owned(),
+        generation: view.release.generation(),
+        applied: view.release.applied().map(ToString::to_string),
+        sync: format!("{:?}", view.release.sync()),
+        health: format!("{:?}", view.release.health().status),
+    });
+    recorder.complete(id, Outcome::Releases(releases.collect()));
+    true
+}
