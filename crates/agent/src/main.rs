@@ -123,7 +123,7 @@ impl AgentArgs {
         let mut options = self.agent_options(&config)?;
         let cancel = shutdown_token();
         let identity = tokio::select! {
-            identity = self.join_hub(&options) => identity?,
+            identity = self.join_hub(&options, Some(agent::kube_client(config.clone())?)) => identity?,
             () = cancel.cancelled() => return Ok(()),
         };
         let cache = options.cache.clone().context("no cache is configured")?;
@@ -149,16 +149,22 @@ impl AgentArgs {
     }
 
     async fn join_only(self) -> anyhow::Result<agent::AgentIdentity> {
-        let options = match &self.state {
-            Some(_) => self.disk_options()?,
-            None => self.agent_options(&self.kube_config().await?)?,
-        };
-        self.join_hub(&options).await
+        // With a state directory, no connection to the cluster is needed: a user confirms its facts later.
+        if self.state.is_some() {
+            return self.join_hub(&self.disk_options()?, None).await;
+        }
+        let config = self.kube_config().await?;
+        let options = self.agent_options(&config)?;
+        self.join_hub(&options, Some(agent::kube_client(config)?)).await
     }
 
-    async fn join_hub(&self, options: &AgentOptions) -> anyhow::Result<agent::AgentIdentity> {
+    async fn join_hub(
+        &self,
+        options: &AgentOptions,
+        cluster: Option<kube::Client>,
+    ) -> anyhow::Result<agent::AgentIdentity> {
         let cache = options.cache.as_ref().context("no cache is configured")?;
-        let identity = join(cache, self.join_config()?.as_ref(), options).await?;
+        let identity = join(cache, self.join_config()?.as_ref(), options, cluster).await?;
         if let Some(cluster) = identity.cluster() {
             tracing::info!(%cluster, hub = identity.hub, "this cluster has joined");
         }
