@@ -130,8 +130,11 @@ mod tests {
                 ClusterFacts { provider: "aws".into(), node_pools: vec![pool], ..ClusterFacts::default() };
             let made = Cluster::new(id, format!("c-{n}"), ClusterKind::Agent, domain::Timestamp::default());
             // Half of them report facts that are not confirmed.
-            let confirmed_facts =
-                if n % 2 == 0 { ConfirmedFacts::default() } else { ConfirmedFacts::from_reported(&facts) };
+            let confirmed_facts = if n.is_multiple_of(2) {
+                ConfirmedFacts::default()
+            } else {
+                ConfirmedFacts::from_reported(&facts)
+            };
             Cluster { facts, confirmed_facts, ..made }
         };
         let clusters: Vec<Cluster> = (1..6).map(cluster).collect();
