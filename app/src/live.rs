@@ -61,7 +61,8 @@ impl Topic {
     pub fn matches(self, batch: &NoticeBatch) -> bool {
         let concerns = |change: &LiveNotice| match self {
             Self::Fleet => true,
-            Self::Workload(id) => change.workload == Some(id),
+            // A change of a cluster alone, such as its connectivity, changes the state of the releases on it.
+            Self::Workload(id) => change.workload.map_or(change.cluster.is_some(), |workload| workload == id),
             Self::Cluster(id) => change.cluster == Some(id),
         };
         batch.resync || batch.changes.iter().any(concerns)
@@ -161,6 +162,15 @@ mod tests {
         assert!(!Topic::Workload(other).matches(&batch));
         assert!(Topic::Fleet.matches(&batch));
         assert!(Topic::Workload(other).matches(&NoticeBatch { resync: true, ..batch }));
+    }
+
+    #[test]
+    fn the_page_of_a_workload_is_refreshed_when_the_connectivity_of_a_cluster_changes() {
+        let (workload, cluster) = (WorkloadId::from_parts(1, 1), ClusterId::from_parts(1, 2));
+        let change = LiveNotice { seq: 4, workload: None, cluster: Some(cluster), release: None };
+        let batch = NoticeBatch { number: 1, resync: false, changes: vec![change] };
+        assert!(Topic::Workload(workload).matches(&batch));
+        assert!(!Topic::Cluster(ClusterId::from_parts(1, 3)).matches(&batch));
     }
 
     #[test]

@@ -6,21 +6,24 @@ import { alive, expect, open, step, test } from "./kit.js";
 /** A file with code that not every page needs, named after the parts that need it. */
 const PART = /\/pkg\/part-([a-z-]+)\.[0-9a-f]+\.(wasm|bin)$/;
 
-/** Collects the files that the page fetches from now on: for each the parts that need it. */
-function fetched(page: Page): string[][] {
-  const files: string[][] = [];
+/** A fetched file and the parts that need it. Code and data of the same parts are two files. */
+type PartFile = { url: string; parts: string[] };
+
+/** Collects the files that the page fetches from now on. */
+function fetched(page: Page): PartFile[] {
+  const files: PartFile[] = [];
   page.on("request", (request) => {
     const parts = PART.exec(request.url())?.[1];
-    if (parts !== undefined) files.push(parts.split("-"));
+    if (parts !== undefined) files.push({ url: request.url(), parts: parts.split("-") });
   });
   return files;
 }
 
 /** Expects at least one file, no file twice, and only files of these parts. */
-function expectOnlyFor(files: string[][], ...parts: string[]): void {
+function expectOnlyFor(files: PartFile[], ...parts: string[]): void {
   expect(files.length, "its code was fetched").toBeGreaterThan(0);
-  expect(files.filter((file) => !parts.some((part) => file.includes(part)))).toEqual([]);
-  expect(new Set(files.map((file) => file.join("-"))).size, "each file once").toBe(files.length);
+  expect(files.filter((file) => !parts.some((part) => file.parts.includes(part)))).toEqual([]);
+  expect(new Set(files.map((file) => file.url)).size, "each file once").toBe(files.length);
 }
 
 test("read-only pages fetch no editor, and opening an editor fetches it without a page load", async ({ page }) => {

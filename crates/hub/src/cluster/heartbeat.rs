@@ -69,9 +69,11 @@ impl Hub {
     ) -> Result<(), Error> {
         let now = self.clock().now();
         for (id, before) in store::cluster::record_heartbeats(tx, &[cluster], now).await? {
-            store::release::set_connectivity_by_cluster(tx, id, Connectivity::Online, now).await?;
-            effects.all_rollouts_dirty = true;
             let Some(found) = store::cluster::get_by_id(tx, id).await? else { continue };
+            // Late at best while the API server of the cluster does not respond: an agent that returns observes nothing yet.
+            let reach = found.release_connectivity();
+            store::release::set_connectivity_by_cluster(tx, id, reach, now).await?;
+            effects.all_rollouts_dirty = true;
             let detail =
                 EventDetail::Connectivity { from: before, to: Connectivity::Online, last_seen: None };
             let subject = EventSubject::cluster(id, &found.name);

@@ -110,9 +110,10 @@ impl Hub {
         let found = store::release::get_readable(tx, &ids).await?;
         let mut found: HashMap<ReleaseId, Release> =
             found.into_iter().map(|release| (release.id(), release)).collect();
+        let Some(reporter) = store::cluster::get_by_id(tx, cluster).await? else { return Ok(()) };
         for report in reports {
             let release = found.remove(&report.release);
-            let recorded = self.record_release_report(tx, cluster, (report, release), effects).await;
+            let recorded = self.record_release_report(tx, &reporter, (report, release), effects).await;
             skip_unreadable(recorded, report)?;
         }
         Ok(())
@@ -163,10 +164,11 @@ impl Hub {
     async fn record_release_report(
         &self,
         tx: &mut Tx,
-        cluster: ClusterId,
+        reporter: &Cluster,
         (report, found): (&ReleaseReport, Option<Release>),
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
+        let cluster = reporter.id;
         let is_given_up = |release: &Release| matches!(release.goal(), ReleaseGoal::Abandoned { .. });
         if found.as_ref().is_none_or(is_given_up)
             && self.record_cleanup(tx, cluster, (report, found.clone()), effects).await?
@@ -182,6 +184,8 @@ impl Hub {
             tracing::debug!(%cluster, release = %report.release, ?why, "rejected a report");
             return Ok(());
         }
+        // Late while the API server does not respond: the report repeats what was observed before (P29).
+        release.set_connectivity(reporter.release_connectivity(), self.clock().now());
         store::release::update(tx, &release).await?;
         store::release::set_resources(tx, release.id(), &report.resources).await?;
         effects.events.extend(report_events(tx, &release, before, report, self.clock().now()).await?);

@@ -96,6 +96,29 @@ async fn p29_a_canary_whose_api_server_is_down_holds_its_rollout_until_its_agent
     test.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn p29_a_report_of_an_agent_without_its_api_server_leaves_the_releases_late() {
+    let test = TestHub::open().await;
+    let mut a = test.register_cluster_with_lease("a", 2).await;
+    test.create_draft("web", crate::test_hub::everywhere()).await;
+    test.publish("web").await;
+    let desired = wait_for_revision(&mut a, 1).await;
+    a.report_applied(&desired).await;
+    let id = test.hub.get_cluster("a").await.unwrap().cluster.id;
+    test.hub.record_api_server_outage(id, "connection refused").await.unwrap();
+    wait_until("a is late", async || {
+        test.advance_clock(1);
+        connectivity(&test, "a").await != Connectivity::Online
+    })
+    .await;
+
+    a.report_applied(&desired).await;
+    assert_eq!(connectivity(&test, "a").await, Connectivity::Online, "the report renews the lease");
+    let release = test.hub.get_release("web", "a").await.unwrap().release;
+    assert_eq!(release.connectivity(), Connectivity::Late, "its agent observes nothing of it");
+    test.close().await;
+}
+
 /// Three clusters of which `a` is offline, and the first revision published with this strategy.
 async fn publish_in_waves_offline(
     test: &TestHub,

@@ -49,6 +49,7 @@ fn no_cluster_selected() -> Finding {
         "The placement selects no cluster, so nothing would run anywhere.",
         "Name a cluster or a group, or relax the label selector; the placement page shows for each cluster why it is not selected.",
     )
+    .with_path("/placement")
 }
 
 /// The finding that replaces "selects no cluster" while no cluster is registered: a change of the placement would not
@@ -59,6 +60,7 @@ pub fn empty_fleet_finding() -> Finding {
         "No cluster is registered yet, so nothing can run anywhere.",
         "Register a cluster first; the Clusters page explains how. The draft stays saved.",
     )
+    .with_path("/placement")
 }
 
 fn manifests_by_kind(parsed: &ParsedManifests) -> BTreeMap<GroupVersionKind, Vec<&Manifest>> {

@@ -116,7 +116,8 @@ fn g411_offline_clusters_are_a_warning() {
 
 #[test]
 fn g501_a_placement_without_clusters_is_an_error() {
-    assert_eq!(check_clusters(PLANET, &[])[0].code, "G501");
+    let finding = &check_clusters(PLANET, &[])[0];
+    assert_eq!((finding.code.as_str(), finding.path.as_str()), ("G501", "/placement"));
 }
 
 const REGIONAL: &str =
