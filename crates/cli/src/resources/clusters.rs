@@ -52,8 +52,8 @@ pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer
         }
     }
     for waiting in remote.client.list_registrations().await? {
-        let row =
-            table.add_row().text(&waiting.name).text("").text(waiting.requested_at.format_age(now)).text("");
+        let row = table.add_row().text(&waiting.name).text("");
+        let row = row.text(waiting.requested_at.format_age(now)).text(&waiting.facts.region);
         row.text(&waiting.facts.kubernetes_version).text("").text("").text(match waiting.state {
             RegistrationState::Pending => format!("Pending: accept key {}", waiting.fingerprint),
             _ => "Rejected".to_owned(),
