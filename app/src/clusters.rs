@@ -24,6 +24,7 @@ use crate::resource::create_resource;
 
 mod cluster_resources;
 mod conditions;
+mod confirmed_facts;
 mod demo;
 mod groups;
 mod join;

@@ -99,6 +99,7 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(cluster::releases::list_cluster_releases))
         .routes(routes!(cluster::delete::delete_cluster))
         .routes(routes!(cluster::accept::accept_cluster))
+        .routes(routes!(cluster::confirm_facts::confirm_facts))
         .routes(routes!(cluster::reject::reject_cluster))
         .routes(routes!(cluster::revoke::revoke_cluster))
         .routes(routes!(cluster::install::create_install_manifest))

@@ -1,7 +1,7 @@
 //! The page of a cluster: connectivity, facts, releases (worst first), nodes, labels, taints.
 
 use domain::Timestamp;
-use domain::cluster::{Cluster, ClusterKind, ClusterSummary};
+use domain::cluster::{Cluster, ClusterKind, ClusterSummary, ConfirmedFacts};
 use domain::page::Page;
 use domain::release::ReleaseView;
 use leptos::prelude::*;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cluster_resources::{LimitedNamespaces, NamespaceLimits, Nodes};
 use super::conditions::Conditions;
+use super::confirmed_facts::{ClusterConfirmFacts, FactsToConfirm, PendingFacts};
 use super::demo::{FaultMenu, FaultResult, InjectDemoFault};
 use super::labels::{ClusterLabel, LabelEditor};
 use crate::components::{
@@ -64,38 +65,58 @@ pub fn ClusterPage() -> impl IntoView {
     let name = Memo::new(move |_| params.read().get("name").unwrap_or_default());
     let group = Memo::new(move |_| query.read().get("state").unwrap_or_default());
     let cursor = move || query.read().get("cursor");
-    let label = ServerAction::<ClusterLabel>::new();
-    let broken = ServerAction::<InjectDemoFault>::new();
+    let actions = ClusterActions {
+        label: ServerAction::new(),
+        confirm: ServerAction::new(),
+        broken: ServerAction::new(),
+    };
     let id = RwSignal::new(None);
     let version = live::watch_version(move || id.get().map(Topic::Cluster));
     let data = create_resource(
-        move || (name.get(), group.get(), cursor(), version.get(), label.version().get()),
+        move || (name.get(), group.get(), cursor(), version.get(), actions.version()),
         |(name, group, cursor, ..)| cluster_read(name, group, cursor),
     );
     Effect::new(move |_| id.set(data.get().and_then(Result::ok).map(|view| view.summary.cluster.id)));
     view! {
         {move || view! { <Title text=name.get() /> }}
         <div class="stack">
-            <FaultResult action=broken />
-            {render_resource(data, move |view| show_cluster(view, &group.get(), cursor().is_some(), (label, broken)))}
+            <FaultResult action=actions.broken />
+            {render_resource(data, move |view| show_cluster(view, &group.get(), cursor().is_some(), actions))}
         </div>
     }
     .into_any()
 }
 
-fn show_cluster(
-    view: ClusterView,
-    group: &str,
-    later: bool,
-    (label, broken): (ServerAction<ClusterLabel>, ServerAction<InjectDemoFault>),
-) -> AnyView {
+/// The actions of the page.
+#[derive(Clone, Copy)]
+struct ClusterActions {
+    label: ServerAction<ClusterLabel>,
+    confirm: ServerAction<ClusterConfirmFacts>,
+    broken: ServerAction<InjectDemoFault>,
+}
+
+impl ClusterActions {
+    /// Grows with every use of an action, so that the page is read again.
+    fn version(self) -> usize {
+        self.label.version().get() + self.confirm.version().get()
+    }
+}
+
+fn show_cluster(view: ClusterView, group: &str, later: bool, actions: ClusterActions) -> AnyView {
     let ClusterView {
-        summary: ClusterSummary { cluster, counts, conditions },
+        summary: ClusterSummary { cluster, counts, conditions, pending_facts },
         kinds,
         namespaces,
         releases,
         at,
     } = view;
+    let ClusterActions { label, confirm, broken } = actions;
+    let facts = FactsToConfirm {
+        cluster: cluster.name.clone(),
+        revision: cluster.revision,
+        pending: pending_facts,
+        reported: ConfirmedFacts::from_reported(&cluster.facts),
+    };
     let base = paths::cluster(&cluster.name);
     let simulated = cluster.kind == ClusterKind::Simulated;
     let targeted = counts.targeted();
@@ -131,6 +152,7 @@ fn show_cluster(
                 </div>
                 <aside class="stack" aria-label="Conditions, labels and taints">
                     <Conditions conditions=conditions at=at />
+                    <PendingFacts facts=facts action=confirm />
                     <LabelEditor name=cluster.name.clone() labels=cluster.labels.clone() revision=cluster.revision action=label />
                     <Taints cluster=cluster />
                 </aside>
@@ -142,7 +164,8 @@ fn show_cluster(
 
 #[component]
 fn ClusterFactList(cluster: Cluster, kinds: u32, at: Timestamp) -> impl IntoView {
-    let facts = &cluster.facts;
+    let (facts, confirmed) = (&cluster.facts, &cluster.confirmed_facts);
+    let region = if cluster.region().is_empty() { &confirmed.region } else { cluster.region() };
     let managed_by = match cluster.kind {
         ClusterKind::Agent => "agent in the cluster",
         ClusterKind::Kubeconfig => "this server, with a kubeconfig",
@@ -161,7 +184,9 @@ fn ClusterFactList(cluster: Cluster, kinds: u32, at: Timestamp) -> impl IntoView
     view! {
         <dl class="facts">
             {line("Kubernetes", facts.kubernetes_version.clone(), true)}
-            {line("Region", cluster.region().to_owned(), false)}
+            {line("Provider", confirmed.provider.clone(), false)}
+            {line("Region", region.to_owned(), false)}
+            {line("Zones", confirmed.zones.join(", "), false)}
             {line("Nodes", facts.nodes.map(|n| n.to_string()).unwrap_or_default(), false)}
             {line("Kinds", if kinds > 0 { kinds.to_string() } else { String::new() }, false)}
             {line("Storage", format_classes(&facts.storage_classes, &facts.default_storage_class), true)}

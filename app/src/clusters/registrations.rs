@@ -1,6 +1,7 @@
 //! Agents that requested to join and wait for a user, who compares keys.
 
 use domain::Timestamp;
+use domain::cluster::ClusterFacts;
 use domain::join::Registration;
 use leptos::prelude::*;
 
@@ -57,6 +58,13 @@ impl RegistrationActions {
     }
 }
 
+/// Provider, region and zones, which placements select by once the registration is accepted.
+fn location_cell(facts: &ClusterFacts) -> impl IntoView + use<> {
+    let parts = [&facts.provider, &facts.region].into_iter().chain(&facts.zones);
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).map(String::as_str).collect();
+    view! { <td data-label=(!parts.is_empty()).then_some("Location")>{parts.join(", ")}</td> }
+}
+
 /// The list; renders nothing while no registration is pending.
 #[component]
 pub fn PendingRegistrations(
@@ -85,6 +93,7 @@ pub fn PendingRegistrations(
                 <td data-label=(!one.facts.kubernetes_version.is_empty()).then_some("Kubernetes") class="mono">
                     {one.facts.kubernetes_version.clone()}
                 </td>
+                {location_cell(&one.facts)}
                 <td data-label="Waiting since">
                     <Age since=one.requested_at at=at />
                 </td>
@@ -114,7 +123,7 @@ pub fn PendingRegistrations(
             <section class="stack-sm" aria-labelledby="pending">
                 <h2 class="section" id="pending">
                     "Waiting for approval "
-                    <span class="meta font-normal">"accept one only if its agent logs the same key"</span>
+                    <span class="meta font-normal">"accept one only if its agent logs the same key and these facts are right"</span>
                 </h2>
                 <table class="table">
                     <thead>
@@ -122,6 +131,7 @@ pub fn PendingRegistrations(
                             <th scope="col">"Cluster"</th>
                             <th scope="col">"Key"</th>
                             <th scope="col">"Kubernetes"</th>
+                            <th scope="col">"Location"</th>
                             <th scope="col">"Waiting since"</th>
                             <th scope="col" class="right"><span class="sr-only">"Actions"</span></th>
                         </tr>

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::cluster::ClusterFacts;
 use domain::{ClusterId, JoinTokenId, Timestamp};
 use rcgen::{CertificateParams, KeyPair, PublicKeyData as _};
 use serde::{Deserialize, Serialize};
@@ -166,7 +167,8 @@ fn crypto_error(error: impl std::fmt::Display) -> JoinError {
     JoinError::Crypto(error.to_string())
 }
 
-/// The stored identity if its certificate is valid; otherwise joins with the token and polls until accepted.
+/// The stored identity if its certificate is valid; otherwise joins with the token and polls until accepted. The registration
+/// contains the version and the location of the cluster, if a client for it is given.
 ///
 /// # Errors
 /// There is neither certificate nor token, the hub rejects the registration, or the key can't be stored. A hub that
@@ -175,6 +177,7 @@ pub async fn join(
     cache: &SharedCache,
     config: Option<&JoinConfig>,
     options: &AgentOptions,
+    cluster: Option<kube::Client>,
 ) -> Result<AgentIdentity, JoinError> {
     let now = || (options.engine.clock)();
     let stored = AgentIdentity::load(cache).await?;
@@ -197,7 +200,11 @@ pub async fn join(
             identity
         }
     };
-    let issued = request_certificate(&identity, config, options).await?;
+    let facts = match cluster {
+        Some(client) => engine::read_registration_facts(client, &options.engine).await,
+        None => ClusterFacts::default(),
+    };
+    let issued = request_certificate(&identity, (config, facts), options).await?;
     if wire::tls::certificate_fingerprint(&issued.authority).as_deref() != Some(&config.token.authority) {
         return Err(JoinError::AuthorityMismatch);
     }
@@ -209,7 +216,7 @@ pub async fn join(
 
 async fn request_certificate(
     identity: &AgentIdentity,
-    config: &JoinConfig,
+    (config, facts): (&JoinConfig, ClusterFacts),
     options: &AgentOptions,
 ) -> Result<IssuedCertificate, JoinError> {
     let tls = wire::tls::pinned_config(&config.token.authority).map_err(crypto_error)?;
@@ -218,7 +225,7 @@ async fn request_certificate(
         token: config.token.to_string(),
         name: config.name.clone(),
         csr: identity.signing_request()?,
-        facts: domain::cluster::ClusterFacts::default(),
+        facts,
     };
     tracing::info!(key = identity.key_fingerprint()?, name = config.name, "registering with the hub");
     let mut backoff = Backoff::new(options);

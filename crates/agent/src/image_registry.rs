@@ -1,10 +1,13 @@
 //! Queries registries whether images exist, and for which platforms (G204). Reads only the image's manifest, as a kubelet
 //! does before it pulls, and sends no credentials: private images stay unknown.
 //!
-//! The text of a workload's manifests chooses the hosts that are queried. Therefore only `GET` is sent, only the
-//! availability of the image leaves this module, and response size and time are bounded; redirects are not followed.
+//! The text of a workload's manifests chooses the hosts that are queried. Therefore only `GET` of a manifest or a token is
+//! sent, only to addresses that may be connected to ([`network`]), only the availability of the image leaves this module, and
+//! response size and time are bounded. Redirects are not followed and no proxy is used, which would resolve names itself.
 
 use std::collections::{BTreeSet, HashMap};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::bundle::Bundle;
@@ -17,6 +20,10 @@ use reqwest::{Client, Response, StatusCode, Url};
 use serde::Deserialize;
 use tokio::time::Instant;
 
+mod network;
+
+use network::ReachableNetwork;
+
 /// Time limit of all queries for one bundle; images without a response by then are unknown.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 /// Concurrent image queries.
@@ -25,6 +32,8 @@ const MAX_CONCURRENT: usize = 8;
 const MAX_IMAGES: usize = 200;
 /// Maximum size of a response, in bytes.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
+/// Maximum size of the response of a token endpoint, in bytes.
+const MAX_TOKEN_RESPONSE_BYTES: usize = 64 << 10;
 /// How long a result stays in the cache: several plans often follow each other.
 const CACHE_TTL: Duration = Duration::from_secs(120);
 /// Maximum number of cached results.
@@ -33,20 +42,29 @@ const MAX_CACHED: usize = 2_000;
 const MANIFEST_TYPES: &str = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json, \
     application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json";
 
-/// Protocol of registry queries.
+/// How registries are queried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RegistryScheme {
-    /// HTTPS. Loopback hosts are not queried: on a node the same name means another machine.
+pub enum RegistryAccess {
+    /// HTTPS, at public addresses. On a node, a private or loopback address can mean another machine.
     Https,
-    /// Plain HTTP, for registries of a closed network; the nodes must be configured for it as well.
+    /// HTTPS, also at private and loopback addresses: for registries of a closed network.
+    PrivateHttps,
+    /// Plain HTTP, also at private and loopback addresses; the nodes must be configured for it as well.
     Http,
 }
 
-impl RegistryScheme {
-    const fn as_str(self) -> &'static str {
+impl RegistryAccess {
+    const fn scheme(self) -> &'static str {
         match self {
-            Self::Https => "https",
+            Self::Https | Self::PrivateHttps => "https",
             Self::Http => "http",
+        }
+    }
+
+    const fn network(self) -> ReachableNetwork {
+        match self {
+            Self::Https => ReachableNetwork::Public,
+            Self::PrivateHttps | Self::Http => ReachableNetwork::Private,
         }
     }
 }
@@ -54,8 +72,10 @@ impl RegistryScheme {
 /// Queries registries and caches the results for two minutes.
 #[derive(Debug)]
 pub struct RegistryClient {
+    access: RegistryAccess,
     client: Client,
-    scheme: RegistryScheme,
+    /// A client for public addresses only, for the token endpoints of public registries.
+    public_client: Client,
     cache: Mutex<HashMap<String, (Instant, ImageAvailability)>>,
 }
 
@@ -64,15 +84,14 @@ impl RegistryClient {
     ///
     /// # Errors
     /// There are no trusted root certificates.
-    pub fn new(scheme: RegistryScheme) -> Result<Self, reqwest::Error> {
+    pub fn new(access: RegistryAccess) -> Result<Self, reqwest::Error> {
         wire::tls::install_crypto_provider();
-        let client = Client::builder()
-            .user_agent(concat!("flotilla-agent/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(Duration::from_secs(3))
-            .timeout(LOOKUP_TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none())
-            .build()?;
-        Ok(Self { client, scheme, cache: Mutex::default() })
+        Ok(Self {
+            access,
+            client: build_client(access.network())?,
+            public_client: build_client(ReachableNetwork::Public)?,
+            cache: Mutex::default(),
+        })
     }
 
     /// Availability of the images of a bundle, by image reference.
@@ -124,13 +143,13 @@ impl RegistryClient {
             DEFAULT_REGISTRY => {
                 ("registry-1.docker.io", if repository.contains('/') { "" } else { "library/" })
             }
-            // On a node it means the node, here this pod.
-            host if self.scheme == RegistryScheme::Https && is_loopback(host) => return None,
             host => (host, ""),
         };
         let version = digest.or(tag).unwrap_or("latest");
-        Url::parse(&format!("{}://{host}/v2/{prefix}{repository}/manifests/{version}", self.scheme.as_str()))
-            .ok()
+        let scheme = self.access.scheme();
+        let url =
+            Url::parse(&format!("{scheme}://{host}/v2/{prefix}{repository}/manifests/{version}")).ok()?;
+        self.access.network().allows_host(&url).then_some(url)
     }
 
     /// `None` if the response does not determine whether the image exists.
@@ -144,10 +163,9 @@ impl RegistryClient {
             _ => first,
         };
         match response.status() {
-            StatusCode::OK => parse_platforms(&read_body(response).await?),
-            StatusCode::NOT_FOUND => {
-                is_image_missing(&read_body(response).await?).then_some(ImageAvailability::Missing)
-            }
+            StatusCode::OK => parse_platforms(&read_body(response, MAX_RESPONSE_BYTES).await?),
+            StatusCode::NOT_FOUND => is_image_missing(&read_body(response, MAX_RESPONSE_BYTES).await?)
+                .then_some(ImageAvailability::Missing),
             _ => None,
         }
     }
@@ -161,6 +179,17 @@ impl RegistryClient {
         request.send().await.ok()
     }
 
+    /// The client for the token endpoint that a registry at this address names, and the network of that client. A registry on
+    /// the internet must not direct requests to the closed network.
+    fn client_for_realm(&self, registry: Option<SocketAddr>) -> (&Client, ReachableNetwork) {
+        match registry {
+            Some(address) if !ReachableNetwork::Public.contains(address.ip()) => {
+                (&self.client, self.access.network())
+            }
+            _ => (&self.public_client, ReachableNetwork::Public),
+        }
+    }
+
     /// An anonymous token from the token endpoint that the challenge in this 401 names.
     async fn fetch_token(&self, unauthorized: &Response) -> Option<String> {
         #[derive(Deserialize)]
@@ -170,25 +199,36 @@ impl RegistryClient {
         }
         let challenge = unauthorized.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?;
         let challenge = BearerChallenge::parse(challenge)?;
-        let mut realm =
-            Url::parse(&challenge.realm).ok().filter(|realm| realm.scheme() == self.scheme.as_str())?;
+        let (client, network) = self.client_for_realm(unauthorized.remote_addr());
+        let mut realm = Url::parse(&challenge.realm).ok().filter(|realm| {
+            realm.scheme() == self.access.scheme()
+                && realm.username().is_empty()
+                && network.allows_host(realm)
+        })?;
         let pairs = [("service", challenge.service), ("scope", challenge.scope)];
         for (key, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()) {
             realm.query_pairs_mut().append_pair(key, &value);
         }
-        let response = self.client.get(realm).send().await.ok()?;
+        let response = client.get(realm).send().await.ok()?;
         if response.status() != StatusCode::OK {
             return None;
         }
-        let tokens: TokenResponse = serde_json::from_slice(&read_body(response).await?).ok()?;
+        let tokens: TokenResponse =
+            serde_json::from_slice(&read_body(response, MAX_TOKEN_RESPONSE_BYTES).await?).ok()?;
         tokens.token.or(tokens.access_token)
     }
 }
 
-/// Whether a host name is a loopback address.
-fn is_loopback(host: &str) -> bool {
-    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    name == "localhost" || name.starts_with("127.") || name.starts_with('[')
+/// A client that connects only to addresses of this network.
+fn build_client(network: ReachableNetwork) -> Result<Client, reqwest::Error> {
+    Client::builder()
+        .user_agent(concat!("flotilla-agent/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(Duration::from_secs(3))
+        .timeout(LOOKUP_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .dns_resolver(Arc::new(network))
+        .build()
 }
 
 /// `Bearer realm="…",service="…",scope="…"`.
@@ -217,13 +257,13 @@ impl BearerChallenge {
     }
 }
 
-/// The body; `None` if it breaks off or is larger than [`MAX_RESPONSE_BYTES`].
-async fn read_body(response: Response) -> Option<Vec<u8>> {
+/// The body; `None` if it breaks off or is larger than this.
+async fn read_body(response: Response, max_bytes: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
         bytes.extend_from_slice(&chunk.ok()?);
-        if bytes.len() > MAX_RESPONSE_BYTES {
+        if bytes.len() > max_bytes {
             return None;
         }
     }

@@ -25,7 +25,7 @@ mod run;
 pub use engine::{Options as EngineOptions, REQUEST_LOG_FILTER, build_client as kube_client};
 pub use http::{HttpLink, ReconnectBackoff};
 pub use identity::{AgentIdentity, JoinConfig, JoinError, join};
-pub use image_registry::{RegistryClient, RegistryScheme};
+pub use image_registry::{RegistryAccess, RegistryClient};
 pub use link::{Link, LinkError};
 pub use options::AgentOptions;
 pub use run::run;

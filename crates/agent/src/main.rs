@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agent::cache::{DiskCache, SecretCache, SharedCache};
 use agent::{
-    AgentOptions, EngineOptions, HttpLink, JoinConfig, ReconnectBackoff, RegistryClient, RegistryScheme, join,
+    AgentOptions, EngineOptions, HttpLink, JoinConfig, ReconnectBackoff, RegistryAccess, RegistryClient, join,
 };
 use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
@@ -42,10 +42,12 @@ enum Command {
 
 /// How image registries are queried.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum RegistryAccess {
-    /// HTTPS
+enum RegistryArg {
+    /// HTTPS, at public addresses
     Https,
-    /// Plain HTTP, for a closed network
+    /// HTTPS, also at private addresses, for a closed network
+    PrivateHttps,
+    /// Plain HTTP, also at private addresses, for a closed network
     Http,
     /// No queries
     Off,
@@ -79,7 +81,7 @@ struct AgentArgs {
     context: Option<String>,
     /// How to check, during a plan, that images exist in their registries
     #[arg(long, env = "FLOTILLA_REGISTRIES", value_name = "HOW", default_value = "https")]
-    registries: RegistryAccess,
+    registries: RegistryArg,
     /// Service account to impersonate when applying and deleting objects, `namespace/name`
     #[arg(long, env = "FLOTILLA_IMPERSONATE", value_name = "NAMESPACE/NAME")]
     impersonate: Option<String>,
@@ -123,7 +125,7 @@ impl AgentArgs {
         let mut options = self.agent_options(&config)?;
         let cancel = shutdown_token();
         let identity = tokio::select! {
-            identity = self.join_hub(&options) => identity?,
+            identity = self.join_hub(&options, Some(agent::kube_client(config.clone())?)) => identity?,
             () = cancel.cancelled() => return Ok(()),
         };
         let cache = options.cache.clone().context("no cache is configured")?;
@@ -138,9 +140,10 @@ impl AgentArgs {
     /// Without trusted root certificates the agent runs, but image availability stays unknown.
     fn registry_client(&self) -> Option<Arc<RegistryClient>> {
         let registries = RegistryClient::new(match self.registries {
-            RegistryAccess::Https => RegistryScheme::Https,
-            RegistryAccess::Http => RegistryScheme::Http,
-            RegistryAccess::Off => return None,
+            RegistryArg::Https => RegistryAccess::Https,
+            RegistryArg::PrivateHttps => RegistryAccess::PrivateHttps,
+            RegistryArg::Http => RegistryAccess::Http,
+            RegistryArg::Off => return None,
         });
         let registries = registries.map(Arc::new);
         registries
@@ -149,16 +152,22 @@ impl AgentArgs {
     }
 
     async fn join_only(self) -> anyhow::Result<agent::AgentIdentity> {
-        let options = match &self.state {
-            Some(_) => self.disk_options()?,
-            None => self.agent_options(&self.kube_config().await?)?,
-        };
-        self.join_hub(&options).await
+        // With a state directory, no connection to the cluster is needed: a user confirms its facts later.
+        if self.state.is_some() {
+            return self.join_hub(&self.disk_options()?, None).await;
+        }
+        let config = self.kube_config().await?;
+        let options = self.agent_options(&config)?;
+        self.join_hub(&options, Some(agent::kube_client(config)?)).await
     }
 
-    async fn join_hub(&self, options: &AgentOptions) -> anyhow::Result<agent::AgentIdentity> {
+    async fn join_hub(
+        &self,
+        options: &AgentOptions,
+        cluster: Option<kube::Client>,
+    ) -> anyhow::Result<agent::AgentIdentity> {
         let cache = options.cache.as_ref().context("no cache is configured")?;
-        let identity = join(cache, self.join_config()?.as_ref(), options).await?;
+        let identity = join(cache, self.join_config()?.as_ref(), options, cluster).await?;
         if let Some(cluster) = identity.cluster() {
             tracing::info!(%cluster, hub = identity.hub, "this cluster has joined");
         }

@@ -8,7 +8,8 @@ use domain::cluster::{ApiResource, ClusterFacts, NamespaceFacts, NodePool, Quota
 use crate::api::{ApiClient, ServedKind};
 use crate::discovery::Discovery;
 use crate::error::Error;
-use crate::observe::{ClusterResources, ClusterState, NodeSummary};
+use crate::observe::{ClusterResources, ClusterState, NodeSummary, list_nodes};
+use crate::options::Options;
 use crate::permissions::{PermissionCache, Permissions};
 
 /// Time limit for the first lists; after it the facts are reported without them.
@@ -46,25 +47,50 @@ pub(crate) async fn read(
     apis.dedup();
     let nodes: Option<Vec<NodeSummary>> =
         land.nodes.rows().map(|rows| rows.into_iter().map(|(_, node)| node).collect());
-    let count = nodes.as_ref().map(|nodes| u32::try_from(nodes.len()).unwrap_or(u32::MAX));
-    let nodes = nodes.unwrap_or_default();
     let (storage_classes, default_storage_class) = class_names(land.storage_classes.rows());
     let (ingress_classes, default_ingress_class) = class_names(land.ingress_classes.rows());
     Ok(ClusterFacts {
         kubernetes_version: version["gitVersion"].as_str().unwrap_or_default().to_owned(),
-        nodes: count,
         apis,
         storage_classes,
         default_storage_class,
         ingress_classes,
         default_ingress_class,
+        permissions_known: rights.is_some(),
+        namespaces: namespace_facts(cluster_state, land, rights.as_ref()),
+        ..node_facts(nodes)
+    })
+}
+
+/// The version and the nodes of a cluster, for the user who decides whether it may join. What can't be read is omitted.
+pub async fn read_registration_facts(client: kube::Client, options: &Options) -> ClusterFacts {
+    let api = ApiClient::new(client, options);
+    let version = match api.get("/version").await {
+        Ok(version) => version["gitVersion"].as_str().unwrap_or_default().to_owned(),
+        Err(error) => {
+            tracing::warn!(%error, "the registration contains no facts of the cluster: its version can't be read");
+            return ClusterFacts::default();
+        }
+    };
+    let nodes = list_nodes(&api).await;
+    let nodes = nodes.inspect_err(|error| {
+        tracing::warn!(%error, "the registration does not contain the location of the cluster: its nodes can't be listed");
+    });
+    ClusterFacts { kubernetes_version: version, ..node_facts(nodes.ok()) }
+}
+
+/// The facts that follow from the nodes; `None` when they could not be listed.
+fn node_facts(nodes: Option<Vec<NodeSummary>>) -> ClusterFacts {
+    let count = nodes.as_ref().map(|nodes| u32::try_from(nodes.len()).unwrap_or(u32::MAX));
+    let nodes = nodes.unwrap_or_default();
+    ClusterFacts {
+        nodes: count,
         provider: most_common(&nodes, |node| &node.provider),
         region: most_common(&nodes, |node| &node.region),
         zones: zones(&nodes),
         node_pools: node_pools(&nodes),
-        permissions_known: rights.is_some(),
-        namespaces: namespace_facts(cluster_state, land, rights.as_ref()),
-    })
+        ..ClusterFacts::default()
+    }
 }
 
 /// Names, and the default one.

@@ -32,6 +32,7 @@ pub use applied_release::AppliedReleaseSummary;
 pub use desired_object::{HASH_ANNOTATION, IGNORE_HEALTH_ANNOTATION, RELEASE_LABEL, WORKLOAD_ANNOTATION};
 pub use engine::{Engine, build_client};
 pub use error::Error;
+pub use facts::read_registration_facts;
 pub use options::Options;
 pub use release::ReleaseInput;
 pub use report_queue::ReportQueue;

@@ -3,6 +3,7 @@
 use domain::cluster::{ClusterKind, DEFAULT_LEASE_SECONDS};
 use domain::labels::Labels;
 
+mod confirm_facts;
 mod delete;
 mod edit;
 mod heartbeat;

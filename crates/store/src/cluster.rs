@@ -1,11 +1,11 @@
-//! Clusters: the fields that users edit, and the facts that agents report.
+//! Clusters: the fields that users edit, the facts that agents report, and those of them that users have confirmed.
 //!
 //! The heartbeat (connectivity, last seen, report position) and the version of the desired state are rows of their
 //! own, see [`touch`]: they are written every few seconds and must not rewrite the rest.
 
 use std::collections::BTreeSet;
 
-use domain::cluster::{ApiResource, ApiServerOutage, Cluster, ClusterFacts, NamespaceFacts};
+use domain::cluster::{ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, NamespaceFacts};
 use domain::page::{ListQuery, Page};
 use domain::{ClusterId, Timestamp};
 
@@ -41,6 +41,7 @@ table_row! {
     Fixed created_at = cluster.created_at => created_at: timestamp;
     Mutable resource_version = cluster.revision => revision: int;
     + facts => facts: json_or_default;
+    + confirmed => confirmed_facts: confirmed_facts;
     + connectivity => connectivity: enum_value;
     + last_seen => last_seen: opt_timestamp;
     + api_server_outage_since => api_server_outage: api_server_outage;
@@ -51,8 +52,9 @@ const FROM: &str = " FROM cluster c JOIN cluster_facts f ON f.cluster_id = c.id 
 
 /// The columns of every query for clusters, without the long lists of API kinds and namespaces.
 fn select() -> Sql {
-    table::select::<Cluster>("c")
-        .push(", f.facts, h.connectivity, h.last_seen, h.api_server_outage_since, h.api_server_error")
+    table::select::<Cluster>("c").push(
+        ", f.facts, f.confirmed, h.connectivity, h.last_seen, h.api_server_outage_since, h.api_server_error",
+    )
 }
 
 /// Adds a cluster. [`Error::AlreadyExists`] if the name or id is taken.
@@ -74,6 +76,7 @@ pub async fn insert(tx: &mut Tx, cluster: &Cluster) -> Result<(), Error> {
         .execute(tx)
         .await?;
     set_facts(tx, cluster.id, &cluster.facts).await?;
+    set_confirmed_facts(tx, cluster.id, &cluster.confirmed_facts).await?;
     label::replace_labels(tx, LabelOwner::Cluster, &cluster.id.to_string(), &cluster.labels).await
 }
 
@@ -105,6 +108,12 @@ pub async fn set_facts(tx: &mut Tx, id: ClusterId, facts: &ClusterFacts) -> Resu
     .execute(tx)
     .await?;
     Ok(changed == 1)
+}
+
+/// Writes the facts that placement uses.
+pub async fn set_confirmed_facts(tx: &mut Tx, id: ClusterId, facts: &ConfirmedFacts) -> Result<(), Error> {
+    let write = sql("UPDATE cluster_facts SET confirmed = $1 WHERE cluster_id = $2");
+    write.bind(to_json(facts)?).bind_text(id).execute(tx).await.map(drop)
 }
 
 /// The cluster with this name, with all its facts.
@@ -224,6 +233,14 @@ fn read_with_lists(row: &RowReader<'_>) -> Result<Cluster, DecodeError> {
 }
 
 impl RowReader<'_> {
+    /// The confirmed facts in this column. The migration copied all reported facts into it, with the capacity by node pool.
+    fn confirmed_facts(&self, column: &str) -> Result<ConfirmedFacts, DecodeError> {
+        if self.text(column)?.contains("\"nodePools\"") {
+            return Ok(ConfirmedFacts::from_reported(&self.json(column)?));
+        }
+        self.json_or_default(column)
+    }
+
     /// The outage of an API server that began at the time in this column, with its error.
     fn api_server_outage(&self, since: &str) -> Result<Option<ApiServerOutage>, DecodeError> {
         let Some(since) = self.opt_timestamp(since)? else { return Ok(None) };

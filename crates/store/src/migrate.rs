@@ -23,6 +23,7 @@ pub(crate) struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, text: include_str!("../../../migrations/0001_schema.sql") },
     Migration { version: 2, text: include_str!("../../../migrations/0002_sign_in_attempt.sql") },
+    Migration { version: 3, text: include_str!("../../../migrations/0003_confirmed_facts.sql") },
 ];
 
 /// Key of the advisory lock: arbitrary, and unlikely to be used by another program on the same database.
@@ -193,6 +194,36 @@ mod tests {
             assert!(
                 matches!(result, Err(Error::NewerSchema { found, known }) if (found, known) == (LATEST + 1, LATEST))
             );
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn facts_that_were_reported_before_the_upgrade_are_confirmed_by_it() {
+        databases::for_each_address(|url| async move {
+            migrate_again(&url, &MIGRATIONS[..1]).await.unwrap();
+            let mut connection = AnyConnection::connect(&url).await.unwrap();
+            let id = domain::ClusterId::from_parts(1, 1);
+            let facts = r#"{"kubernetesVersion":"v1.33.4","region":"eu-west-1","zones":["a"],"apis":[],"storageClasses":[],
+                "ingressClasses":[],"nodePools":[{"architecture":"amd64","os":"linux","nodes":1,"ready":1,"cpu":"4",
+                "memory":"8Gi","largestCpu":"4","largestMemory":"8Gi"}]}"#;
+            for insert in [
+                format!("INSERT INTO cluster (id, name, kind, region, labels, taints, schedulable, lease_seconds, created_at, \
+                         resource_version) VALUES ('{id}', 'eu', 'agent', '', '{{}}', '[]', 1, 60, 0, 1)"),
+                format!("INSERT INTO cluster_facts (cluster_id, facts, apis, namespaces) VALUES ('{id}', '{facts}', '[]', '[]')"),
+                format!("INSERT INTO cluster_heartbeat (cluster_id, connectivity, api_server_error, incarnation, seq) \
+                         VALUES ('{id}', 'Online', '', 0, 0)"),
+            ] {
+                connection.execute(sqlx::raw_sql(AssertSqlSafe(insert))).await.unwrap();
+            }
+            connection.close().await.unwrap();
+            let store = Store::open(&url).await.unwrap();
+            let mut tx = store.write().await.unwrap();
+            let cluster = crate::cluster::get_by_name(&mut tx, "eu").await.unwrap().unwrap();
+            assert_eq!(cluster.confirmed_facts, domain::cluster::ConfirmedFacts::from_reported(&cluster.facts));
+            assert_eq!((cluster.confirmed_facts.region.as_str(), cluster.pending_facts().len()), ("eu-west-1", 0));
+            drop(tx);
+            store.close().await;
         })
         .await;
     }

@@ -1,6 +1,7 @@
 //! Operations on clusters.
 
 pub mod accept;
+pub mod confirm_facts;
 pub mod delete;
 pub mod get;
 pub mod inject_fault;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{RegistryClient, RegistryScheme};
+use agent::{RegistryAccess, RegistryClient};
 use domain::Digest;
 use domain::placement::{Placement, Predicate};
 use domain::report::ReportBatch;
@@ -85,7 +85,7 @@ async fn g204_a_plan_reports_a_missing_image() {
     let server = TestServer::open().await;
     let token = server.create_auto_accept_token().await;
     let member = MemberCluster::new("eu-1");
-    let registries = Some(Arc::new(RegistryClient::new(RegistryScheme::Http).unwrap()));
+    let registries = Some(Arc::new(RegistryClient::new(RegistryAccess::Http).unwrap()));
     let options = agent::AgentOptions { registries, ..member.options() };
     member.start_with(Some(server.join_config("eu-1", &token)), options);
     server.wait_for_condition("eu-1", "AgentConnected").await;

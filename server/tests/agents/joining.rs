@@ -104,7 +104,7 @@ async fn the_token_is_not_sent_to_a_hub_with_another_authority() {
     let mut options = member.options();
     options.cache = Some(keeper.clone());
     tokio::select! {
-        joined = agent::join(&keeper, Some(&join_config), &options) => panic!("joined: {}", joined.is_ok()),
+        joined = agent::join(&keeper, Some(&join_config), &options, None) => panic!("joined: {}", joined.is_ok()),
         () = wait_until("it has tried three times", async || connections.load(Ordering::SeqCst) > 3) => {}
     }
     assert_eq!(other.hub.list_registrations().await.unwrap(), []);

@@ -4,6 +4,7 @@
 #![recursion_limit = "512"]
 
 mod certificates;
+mod claims;
 mod clock_skew;
 mod facts;
 mod hostile;

@@ -255,7 +255,18 @@ pub struct MemberCluster {
 impl MemberCluster {
     /// A simulated cluster; its agent's cache is in Secrets of the cluster.
     pub fn new(name: &str) -> Self {
-        let cluster = SimCluster::new(kubesim::SimOptions { name: name.to_owned(), ..Default::default() });
+        Self::with_node_labels(name, Vec::new())
+    }
+
+    /// The same, with nodes in a region.
+    pub fn in_region(name: &str, region: &str) -> Self {
+        let label = ("topology.kubernetes.io/region".to_owned(), region.to_owned());
+        Self::with_node_labels(name, vec![label])
+    }
+
+    fn with_node_labels(name: &str, node_labels: Vec<(String, String)>) -> Self {
+        let options = kubesim::SimOptions { name: name.to_owned(), node_labels, ..Default::default() };
+        let cluster = SimCluster::new(options);
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": AGENT_NAMESPACE}});
         cluster.create(namespace, "test").unwrap();
@@ -299,11 +310,12 @@ impl MemberCluster {
         over: impl FnOnce(HttpLink) -> L + Send + 'static,
     ) {
         let (keeper, client) = (self.cache.clone(), client(&self.cluster));
+        let for_facts = client.clone();
         let cancel = CancellationToken::new();
         let stop = cancel.clone();
         let work = tokio::spawn(async move {
             let joined = tokio::select! {
-                joined = agent::join(&keeper, join_config.as_ref(), &options) => joined,
+                joined = agent::join(&keeper, join_config.as_ref(), &options, Some(for_facts)) => joined,
                 () = stop.cancelled() => return,
             };
             let Ok(identity) = joined.inspect_err(|error| eprintln!("{error}")) else { return };
@@ -402,7 +414,8 @@ pub async fn join_for_certificate(
     let folder = tempfile::tempdir().unwrap();
     let keeper = SharedCache::new(DiskCache::open(folder.path()).unwrap());
     let join_config = server.join_config(name, token);
-    let joined = agent::join(&keeper, Some(&join_config), &agent_options(&keeper, Clock::system())).await;
+    let options = agent_options(&keeper, Clock::system());
+    let joined = agent::join(&keeper, Some(&join_config), &options, None).await;
     joined.map_err(|error| error.to_string())
 }
 

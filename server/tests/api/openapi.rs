@@ -32,6 +32,7 @@ async fn the_openapi_document_lists_these_operations() {
     /api/v1/clusters/{cluster} PATCH patchCluster
     /api/v1/clusters/{cluster}/releases GET listClusterReleases
     /api/v1/clusters/{cluster}:accept POST acceptCluster
+    /api/v1/clusters/{cluster}:confirmFacts POST confirmFacts
     /api/v1/clusters/{cluster}:install POST createInstallManifest
     /api/v1/clusters/{cluster}:reject POST rejectCluster
     /api/v1/clusters/{cluster}:revoke POST revokeCluster

@@ -1,7 +1,7 @@
 //! The data of a fleet that placement needs, compact enough to be sent for ten thousand clusters.
 
 use domain::ClusterId;
-use domain::cluster::{Cluster, ClusterFacts, ClusterKind, Connectivity, NodePool, Taint};
+use domain::cluster::{Cluster, ClusterFacts, ClusterKind, ConfirmedFacts, Connectivity, NodePool, Taint};
 use domain::labels::Labels;
 use domain::placement::ClusterGroup;
 use domain::quantity::Quantity;
@@ -15,13 +15,46 @@ pub struct Candidates {
     groups: Vec<ClusterGroup>,
 }
 
-/// Name, labels, taints; whether it is schedulable, whether it has this workload; connectivity; facts.
+/// Name, labels, taints; whether it is schedulable, whether it has this workload; connectivity; confirmed facts,
+/// and reported facts if they differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct CandidateRow(String, Labels, Vec<Taint>, bool, bool, Connectivity, CandidateFacts);
+struct CandidateRow(
+    String,
+    Labels,
+    Vec<Taint>,
+    bool,
+    bool,
+    Connectivity,
+    CandidateFacts,
+    Option<CandidateFacts>,
+);
 
 /// Provider, region, zones, Kubernetes version; allocatable CPU and memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct CandidateFacts(String, String, Vec<String>, String, Quantity, Quantity);
+
+impl From<ConfirmedFacts> for CandidateFacts {
+    fn from(facts: ConfirmedFacts) -> Self {
+        let ConfirmedFacts { provider, region, zones, kubernetes_version, cpu, memory } = facts;
+        Self(provider, region, zones, kubernetes_version, cpu, memory)
+    }
+}
+
+impl From<CandidateFacts> for ConfirmedFacts {
+    fn from(facts: CandidateFacts) -> Self {
+        let CandidateFacts(provider, region, zones, kubernetes_version, cpu, memory) = facts;
+        Self { provider, region, zones, kubernetes_version, cpu, memory }
+    }
+}
+
+impl CandidateFacts {
+    /// As a cluster reports them.
+    fn into_reported(self) -> ClusterFacts {
+        let Self(provider, region, zones, kubernetes_version, cpu, memory) = self;
+        let node_pools = vec![NodePool { cpu, memory, ..NodePool::default() }];
+        ClusterFacts { provider, region, zones, kubernetes_version, node_pools, ..ClusterFacts::default() }
+    }
+}
 
 /// The fleet as input of placement.
 #[derive(Debug, Clone, Default)]
@@ -40,17 +73,8 @@ impl Candidates {
     pub fn new(clusters: Vec<Cluster>, groups: Vec<ClusterGroup>, current: &[ClusterId]) -> Self {
         let current: std::collections::HashSet<&ClusterId> = current.iter().collect();
         let row = |cluster: Cluster| {
-            let facts = cluster.facts;
-            let cpu = facts.node_pools.iter().map(|pool| pool.cpu).sum();
-            let memory = facts.node_pools.iter().map(|pool| pool.memory).sum();
-            let facts = CandidateFacts(
-                facts.provider,
-                facts.region,
-                facts.zones,
-                facts.kubernetes_version,
-                cpu,
-                memory,
-            );
+            let reported = ConfirmedFacts::from_reported(&cluster.facts);
+            let differs = reported != cluster.confirmed_facts;
             let is_current = current.contains(&cluster.id);
             CandidateRow(
                 cluster.name,
@@ -59,7 +83,8 @@ impl Candidates {
                 cluster.schedulable,
                 is_current,
                 cluster.connectivity,
-                facts,
+                CandidateFacts::from(cluster.confirmed_facts),
+                differs.then(|| CandidateFacts::from(reported)),
             )
         };
         Self { rows: clusters.into_iter().map(row).collect(), groups }
@@ -69,18 +94,9 @@ impl Candidates {
     pub fn into_fleet(self) -> Fleet {
         let mut fleet = Fleet { groups: self.groups, ..Fleet::default() };
         for (at, row) in (1_u128..).zip(self.rows) {
-            let CandidateRow(name, labels, taints, schedulable, is_current, reach, facts) = row;
-            let CandidateFacts(provider, region, zones, kubernetes_version, cpu, memory) = facts;
+            let CandidateRow(name, labels, taints, schedulable, is_current, reach, confirmed, reported) = row;
             let id = ClusterId::from_parts(0, at);
-            let pool = NodePool { cpu, memory, ..NodePool::default() };
-            let facts = ClusterFacts {
-                provider,
-                region,
-                zones,
-                kubernetes_version,
-                node_pools: vec![pool],
-                ..ClusterFacts::default()
-            };
+            let facts = reported.unwrap_or_else(|| confirmed.clone()).into_reported();
             let cluster = Cluster::new(id, name, ClusterKind::default(), domain::Timestamp::default());
             fleet.clusters.push(Cluster {
                 labels,
@@ -88,6 +104,7 @@ impl Candidates {
                 schedulable,
                 connectivity: reach,
                 facts,
+                confirmed_facts: confirmed.into(),
                 ..cluster
             });
             if is_current {
@@ -112,7 +129,13 @@ mod tests {
             let facts =
                 ClusterFacts { provider: "aws".into(), node_pools: vec![pool], ..ClusterFacts::default() };
             let made = Cluster::new(id, format!("c-{n}"), ClusterKind::Agent, domain::Timestamp::default());
-            Cluster { facts, ..made }
+            // Half of them report facts that are not confirmed.
+            let confirmed_facts = if n.is_multiple_of(2) {
+                ConfirmedFacts::default()
+            } else {
+                ConfirmedFacts::from_reported(&facts)
+            };
+            Cluster { facts, confirmed_facts, ..made }
         };
         let clusters: Vec<Cluster> = (1..6).map(cluster).collect();
         let policy = Placement {

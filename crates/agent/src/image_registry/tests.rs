@@ -53,6 +53,21 @@ fn respond_to(host: &str, head: &str) -> (&'static str, String, String) {
             ("404 Not Found", String::new(), "<html>nothing here</html>".to_owned())
         }
         "/v2/web/manifests/broken" => ("500 Oops", String::new(), String::new()),
+        "/v2/moved/manifests/1" => {
+            ("307 Temporary Redirect", "location: /v2/web/manifests/1\r\n".to_owned(), String::new())
+        }
+        "/v2/elsewhere/manifests/1" if head.contains("Bearer everybody") => {
+            ("200 OK", String::new(), index.to_string())
+        }
+        _ if path.starts_with("/v2/elsewhere/") => {
+            // The same registry, by an address that must not be connected to.
+            let (_, port) = host.split_once(':').unwrap();
+            let realm = format!("http://0.0.0.0:{port}/token");
+            let challenge = format!(
+                "www-authenticate: Bearer realm=\"{realm}\",service=\"reg\",scope=\"repository:open:pull\"\r\n"
+            );
+            ("401 Unauthorized", challenge, String::new())
+        }
         "/v2/open/manifests/1" | "/v2/open/manifests/gone" if head.contains("Bearer everybody") => {
             if path.ends_with("gone") {
                 ("404 Not Found", String::new(), unknown)
@@ -83,7 +98,7 @@ fn pod_bundle(images: &[String]) -> Bundle {
 #[tokio::test]
 async fn g204_an_image_is_missing_only_if_the_registry_itself_reports_it() {
     let (host, requests) = start_registry().await;
-    let registries = RegistryClient::new(RegistryScheme::Http).unwrap();
+    let registries = RegistryClient::new(RegistryAccess::Http).unwrap();
     let both = || ImageAvailability::Available(["linux/amd64".to_owned(), "linux/arm64".to_owned()].into());
     let cases = [
         ("web:1", both()),
@@ -95,6 +110,8 @@ async fn g204_an_image_is_missing_only_if_the_registry_itself_reports_it() {
         ("private:1", ImageAvailability::Unknown),
         ("open:1", both()),
         ("open:gone", ImageAvailability::Missing),
+        ("moved:1", ImageAvailability::Unknown),
+        ("elsewhere:1", ImageAvailability::Unknown),
     ];
     let images: Vec<String> = cases.iter().map(|(image, _)| format!("{host}/{image}")).collect();
     let availability = registries.check_availability(&pod_bundle(&images)).await;
@@ -107,10 +124,55 @@ async fn g204_an_image_is_missing_only_if_the_registry_itself_reports_it() {
 }
 
 #[tokio::test]
+async fn g204_no_spelling_of_the_own_host_is_connected_to() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let registries = RegistryClient::new(RegistryAccess::Https).unwrap();
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "0.0.0.0",
+        "0x7f000001",
+        "2130706433",
+        "0177.0.0.1",
+        "localhost",
+        "LOCALHOST",
+        "LocalHost",
+        "[::ffff:127.0.0.1]",
+    ] {
+        let image = format!("{host}:{port}/web:1");
+        let availability = registries.check_availability(&pod_bundle(std::slice::from_ref(&image))).await;
+        assert_eq!(availability[&image], ImageAvailability::Unknown, "{image}");
+        let arrived = listener.accept().map(drop).map_err(|error| error.kind());
+        assert_eq!(arrived, Err(std::io::ErrorKind::WouldBlock), "{image} was connected to");
+    }
+}
+
+#[tokio::test]
+async fn g204_a_text_that_is_no_image_reference_is_not_requested() {
+    let (host, requests) = start_registry().await;
+    let registries = RegistryClient::new(RegistryAccess::Http).unwrap();
+    let hex = "0123456789abcdef".repeat(2);
+    let images = [
+        format!("{host}\\admin/web:1"),
+        format!("{host}?path=/web:1"),
+        format!("{host}#/web:1"),
+        format!("{host}/web@x?y:{hex}"),
+        format!("{host}/web@x#y:{hex}"),
+        format!("{host}/web@x\\y:{hex}"),
+        format!("{host}%2fadmin/web:1"),
+    ];
+    let availability = registries.check_availability(&pod_bundle(&images)).await;
+    assert_eq!(requests.load(Relaxed), 0, "a path was requested that is no manifest");
+    assert!(availability.values().all(|one| *one == ImageAvailability::Unknown), "{availability:?}");
+}
+
+#[tokio::test]
 async fn g204_images_of_an_unreachable_registry_are_unknown() {
     let port = testkit::ReservedPort::reserve();
     let image = format!("{}/web:1", port.address());
-    let availability = RegistryClient::new(RegistryScheme::Http)
+    let availability = RegistryClient::new(RegistryAccess::Http)
         .unwrap()
         .check_availability(&pod_bundle(std::slice::from_ref(&image)))
         .await;
@@ -119,7 +181,7 @@ async fn g204_images_of_an_unreachable_registry_are_unknown() {
 
 #[test]
 fn g204_the_manifest_url_follows_from_the_image_reference() {
-    let registries = RegistryClient::new(RegistryScheme::Https).unwrap();
+    let registries = RegistryClient::new(RegistryAccess::Https).unwrap();
     let address = |image: &str| registries.manifest_url(image).map(|url| url.to_string());
     let at = |url: &str| Some(url.to_owned());
     assert_eq!(address("nginx"), at("https://registry-1.docker.io/v2/library/nginx/manifests/latest"));
@@ -127,9 +189,20 @@ fn g204_the_manifest_url_follows_from_the_image_reference() {
     let digest = format!("sha256:{}", "ab".repeat(32));
     let pinned = at(&format!("https://reg.example.com:444/v2/a/b/manifests/{digest}"));
     assert_eq!(address(&format!("reg.example.com:444/a/b:1@{digest}")), pinned);
-    for here in ["localhost/web", "localhost:5000/web:1", "127.0.0.1:5000/web", "[::1]:5000/web"] {
+    for here in ["127.0.0.1:5000/web", "[::1]:5000/web", "0.0.0.0:5000/web", "2130706433:5000/web"] {
         assert_eq!(address(here), None, "{here} means another machine on a node");
     }
+}
+
+#[test]
+fn g204_a_registry_on_the_internet_names_no_token_endpoint_of_the_closed_network() {
+    let registries = RegistryClient::new(RegistryAccess::PrivateHttps).unwrap();
+    let network = |address: &str| registries.client_for_realm(Some(address.parse().unwrap())).1;
+    assert_eq!(network("8.8.8.8:443"), ReachableNetwork::Public);
+    assert_eq!(network("10.0.0.7:443"), ReachableNetwork::Private);
+    assert_eq!(registries.client_for_realm(None).1, ReachableNetwork::Public);
+    let public = RegistryClient::new(RegistryAccess::Https).unwrap();
+    assert_eq!(public.client_for_realm(Some("10.0.0.7:443".parse().unwrap())).1, ReachableNetwork::Public);
 }
 
 #[test]

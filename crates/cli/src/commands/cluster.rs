@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer};
 use crate::resources::{CommandTarget, clusters};
 
+mod confirm_facts;
 mod cordon;
 mod join;
 mod label;
@@ -34,6 +35,7 @@ pub enum ClusterCommand {
     Token(token::TokenCommand),
     InstallManifest(join::InstallManifestArgs),
     Accept(join::AcceptArgs),
+    ConfirmFacts(confirm_facts::ConfirmFactsArgs),
     /// Reject an agent that waits to join
     Reject {
         /// The requested name
@@ -70,6 +72,7 @@ impl ClusterCommand {
             | Self::Cordon { cluster }
             | Self::Uncordon { cluster }
             | Self::Revoke { cluster } => CommandTarget::Cluster(cluster.clone()),
+            Self::ConfirmFacts(confirm) => CommandTarget::Cluster(confirm.cluster.clone()),
             Self::Delete(delete) => CommandTarget::Cluster(delete.cluster.clone()),
             Self::Label(label) => CommandTarget::Cluster(label.cluster.clone()),
         }
@@ -86,6 +89,7 @@ impl ClusterCommand {
             Self::Token(token) => token.run(remote, out).await?,
             Self::InstallManifest(install) => install.run(remote, out).await?,
             Self::Accept(accept) => accept.run(remote, out).await?,
+            Self::ConfirmFacts(confirm) => confirm.run(remote, out).await?,
             Self::Reject { cluster } => join::reject(remote, &cluster, out).await?,
             Self::Revoke { cluster } => join::revoke(remote, &cluster, out).await?,
             Self::Delete(delete) => delete.run(remote, out).await?,

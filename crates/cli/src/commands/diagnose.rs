@@ -323,7 +323,12 @@ mod tests {
             )
         };
         change(&mut cluster);
-        ClusterSummary { cluster, counts: ReleaseCounts::default(), conditions: Vec::new() }
+        ClusterSummary {
+            cluster,
+            counts: ReleaseCounts::default(),
+            conditions: Vec::new(),
+            pending_facts: Vec::new(),
+        }
     }
 
     fn failed_subjects(change: impl Fn(&mut Cluster)) -> Vec<String> {

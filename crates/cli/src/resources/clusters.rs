@@ -32,7 +32,7 @@ pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer
         head.extend(["KIND", "NODES", "LABELS", "TAINTS"]);
     }
     let mut table = Table::new(&head);
-    for ClusterSummary { cluster, counts, conditions } in &clusters {
+    for ClusterSummary { cluster, counts, conditions, .. } in &clusters {
         let seen = cluster.last_seen.map(|seen| seen.format_age(now)).unwrap_or_default();
         let row = table
             .add_row()
@@ -52,8 +52,8 @@ pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer
         }
     }
     for waiting in remote.client.list_registrations().await? {
-        let row =
-            table.add_row().text(&waiting.name).text("").text(waiting.requested_at.format_age(now)).text("");
+        let row = table.add_row().text(&waiting.name).text("");
+        let row = row.text(waiting.requested_at.format_age(now)).text(&waiting.facts.region);
         row.text(&waiting.facts.kubernetes_version).text("").text("").text(match waiting.state {
             RegistrationState::Pending => format!("Pending: accept key {}", waiting.fingerprint),
             _ => "Rejected".to_owned(),
@@ -87,7 +87,7 @@ pub async fn print_cluster(
     if format.is_machine() {
         return out.print_value(&summary, format);
     }
-    let ClusterSummary { cluster, counts, conditions } = &summary;
+    let ClusterSummary { cluster, counts, conditions, pending_facts } = &summary;
     let mut table = Table::new(&["FIELD", "VALUE"]);
     let mut field = |field: &str, value: String| {
         table.add_row().text(field).text(value);
@@ -100,6 +100,17 @@ pub async fn print_cluster(
     field("last seen", cluster.last_seen.map(|seen| seen.to_string()).unwrap_or_default());
     field("kind", cluster.kind.as_str().to_owned());
     field("version", cluster.facts.kubernetes_version.clone());
+    for (name, value) in [
+        ("confirmed provider", &cluster.confirmed_facts.provider),
+        ("confirmed region", &cluster.confirmed_facts.region),
+    ] {
+        if !value.is_empty() {
+            field(name, value.clone());
+        }
+    }
+    for fact in pending_facts {
+        field("not confirmed", fact.to_string());
+    }
     field("nodes", cluster.facts.nodes.map(|nodes| nodes.to_string()).unwrap_or_default());
     field("schedulable", if cluster.schedulable { "yes" } else { "no" }.to_owned());
     for condition in conditions {

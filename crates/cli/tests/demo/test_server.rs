@@ -6,6 +6,9 @@ use std::process::{Child, Command, Stdio};
 
 use testkit::ReservedPort;
 
+/// Limit of [`wait_until`], long enough for any machine.
+const WAIT_LIMIT: std::time::Duration = std::time::Duration::from_secs(120);
+
 /// The output of a command.
 pub struct CliOutput {
     pub exit_code: i32,
@@ -130,6 +133,11 @@ impl TestServer {
         self.folder.path()
     }
 
+    /// The file in which a simulated cluster is saved, some seconds after it has changed.
+    pub fn cluster_snapshot(&self, cluster: &str) -> PathBuf {
+        self.data_folder().join("clusters").join(format!("{cluster}.json"))
+    }
+
     fn data_folder(&self) -> PathBuf {
         self.folder.path().join("demo")
     }
@@ -163,4 +171,13 @@ pub fn fixture_path(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../end2end/fixtures").join(name);
     assert!(path.exists(), "{} is gone", path.display());
     path.display().to_string()
+}
+
+/// Waits until the condition holds.
+pub fn wait_until(what: &str, is_met: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !is_met() {
+        assert!(begun.elapsed() < WAIT_LIMIT, "timeout: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
 }

@@ -31,7 +31,7 @@ impl<'a> ImageReference<'a> {
         let (rest, digest) =
             image.split_once('@').map_or((image, None), |(rest, digest)| (rest, Some(digest)));
         if digest.is_some_and(|digest| !is_digest(digest)) {
-            return Err("a digest is sha256: and 64 hex digits");
+            return Err("a digest is sha256: and 64 lower-case hex digits");
         }
         // A colon after the last slash begins the tag; one before it is a port.
         let tag_at = rest.rfind(':').filter(|at| !rest[*at..].contains('/'));
@@ -42,6 +42,9 @@ impl<'a> ImageReference<'a> {
         let host = registry_host(name);
         let repository = host.map_or(name, |host| &name[host.len() + 1..]);
         check_name(name, repository)?;
+        if host.is_some_and(|host| !is_host(host)) {
+            return Err("a registry is a host name or an address, with a port if it needs one");
+        }
         Ok(Self { registry: host.unwrap_or(DEFAULT_REGISTRY), repository, tag, digest })
     }
 }
@@ -50,6 +53,27 @@ impl<'a> ImageReference<'a> {
 fn registry_host(name: &str) -> Option<&str> {
     let (first, _) = name.split_once('/')?;
     (first.contains(['.', ':', '[']) || first == "localhost").then_some(first)
+}
+
+/// Whether a text is `name[:port]` or `[address][:port]`, where the parts of a name are letters, digits and inner hyphens.
+fn is_host(host: &str) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+        _ => (host, None),
+    };
+    let has_port = port
+        .is_none_or(|port| !port.is_empty() && port.len() <= 5 && port.bytes().all(|b| b.is_ascii_digit()));
+    let is_address = || {
+        let address = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        address.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok())
+    };
+    has_port && (name.split('.').all(is_host_label) || is_address())
+}
+
+fn is_host_label(label: &str) -> bool {
+    let bytes = label.as_bytes();
+    let edge = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
+    edge(bytes.first()) && edge(bytes.last()) && bytes.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
 }
 
 fn check_name(name: &str, repository: &str) -> Result<(), &'static str> {
@@ -87,10 +111,15 @@ fn is_tag(tag: &str) -> bool {
         && bytes.iter().all(|b| is_word(b) || matches!(b, b'.' | b'-'))
 }
 
+fn is_algorithm_part(part: &str) -> bool {
+    part.starts_with(|c: char| c.is_ascii_alphabetic()) && part.bytes().all(|b| b.is_ascii_alphanumeric())
+}
+
 fn is_digest(digest: &str) -> bool {
     digest.split_once(':').is_some_and(|(algorithm, hex)| {
         let has_length = if algorithm == "sha256" { hex.len() == 64 } else { hex.len() >= 32 };
-        !algorithm.is_empty() && has_length && hex.bytes().all(|b| b.is_ascii_hexdigit())
+        let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        algorithm.split(['+', '.', '-', '_']).all(is_algorithm_part) && has_length && hex.bytes().all(is_hex)
     })
 }
 
@@ -110,6 +139,9 @@ mod tests {
             "gcr.io/google_containers/cassandra:v14",
             "a@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
             "Reg.Example.com/web:1",
+            "[2001:db8::1]:5000/web:1",
+            "[::ffff:10.0.0.1]/web",
+            "a@sha512+b64:0123456789abcdef0123456789abcdef",
         ] {
             assert!(ImageReference::parse(good).is_ok(), "{good}");
         }
@@ -126,6 +158,22 @@ mod tests {
             "-a",
             "a..b",
             "x:{{ .tag }}",
+            "reg.example.com:5000\\a/b:1",
+            "reg.example.com?a=/b",
+            "reg.example.com#/b",
+            "reg.example.com%2fa/b",
+            "reg.example.com:port/b",
+            "reg.example.com:/b",
+            "reg..example.com/b",
+            "-reg.example.com/b",
+            "reg.example.com-/b",
+            "reg_.example.com/b",
+            "[::1/b",
+            "[::1]x/b",
+            "[reg.example.com]/b",
+            "a@x?y:0123456789abcdef0123456789abcdef",
+            "a@:0123456789abcdef0123456789abcdef",
+            "a@sha256:0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
         ] {
             assert!(ImageReference::parse(bad).is_err(), "{bad}");
         }

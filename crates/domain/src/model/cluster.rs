@@ -1,4 +1,4 @@
-//! Clusters: their reported facts, labels, taints and connectivity.
+//! Clusters: their reported and confirmed facts, labels, taints and connectivity.
 
 use std::fmt;
 
@@ -11,9 +11,11 @@ use crate::kubernetes::name;
 use crate::kubernetes::time::Timestamp;
 use crate::text::finding::Finding;
 
+mod confirmed_facts;
 pub mod facts;
 mod summary;
 
+pub use confirmed_facts::{ConfirmableFact, ConfirmedFacts, PendingFact, format_pending_facts};
 pub use facts::{NamespaceFacts, NodePool, Quota};
 pub use summary::ClusterSummary;
 
@@ -218,17 +220,15 @@ impl ClusterFacts {
     }
 
     /// Whether both facts render the same bundle: the same kinds with the same scopes, and the same template values.
-    /// Changes of nodes and of the agent's permissions do not affect rendering.
+    /// Changes of nodes and of the agent's permissions do not affect rendering; the location is rendered from confirmed facts.
     pub fn has_same_render_inputs(&self, other: &Self) -> bool {
         let named = |facts: &Self| {
             let texts = [
                 facts.kubernetes_version.clone(),
-                facts.provider.clone(),
-                facts.region.clone(),
                 facts.default_storage_class.clone(),
                 facts.default_ingress_class.clone(),
             ];
-            (texts, facts.zones.clone(), facts.architectures())
+            (texts, facts.architectures())
         };
         let kinds = |facts: &Self| -> Vec<ApiResource> {
             facts.apis.iter().map(|api| ApiResource { denied: false, ..api.clone() }).collect()
@@ -287,6 +287,9 @@ pub struct Cluster {
     /// Facts that its agent reported.
     #[serde(default)]
     pub facts: ClusterFacts,
+    /// Facts that placement uses, because a user has confirmed them.
+    #[serde(default)]
+    pub confirmed_facts: ConfirmedFacts,
     /// Its connectivity.
     pub connectivity: Connectivity,
     /// When its last heartbeat arrived.
@@ -313,6 +316,7 @@ impl Cluster {
             schedulable: true,
             lease_seconds: DEFAULT_LEASE_SECONDS,
             facts: ClusterFacts::default(),
+            confirmed_facts: ConfirmedFacts::default(),
             connectivity: Connectivity::Offline,
             last_seen: None,
             api_server_outage: None,

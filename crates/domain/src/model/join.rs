@@ -11,6 +11,7 @@ use crate::model::condition::ConditionStatus;
 use crate::text::finding::Finding;
 
 mod api_server;
+mod facts_confirmed;
 
 /// Default lifetime of a join token, in minutes.
 pub const DEFAULT_TOKEN_MINUTES: u32 = 24 * 60;
@@ -183,6 +184,8 @@ pub enum ClusterConditionType {
     ApiServerReachable,
     /// Its facts are reported, and a node is schedulable.
     Healthy,
+    /// The facts that it reports are those that placement uses.
+    FactsConfirmed,
 }
 
 impl ClusterConditionType {
@@ -246,6 +249,7 @@ pub fn cluster_conditions(cluster: &Cluster, joining: Option<&JoinStatus>) -> Ve
     all.push(reachable_condition(cluster));
     all.push(api_server::condition(cluster));
     all.push(healthy_condition(cluster));
+    all.push(facts_confirmed::condition(cluster));
     for condition in &mut all {
         condition.hint = if condition.is_true() { String::new() } else { hint_for(condition, cluster) };
     }
@@ -273,11 +277,14 @@ fn hint_for(condition: &ClusterCondition, cluster: &Cluster) -> String {
             "Check whether the server can reach its API server with the kubeconfig.".to_owned()
         }
         (ClusterConditionType::ApiServerReachable, reason) => api_server::hint(reason).to_owned(),
-        (ClusterConditionType::Healthy, "NotReported") => {
+        (ClusterConditionType::Healthy | ClusterConditionType::FactsConfirmed, "NotReported") => {
             "No action is needed: its agent reports once it is connected.".to_owned()
         }
         (ClusterConditionType::Healthy, "Offline" | "ApiServerUnreachable") => {
             "Restore its connection first.".to_owned()
+        }
+        (ClusterConditionType::FactsConfirmed, _) => {
+            format!("Only if they are right, confirm them: flotilla cluster confirm-facts {name}.")
         }
         (ClusterConditionType::Healthy, _) => "Check its nodes: kubectl get nodes.".to_owned(),
         (ClusterConditionType::Accepted, _) => format!("Accept it: flotilla cluster accept {name}."),
@@ -465,7 +472,8 @@ mod tests {
                 expected("Joined", False, "Waiting"),
                 expected("Reachable", False, "Offline"),
                 expected("ApiServerReachable", Unknown, "Offline"),
-                expected("Healthy", Unknown, "NotReported")
+                expected("Healthy", Unknown, "NotReported"),
+                expected("FactsConfirmed", Unknown, "NotReported")
             ]
         );
         joining.joined_at = Some(Timestamp::from_millis(5));
@@ -482,7 +490,8 @@ mod tests {
             [
                 expected("Reachable", False, "Offline"),
                 expected("ApiServerReachable", Unknown, "Offline"),
-                expected("Healthy", Unknown, "Offline")
+                expected("Healthy", Unknown, "Offline"),
+                expected("FactsConfirmed", True, "RoutineChange")
             ]
         );
         joining.revoked_at = Some(Timestamp::from_millis(9));

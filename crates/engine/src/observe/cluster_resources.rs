@@ -15,6 +15,7 @@ use tokio::sync::{Notify, watch};
 use super::cluster_state::{ClusterState, text};
 use super::watcher::{self, WatchTarget, WatcherEvent};
 use crate::api::ApiClient;
+use crate::error::Error;
 
 /// Longest back-off: a rejected list is a missing permission, which changes rarely.
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
@@ -220,6 +221,15 @@ pub(crate) async fn watch_cluster_resources(cluster: Arc<ClusterState>, api: Api
             &land.changed
         ),
     );
+}
+
+/// Reads all nodes once.
+///
+/// # Errors
+/// They can't be listed.
+pub(crate) async fn list_nodes(api: &ApiClient) -> Result<Vec<NodeSummary>, Error> {
+    let (nodes, _) = watcher::list(api, &WatchTarget::new("/api/v1/nodes".to_owned())).await?;
+    Ok(nodes.iter().map(NodeSummary::from_node).collect())
 }
 
 async fn watch_table<T: Clone + PartialEq + Send + Sync>(

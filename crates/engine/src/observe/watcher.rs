@@ -157,7 +157,7 @@ fn accept_header(target: &WatchTarget, kind: &str) -> String {
     }
 }
 
-async fn list(api: &ApiClient, target: &WatchTarget) -> Result<(Vec<Value>, String), Error> {
+pub(super) async fn list(api: &ApiClient, target: &WatchTarget) -> Result<(Vec<Value>, String), Error> {
     let selection = selector_query(target);
     let mut items = Vec::new();
     let mut token = String::new();

@@ -24,7 +24,8 @@ impl Hub {
             cluster.facts.apis.clear();
             let counts = counts.get(&cluster.id).cloned().unwrap_or_default();
             let conditions = join::cluster_conditions(&cluster, joinings.get(&cluster.id));
-            ClusterSummary { cluster, counts, conditions }
+            let pending_facts = cluster.pending_facts();
+            ClusterSummary { cluster, counts, conditions, pending_facts }
         }))
     }
 
@@ -65,7 +66,8 @@ async fn load_summary(tx: &mut store::Tx, found: Cluster) -> Result<ClusterSumma
     let counts = counts.into_iter().next().map(|(_, counts)| counts).unwrap_or_default();
     let joinings = store::certificate::list_join_statuses(tx, &[found.id]).await?;
     let conditions = join::cluster_conditions(&found, joinings.get(&found.id));
-    Ok(ClusterSummary { cluster: with_facts.unwrap_or(found), counts, conditions })
+    let pending_facts = found.pending_facts();
+    Ok(ClusterSummary { cluster: with_facts.unwrap_or(found), counts, conditions, pending_facts })
 }
 
 async fn load_releases(

@@ -1,7 +1,7 @@
 //! Accepts an agent: its cluster is registered, or the existing cluster gets a new agent.
 
 use domain::ClusterId;
-use domain::cluster::{Cluster, ClusterKind};
+use domain::cluster::{Cluster, ClusterKind, ConfirmedFacts};
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{Registration, RegistrationState};
 use store::Tx;
@@ -16,7 +16,8 @@ impl Hub {
         Ok(store::registration::list_not_accepted(&mut tx).await?)
     }
 
-    /// Accepts the pending agent with this name. Published workloads are placed again: the cluster may match.
+    /// Accepts the pending agent with this name, and confirms the facts of its registration. Published workloads are placed
+    /// again: the cluster may match.
     ///
     /// `fingerprint` is the key fingerprint that the person compared, if they did: with another key nothing is accepted.
     pub async fn accept_cluster(
@@ -30,7 +31,16 @@ impl Hub {
         let matches = |found: &Registration| fingerprint.is_none_or(|key| key == found.fingerprint);
         let found = found.filter(matches).ok_or_else(|| Error::not_found("pending agent", name))?;
         let mut effects = CommitEffects::default();
-        let cluster = self.accept_registration(&mut tx, found, &actor.name, &mut effects).await?;
+        let confirmed = ConfirmedFacts::from_reported(&found.facts);
+        let has_facts = found.facts.is_reported();
+        let mut cluster = self.accept_registration(&mut tx, found, &actor.name, &mut effects).await?;
+        // Facts that no user has seen, such as those of an automatic acceptance, stay unconfirmed.
+        if has_facts {
+            store::cluster::set_confirmed_facts(&mut tx, cluster.id, &confirmed).await?;
+            store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
+            effects.wake_placer = true;
+            cluster.confirmed_facts = confirmed;
+        }
         self.commit(tx, effects).await?;
         Ok(cluster)
     }

@@ -145,14 +145,19 @@ async fn replace_pending_registration(tx: &mut Tx, name: &str, token: &JoinToken
     Ok(())
 }
 
-/// Facts of an agent that is not accepted yet, limited in size; kinds are reported after it is accepted.
-fn truncate_facts(facts: ClusterFacts) -> ClusterFacts {
+/// Facts of an agent that is not accepted yet, limited in size; kinds and namespaces are reported after it is accepted.
+fn truncate_facts(mut facts: ClusterFacts) -> ClusterFacts {
+    facts.truncate();
     let text =
         |text: String| -> String { text.chars().filter(|c| !c.is_control()).take(MAX_TEXT_CHARS).collect() };
     let list = |list: Vec<String>| list.into_iter().take(MAX_LIST_ITEMS).map(text).collect();
     ClusterFacts {
         kubernetes_version: text(facts.kubernetes_version),
         nodes: facts.nodes,
+        provider: text(facts.provider),
+        region: text(facts.region),
+        zones: list(facts.zones),
+        node_pools: facts.node_pools,
         storage_classes: list(facts.storage_classes),
         ingress_classes: list(facts.ingress_classes),
         ..ClusterFacts::default()

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::cluster::Cluster;
+use domain::cluster::{Cluster, ClusterFacts, ClusterKind, PendingFact};
 use domain::event::{DriftDetail, EventDetail, EventSubject, NewEvent};
 use domain::release::{Release, ReleaseGoal, ReleaseState};
 use domain::report::limits::MAX_RELEASES;
@@ -123,7 +123,7 @@ impl Hub {
         &self,
         tx: &mut Tx,
         id: ClusterId,
-        facts: &domain::cluster::ClusterFacts,
+        facts: &ClusterFacts,
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
         let Some(cluster) = store::cluster::get_many_with_facts(tx, &[id]).await?.pop() else {
@@ -134,6 +134,17 @@ impl Hub {
         }
         store::cluster::set_facts(tx, id, facts).await?;
         let now = self.clock().now();
+        let mut reported = Cluster { facts: facts.clone(), ..cluster.clone() };
+        // The server itself reads the facts of these clusters, with credentials that a user gave it.
+        if cluster.kind != ClusterKind::Agent && reported.confirmed_facts.adopt_unknown(facts) {
+            store::cluster::set_confirmed_facts(tx, id, &reported.confirmed_facts).await?;
+        }
+        let pending = list_unusual_facts(&reported);
+        if pending != list_unusual_facts(&cluster) {
+            let detail = EventDetail::FactsPending { facts: pending };
+            let subject = EventSubject::cluster(id, &cluster.name);
+            effects.events.push(NewEvent::from_detail(detail, "flotilla", subject, now));
+        }
         if cluster.facts.kubernetes_version != facts.kubernetes_version {
             let detail = EventDetail::KubernetesVersion {
                 from: cluster.facts.kubernetes_version.clone(),
@@ -142,7 +153,8 @@ impl Hub {
             let subject = EventSubject::cluster(id, &cluster.name);
             effects.events.push(NewEvent::from_detail(detail, "flotilla", subject, now));
         }
-        if !cluster.facts.has_same_render_inputs(facts) {
+        if !cluster.facts.has_same_render_inputs(facts) || cluster.confirmed_facts != reported.confirmed_facts
+        {
             store::queue::PLACER.mark_all(tx, now).await?;
             effects.wake_placer = true;
         }
@@ -210,6 +222,13 @@ impl Hub {
         }
         Ok(())
     }
+}
+
+/// The pending facts that are not of routine operation.
+fn list_unusual_facts(cluster: &Cluster) -> Vec<PendingFact> {
+    let mut pending = cluster.pending_facts();
+    pending.retain(|one| !one.routine);
+    pending
 }
 
 fn check_size(batch: &ReportBatch) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! Operations on clusters.
 
-use domain::cluster::{Cluster, ClusterSummary};
+use domain::cluster::{Cluster, ClusterSummary, ConfirmedFacts};
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
 use http::Method;
@@ -28,6 +28,17 @@ impl Client {
     ) -> Result<Cluster, Error> {
         let call = self.api_call(Method::PATCH, &["clusters", name]).header(revision.map(if_match));
         call.body(patch).send_json().await
+    }
+
+    /// Confirms the facts that a cluster reports.
+    pub async fn confirm_cluster_facts(
+        &self,
+        name: &str,
+        facts: &ConfirmedFacts,
+        revision: Option<i64>,
+    ) -> Result<Cluster, Error> {
+        let call = self.cluster_action_call(name, "confirmFacts").header(revision.map(if_match));
+        call.body(facts).send_json().await
     }
 
     /// One page of the releases on a cluster, worst first; without resources.

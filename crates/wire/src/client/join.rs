@@ -58,7 +58,7 @@ impl Client {
         self.api_call(Method::DELETE, &["clusters", name]).flag("force", force).send_ignoring_body().await
     }
 
-    fn cluster_action_call(&self, name: &str, verb: &str) -> super::ApiCall<'_> {
+    pub(super) fn cluster_action_call(&self, name: &str, verb: &str) -> super::ApiCall<'_> {
         if matches!(name, "" | "." | "..") {
             return self.api_call(Method::POST, &["clusters", name]);
         }

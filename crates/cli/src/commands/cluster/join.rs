@@ -1,13 +1,14 @@
 //! `flotilla cluster accept`, `reject`, `revoke`, `delete` and `install-manifest`.
 
 use clap::Args;
+use domain::cluster::ConfirmedFacts;
 use domain::labels::{Labels, is_label_key, is_label_value};
 use domain::rollout::TimeSpan;
 use wire::{AcceptRequest, InstallRequest};
 
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
-use crate::output::Printer;
+use crate::output::{Printer, sanitize};
 
 /// Accept an agent that waits to join; from then on the cluster can get workloads
 #[derive(Args)]
@@ -64,8 +65,21 @@ impl AcceptArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
         let accept = AcceptRequest { fingerprint: self.key };
-        remote.client.accept_cluster(&self.cluster, &accept).await?;
-        out.print_line(&format!("cluster/{} accepted", self.cluster))
+        let cluster = remote.client.accept_cluster(&self.cluster, &accept).await?;
+        out.print_line(&format!("cluster/{} accepted", self.cluster))?;
+        let ConfirmedFacts { provider, region, zones, kubernetes_version, .. } = cluster.confirmed_facts;
+        let facts = [
+            ("provider", provider),
+            ("region", region),
+            ("zones", zones.join(" ")),
+            ("version", kubernetes_version),
+        ];
+        let facts = facts.iter().filter(|(_, value)| !value.is_empty());
+        let facts: Vec<String> = facts.map(|(name, value)| format!("{name} {value}")).collect();
+        if facts.is_empty() {
+            return Ok(());
+        }
+        out.print_line(&sanitize(&format!("confirmed its facts: {}", facts.join(", "))))
     }
 }
 

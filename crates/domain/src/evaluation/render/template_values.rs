@@ -22,15 +22,16 @@ pub struct TemplateValues<'a> {
 
 impl VariableSource for TemplateValues<'_> {
     fn get(&self, variable: &Variable) -> Option<Value> {
-        let facts = &self.cluster.facts;
+        // Where a cluster is, a user has confirmed; what it runs, it reports.
+        let (facts, confirmed) = (&self.cluster.facts, &self.cluster.confirmed_facts);
         let known = |text: &str| (!text.is_empty()).then(|| Value::from(text));
         match variable {
             Variable::ClusterName => known(&self.cluster.name),
             Variable::ClusterId => Some(self.cluster.id.to_string().into()),
             Variable::ClusterLabel(key) => self.cluster.labels.get(key).map(|value| value.as_str().into()),
-            Variable::ClusterProvider => known(&facts.provider),
-            Variable::ClusterRegion => known(self.cluster.region()).or_else(|| known(&facts.region)),
-            Variable::ClusterZones => (!facts.zones.is_empty()).then(|| facts.zones.clone().into()),
+            Variable::ClusterProvider => known(&confirmed.provider),
+            Variable::ClusterRegion => known(self.cluster.region()).or_else(|| known(&confirmed.region)),
+            Variable::ClusterZones => (!confirmed.zones.is_empty()).then(|| confirmed.zones.clone().into()),
             Variable::ClusterKubernetesVersion => known(&facts.kubernetes_version),
             Variable::ClusterArchitectures => {
                 let all = facts.architectures();

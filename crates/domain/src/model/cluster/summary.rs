@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Cluster;
+use super::{Cluster, PendingFact};
 use crate::model::join::ClusterCondition;
 use crate::model::rollup::ReleaseCounts;
 
@@ -19,4 +19,7 @@ pub struct ClusterSummary {
     /// Its conditions: progress of joining, connectivity, health.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ClusterCondition>,
+    /// Reported facts that differ from the confirmed ones, which placement uses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending_facts: Vec<PendingFact>,
 }

@@ -9,7 +9,7 @@ use crate::kubernetes::id::JoinTokenId;
 use crate::kubernetes::labels::Labels;
 use crate::kubernetes::object::ObjectRef;
 use crate::kubernetes::time::Timestamp;
-use crate::model::cluster::{Connectivity, Taint};
+use crate::model::cluster::{Connectivity, PendingFact, Taint};
 use crate::model::policy::DeletionPolicy;
 use crate::model::release::ReleaseState;
 use crate::model::report::DriftOutcome;
@@ -178,6 +178,18 @@ pub enum EventDetail {
         /// After.
         to: String,
     },
+    /// A cluster reports other facts than those that are confirmed, or its confirmed facts again.
+    FactsPending {
+        /// The facts that wait for confirmation, without those of routine operation; empty if it reports the confirmed ones.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        facts: Vec<PendingFact>,
+    },
+    /// A user confirmed facts of a cluster.
+    FactsConfirmed {
+        /// What was confirmed, with the values before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        facts: Vec<PendingFact>,
+    },
     /// A cluster was changed by a user.
     ClusterChanges(ClusterChanges),
     /// A cluster group was saved or deleted.
@@ -256,8 +268,10 @@ impl EventDetail {
             Self::Drift(DriftDetail { outcome: DriftOutcome::Healed, .. }) => EventKind::DriftHealed,
             Self::Drift(_) => EventKind::DriftFound,
             Self::Connectivity { .. } | Self::ApiServer { .. } => EventKind::ClusterConnectivity,
-            Self::KubernetesVersion { .. } => EventKind::ClusterFacts,
-            Self::ClusterChanges(_) | Self::ClusterGroup { .. } => EventKind::ClusterEdited,
+            Self::KubernetesVersion { .. } | Self::FactsPending { .. } => EventKind::ClusterFacts,
+            Self::ClusterChanges(_) | Self::ClusterGroup { .. } | Self::FactsConfirmed { .. } => {
+                EventKind::ClusterEdited
+            }
             Self::JoinRequested { .. } => EventKind::ClusterPending,
             Self::JoinAccepted { .. } => EventKind::ClusterAccepted,
             Self::JoinRejected { .. } => EventKind::ClusterRejected,
@@ -281,6 +295,7 @@ impl EventDetail {
             | Self::RemovalsWithheld { .. }
             | Self::JoinRequested { .. }
             | Self::ClusterDeleted { orphaned: 1.. } => Severity::Warning,
+            Self::FactsPending { facts } if !facts.is_empty() => Severity::Warning,
             Self::Rollout { change, .. } => change.severity(),
             _ => Severity::Note,
         }

@@ -3,7 +3,7 @@
 use super::EventSubject;
 use super::detail::{ClusterChanges, DriftDetail, EditAction, EventDetail};
 use crate::kubernetes::time::Timestamp;
-use crate::model::cluster::Connectivity;
+use crate::model::cluster::{Connectivity, PendingFact, format_pending_facts};
 use crate::model::placement::REMOVAL_NOTICE_MINUTES;
 use crate::model::policy::DeletionPolicy;
 use crate::model::report::DriftOutcome;
@@ -49,6 +49,8 @@ impl EventDetail {
             }
             Self::ApiServer { responds, message } => api_server_message(cluster, *responds, message),
             Self::KubernetesVersion { to, .. } => format!("Cluster {cluster} runs Kubernetes {to}."),
+            Self::FactsPending { facts } => pending_facts_message(cluster, facts),
+            Self::FactsConfirmed { facts } => confirmed_facts_message(cluster, facts),
             Self::ClusterChanges(changes) => {
                 format!("Cluster {cluster} was changed: {}.", list_changes(changes))
             }
@@ -92,6 +94,25 @@ fn published_message(name: &str, revision: u32, comment: &str, forced: &[String]
         many => format!("; {} were forced", many.join(", ")),
     };
     format!("{name} revision {revision} was published{forced}{comment}.")
+}
+
+fn pending_facts_message(cluster: &str, facts: &[PendingFact]) -> String {
+    if facts.is_empty() {
+        return format!("Cluster {cluster} reports its confirmed facts again.");
+    }
+    format!(
+        "Cluster {cluster} reports {}. Placement uses the confirmed facts until a user confirms the reported ones.",
+        format_pending_facts(facts)
+    )
+}
+
+fn confirmed_facts_message(cluster: &str, facts: &[PendingFact]) -> String {
+    let or_none = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+    let describe = |fact: &PendingFact| {
+        format!("{} {}, before {}", fact.fact.as_str(), or_none(&fact.reported), or_none(&fact.confirmed))
+    };
+    let facts: Vec<String> = facts.iter().map(describe).collect();
+    format!("The facts that cluster {cluster} reports were confirmed: {}.", facts.join("; "))
 }
 
 impl EventDetail {

@@ -59,6 +59,7 @@ mod tests {
                 (ClusterConditionType::Reachable, ConditionStatus::True),
                 (ClusterConditionType::ApiServerReachable, ConditionStatus::False),
                 (ClusterConditionType::Healthy, ConditionStatus::Unknown),
+                (ClusterConditionType::FactsConfirmed, ConditionStatus::True),
             ]
         );
         assert_eq!(all[1].since, Some(since));

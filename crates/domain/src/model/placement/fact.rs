@@ -1,4 +1,5 @@
-//! Selectors on facts that a cluster's agent reports: provider, region, zone, version (S0-2).
+//! Selectors on the confirmed facts of a cluster: provider, region, zone, version (S0-2). What its agent reports selects
+//! nothing before a user confirms it.
 //!
 //! The grammar is that of label selectors, and versions can be compared: `provider in (aws,gcp),kubernetesVersion>=1.30`.
 //! An unknown fact satisfies only `!fact`: "not in that region" must not match a cluster whose region is unknown.
@@ -50,9 +51,9 @@ impl FactKey {
         self.into()
     }
 
-    /// Its known values; empty if it is unknown.
+    /// Its confirmed values; empty if there are none.
     pub fn values(self, cluster: &Cluster) -> Vec<&str> {
-        let facts = &cluster.facts;
+        let facts = &cluster.confirmed_facts;
         let value = match self {
             Self::Zone => return facts.zones.iter().map(String::as_str).collect(),
             Self::Provider => facts.provider.as_str(),
@@ -294,10 +295,10 @@ fn is_satisfiable(fact: FactKey, terms: &[&FactTerm]) -> bool {
     );
     candidates.into_iter().any(|value| {
         match fact {
-            FactKey::Provider => cluster.facts.provider = value,
-            FactKey::Region => cluster.facts.region = value,
-            FactKey::Zone => cluster.facts.zones = vec![value],
-            FactKey::KubernetesVersion => cluster.facts.kubernetes_version = value,
+            FactKey::Provider => cluster.confirmed_facts.provider = value,
+            FactKey::Region => cluster.confirmed_facts.region = value,
+            FactKey::Zone => cluster.confirmed_facts.zones = vec![value],
+            FactKey::KubernetesVersion => cluster.confirmed_facts.kubernetes_version = value,
         }
         terms.iter().all(|term| term.matches(&cluster))
     })

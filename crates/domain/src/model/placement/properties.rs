@@ -6,7 +6,7 @@ use super::predicate::PreparedPlacement;
 use super::tests::{cluster, label_predicate};
 use super::*;
 use crate::kubernetes::quantity::Quantity;
-use crate::model::cluster::{ClusterFacts, Connectivity, NodePool, Taint};
+use crate::model::cluster::{ClusterFacts, ConfirmedFacts, Connectivity, NodePool, Taint};
 
 const KEYS: [&str; 3] = ["env", "region", "zone"];
 const VALUES: [&str; 3] = ["a", "b", "c"];
@@ -33,12 +33,26 @@ fn any_cluster(n: usize) -> impl Strategy<Value = Cluster> {
             ..ClusterFacts::default()
         },
     );
-    (labels, prop::collection::vec(any_taint(), 0..2), prop::bool::weighted(0.8), reach, facts).prop_map(
-        move |(labels, taints, schedulable, reach, facts)| {
-            let labels: Vec<(&str, &str)> = labels.iter().map(|(k, v)| (KEYS[*k], VALUES[*v])).collect();
-            Cluster { taints, schedulable, connectivity: reach, facts, ..cluster(&format!("c-{n}"), &labels) }
-        },
+    (
+        labels,
+        prop::collection::vec(any_taint(), 0..2),
+        prop::bool::weighted(0.8),
+        reach,
+        (facts, prop::bool::weighted(0.8)),
     )
+        .prop_map(move |(labels, taints, schedulable, reach, (facts, is_confirmed))| {
+            let confirmed_facts =
+                if is_confirmed { ConfirmedFacts::from_reported(&facts) } else { ConfirmedFacts::default() };
+            let labels: Vec<(&str, &str)> = labels.iter().map(|(k, v)| (KEYS[*k], VALUES[*v])).collect();
+            Cluster {
+                taints,
+                schedulable,
+                connectivity: reach,
+                facts,
+                confirmed_facts,
+                ..cluster(&format!("c-{n}"), &labels)
+            }
+        })
 }
 
 fn any_fleet() -> impl Strategy<Value = Vec<Cluster>> {
@@ -212,7 +226,20 @@ fn apply_remedy(
         RequiredChange::RemoveFactTerms { terms } => {
             predicate.field_selector.terms.retain(|term| !terms.terms.contains(term))
         }
-        RequiredChange::Upgrade { version } => cluster.facts.kubernetes_version = format!("v{version}.0"),
+        RequiredChange::Upgrade { version } => {
+            cluster.confirmed_facts.kubernetes_version = format!("v{version}.0")
+        }
+        RequiredChange::ConfirmFact { fact, .. } => {
+            let reported = ConfirmedFacts::from_reported(&cluster.facts);
+            match fact {
+                FactKey::Provider => cluster.confirmed_facts.provider = reported.provider,
+                FactKey::Region => cluster.confirmed_facts.region = reported.region,
+                FactKey::Zone => cluster.confirmed_facts.zones = reported.zones,
+                FactKey::KubernetesVersion => {
+                    cluster.confirmed_facts.kubernetes_version = reported.kubernetes_version
+                }
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::MAX_NAMES;
 use super::fact::{FactKey, FactSelector, FactTerm, KubernetesVersion, VersionComparison};
 use crate::kubernetes::labels::{LabelTerm, Labels};
-use crate::model::cluster::{Cluster, Taint};
+use crate::model::cluster::{Cluster, ConfirmedFacts, Taint};
 
 /// What would make a cluster pass a filter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,6 +146,14 @@ pub enum RequiredChange {
         /// Its name.
         cluster: String,
     },
+    /// Confirm the fact as the cluster reports it.
+    ConfirmFact {
+        /// The fact.
+        fact: FactKey,
+        /// Its reported values.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        values: Vec<String>,
+    },
     /// Remove these terms on one fact from the policy: a fact such as the provider can't be changed.
     RemoveFactTerms {
         /// The terms.
@@ -180,6 +188,9 @@ impl fmt::Display for RequiredChange {
                 write!(f, "create the group {group}, which does not exist, and add the cluster")
             }
             Self::AddName { cluster } => write!(f, "add {cluster} to the names in the placement"),
+            Self::ConfirmFact { fact, values } => {
+                write!(f, "confirm the reported {} {}", fact.as_str(), format_list(values, "and"))
+            }
             Self::RemoveFactTerms { terms } => {
                 let texts: Vec<String> = terms.terms.iter().map(FactTerm::to_string).collect();
                 write!(f, "remove {} from the placement", format_list(&texts, "and"))
@@ -216,11 +227,18 @@ pub(super) fn find_label_changes(terms: &[&LabelTerm], labels: &Labels) -> Optio
 
 /// One change for every fact whose terms do not all match.
 pub(super) fn find_fact_changes(selector: &FactSelector, cluster: &Cluster) -> Vec<RequiredChange> {
+    let reported =
+        || Cluster { confirmed_facts: ConfirmedFacts::from_reported(&cluster.facts), ..cluster.clone() };
     let change = |fact: FactKey| {
         let terms: Vec<FactTerm> =
             selector.terms.iter().filter(|term| term.fact() == fact).cloned().collect();
         if terms.iter().all(|term| term.matches(cluster)) {
             return None;
+        }
+        let reported = reported();
+        if terms.iter().all(|term| term.matches(&reported)) {
+            let values = fact.values(&reported).into_iter().map(str::to_owned).collect();
+            return Some(RequiredChange::ConfirmFact { fact, values });
         }
         Some(match &terms[..] {
             [FactTerm::Version(VersionComparison::AtLeast, version)] if !fact.values(cluster).is_empty() => {

@@ -46,9 +46,9 @@ pub(super) fn score_candidates(candidates: &mut [&mut Candidate<'_>], scores: &[
 }
 
 fn allocatable_cpu(candidate: &Candidate<'_>) -> Quantity {
-    candidate.cluster.facts.node_pools.iter().map(|pool| pool.cpu).sum()
+    candidate.cluster.scored_cpu()
 }
 
 fn allocatable_memory(candidate: &Candidate<'_>) -> Quantity {
-    candidate.cluster.facts.node_pools.iter().map(|pool| pool.memory).sum()
+    candidate.cluster.scored_memory()
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::evaluation::render::TemplateValues;
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::time::Timestamp;
-use crate::model::cluster::{Cluster, ClusterFacts, ClusterKind, Connectivity, NodePool};
+use crate::model::cluster::{Cluster, ClusterFacts, ClusterKind, ConfirmedFacts, Connectivity, NodePool};
 
 fn cluster() -> Cluster {
     let pool = |architecture: &str| NodePool { architecture: architecture.into(), ..NodePool::default() };
@@ -21,6 +21,7 @@ fn cluster() -> Cluster {
             node_pools: vec![pool("arm64"), pool("amd64")],
             ..ClusterFacts::default()
         },
+        confirmed_facts: ConfirmedFacts { provider: "aws".into(), ..ConfirmedFacts::default() },
         connectivity: Connectivity::Online,
         ..Cluster::new(ClusterId::from_parts(1, 1), "eu-1", ClusterKind::Agent, Timestamp::from_millis(0))
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kubernetes::quantity::Quantity;
-use crate::model::cluster::{ClusterFacts, NodePool};
+use crate::model::cluster::{ClusterFacts, ConfirmedFacts, NodePool};
 
 fn cluster_with_facts(name: &str, provider: &str, version: &str) -> Cluster {
     let facts = ClusterFacts {
@@ -11,7 +11,8 @@ fn cluster_with_facts(name: &str, provider: &str, version: &str) -> Cluster {
         zones: vec![format!("{provider}-a"), format!("{provider}-b")],
         ..ClusterFacts::default()
     };
-    Cluster { facts, ..cluster(name, &[]) }
+    let confirmed_facts = ConfirmedFacts::from_reported(&facts);
+    Cluster { facts, confirmed_facts, ..cluster(name, &[]) }
 }
 
 fn placement_by_facts(selector: &str) -> Placement {
@@ -97,7 +98,8 @@ fn scores_rank_the_candidates_and_their_parts_are_recorded() {
     let big = |name: &str, cores: u32, labels: &[(&str, &str)]| {
         let pool = NodePool { cpu: Quantity::from_units(cores), ..NodePool::default() };
         let facts = ClusterFacts { node_pools: vec![pool], ..ClusterFacts::default() };
-        Cluster { facts, ..cluster(name, labels) }
+        let confirmed_facts = ConfirmedFacts::from_reported(&facts);
+        Cluster { facts, confirmed_facts, ..cluster(name, labels) }
     };
     let clusters = [big("a", 4, &[]), big("b", 16, &[]), big("c", 8, &[("tier", "edge")])];
     let cpu = Score { name: ScoreName::AllocatableCpu, weight: 3, ..Score::default() };

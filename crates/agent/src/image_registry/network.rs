@@ -1,0 +1,194 @@
+//! Which addresses registry queries may connect to.
+//!
+//! Manifests of users choose the hosts, and a name can resolve to any address. So the address decides, not the spelling of the
+//! host: names are resolved here, and a connection is possible only to the addresses that remain.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+/// The addresses that may be connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReachableNetwork {
+    /// Public addresses.
+    Public,
+    /// Public and private addresses, and this host itself: for registries of a closed network. Never link-local addresses, such
+    /// as that of the metadata service of a cloud.
+    Private,
+}
+
+impl ReachableNetwork {
+    /// Whether this address may be connected to.
+    pub fn contains(self, address: IpAddr) -> bool {
+        match AddressScope::new(address) {
+            AddressScope::Public => true,
+            AddressScope::Private => self == Self::Private,
+            AddressScope::Special => false,
+        }
+    }
+
+    /// Whether a connection to this URL can be attempted: names are decided by the resolver, but it is not called for a host
+    /// that is an address, in whatever notation.
+    pub fn allows_host(self, url: &Url) -> bool {
+        let Some(host) = url.host_str() else { return false };
+        let literal = host.trim_start_matches('[').trim_end_matches(']');
+        literal.parse().map_or(true, |address| self.contains(address))
+    }
+}
+
+impl Resolve for ReachableNetwork {
+    fn resolve(&self, name: Name) -> Resolving {
+        let network = *self;
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let allowed: Vec<_> = found.filter(|address| network.contains(address.ip())).collect();
+            if allowed.is_empty() {
+                let message =
+                    format!("{} has no address that registry queries may connect to", name.as_str());
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, message).into());
+            }
+            let addresses: Addrs = Box::new(allowed.into_iter());
+            Ok(addresses)
+        })
+    }
+}
+
+/// Where an address is valid, by the registries of special-purpose addresses (RFC 6890).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AddressScope {
+    /// Everywhere.
+    Public,
+    /// On this host or in a closed network.
+    Private,
+    /// On one link, for groups, for examples, or reserved.
+    Special,
+}
+
+impl AddressScope {
+    fn new(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self::from_v4(address),
+            IpAddr::V6(address) => Self::from_v6(address),
+        }
+    }
+
+    fn from_v4(address: Ipv4Addr) -> Self {
+        match address.octets() {
+            [10 | 127, ..] | [100, 64..=127, ..] | [172, 16..=31, ..] | [192, 168, ..] => Self::Private,
+            [0 | 224.., ..]
+            | [169, 254, ..]
+            | [192, 0, 0 | 2, _]
+            | [192, 88, 99, _]
+            | [198, 18 | 19, ..]
+            | [198, 51, 100, _]
+            | [203, 0, 113, _] => Self::Special,
+            _ => Self::Public,
+        }
+    }
+
+    fn from_v6(address: Ipv6Addr) -> Self {
+        if address.is_loopback() || address.is_unique_local() {
+            return Self::Private;
+        }
+        match address.segments() {
+            // A translator of the network forwards to the IPv4 address in it.
+            [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+                Self::from_v4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
+            }
+            // Protocol assignments, documentation, and tunnels to an IPv4 address.
+            [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, ..] => Self::Special,
+            [0x2000..=0x3fff, ..] => Self::Public,
+            _ => Self::Special,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(address: &str) -> AddressScope {
+        AddressScope::new(address.parse().unwrap())
+    }
+
+    #[test]
+    fn g204_addresses_are_public_private_or_special() {
+        for public in
+            ["8.8.8.8", "100.128.0.1", "172.32.0.1", "2606:4700::1", "64:ff9b::808:808", "::ffff:8.8.8.8"]
+        {
+            assert_eq!(scope(public), AddressScope::Public, "{public}");
+        }
+        for private in [
+            "127.0.0.1",
+            "127.8.9.1",
+            "10.1.2.3",
+            "172.31.255.255",
+            "192.168.0.1",
+            "100.64.0.1",
+            "::1",
+            "fd00::1",
+            "::ffff:127.0.0.1",
+            "64:ff9b::7f00:1",
+        ] {
+            assert_eq!(scope(private), AddressScope::Private, "{private}");
+        }
+        for special in [
+            "0.0.0.0",
+            "0.1.2.3",
+            "169.254.169.254",
+            "224.0.0.1",
+            "255.255.255.255",
+            "240.0.0.1",
+            "192.0.2.1",
+            "198.18.0.1",
+            "::",
+            "::7f00:1",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+            "2001::1",
+            "2001:db8::1",
+            "2002:7f00:1::",
+            "64:ff9b:1::1",
+            "::ffff:169.254.169.254",
+            "64:ff9b::a9fe:a9fe",
+        ] {
+            assert_eq!(scope(special), AddressScope::Special, "{special}");
+        }
+    }
+
+    #[test]
+    fn g204_a_host_that_is_an_address_is_decided_in_every_notation() {
+        for (host, in_private) in [
+            ("127.0.0.1", true),
+            ("0x7f000001", true),
+            ("2130706433", true),
+            ("0177.0.0.1", true),
+            ("127.1", true),
+            ("[::1]", true),
+            ("[::ffff:7f00:1]", true),
+            ("0.0.0.0", false),
+            ("0", false),
+            ("[::]", false),
+            ("169.254.169.254", false),
+            ("0xa9fea9fe", false),
+        ] {
+            let url = Url::parse(&format!("https://{host}:5000/v2/")).unwrap();
+            assert!(!ReachableNetwork::Public.allows_host(&url), "{host}");
+            assert_eq!(ReachableNetwork::Private.allows_host(&url), in_private, "{host}");
+        }
+        let name = Url::parse("https://reg.example.com/v2/").unwrap();
+        assert!(ReachableNetwork::Public.allows_host(&name), "the resolver decides");
+    }
+
+    #[tokio::test]
+    async fn g204_a_name_resolves_only_to_addresses_that_may_be_connected_to() {
+        let resolve = |network: ReachableNetwork, name: &str| network.resolve(name.parse().unwrap());
+        for name in ["localhost", "LOCALHOST", "LocalHost"] {
+            assert!(resolve(ReachableNetwork::Public, name).await.is_err(), "{name}");
+            assert!(resolve(ReachableNetwork::Private, name).await.unwrap().next().is_some(), "{name}");
+        }
+    }
+}
