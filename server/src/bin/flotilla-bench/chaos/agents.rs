@@ -131,7 +131,7 @@ async fn run_agent(cluster: SimCluster, join: JoinConfig, recorder: Arc<HistoryR
     (options.engine.retry_first, options.engine.retry_max) =
         (Duration::from_millis(200), Duration::from_secs(2));
     let identity = loop {
-        match agent::join(&cache, Some(&join), &options).await {
+        match agent::join(&cache, Some(&join), &options, Some(client.clone())).await {
             Ok(identity) => break identity,
             Err(error) => println!("{} could not join: {error}", join.name),
         }
