@@ -213,11 +213,11 @@ async fn create_first_token(url: &str, setup: &str) -> String {
         .send()
         .await
         .unwrap();
-    let cookie = response.headers().get("set-cookie").unwrap_or_else(|| panic!("{response:?}"));
-    let cookie = cookie.to_str().unwrap().split(';').next().unwrap().to_owned();
+    let cookies = response.headers().get_all("set-cookie").iter();
+    let cookies: Vec<&str> = cookies.map(|one| one.to_str().unwrap().split(';').next().unwrap()).collect();
     let response = http
         .post(format!("{url}/api/v1/tokens"))
-        .header("cookie", cookie)
+        .header("cookie", cookies.join("; "))
         .header("origin", url)
         .json(&json!({"name": "test", "days": 1}))
         .send()
