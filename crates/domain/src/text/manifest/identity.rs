@@ -5,6 +5,8 @@ use serde_json::Value;
 use super::explain::truncate_text;
 use super::foreign;
 use super::location::LocatedValue;
+use crate::kubernetes::name;
+use crate::kubernetes::object::ObjectRef;
 use crate::text::finding::Finding;
 use crate::text::source_file::SourceFile;
 
@@ -21,6 +23,7 @@ fn find_problem(value: &Value, file: &SourceFile) -> Option<(Finding, &'static s
         .or_else(|| missing_fields(value))
         .or_else(|| non_text_field(value))
         .or_else(|| templated_field(value))
+        .or_else(|| malformed_type(value))
 }
 
 /// One finding for all missing fields.
@@ -96,9 +99,29 @@ fn templated_field(value: &Value) -> Option<(Finding, &'static str)> {
     Some((Finding::error("G109", message, foreign::TEMPLATE_HINT), pointer))
 }
 
+/// An `apiVersion` or a `kind` that no API server can serve. Both become parts of request paths.
+fn malformed_type(value: &Value) -> Option<(Finding, &'static str)> {
+    let text = |field: &str| value[field].as_str().unwrap_or_default();
+    let (group, version) = ObjectRef::split_api_version(text("apiVersion"));
+    let has_group = text("apiVersion").contains('/');
+    let (pointer, hint) = if !name::is_label(version) || (has_group && !name::is_subdomain(group)) {
+        (
+            "/apiVersion",
+            "Write group/version, such as \"apps/v1\", or the version alone for the core group, such as \"v1\".",
+        )
+    } else if !name::is_label(&text("kind").to_ascii_lowercase()) {
+        ("/kind", "Write the name of the kind, such as \"Deployment\": at most 63 letters, digits and \"-\".")
+    } else {
+        return None;
+    };
+    let found = truncate_text(text(&pointer[1..]));
+    Some((Finding::error("G109", format!("{found:?} is no valid {}.", &pointer[1..]), hint), pointer))
+}
+
 /// The object in a message, by the fields that it has.
 fn describe_object(value: &Value) -> String {
-    match (value["kind"].as_str(), value.pointer("/metadata/name").and_then(Value::as_str)) {
+    let name = value.pointer("/metadata/name").and_then(Value::as_str).filter(|name| !name.is_empty());
+    match (value["kind"].as_str(), name) {
         (Some(kind), Some(name)) => truncate_text(&format!("{kind} {name}")),
         (Some(kind), None) => truncate_text(&format!("This {kind}")),
         (None, Some(name)) => format!("The object {:?}", truncate_text(name)),

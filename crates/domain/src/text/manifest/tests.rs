@@ -116,6 +116,24 @@ fn g109_missing_fields_are_named() {
 }
 
 #[test]
+fn g109_an_api_version_or_a_kind_that_no_server_can_serve_is_rejected() {
+    for (api_version, kind, path) in [
+        ("a/b/c", "Pod", "/apiVersion"),
+        ("/v1", "Pod", "/apiVersion"),
+        ("apps/", "Pod", "/apiVersion"),
+        ("../../api/v1", "Pod", "/apiVersion"),
+        ("v1", "Pod/status", "/kind"),
+        ("v1", "Pod status", "/kind"),
+    ] {
+        let finding =
+            single_finding(&format!("apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a}}\n"));
+        assert_eq!((finding.code.as_str(), finding.path.as_str()), ("G109", path), "{api_version} {kind}");
+    }
+    let empty = single_finding("apiVersion: v1\nkind: Pod\nmetadata: {name: \"\"}\n");
+    assert_eq!(empty.message, "This Pod has no metadata.name, so a cluster cannot identify it.");
+}
+
+#[test]
 fn g109_an_error_in_one_document_hides_nothing_in_the_others() {
     let good = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\n";
     let text = format!(
