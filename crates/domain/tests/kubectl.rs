@@ -1,28 +1,42 @@
 //! Scalars are parsed as `kubectl` parses them: compares the results for the same text.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use domain::manifest;
+use domain::manifest::{self, ParsedManifests};
 use domain::workload::SourceFile;
 use serde_json::Value;
 
-/// A manifest as parsed by `kubectl`; `None` with a message if `kubectl` is not installed.
-fn kubectl(text: &str) -> Option<Value> {
-    let child = Command::new("kubectl")
+/// What `kubectl` reads from a manifest: the object, or its error. `None` if the programs of real control planes are missing,
+/// with the message by which `cargo xtask test` fails.
+fn kubectl(test: &str, text: &str) -> Option<Result<Value, String>> {
+    let Some(folder) = std::env::var_os("FLOTILLA_KUBE_BIN") else {
+        // The harness captures `eprintln!`, but not this.
+        let _ = writeln!(
+            std::io::stderr(),
+            "did not run, no control plane: {test} (FLOTILLA_KUBE_BIN is not set)"
+        );
+        return None;
+    };
+    let mut child = Command::new(Path::new(&folder).join("kubectl"))
         .args(["label", "--local", "-f", "-", "q=w", "-o", "json"])
+        .env("KUBECONFIG", "/dev/null")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .spawn();
-    let Ok(mut child) = child else {
-        eprintln!("skipped: kubectl is not installed");
-        return None;
-    };
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(serde_json::from_slice(&output.stdout).unwrap())
+    if !output.status.success() {
+        return Some(Err(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    Some(Ok(serde_json::from_slice(&output.stdout).unwrap()))
+}
+
+fn parse(text: &str) -> ParsedManifests {
+    manifest::parse(&[SourceFile { name: "a.yaml".into(), text: text.into() }])
 }
 
 #[test]
@@ -33,9 +47,10 @@ fn scalars_and_keys_are_parsed_as_kubectl_parses_them() {
         c0: 12:30:45\nc1: 2001-01-01\nc2: +1\nc3: -010\nc4: 0x\nc5: 1.\nc6: -0\nc7: 9007199254740993\nc8: 0.1\nc9: 1e-3\n\
         d0: !!binary aGVsbG8=\nd1: !!str 12\nd2: |\n  two\n  lines\nd3: >-\n  one\n  line\nd4: \"\\u00e9\"\nd5: 0_7\nd6: null\n\
         1: one\n0x10: sixteen\n1.5: half\n2.0: two\non: key\nn: key\n";
-    let Some(mut expected) = kubectl(text) else { return };
+    let Some(expected) = kubectl("scalars_and_keys_are_parsed_as_kubectl_parses_them", text) else { return };
+    let mut expected = expected.unwrap();
     expected["metadata"].as_object_mut().unwrap().remove("labels");
-    let parsed = manifest::parse(&[SourceFile { name: "a.yaml".into(), text: text.into() }]);
+    let parsed = parse(text);
     assert_eq!(parsed.findings, []);
     let actual = parsed.manifests[0].object.as_object().unwrap();
     let expected = expected.as_object().unwrap();
@@ -43,4 +58,36 @@ fn scalars_and_keys_are_parsed_as_kubectl_parses_them() {
     for (key, value) in expected {
         assert_eq!(&actual[key], value, "{key}");
     }
+}
+
+/// A ConfigMap whose `value` is this text.
+fn with_value(value: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\nvalue: {value}\n")
+}
+
+#[test]
+fn numbers_that_json_does_not_have_are_rejected_as_by_kubectl() {
+    for value in [".inf", "-.inf", ".nan"] {
+        let Some(result) =
+            kubectl("numbers_that_json_does_not_have_are_rejected_as_by_kubectl", &with_value(value))
+        else {
+            return;
+        };
+        assert!(result.unwrap_err().contains("unsupported value"), "{value}");
+        assert_eq!(parse(&with_value(value)).findings[0].code, "G109", "{value}");
+    }
+}
+
+#[test]
+fn where_kubectl_loses_a_value_it_is_retained_or_rejected() {
+    const TEST: &str = "where_kubectl_loses_a_value_it_is_retained_or_rejected";
+    // kubectl rounds integers beyond 64 bits.
+    let text = with_value("12345678901234567890");
+    let Some(rounded) = kubectl(TEST, &text) else { return };
+    assert_eq!(rounded.unwrap()["value"].to_string(), "12345678901234567000");
+    assert_eq!(parse(&text).manifests[0].object["value"].to_string(), "12345678901234567890");
+    // kubectl takes the last of two equal keys.
+    let text = with_value("first\nvalue: second");
+    assert_eq!(kubectl(TEST, &text).unwrap().unwrap()["value"], "second");
+    assert_eq!(parse(&text).findings[0].code, "G109");
 }
