@@ -41,7 +41,10 @@ impl ApiError {
             StatusCode::METHOD_NOT_ALLOWED => {
                 ("MethodNotAllowed", "This path does not support the method; see the Allow header.")
             }
-            StatusCode::PAYLOAD_TOO_LARGE => ("TooLarge", "The body is too large."),
+            StatusCode::PAYLOAD_TOO_LARGE => (
+                "TooLarge",
+                "The body is larger than this path accepts: 64 KiB, or 12 MiB where it contains the source of a workload. Nothing was stored. Send less, or split the workload.",
+            ),
             StatusCode::UNSUPPORTED_MEDIA_TYPE => {
                 ("UnsupportedMediaType", "Send the body as application/json.")
             }
