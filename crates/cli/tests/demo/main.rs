@@ -1,5 +1,6 @@
 //! Tests the built command line against the real server with simulated clusters, in the order of a user's work.
 
+mod bad_inputs;
 mod facts;
 mod plans;
 mod test_server;

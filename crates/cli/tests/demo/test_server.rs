@@ -138,6 +138,14 @@ impl TestServer {
         self.data_folder().join("clusters").join(format!("{cluster}.json"))
     }
 
+    /// The peak of the resident memory of the process so far, in KiB.
+    pub fn peak_memory_kib(&self) -> u64 {
+        let process = self.process.as_ref().unwrap().id();
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
     fn data_folder(&self) -> PathBuf {
         self.folder.path().join("demo")
     }
