@@ -17,7 +17,7 @@ test.describe("without a session", () => {
     await expect(page).toHaveURL(/\/workloads\?state=healthy$/);
     await page.getByRole("navigation", { name: "Main", exact: true }).getByRole("link", { name: "Fleet" }).click();
     await alive(page);
-    await expect(page.getByRole("heading", { level: 1 })).toHaveText(/^All 4 releases are healthy\./);
+    await expect(page.getByRole("heading", { level: 1 })).toHaveText(/^All \d+ releases are healthy\./);
     for (const cluster of CLUSTERS.filter((name) => name !== "eu-west-3")) {
       await expect(cell(page, "lighthouse", cluster)).toHaveAccessibleName(/: Healthy/);
     }
