@@ -2,7 +2,7 @@
 
 use domain::Timestamp;
 use domain::condition::ConditionStatus;
-use domain::join::ClusterCondition;
+use domain::join::{ClusterCondition, ClusterConditionType};
 use leptos::prelude::*;
 
 use crate::components::{Age, icon};
@@ -11,14 +11,12 @@ use crate::components::{Age, icon};
 #[component]
 pub fn Conditions(conditions: Vec<ClusterCondition>, at: Timestamp) -> impl IntoView {
     let one = move |condition: ClusterCondition| {
-        let name = condition.kind.as_str();
+        let (holds, fails) = labels(condition.kind);
         let (style, mark, label) = match condition.status {
-            ConditionStatus::True => ("state state-quiet hue-healthy", "healthy", name.to_owned()),
-            ConditionStatus::False => {
-                ("state state-broken hue-degraded", "degraded", format!("Not {}", name.to_lowercase()))
-            }
+            ConditionStatus::True => ("state state-quiet hue-healthy", "healthy", holds.to_owned()),
+            ConditionStatus::False => ("state state-broken hue-degraded", "degraded", fails.to_owned()),
             ConditionStatus::Unknown => {
-                ("state state-quiet hue-unknown", "unknown", format!("{name}: unknown"))
+                ("state state-quiet hue-unknown", "unknown", format!("{holds}: unknown"))
             }
         };
         view! {
@@ -42,4 +40,16 @@ pub fn Conditions(conditions: Vec<ClusterCondition>, at: Timestamp) -> impl Into
             </section>
         }
     })
+}
+
+/// What is shown while a condition holds, and while it does not.
+const fn labels(kind: ClusterConditionType) -> (&'static str, &'static str) {
+    match kind {
+        ClusterConditionType::Accepted => ("Accepted", "Not accepted"),
+        ClusterConditionType::Joined => ("Joined", "Not joined"),
+        ClusterConditionType::Reachable => ("Reachable", "Not reachable"),
+        ClusterConditionType::ApiServerReachable => ("API server reachable", "API server not reachable"),
+        ClusterConditionType::Healthy => ("Healthy", "Not healthy"),
+        ClusterConditionType::FactsConfirmed => ("Facts confirmed", "Facts not confirmed"),
+    }
 }
