@@ -32,6 +32,6 @@ pub async fn get_rollout(
     Query(query): Query<RolloutQuery>,
 ) -> Result<Json<Rollout>, ApiError> {
     let found = hub.get_rollout(&path.workload, query.revision).await?;
-    let rollout = found.ok_or_else(|| hub::Error::not_found("rollout", format!("of {}", path.workload)))?;
+    let rollout = found.ok_or_else(|| hub::Error::not_found("rollout of workload", &path.workload))?;
     Ok(Json(rollout))
 }
