@@ -1,7 +1,7 @@
 // What the console shows while the server or a cluster does not respond, and after it responds again.
 
 import { type Page } from "@playwright/test";
-import { alive, describe, expect, injectFault, open, publish, remove, row, step, test, toStep } from "./kit.js";
+import { alive, describe, expect, injectFault, open, publish, row, step, test, toStep } from "./kit.js";
 
 const settings = (namespace: string): string => `apiVersion: v1
 kind: ConfigMap
@@ -42,7 +42,6 @@ test("p31 while the server is stopped before the commit, no page shows a publish
   await expect(page).toHaveURL(/\/workloads\/stopped$/, { timeout: 30_000 });
   await alive(other);
   await expect(row(other, "stopped")).not.toContainText("Draft", { timeout: 30_000 });
-  await remove(page, "stopped");
 });
 
 test("s1_23 p3 p17 a cluster that returns after a forced deletion removes the objects, and an event says so", async ({ page }) => {

@@ -215,8 +215,12 @@ export const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "be
 
 /** Expects no accessibility violation on the current page, in either theme. */
 export async function accessible(page: Page, what: string): Promise<void> {
+  // A page in the background renders no frames, so its transition to the other theme does not end.
+  await page.bringToFront();
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    // Transitions begin with the next frame.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     await atRest(page);
     const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
     const found = violations.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
