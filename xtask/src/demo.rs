@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::DemoArgs;
 use crate::paths::Paths;
-use crate::{program, site, step};
+use crate::{program, setup, site, step};
 
 /// Builds the console and the programs, then starts the server.
 pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
@@ -35,6 +35,9 @@ pub fn server_command(paths: &Paths, args: &DemoArgs) -> Command {
         .arg(data)
         .arg("--assets")
         .arg(paths.site());
+    if let Some(helm) = setup::helm::find_for_demo(paths) {
+        server.arg("--helm").arg(helm);
+    }
     server
 }
 

@@ -3,6 +3,7 @@
 pub mod chromium;
 pub mod debian;
 pub mod deny;
+pub mod helm;
 pub mod kube;
 pub mod npm;
 pub mod postgres;
@@ -20,6 +21,8 @@ use crate::step;
 pub fn run(paths: &Paths, tests: bool, kube: bool) -> Result<()> {
     wasm::ensure(paths)?;
     npm::ensure(paths, "style")?;
+    // Optional here: without Go, everything but charts works.
+    helm::find_for_demo(paths);
     if tests {
         self::ensure_test_tools(paths)?;
     }
@@ -37,6 +40,7 @@ pub fn ensure_test_tools(paths: &Paths) -> Result<()> {
     chromium::ensure(paths)?;
     postgres::ensure(paths)?;
     deny::ensure(paths)?;
+    helm::ensure(paths)?;
     Ok(())
 }
 

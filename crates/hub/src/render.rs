@@ -6,7 +6,6 @@ use std::sync::Arc;
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
 use domain::exposure::collect_exposures;
-use domain::manifest;
 use domain::placement::{ClusterGroup, Decision};
 use domain::release::stage::StageReason;
 use domain::release::{Reason, RenderOutcome};
@@ -16,6 +15,7 @@ use domain::workload::{Policies, Revision};
 use domain::{ClusterId, Digest, Finding, rollout};
 
 use crate::blocking::run_blocking;
+use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests};
 use crate::workload::in_decision_order;
 use crate::{Error, Hub};
 
@@ -45,6 +45,14 @@ pub(crate) struct CurrentReleases {
     pub waves: HashMap<ClusterId, u32>,
 }
 
+/// The rendered releases of a revision.
+pub(crate) struct RenderedTargets {
+    /// The release of each selected cluster.
+    pub targets: Vec<ReleaseTarget>,
+    /// Digests of the inputs of the renderings of its chart.
+    pub chart_inputs: Vec<Digest>,
+}
+
 /// Loads the selected clusters and renders the revision for each, off the async threads. Assigned waves stay.
 pub(crate) async fn render_targets(
     hub: &Hub,
@@ -52,11 +60,19 @@ pub(crate) async fn render_targets(
     revision: Revision,
     decision: &Decision,
     CurrentReleases { groups, waves }: CurrentReleases,
-) -> Result<Vec<ReleaseTarget>, Error> {
+) -> Result<RenderedTargets, Error> {
     let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
     let mut tx = hub.read().await?;
     let clusters = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
     drop(tx);
+    let query = ManifestsQuery {
+        workload,
+        revision: revision.number,
+        spec: &revision.spec,
+        groups: &groups,
+        clusters: &clusters,
+    };
+    let manifests = hub.load_manifests(query, RenderWait::Placer(revision.workload)).await?;
     let workload = workload.to_owned();
     let render_all = move || {
         let targets: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
@@ -64,37 +80,54 @@ pub(crate) async fn render_targets(
             workload: &workload,
             revision: revision.number,
             spec: &revision.spec,
-            parsed: &manifest::parse(revision.spec.source.files()),
+            parsed: manifests.sample(),
             groups: &groups,
             targets: &targets,
         };
-        render_clusters(&rendering, &in_decision_order(&selected, &clusters), &waves)
+        let ordered = in_decision_order(&selected, &clusters);
+        RenderedTargets {
+            targets: render_clusters(&rendering, &manifests, &ordered, &waves),
+            chart_inputs: manifests.inputs().cloned().collect(),
+        }
     };
     run_blocking(render_all).await
 }
 
-/// Renders the release of each of these clusters, in the order of the decision. Assigned waves stay.
+/// Renders the release of each of these clusters from its manifests, in the order of the decision. Assigned waves stay.
 pub(crate) fn render_clusters(
     rendering: &BundleRenderer<'_>,
+    manifests: &SourceManifests,
     clusters: &[&Cluster],
     assigned: &HashMap<ClusterId, u32>,
 ) -> Vec<ReleaseTarget> {
     let waves = assign_waves(&rendering.spec.rollout, clusters, rendering.groups, assigned);
     let mut bundles = SharedBundles::default();
-    let targets = clusters.iter().zip(waves);
-    targets.map(|(cluster, wave)| render_target(rendering, cluster, wave, &mut bundles)).collect()
+    let render = |(cluster, wave): (&&Cluster, Option<u32>)| {
+        let rendered = manifests
+            .get(cluster.id)
+            .and_then(|parsed| render_bundle(&BundleRenderer { parsed, ..*rendering }, cluster));
+        to_target(rendering, cluster, wave, rendered.map(|bundle| bundles.insert(&bundle)))
+    };
+    clusters.iter().zip(waves).map(render).collect()
 }
 
 /// The bytes of the bundles rendered so far: a bundle of 4 MiB that is the same on thousands of clusters is in memory once.
 #[derive(Default)]
 struct SharedBundles(HashMap<Digest, Arc<[u8]>>);
 
+/// A rendered bundle, as it is stored.
+struct StoredBundle {
+    digest: Digest,
+    bytes: Arc<[u8]>,
+    exposures: Vec<store::exposure::ExposureRow>,
+}
+
 impl SharedBundles {
-    fn insert(&mut self, bundle: &Bundle) -> (Digest, Arc<[u8]>) {
+    fn insert(&mut self, bundle: &Bundle) -> StoredBundle {
         let bytes = bundle.to_bytes();
         let digest = Digest::compute(&bytes);
-        let shared = self.0.entry(digest.clone()).or_insert_with(|| bytes.into());
-        (digest, shared.clone())
+        let bytes = self.0.entry(digest.clone()).or_insert_with(|| bytes.into()).clone();
+        StoredBundle { digest, bytes, exposures: bundle_exposures(bundle) }
     }
 }
 
@@ -113,16 +146,15 @@ fn assign_waves(
     waves.into_iter().map(|wave| wave.or(Some(last))).collect()
 }
 
-fn render_target(
+fn to_target(
     rendering: &BundleRenderer<'_>,
     cluster: &Cluster,
     wave: Option<u32>,
-    bundles: &mut SharedBundles,
+    rendered: Result<StoredBundle, RenderOutcome>,
 ) -> ReleaseTarget {
-    let (rendered, bytes, exposures) = match render_bundle(rendering, cluster) {
-        Ok(bundle) => {
-            let (digest, bytes) = bundles.insert(&bundle);
-            (RenderOutcome::Bundle(digest.clone()), Some((digest, bytes)), Some(bundle_exposures(&bundle)))
+    let (rendered, bytes, exposures) = match rendered {
+        Ok(StoredBundle { digest, bytes, exposures }) => {
+            (RenderOutcome::Bundle(digest.clone()), Some((digest, bytes)), Some(exposures))
         }
         Err(not_rendered) => (not_rendered, None, None),
     };
@@ -159,7 +191,12 @@ fn render_bundle(rendering: &BundleRenderer<'_>, cluster: &Cluster) -> Result<Bu
             ),
         )));
     }
-    rendering.render_bundle(cluster).map_err(|why| match why {
+    rendering.render_bundle(cluster).map_err(to_outcome)
+}
+
+/// The outcome of a rendering without a bundle.
+pub(crate) fn to_outcome(error: RenderError) -> RenderOutcome {
+    match error {
         RenderError::Rejected(findings) => {
             let blocking = findings.iter().filter(|finding| finding.is_blocking());
             RenderOutcome::Failed(findings_reason(Reason::RenderFailed, blocking))
@@ -167,10 +204,13 @@ fn render_bundle(rendering: &BundleRenderer<'_>, cluster: &Cluster) -> Result<Bu
         RenderError::Waiting(findings) => {
             RenderOutcome::Waiting(findings_reason(Reason::WaitingForValue, findings.iter()))
         }
-    })
+    }
 }
 
-fn findings_reason<'a>(reason: Reason, findings: impl Iterator<Item = &'a Finding>) -> StageReason {
+pub(crate) fn findings_reason<'a>(
+    reason: Reason,
+    findings: impl Iterator<Item = &'a Finding>,
+) -> StageReason {
     let texts: Vec<String> =
         findings.map(|finding| format!("{} {}", finding.message, finding.hint)).collect();
     StageReason::new(reason, texts.join(" "))

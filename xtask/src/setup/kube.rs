@@ -21,10 +21,9 @@ use crate::step;
 const KUBERNETES: &str = "v1.36.3";
 const ETCD: &str = "v3.6.16";
 const KWOK: &str = "v0.8.0";
-const HELM: &str = "v3.22.0";
 
-const PROGRAMS: [&str; 7] =
-    ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "etcd", "kwok", "helm"];
+const PROGRAMS: [&str; 6] =
+    ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "etcd", "kwok"];
 
 /// The folder with links to all programs, for `FLOTILLA_KUBE_BIN`.
 pub fn bin_folder(paths: &Paths) -> PathBuf {
@@ -61,7 +60,7 @@ pub fn program_versions(paths: &Paths) -> Vec<String> {
 
 /// Each set of versions has its own folder, so the cache is never stale.
 fn cache_folder() -> Result<PathBuf> {
-    Ok(super::cache_folder()?.join(format!("kube/{KUBERNETES}-etcd-{ETCD}-kwok-{KWOK}-helm-{HELM}")))
+    Ok(super::cache_folder()?.join(format!("kube/{KUBERNETES}-etcd-{ETCD}-kwok-{KWOK}")))
 }
 
 /// The path of a program in `KUBEBUILDER_ASSETS`.
@@ -98,7 +97,6 @@ fn build_program(paths: &Paths, cache: &Path, program: &str) -> Result<()> {
             go_build(paths, &home, cache, "go.etcd.io/etcd/server/v3")
         }
         "kwok" => go_install(paths, cache, "sigs.k8s.io/kwok/cmd/kwok", KWOK),
-        "helm" => go_install(paths, cache, "helm.sh/helm/v3/cmd/helm", HELM),
         _ => {
             let home = write_module(paths, cache, "kubernetes", "k8s.io/kubernetes", KUBERNETES)?;
             go_build(paths, &home, cache, &format!("k8s.io/kubernetes/cmd/{program}"))

@@ -14,65 +14,11 @@ use crate::text::finding::Finding;
 use crate::text::name_check;
 
 pub use crate::model::policy::{ConflictPolicy, DeletionPolicy, DriftPolicy, Policies};
+pub use crate::model::source::Source;
 pub use crate::text::source_file::SourceFile;
 
 /// Share of the selected clusters that may be unavailable by default while others lose the workload, in percent.
 const UNAVAILABLE_PERCENT: u32 = 20;
-
-/// Where the manifests come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(tag = "type", rename_all = "camelCase", from = "SourceFields")]
-pub enum Source {
-    /// YAML files.
-    Yaml {
-        /// The files, in the order given.
-        files: Vec<SourceFile>,
-    },
-}
-
-/// The fields of a source as they stand in text: in one struct, so that [`crate::text::strict_input`] finds unknown ones.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SourceFields {
-    #[serde(rename = "type")]
-    source_type: SourceType,
-    files: Vec<SourceFile>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum SourceType {
-    Yaml,
-}
-
-impl From<SourceFields> for Source {
-    fn from(fields: SourceFields) -> Self {
-        match fields.source_type {
-            SourceType::Yaml => Self::Yaml { files: fields.files },
-        }
-    }
-}
-
-impl Default for Source {
-    fn default() -> Self {
-        Self::Yaml { files: Vec::new() }
-    }
-}
-
-impl Source {
-    /// Whether all files are empty.
-    pub fn is_blank(&self) -> bool {
-        self.files().iter().all(|file| file.text.trim().is_empty())
-    }
-
-    /// The YAML files of this source.
-    pub fn files(&self) -> &[SourceFile] {
-        match self {
-            Self::Yaml { files } => files,
-        }
-    }
-}
 
 fn is_false(flag: &bool) -> bool {
     !flag
@@ -352,6 +298,7 @@ pub struct LatestEdit {
 pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
     let mut findings: Vec<Finding> = name_check::check_workload_name(name).into_iter().collect();
     findings.extend(name_check::check_namespace(&spec.namespace));
+    findings.extend(spec.source.chart().into_iter().flat_map(|source| source.check(name)));
     findings.extend(crate::model::placement::check(&spec.placement));
     findings.extend(crate::model::overrides::check(&spec.overrides));
     findings.extend(crate::model::rollout::check(&spec.rollout));

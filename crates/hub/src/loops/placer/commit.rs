@@ -92,6 +92,7 @@ async fn write_outcome(
     let retained = load_retained(tx, outcome).await?;
     write_removals(hub, tx, outcome, &retained, effects).await?;
     write_waves(tx, outcome, effects).await?;
+    store::chart::mark_renderings_used(tx, &outcome.chart_inputs).await?;
     if let Some(revision) = outcome.revision {
         store::decision::set_placed_revision(tx, outcome.workload.id, revision).await?;
     }
