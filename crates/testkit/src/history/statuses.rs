@@ -1,11 +1,11 @@
-//! I6: a status that is shown was reported.
+//! I6: a status that is shown was reported. A release that was never delivered to its cluster is removed without a report.
 
 use std::collections::BTreeMap;
 
-use super::{Action, History, Operation, Outcome, SentReport, ShownRelease, completions};
+use super::{Action, ClusterChange, History, Operation, Outcome, SentReport, ShownRelease, completions};
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let (completions, sent) = (completions(history), reports(history));
+    let (completions, sent, delivered) = (completions(history), reports(history), deliveries(history));
     let mut faults = Vec::new();
     for entry in &history.entries {
         let Action::Invoked { id, operation: Operation::ReadReleases { workload } } = &entry.action else {
@@ -15,6 +15,10 @@ pub(super) fn check(history: &History) -> Vec<String> {
         for shown in releases {
             let all = sent.get(&(&*shown.cluster, &*shown.release)).map(Vec::as_slice).unwrap_or_default();
             let before = &all[..all.partition_point(|(position, _)| position < completed)];
+            let delivery = delivered.get(&(&*shown.cluster, &*shown.release));
+            if shown.state == "Removed" && delivery.is_none_or(|position| position > completed) {
+                continue;
+            }
             let fault = shown_fault(shown, before);
             faults.extend(fault.map(|fault| format!("{workload} on {}: {fault}", shown.cluster)));
         }
@@ -31,6 +35,19 @@ fn reports(history: &History) -> BTreeMap<(&str, &str), Vec<(usize, &SentReport)
         }
     }
     reports
+}
+
+/// The position of the first record of each release on each cluster, which an agent writes before the first object.
+fn deliveries(history: &History) -> BTreeMap<(&str, &str), usize> {
+    let mut deliveries = BTreeMap::new();
+    for (position, entry) in history.entries.iter().enumerate() {
+        if let Action::Cluster { cluster, change: ClusterChange::RecordWritten { release, .. } } =
+            &entry.action
+        {
+            deliveries.entry((&**cluster, &**release)).or_insert(position);
+        }
+    }
+    deliveries
 }
 
 /// What is shown although no report that was sent before says so. The other states are the hub's own, such as `Pending`.

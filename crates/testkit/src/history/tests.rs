@@ -422,6 +422,9 @@ fn i6_a_removal_or_a_health_that_nobody_reported_is_a_violation() {
     Example::new().with(degraded).violates(Invariant::I6, &["Degraded"]);
     let pending = read_releases(7, vec![with_state("Pending", "Unknown")]);
     assert_eq!(Example::new().with(pending).check(), [""; 0], "it is a state of the hub");
+    let undelivered = ShownRelease { release: text("release-9"), ..with_state("Removed", "Unknown") };
+    let undelivered = read_releases(7, vec![undelivered]);
+    assert_eq!(Example::new().with(undelivered).check(), [""; 0], "nothing of it was on the cluster");
 }
 
 #[test]
