@@ -4,6 +4,7 @@
 //! until it expires. A publish with the plan's hash is rejected if any input of the plan has changed since.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::finding::{self, Finding};
@@ -181,7 +182,7 @@ struct ComputedPlan {
     /// The plan without targets and expected changes, which are stored separately.
     plan: Plan,
     /// The rendered bundles by digest.
-    bundles: BTreeMap<Digest, Vec<u8>>,
+    bundles: BTreeMap<Digest, Arc<[u8]>>,
     targets: Vec<TargetWithRequest>,
     /// The expected changes by digest.
     expected: BTreeMap<Digest, ClusterPlan>,

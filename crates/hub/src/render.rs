@@ -1,6 +1,7 @@
 //! Renders the release of every selected cluster; the plan and the placer use the same functions.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
@@ -29,8 +30,8 @@ pub(crate) struct ReleaseTarget {
     pub wave: Option<u32>,
     pub policies: Policies,
     pub rendered: RenderOutcome,
-    /// The bundle's bytes, to be stored under its digest.
-    pub bytes: Option<(Digest, Vec<u8>)>,
+    /// The bundle's bytes, to be stored under its digest. Targets with equal bundles share them.
+    pub bytes: Option<(Digest, Arc<[u8]>)>,
     /// The bundle's exposures, sorted; `None` without a bundle.
     pub exposures: Option<Vec<store::exposure::ExposureRow>>,
 }
@@ -100,13 +101,27 @@ pub(crate) fn render_clusters(
     assigned: &HashMap<ClusterId, u32>,
 ) -> Vec<ReleaseTarget> {
     let waves = assign_waves(&rendering.spec.rollout, clusters, rendering.groups, assigned);
+    let mut bundles = SharedBundles::default();
     let render = |(cluster, wave): (&&Cluster, Option<u32>)| {
         let rendered = manifests
             .get(cluster.id)
             .and_then(|parsed| render_bundle(&BundleRenderer { parsed, ..*rendering }, cluster));
-        to_target(rendering, cluster, wave, rendered)
+        to_target(rendering, cluster, wave, rendered, &mut bundles)
     };
     clusters.iter().zip(waves).map(render).collect()
+}
+
+/// The bytes of the bundles rendered so far: a bundle of 4 MiB that is the same on thousands of clusters is in memory once.
+#[derive(Default)]
+struct SharedBundles(HashMap<Digest, Arc<[u8]>>);
+
+impl SharedBundles {
+    fn insert(&mut self, bundle: &Bundle) -> (Digest, Arc<[u8]>) {
+        let bytes = bundle.to_bytes();
+        let digest = Digest::compute(&bytes);
+        let shared = self.0.entry(digest.clone()).or_insert_with(|| bytes.into());
+        (digest, shared.clone())
+    }
 }
 
 /// The waves of these clusters. A cluster that joined after the publish and matches no wave is in the last one.
@@ -129,11 +144,11 @@ fn to_target(
     cluster: &Cluster,
     wave: Option<u32>,
     rendered: Result<Bundle, RenderOutcome>,
+    bundles: &mut SharedBundles,
 ) -> ReleaseTarget {
     let (rendered, bytes, exposures) = match rendered {
         Ok(bundle) => {
-            let bytes = bundle.to_bytes();
-            let digest = Digest::compute(&bytes);
+            let (digest, bytes) = bundles.insert(&bundle);
             (RenderOutcome::Bundle(digest.clone()), Some((digest, bytes)), Some(bundle_exposures(&bundle)))
         }
         Err(not_rendered) => (not_rendered, None, None),

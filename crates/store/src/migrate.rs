@@ -129,6 +129,29 @@ impl Migration {
     }
 }
 
+/// Migrates the database with this address, of either engine.
+#[cfg(test)]
+pub(crate) async fn migrate_to(url: &str, migrations: &[Migration]) -> Result<(), Error> {
+    sqlx::any::install_default_drivers();
+    let Some(path) = url.strip_prefix("sqlite://") else { return postgres(url, migrations).await };
+    let pool = AnyPool::connect(&format!("{url}?mode=rwc")).await?;
+    let result = sqlite(&pool, Path::new(path), migrations).await;
+    pool.close().await;
+    result
+}
+
+#[cfg(test)]
+impl Migration {
+    /// A migration that follows all others.
+    pub(crate) const fn following(text: &'static str) -> Self {
+        Self { version: MIGRATIONS.len() as i64 + 1, text }
+    }
+
+    pub(crate) const fn text(&self) -> &'static str {
+        self.text
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,14 +180,6 @@ mod tests {
         store.close().await;
     }
 
-    async fn migrate_again(url: &str, migrations: &[Migration]) -> Result<(), Error> {
-        let Some(path) = url.strip_prefix("sqlite://") else { return postgres(url, migrations).await };
-        let pool = AnyPool::connect(&format!("{url}?mode=rwc")).await.unwrap();
-        let result = sqlite(&pool, Path::new(path), migrations).await;
-        pool.close().await;
-        result
-    }
-
     async fn has_column(url: &str) -> bool {
         let mut connection = AnyConnection::connect(url).await.unwrap();
         let found = connection.fetch_all("SELECT motto FROM project").await.is_ok();
@@ -186,10 +201,10 @@ mod tests {
     async fn p22_a_failed_run_does_not_change_the_schema() {
         databases::for_each_address(|url| async move {
             create_used_database(&url).await;
-            migrate_again(&url, &all_migrations_and(&[GOOD, BAD])).await.unwrap_err();
+            migrate_to(&url, &all_migrations_and(&[GOOD, BAD])).await.unwrap_err();
             assert!(!has_column(&url).await, "not even the part that would have succeeded");
             Store::open(&url).await.unwrap().close().await;
-            migrate_again(&url, &all_migrations_and(&[GOOD])).await.unwrap();
+            migrate_to(&url, &all_migrations_and(&[GOOD])).await.unwrap();
             assert!(has_column(&url).await);
             let result = Store::open(&url).await;
             assert!(
@@ -202,7 +217,7 @@ mod tests {
     #[tokio::test]
     async fn facts_that_were_reported_before_the_upgrade_are_confirmed_by_it() {
         databases::for_each_address(|url| async move {
-            migrate_again(&url, &MIGRATIONS[..1]).await.unwrap();
+            migrate_to(&url, &MIGRATIONS[..1]).await.unwrap();
             let mut connection = AnyConnection::connect(&url).await.unwrap();
             let id = domain::ClusterId::from_parts(1, 1);
             let facts = r#"{"kubernetesVersion":"v1.33.4","region":"eu-west-1","zones":["a"],"apis":[],"storageClasses":[],
@@ -236,7 +251,7 @@ mod tests {
             let copy = format!("{url}.before-{:04}", LATEST + 1);
             let path = copy.strip_prefix("sqlite://").unwrap().to_owned();
             assert!(!Path::new(&path).exists(), "the first migration of a new file makes no copy");
-            migrate_again(&url, &all_migrations_and(&[GOOD])).await.unwrap();
+            migrate_to(&url, &all_migrations_and(&[GOOD])).await.unwrap();
             let store = Store::open(&copy).await.unwrap();
             let mut tx = store.write().await.unwrap();
             let found =

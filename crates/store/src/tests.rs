@@ -12,6 +12,7 @@ mod fixtures;
 mod joining;
 mod json_columns;
 mod lists;
+mod older_servers;
 mod opening;
 mod placer_queue;
 mod releases;

@@ -12,11 +12,9 @@ use crate::{Error, Tx};
 
 mod head;
 mod list;
-mod lock;
 
-pub use head::{get_head_by_id, get_head_by_name, get_name, set_intent};
+pub use head::{get_head_by_id, get_head_by_name, get_name, lock_head, set_intent};
 pub use list::{WorkloadOrder, list};
-pub use lock::lock_revision;
 
 /// A workload with the user of its latest edit.
 struct WorkloadRow<'w> {

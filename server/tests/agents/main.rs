@@ -14,6 +14,7 @@ mod limits;
 mod lossy;
 mod outages;
 mod raw_agent;
+mod recorded;
 mod restored;
 mod soak;
 mod test_server;

@@ -7,7 +7,7 @@ use crate::raw_agent::{RawAgent, operational_report};
 use crate::test_server::TestServer;
 
 /// Adds a field that no version knows to every object.
-fn add_unknown_fields(value: &mut Value) {
+pub fn add_unknown_fields(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(add_unknown_fields),
         Value::Object(fields) => {

@@ -1,6 +1,6 @@
 //! Bad inputs through the command line and the REST API, and the memory that the server needs for them (P19).
 //!
-//! `tests/bad-inputs/` has one file per input, `bad-inputs.txt` the expected outcome of each.
+//! `tests/bad-inputs/` has one file per input, `bad-inputs.txt` the expected outcome of each. Long inputs are generated.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,41 @@ fn expected_outcomes() -> Vec<(String, ExpectedOutcome)> {
     lines.map(outcome).collect()
 }
 
+/// The inputs that are too long to be files of the repository, by their names.
+fn generated_inputs() -> [(&'static str, String); 3] {
+    const DEPTH: usize = 10_000;
+    let json = "[".repeat(DEPTH) + &"]".repeat(DEPTH);
+    let (open, close) = ("{a: ".repeat(DEPTH), "}".repeat(DEPTH));
+    let yaml =
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata: {open}x{close}\n");
+    let document = |number: usize| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings-{number}}}\ndata: {{value: \"1\"}}\n"
+        )
+    };
+    let documents: Vec<String> = (0..600).map(document).collect();
+    [
+        ("nested-ten-thousand-deep.json", json),
+        ("nested-ten-thousand-deep.yaml", yaml),
+        ("six-hundred-documents.yaml", documents.join("---\n")),
+    ]
+}
+
+/// Writes every input into this folder; returns the names.
+fn write_inputs(folder: &Path) -> Vec<String> {
+    for entry in std::fs::read_dir(tests_folder().join("bad-inputs")).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
+    }
+    for (name, text) in generated_inputs() {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
 /// The codes of errors and warnings.
 fn codes(findings: &[Finding]) -> BTreeSet<String> {
     findings.iter().filter(|one| one.severity > Severity::Note).map(|one| one.code.clone()).collect()
@@ -71,14 +106,11 @@ fn assert_findings_are_complete(file: &str, findings: &[Finding]) {
 fn p19_every_bad_input_has_its_expected_outcome_in_the_command_line_and_the_api() {
     let server = TestServer::start_new();
     let expected = expected_outcomes();
-    let mut files: Vec<String> = std::fs::read_dir(tests_folder().join("bad-inputs"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    files.sort();
+    let folder = tempfile::tempdir().unwrap();
+    let files = write_inputs(folder.path());
     assert_eq!(files, expected.iter().map(|(file, _)| file.clone()).collect::<Vec<_>>());
     for (file, outcome) in expected {
-        let path = tests_folder().join("bad-inputs").join(&file);
+        let path = folder.path().join(&file);
         let run = server.run_cli(&["validate", "-f", &path.display().to_string(), "-o", "json"]);
         let codes_of_cli = match outcome {
             ExpectedOutcome::Error(error) => {

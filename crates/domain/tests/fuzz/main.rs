@@ -30,7 +30,8 @@ const MAX_BYTES: usize = 96;
 const MAX_MUTATION: usize = 16;
 
 /// Runs a target on the texts of its corpus, on mutations of them and on random texts.
-fn fuzz(target: &str, tokens: &[&str], check: fn(&str)) {
+fn fuzz(target: &str, tokens: &str, check: fn(&str)) {
+    let tokens = &parse_tokens(tokens);
     let corpus = read_corpus(target);
     corpus.iter().for_each(|text| check(text));
     let random =
@@ -63,72 +64,33 @@ fn read_corpus(target: &str) -> Vec<String> {
     paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
-fn expand_tokens(bytes: &[u8], tokens: &[&str]) -> String {
+/// Symbols that stand for blanks in the tokens of a target, which are separated by blanks.
+const BLANKS: [(char, &str); 5] = [('␠', " "), ('␤', "\n"), ('␉', "\t"), ('␍', "\r"), ('␀', "\0")];
+
+fn parse_tokens(tokens: &str) -> Vec<String> {
+    let unescape = |token: &str| {
+        BLANKS.iter().fold(token.to_owned(), |text, (symbol, blank)| text.replace(*symbol, blank))
+    };
+    tokens.split_whitespace().map(unescape).collect()
+}
+
+fn expand_tokens(bytes: &[u8], tokens: &[String]) -> String {
     let mut text = String::new();
     for byte in bytes {
         match byte.checked_sub(128) {
-            Some(token) => text.push_str(tokens[usize::from(token) % tokens.len()]),
+            Some(token) => text.push_str(&tokens[usize::from(token) % tokens.len()]),
             None => text.push(char::from(*byte)),
         }
     }
     text
 }
 
-const MANIFEST_TOKENS: &[&str] = &[
-    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-    "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n",
-    "\n---\n",
-    "\n...\n",
-    "\n  ",
-    "\n    ",
-    "\n",
-    ": ",
-    "- ",
-    "? ",
-    "{",
-    "}",
-    "[",
-    "]",
-    ", ",
-    "&a ",
-    "*a",
-    "<<: *a",
-    "!!str ",
-    "!!binary ",
-    "!x ",
-    "|\n",
-    ">-\n",
-    "\"",
-    "'",
-    "\\u",
-    "\\x",
-    "# ",
-    "\t",
-    "\r\n",
-    "%YAML 1.2\n",
-    "data:",
-    "spec:",
-    "containers:",
-    "image: nginx",
-    "replicas: 3",
-    "0644",
-    "1e400",
-    ".inf",
-    "null",
-    "~",
-    "true",
-    "${{ cluster.name }}",
-    "${{",
-    "}}",
-    "{{ .Values.x }}",
-    "\u{feff}",
-    "\u{202e}",
-    "\0",
-    "é",
-    "𝄞",
-    "name",
-    "a",
-];
+const MANIFEST_TOKENS: &str = "
+    apiVersion:␠v1␤kind:␠ConfigMap␤metadata:␠{name:␠a}␤
+    apiVersion:␠apps/v1␤kind:␠Deployment␤metadata:␤␠␠name:␠web␤spec:␤ ␤---␤ ␤...␤ ␤␠␠ ␤␠␠␠␠ ␤ :␠ -␠ ?␠ { } [ ] ,␠
+    &a␠ *a <<:␠*a !!str␠ !!binary␠ !x␠ |␤ >-␤ \" ' \\u \\x #␠ ␉ ␍␤ %YAML␠1.2␤ data: spec: containers: image:␠nginx
+    replicas:␠3 0644 1e400 .inf null ~ true ${{␠cluster.name␠}} ${{ }} {{␠.Values.x␠}} \u{feff} \u{202e} ␀ é 𝄞 name a
+";
 
 fn source(text: &str) -> Vec<SourceFile> {
     vec![SourceFile { name: "a.yaml".to_owned(), text: text.to_owned() }]
@@ -189,41 +151,12 @@ fn manifests() {
     fuzz("manifests", MANIFEST_TOKENS, check_manifests);
 }
 
-const OVERRIDE_TOKENS: &[&str] = &[
-    "{\"overrides\":[",
-    "{\"name\":\"a\",",
-    "\"target\":{\"clusters\":[\"eu-1\"]},",
-    "\"target\":{\"selector\":\"env=prod\"},",
-    "\"priority\":5,",
-    "\"patches\":[",
-    "{\"object\":{\"kind\":\"Deployment\"},",
-    "\"op\":\"set\",",
-    "\"op\":\"remove\",",
-    "\"op\":\"merge\",",
-    "\"path\":\"/spec/replicas\"",
-    "\"path\":\"/spec/template/spec/containers[name=web]/image\"",
-    "\"path\":\"",
-    "\"value\":",
-    "\"value\":{\"spec\":{\"replicas\":null}}",
-    "\"value\":7",
-    "}",
-    "]",
-    ",",
-    "\"",
-    "[",
-    "{",
-    "null",
-    "1e999",
-    "-1",
-    "\\u0000",
-    "/-",
-    "/0",
-    "~1",
-    "[name=",
-    "]}",
-    "]}]}",
-    "\"id\":\"01J00000000000000000000000\",",
-];
+const OVERRIDE_TOKENS: &str = r#"
+    {"overrides":[ {"name":"a", "target":{"clusters":["eu-1"]}, "target":{"selector":"env=prod"}, "priority":5,
+    "patches":[ {"object":{"kind":"Deployment"}, "op":"set", "op":"remove", "op":"merge", "path":"/spec/replicas"
+    "path":"/spec/template/spec/containers[name=web]/image" "path":" "value": "value":{"spec":{"replicas":null}}
+    "value":7 } ] , " [ { null 1e999 -1 \u0000 /- /0 ~1 [name= ]} ]}]} "id":"01J00000000000000000000000",
+"#;
 
 const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 2\n  selector: {matchLabels: {app: web}}\n  \
      template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: web, image: nginx}]}\n";
@@ -246,32 +179,10 @@ fn overrides() {
     fuzz("overrides", OVERRIDE_TOKENS, check_overrides);
 }
 
-const SELECTOR_TOKENS: &[&str] = &[
-    "env",
-    "region",
-    "app.kubernetes.io/name",
-    "kubernetesVersion",
-    "provider",
-    "zone",
-    "=",
-    "==",
-    "!=",
-    ">=",
-    "<",
-    " in (",
-    " notin (",
-    ")",
-    ",",
-    "!",
-    " ",
-    "a",
-    "v1.33",
-    "1.33.4+k3s1",
-    "é",
-    "(",
-    "-",
-    "_",
-];
+const SELECTOR_TOKENS: &str = r"
+    env region app.kubernetes.io/name kubernetesVersion provider zone = == != >= < ␠in␠( ␠notin␠( ) , ! ␠ a v1.33
+    1.33.4+k3s1 é ( - _
+";
 
 fn check_selectors(text: &str) {
     if let Ok(selector) = text.parse::<LabelSelector>() {
@@ -287,26 +198,10 @@ fn selectors() {
     fuzz("selectors", SELECTOR_TOKENS, check_selectors);
 }
 
-const TEMPLATE_TOKENS: &[&str] = &[
-    "${{",
-    "}}",
-    " cluster.name ",
-    "cluster.labels.env",
-    "cluster.labels[\"a/b\"]",
-    "workload.name",
-    " | default(\"x\")",
-    "|",
-    "\"",
-    "'",
-    "(",
-    ")",
-    ".",
-    "$",
-    "{{",
-    " ",
-    "é",
-    "\\",
-];
+const TEMPLATE_TOKENS: &str = r#"
+    ${{ }} ␠cluster.name␠ cluster.labels.env cluster.labels["a/b"] workload.name ␠|␠default("x") | " ' ( ) . $ {{ ␠
+    é \
+"#;
 
 fn check_templates(text: &str) {
     let object =
@@ -324,30 +219,12 @@ fn templates() {
     fuzz("templates", TEMPLATE_TOKENS, check_templates);
 }
 
-const PLACEMENT_TOKENS: &[&str] = &[
-    "{\"predicates\":[{",
-    "\"labelSelector\":\"env=prod\"",
-    "\"clusterNames\":[\"eu-1\"]",
-    "\"clusterGroups\":[\"g\"]",
-    "\"factSelector\":\"kubernetesVersion>=1.30\"",
-    "}],",
-    "\"numberOfClusters\":1,",
-    "\"numberOfClusters\":-1,",
-    "\"numberOfClusters\":99999999999999999999,",
-    "\"spread\":[{\"by\":\"region\",\"max\":1}],",
-    "\"tolerations\":[{\"key\":\"a\"}],",
-    "\"sticky\":true,",
-    "\"score\":[{\"name\":\"cpu\",\"weight\":1}],",
-    "\"exclude\":[\"us-1\"],",
-    "\"newMembers\":\"auto\"",
-    "}",
-    "]",
-    ",",
-    "{",
-    "[",
-    "null",
-    "\"\"",
-];
+const PLACEMENT_TOKENS: &str = r#"
+    {"predicates":[{ "labelSelector":"env=prod" "clusterNames":["eu-1"] "clusterGroups":["g"]
+    "factSelector":"kubernetesVersion>=1.30" }], "numberOfClusters":1, "numberOfClusters":-1,
+    "numberOfClusters":99999999999999999999, "spread":[{"by":"region","max":1}], "tolerations":[{"key":"a"}],
+    "sticky":true, "score":[{"name":"cpu","weight":1}], "exclude":["us-1"], "newMembers":"auto" } ] , { [ null ""
+"#;
 
 fn check_placements(text: &str) {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return };
@@ -371,29 +248,13 @@ fn placements() {
     fuzz("placements", PLACEMENT_TOKENS, check_placements);
 }
 
-const REPORT_TOKENS: &[&str] = &[
-    "{\"incarnation\":1,\"seq\":1,",
-    "\"releases\":[",
-    "{\"release\":\"01J00000000000000000000000\",\"generation\":1,",
-    "\"sync\":\"Synced\",",
-    "\"health\":{\"status\":\"Healthy\"},",
-    "\"stages\":[{\"name\":\"Applied\",\"state\":{\"type\":\"Done\"}}],",
-    "\"drift\":[{\"object\":{\"version\":\"v1\",\"kind\":\"Pod\",\"name\":\"a\"},\"fields\":[\"/a\"]}],",
-    "\"removed\":true",
-    "\"resources\":[],",
-    "\"facts\":{\"kubernetesVersion\":\"v1.33.0\",\"zones\":[\"a\",\"b\"],\"nodes\":3},",
-    "\"leftovers\":[]",
-    "}",
-    "]",
-    ",",
-    "{",
-    "[",
-    "null",
-    "9223372036854775807",
-    "-1",
-    "1e999",
-    "\"\"",
-];
+const REPORT_TOKENS: &str = r#"
+    {"incarnation":1,"seq":1, "releases":[ {"release":"01J00000000000000000000000","generation":1, "sync":"Synced",
+    "health":{"status":"Healthy"}, "stages":[{"name":"Applied","state":{"type":"Done"}}],
+    "drift":[{"object":{"version":"v1","kind":"Pod","name":"a"},"fields":["/a"]}], "removed":true "resources":[],
+    "facts":{"kubernetesVersion":"v1.33.0","zones":["a","b"],"nodes":3}, "leftovers":[] } ] , { [ null
+    9223372036854775807 -1 1e999 ""
+"#;
 
 fn check_reports(text: &str) {
     let Ok(mut batch) = serde_json::from_str::<ReportBatch>(text) else { return };
@@ -410,30 +271,10 @@ fn reports() {
     fuzz("reports", REPORT_TOKENS, check_reports);
 }
 
-const PATH_TOKENS: &[&str] = &[
-    "$",
-    ".",
-    "..",
-    "spec",
-    "containers",
-    "[*]",
-    "[0]",
-    "[-1]",
-    "[name=web]",
-    "[?(@.name==\"web\")]",
-    "[",
-    "]",
-    "/",
-    "~0",
-    "~1",
-    "'",
-    "\"",
-    "\\.",
-    "*",
-    "metadata.annotations",
-    "é",
-    "99999999999999999999",
-];
+const PATH_TOKENS: &str = r#"
+    $ . .. spec containers [*] [0] [-1] [name=web] [?(@.name=="web")] [ ] / ~0 ~1 ' " \. * metadata.annotations é
+    99999999999999999999
+"#;
 
 fn check_paths(text: &str) {
     let Ok(path) = text.parse::<JsonPath>() else { return };

@@ -43,9 +43,10 @@ impl Hub {
         let unchanged_since = snapshot.unchanged_since();
         let mut workload = snapshot.stored.workload;
         let mut tx = self.write().await?;
-        let current = store::workload::lock_revision(&mut tx, workload.id).await?;
+        let current = store::workload::lock_head(&mut tx, workload.id).await?;
+        let current = current.ok_or_else(|| Error::not_found("workload", name))?;
         // The findings are for the draft of the snapshot: fail if it has changed since.
-        check_if_match(current.ok_or_else(|| Error::not_found("workload", name))?, Some(workload.revision))?;
+        check_if_match(current.revision, Some(workload.revision))?;
         // In this transaction, so that the next publish sees them; from then on the placer maintains them.
         let own = checked
             .exposures

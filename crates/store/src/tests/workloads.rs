@@ -28,8 +28,8 @@ async fn a_workload_reads_back_as_it_was_written() {
         (web.intent, web.published, web.revision) = (Intent::Draft, None, 2);
         assert!(workload::update(&mut tx, &web, 1, "ben").await.unwrap());
         assert!(!workload::update(&mut tx, &web, 1, "cy").await.unwrap(), "the revision has changed");
-        assert_eq!(workload::lock_revision(&mut tx, web.id).await.unwrap(), Some(2));
-        assert_eq!(workload::lock_revision(&mut tx, workload_id(9)).await.unwrap(), None);
+        assert_eq!(workload::lock_head(&mut tx, web.id).await.unwrap().unwrap().revision, 2);
+        assert_eq!(workload::lock_head(&mut tx, workload_id(9)).await.unwrap(), None);
         assert_eq!(workload::get_by_name(&mut tx, project_id(), "web").await.unwrap().as_ref(), Some(&web));
         let query = ListQuery { label_selector: "team=a".to_owned(), ..ListQuery::default() };
         let page =

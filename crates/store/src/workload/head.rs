@@ -25,6 +25,12 @@ pub async fn get_head_by_id(tx: &mut Tx, id: WorkloadId) -> Result<Option<Worklo
     decode_row(statement.fetch_optional(tx).await?, "workload", read)
 }
 
+/// The workload with this id, without its draft, locked until the transaction ends.
+pub async fn lock_head(tx: &mut Tx, id: WorkloadId) -> Result<Option<WorkloadHead>, Error> {
+    let statement = sql(SELECT).push("id = $1").bind_text(id).push_locking_clause(tx);
+    decode_row(statement.fetch_optional(tx).await?, "workload", read)
+}
+
 /// The name of the workload with this id.
 pub async fn get_name(tx: &mut Tx, id: WorkloadId) -> Result<Option<String>, Error> {
     let statement = sql("SELECT id, name FROM workload WHERE id = $1").bind_text(id);

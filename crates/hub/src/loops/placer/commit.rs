@@ -34,6 +34,9 @@ pub(super) async fn commit_workload(
         let rest = targets.split_off(RELEASES_PER_COMMIT);
         let mut tx = hub.write().await?;
         let mut effects = CommitEffects::default();
+        if !is_current(&mut tx, &outcome).await? {
+            break;
+        }
         write_targets(hub, &mut tx, &outcome, &targets, &mut effects).await?;
         // A server that was suspended meanwhile has lost the claim, and its outcome may be older than what is stored. The queue's
         // row is written last, as with a settlement: reports lock it after their releases too.
@@ -56,22 +59,44 @@ pub(super) async fn commit_batch(hub: &Hub, all: &[(PlacerClaim, PlacementOutcom
     let mut tx = hub.write().await?;
     let mut effects = CommitEffects::default();
     for (claim, outcome) in all {
-        write_targets(hub, &mut tx, outcome, &outcome.targets, &mut effects).await?;
-        let retained = load_retained(&mut tx, outcome).await?;
-        write_removals(hub, &mut tx, outcome, &retained, &mut effects).await?;
-        write_waves(&mut tx, outcome, &mut effects).await?;
-        store::chart::mark_renderings_used(&mut tx, &outcome.chart_inputs).await?;
-        if let Some(revision) = outcome.revision {
-            store::decision::set_placed_revision(&mut tx, outcome.workload.id, revision).await?;
+        let is_current = is_current(&mut tx, outcome).await?;
+        if is_current {
+            write_outcome(hub, &mut tx, outcome, &mut effects).await?;
         }
-        write_decision(hub, &mut tx, outcome, &retained, &mut effects).await?;
         effects.wake_placer |= !PLACER.settle(&mut tx, claim.workload, claim.epoch).await?;
-        delete_if_removed(&mut tx, outcome, &mut effects).await?;
+        if is_current {
+            delete_if_removed(&mut tx, outcome, &mut effects).await?;
+        }
     }
     failpoint("placer.before_commit");
     hub.commit(tx, effects).await?;
     failpoint("placer.after_commit");
     Ok(())
+}
+
+/// Whether the outcome was decided for the current intent and revision; locks the workload. Otherwise nothing of it is
+/// written: it would apply again what was unpublished meanwhile. The verb has marked the workload, so a later pass places it.
+async fn is_current(tx: &mut Tx, outcome: &PlacementOutcome) -> Result<bool, Error> {
+    let decided = &outcome.workload;
+    let now = store::workload::lock_head(tx, decided.id).await?;
+    Ok(now.is_some_and(|now| (now.intent, now.published) == (decided.intent, decided.published)))
+}
+
+async fn write_outcome(
+    hub: &Hub,
+    tx: &mut Tx,
+    outcome: &PlacementOutcome,
+    effects: &mut CommitEffects,
+) -> Result<(), Error> {
+    write_targets(hub, tx, outcome, &outcome.targets, effects).await?;
+    let retained = load_retained(tx, outcome).await?;
+    write_removals(hub, tx, outcome, &retained, effects).await?;
+    write_waves(tx, outcome, effects).await?;
+    store::chart::mark_renderings_used(tx, &outcome.chart_inputs).await?;
+    if let Some(revision) = outcome.revision {
+        store::decision::set_placed_revision(tx, outcome.workload.id, revision).await?;
+    }
+    write_decision(hub, tx, outcome, &retained, effects).await
 }
 
 async fn write_targets(
@@ -268,4 +293,64 @@ async fn delete_if_removed(
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::cluster::ClusterKind;
+    use domain::placement::{Placement, Predicate};
+    use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
+    use store::queue::PLACER;
+
+    use super::super::PlacerClaim;
+    use super::super::decide::decide_workload;
+    use super::commit_workload;
+    use crate::{Actor, Clock, Hub, HubConfig, NewCluster, PublishOptions};
+
+    /// Claims the only workload that is due.
+    async fn claim_workload(hub: &Hub) -> PlacerClaim {
+        let now = hub.clock().now();
+        let mut tx = hub.write().await.unwrap();
+        let due = PLACER.claim(&mut tx, 2, now, now.plus_millis(30_000)).await.unwrap();
+        tx.commit().await.unwrap();
+        let [(workload, epoch)] = due[..] else { panic!("{due:?}") };
+        PlacerClaim { workload, epoch }
+    }
+
+    #[tokio::test]
+    async fn p16_a_pass_that_began_before_a_workload_was_unpublished_does_not_apply_it_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig { database, clock: Clock::system() }).await.unwrap();
+        let actor = Actor::system();
+        hub.register_cluster(&actor, NewCluster::new("eu", ClusterKind::Agent)).await.unwrap();
+        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n".to_owned();
+        let spec = WorkloadSpec {
+            namespace: "default".to_owned(),
+            source: Source::Yaml { files: vec![SourceFile { name: "app.yaml".to_owned(), text }] },
+            placement: Placement { predicates: vec![Predicate::default()], ..Placement::default() },
+            ..WorkloadSpec::default()
+        };
+        let new = NewWorkload { name: "web".to_owned(), spec, ..NewWorkload::default() };
+        hub.create_workload(&actor, new).await.unwrap();
+        hub.publish_workload(&actor, "web", "", PublishOptions::default()).await.unwrap();
+        let claim = claim_workload(&hub).await;
+        let outcome = decide_workload(&hub, claim.workload).await.unwrap().unwrap();
+        commit_workload(&hub, claim, outcome).await.unwrap();
+        assert!(hub.get_release("web", "eu").await.unwrap().release.is_present());
+
+        // A pass for a change of the fleet decides; the workload is unpublished before it writes.
+        let mut tx = hub.write().await.unwrap();
+        PLACER.mark(&mut tx, &[claim.workload], hub.clock().now()).await.unwrap();
+        tx.commit().await.unwrap();
+        let claim = claim_workload(&hub).await;
+        let outcome = decide_workload(&hub, claim.workload).await.unwrap().unwrap();
+        hub.unpublish_workload(&actor, "web", Default::default()).await.unwrap();
+        let removal = hub.get_release("web", "eu").await.unwrap().release;
+        commit_workload(&hub, claim, outcome).await.unwrap();
+        let release = hub.get_release("web", "eu").await.unwrap().release;
+        assert!(!release.is_present());
+        assert_eq!(release.generation(), removal.generation(), "the agent gets the removal only");
+        claim_workload(&hub).await;
+    }
 }

@@ -1,0 +1,84 @@
+//! The largest plan and the largest report that are accepted need a bounded amount of memory (P19).
+
+use domain::report::limits::{MAX_RELEASES, MAX_RESOURCES, MAX_TEXT_BYTES};
+use domain::report::{DesiredPhase, ReleaseReport, ReportBatch};
+use domain::workload::NewWorkload;
+use serde_json::{Value, json};
+use wire::agent::SessionRequest;
+
+use crate::server_process::{ServerProcess, workload_spec};
+
+const MIB: u64 = 1024;
+/// Clusters of the plan: with a copy of the bundle for each, it would need more than 1 GiB.
+const CLUSTERS: usize = 300;
+/// How much the peak may grow by a plan of 4 MiB, in KiB: the text, its parsed form and the bundle, in a debug build.
+const MAX_PLAN_GROWTH: u64 = 400 * MIB;
+/// The same for a report of 16 MiB.
+const MAX_REPORT_GROWTH: u64 = 300 * MIB;
+
+fn config_map(name: &str, bytes: usize) -> String {
+    let value = "x".repeat(bytes);
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{value: \"{value}\"}}\n---\n"
+    )
+}
+
+#[tokio::test]
+async fn p19_the_largest_plan_for_many_clusters_needs_a_bounded_amount_of_memory() {
+    let server = ServerProcess::start(CLUSTERS).await;
+    let text: String = (0..4).map(|number| config_map(&format!("m{number}"), 1_000_000)).collect();
+    let new =
+        NewWorkload { name: "web".to_owned(), spec: workload_spec(text, &[]), ..NewWorkload::default() };
+    server.client.create_workload(&new).await.unwrap();
+    let before = server.memory_kib("VmHWM");
+    let plan = server.client.plan_workload("web", 0).await.unwrap();
+    assert_eq!(plan.targets.len(), CLUSTERS);
+    assert!(plan.targets.iter().all(|target| target.bundle.is_some()), "{:?}", plan.targets[0]);
+    let growth = server.memory_kib("VmHWM") - before;
+    assert!(growth < MAX_PLAN_GROWTH, "the peak grew by {growth} KiB");
+}
+
+#[tokio::test]
+async fn p19_the_largest_report_needs_a_bounded_amount_of_memory() {
+    let server = ServerProcess::start(0).await;
+    let agent = server.join_agent("eu").await;
+    let new = NewWorkload {
+        name: "web".to_owned(),
+        spec: workload_spec(config_map("web", 1), &["eu"]),
+        ..NewWorkload::default()
+    };
+    server.client.create_workload(&new).await.unwrap();
+    server.client.publish_workload("web", &Default::default(), None).await.unwrap();
+    let desired = loop {
+        let state = agent.fetch_desired_state(-1, false).await.unwrap().unwrap();
+        if let Some(release) = state.releases.into_iter().next() {
+            break release;
+        }
+    };
+    let DesiredPhase::Present { bundle, .. } = &desired.phase else { panic!("{desired:?}") };
+    let resource = |ordinal: usize| {
+        json!({"ordinal": ordinal, "object": {"version": "v1", "kind": "ConfigMap", "name": format!("c{ordinal}")},
+            "applied": true, "health": {"status": "Degraded"}, "causes": ["y".repeat(MAX_TEXT_BYTES)]})
+    };
+    let resources: Vec<Value> = (0..MAX_RESOURCES).map(resource).collect();
+    let report = json!({"release": desired.release, "generation": desired.generation, "applied": bundle,
+        "stages": [], "sync": "Synced", "health": {"status": "Degraded"}, "resources": resources, "removed": false});
+    let report: ReleaseReport = serde_json::from_value(report).unwrap();
+    // The entries of one release count once; 8 MiB of them are small.
+    let small = ReleaseReport { resources: Vec::new(), ..report.clone() };
+    let mut releases = vec![small; MAX_RELEASES - 1];
+    releases.push(report);
+    let incarnation = agent.start_session(&SessionRequest::default()).await.unwrap().incarnation;
+    let mut batch = ReportBatch { incarnation, seq: 0, facts: None, schema: None, leftovers: None, releases };
+    let bytes = serde_json::to_vec(&batch).unwrap().len();
+    assert!((8 << 20..16 << 20).contains(&bytes), "{bytes} bytes");
+    let before = server.memory_kib("VmHWM");
+    for seq in 1..=5 {
+        batch.seq = seq;
+        assert!(agent.send_reports(&batch).await.unwrap().accepted);
+    }
+    let growth = server.memory_kib("VmHWM") - before;
+    assert!(growth < MAX_REPORT_GROWTH, "the peak grew by {growth} KiB");
+    let release = server.client.get_release("web", "eu").await.unwrap();
+    assert_eq!(release.resources.len(), MAX_RESOURCES);
+}

@@ -1,0 +1,129 @@
+//! The server as a process of its own, its REST client, an agent with a certificate, and what the process uses.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use agent::cache::{DiskCache, SharedCache};
+use agent::{AgentOptions, EngineOptions, JoinConfig};
+use domain::cluster::ClusterKind;
+use domain::join::NewJoinToken;
+use domain::placement::{Placement, Predicate};
+use domain::workload::{Source, SourceFile, WorkloadSpec};
+use hub::{Actor, ActorKind, Authority, Clock, Hub, HubConfig, NewCluster};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use wire::agent::JoinTokenParts;
+use wire::{AgentClient, Client};
+
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A server; killed when dropped.
+pub struct ServerProcess {
+    child: Child,
+    pub client: Client,
+    agents_url: String,
+    join_token: JoinTokenParts,
+    folder: tempfile::TempDir,
+}
+
+/// What must exist before the server starts, because SQLite allows one server at a time.
+async fn prepare_database(folder: &Path, clusters: usize) -> (String, JoinTokenParts) {
+    let database = format!("sqlite://{}", folder.join("flotilla.db").display());
+    let hub = Hub::open(HubConfig { database, clock: Clock::system() }).await.unwrap();
+    let user = hub.ensure_user("ada", "correct horse battery").await.unwrap();
+    let actor = Actor::new("ada", ActorKind::Session(user));
+    let token = hub.create_token(&actor, "test", 1).await.unwrap().secret;
+    for number in 0..clusters {
+        let new = NewCluster::new(&format!("offline-{number}"), ClusterKind::Agent);
+        hub.register_cluster(&actor, new).await.unwrap();
+    }
+    let new = NewJoinToken { auto_accept: true, max_uses: 10, ..NewJoinToken::default() };
+    let joining = hub.create_join_token(&actor, new).await.unwrap();
+    let authority = Authority::open(folder, Clock::system()).unwrap().fingerprint();
+    drop(hub);
+    // Its connections close asynchronously.
+    let lock = std::fs::File::open(folder.join("flotilla.db.lock")).unwrap();
+    tokio::task::spawn_blocking(move || lock.lock().unwrap()).await.unwrap();
+    (token, JoinTokenParts { id: joining.id, secret: joining.secret, authority })
+}
+
+impl ServerProcess {
+    /// Starts a server with this many clusters that are offline.
+    pub async fn start(clusters: usize) -> Self {
+        wire::tls::install_crypto_provider();
+        let folder = tempfile::tempdir().unwrap();
+        let (token, join_token) = prepare_database(folder.path(), clusters).await;
+        let mut child = Command::new(env!("CARGO_BIN_EXE_flotilla-server"))
+            .args(["--log", "error", "serve", "--listen", "127.0.0.1:0", "--agent-listen", "127.0.0.1:0"])
+            .arg("--data")
+            .arg(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut agents_url = String::new();
+        loop {
+            let line = lines.next_line().await.unwrap().expect("the server starts");
+            if let Some(url) = line.strip_prefix("Agents connect to ") {
+                url.clone_into(&mut agents_url);
+            } else if let Some(url) = line.strip_prefix("Flotilla is ready at ") {
+                let client = Client::new(url, &token).unwrap();
+                return Self { child, client, agents_url, join_token, folder };
+            }
+        }
+    }
+
+    /// Joins a cluster; its agent sends what the test sends.
+    pub async fn join_agent(&self, name: &str) -> AgentClient {
+        let cache = tempfile::tempdir().unwrap();
+        let cache = SharedCache::new(DiskCache::open(cache.path()).unwrap());
+        let config = JoinConfig {
+            hub: self.agents_url.clone(),
+            name: name.to_owned(),
+            token: self.join_token.clone(),
+        };
+        let clock = Clock::system();
+        let options = AgentOptions::new(EngineOptions::new(move || clock.now()));
+        agent::join(&cache, Some(&config), &options, None).await.unwrap().client().unwrap()
+    }
+
+    /// A value of `/proc/PID/status` in KiB: `VmRSS`, the resident memory, or `VmHWM`, its peak so far.
+    pub fn memory_kib(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id().unwrap())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    pub fn count_file_descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id().unwrap())).unwrap().count()
+    }
+
+    pub fn database_file(&self) -> std::path::PathBuf {
+        self.folder.path().join("flotilla.db")
+    }
+}
+
+/// A workload of these manifests on the clusters with these names, or on all.
+pub fn workload_spec(text: String, clusters: &[&str]) -> WorkloadSpec {
+    let names = clusters.iter().map(|&name| name.to_owned()).collect();
+    WorkloadSpec {
+        namespace: "default".to_owned(),
+        source: Source::Yaml { files: vec![SourceFile { name: "app.yaml".to_owned(), text }] },
+        placement: Placement {
+            predicates: vec![Predicate { names, ..Predicate::default() }],
+            ..Placement::default()
+        },
+        ..WorkloadSpec::default()
+    }
+}
+
+pub async fn wait_until(what: &str, ok: impl AsyncFn() -> bool) {
+    let started = tokio::time::Instant::now();
+    while !ok().await {
+        assert!(started.elapsed() < WAIT_TIMEOUT, "timeout: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
