@@ -3,6 +3,7 @@
 pub mod chromium;
 pub mod debian;
 pub mod deny;
+pub mod helm;
 pub mod kube;
 pub mod npm;
 pub mod postgres;
@@ -22,6 +23,8 @@ pub fn run(paths: &Paths, tests: bool, kube: bool) -> Result<()> {
     npm::ensure(paths, "style")?;
     if tests {
         self::ensure_test_tools(paths)?;
+    } else {
+        helm::find_or_build(paths);
     }
     if kube {
         kube::ensure(paths)?;
@@ -37,6 +40,7 @@ pub fn ensure_test_tools(paths: &Paths) -> Result<()> {
     chromium::ensure(paths)?;
     postgres::ensure(paths)?;
     deny::ensure(paths)?;
+    helm::ensure(paths)?;
     Ok(())
 }
 

@@ -123,6 +123,9 @@ fn run_unit_tests(paths: &Paths, used: &mut Vec<String>) -> Result<()> {
     }
     cargo.env("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?);
     used.extend(setup::kube::program_versions(paths));
+    let helm = setup::helm::ensure(paths)?;
+    used.extend(program_version(&helm, "version").map(|version| format!("helm {version}")));
+    cargo.env(setup::helm::PATH_VAR, helm);
     let output = step::run(paths, "tests", &mut cargo)?;
     let (passed, ignored) = count_tests(&output);
     used.push(format!("{passed} tests passed, {ignored} ignored"));

@@ -21,10 +21,9 @@ use crate::step;
 const KUBERNETES: &str = "v1.36.3";
 const ETCD: &str = "v3.6.16";
 const KWOK: &str = "v0.8.0";
-const HELM: &str = "v3.22.0";
 
-const PROGRAMS: [&str; 7] =
-    ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "etcd", "kwok", "helm"];
+const PROGRAMS: [&str; 6] =
+    ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "etcd", "kwok"];
 
 /// The folder with links to all programs, for `FLOTILLA_KUBE_BIN`.
 pub fn bin_folder(paths: &Paths) -> PathBuf {
@@ -61,7 +60,7 @@ pub fn program_versions(paths: &Paths) -> Vec<String> {
 
 /// Each set of versions has its own folder, so the cache is never stale.
 fn cache_folder() -> Result<PathBuf> {
-    Ok(super::cache_folder()?.join(format!("kube/{KUBERNETES}-etcd-{ETCD}-kwok-{KWOK}-helm-{HELM}")))
+    Ok(super::cache_folder()?.join(format!("kube/{KUBERNETES}-etcd-{ETCD}-kwok-{KWOK}")))
 }
 
 /// The path of a program in `KUBEBUILDER_ASSETS`.
@@ -72,6 +71,7 @@ fn preinstalled_program(program: &str) -> Option<PathBuf> {
 
 fn link_programs(folder: &Path, built: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
+    remove_other_links(folder)?;
     for program in PROGRAMS {
         let (to, from) =
             (preinstalled_program(program).unwrap_or_else(|| built.join(program)), folder.join(program));
@@ -82,6 +82,17 @@ fn link_programs(folder: &Path, built: &Path) -> Result<()> {
             fs::remove_file(&from)?;
         }
         symlink(&to, &from).with_context(|| format!("cannot link {}", from.display()))?;
+    }
+    Ok(())
+}
+
+/// Removes links of an earlier version of this tool, whose programs would be found instead of those of the system.
+fn remove_other_links(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if !PROGRAMS.iter().any(|program| entry.file_name() == *program) {
+            fs::remove_file(entry.path())?;
+        }
     }
     Ok(())
 }
@@ -98,7 +109,6 @@ fn build_program(paths: &Paths, cache: &Path, program: &str) -> Result<()> {
             go_build(paths, &home, cache, "go.etcd.io/etcd/server/v3")
         }
         "kwok" => go_install(paths, cache, "sigs.k8s.io/kwok/cmd/kwok", KWOK),
-        "helm" => go_install(paths, cache, "helm.sh/helm/v3/cmd/helm", HELM),
         _ => {
             let home = write_module(paths, cache, "kubernetes", "k8s.io/kubernetes", KUBERNETES)?;
             go_build(paths, &home, cache, &format!("k8s.io/kubernetes/cmd/{program}"))
@@ -189,7 +199,21 @@ fn last_segment(package: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::render_go_mod;
+    use super::{PROGRAMS, link_programs, render_go_mod};
+
+    #[test]
+    fn links_of_programs_that_are_no_longer_used_are_removed() {
+        let home = std::env::temp_dir().join(format!("flotilla-xtask-links-{}", std::process::id()));
+        let (links, built) = (home.join("links"), home.join("built"));
+        std::fs::create_dir_all(&links).expect("a temporary folder");
+        std::os::unix::fs::symlink(built.join("helm"), links.join("helm")).expect("a link");
+        link_programs(&links, &built).expect("links are written");
+        assert!(links.join("helm").symlink_metadata().is_err(), "the link is left");
+        for program in PROGRAMS {
+            assert!(links.join(program).symlink_metadata().is_ok(), "{program} has no link");
+        }
+        std::fs::remove_dir_all(&home).expect("the folder is removed");
+    }
 
     #[test]
     fn in_tree_submodules_are_replaced_by_their_published_versions() {
