@@ -15,6 +15,7 @@ use crate::problem::ApiError;
 use crate::router::MAX_BODY_BYTES;
 use crate::site::Site;
 
+pub mod chart;
 pub mod cluster;
 mod document;
 pub mod event;
@@ -91,6 +92,10 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .route(release::RELEASE_PATH, release::reject_writes())
         .routes(with_large_body(routes!(overrides::put::put_override)))
         .routes(routes!(overrides::delete::delete_override))
+        .routes(routes!(workload::values::get_values))
+        .routes(routes!(chart::list::list_charts))
+        .routes(with_large_body(routes!(chart::upload::upload_chart)))
+        .routes(routes!(chart::get::get_chart))
         .routes(routes!(placement::decision::get_placement_decision))
         .routes(routes!(placement::preview::preview_placement))
         .routes(routes!(cluster::list::list_clusters))

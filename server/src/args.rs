@@ -167,6 +167,14 @@ fn parse_limit(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Arguments for the rendering of charts.
+#[derive(Debug, clap::Args)]
+pub struct ChartArgs {
+    /// The helm program, 4.2.4 or newer, which renders charts. Default: the first one on PATH; without one, workloads with charts wait.
+    #[arg(long, env = "FLOTILLA_HELM", value_name = "FILE")]
+    pub helm: Option<PathBuf>,
+}
+
 /// `flotilla-server serve`
 #[derive(Debug, clap::Args)]
 pub struct ServeArgs {
@@ -179,6 +187,9 @@ pub struct ServeArgs {
     #[command(flatten)]
     /// The agents' listener.
     pub agent_endpoint: AgentEndpointArgs,
+    #[command(flatten)]
+    /// The rendering of charts.
+    pub charts: ChartArgs,
     /// Serve the clusters of this kubeconfig. It must be trusted: it may run credential helpers.
     #[arg(long, env = "FLOTILLA_KUBECONFIG")]
     pub kubeconfig: Option<PathBuf>,
@@ -199,6 +210,9 @@ pub struct DemoArgs {
     #[command(flatten)]
     /// The agents' listener; by default on a free port of the loopback address.
     pub agent_endpoint: AgentEndpointArgs,
+    #[command(flatten)]
+    /// The rendering of charts.
+    pub charts: ChartArgs,
     /// Don't simulate outages of a cluster.
     #[arg(long)]
     pub no_outages: bool,

@@ -10,6 +10,7 @@ use hub::{Actor, NewCluster};
 
 use crate::agent_endpoint;
 use crate::args::{AgentEndpointArgs, DemoArgs, print_line, sqlite_url};
+use crate::charts;
 use crate::lifecycle::{RunningServer, ServerParts, open_hub};
 
 mod credentials;
@@ -30,6 +31,7 @@ const LEASE_SECONDS: u32 = 5;
 /// The folder, the built files or the port are not usable.
 pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let hub = open_hub(sqlite_url(&args.data)?).await?;
+    charts::find_helm(&hub, &args.charts).await;
     let clusters = fleet::start_clusters(&args.data.join("clusters"))?;
     let controls = Arc::new(FaultControls::new(clusters.clone()));
     let any_port = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -5,6 +5,7 @@ use hub::{Actor, NewCluster};
 
 use crate::agent_endpoint;
 use crate::args::{ServeArgs, print_line};
+use crate::charts;
 use crate::kubeconfig;
 use crate::lifecycle::{RunningServer, ServerParts, open_hub};
 
@@ -18,6 +19,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
         None => Vec::new(),
     };
     let hub = open_hub(args.database.url()?).await?;
+    charts::find_helm(&hub, &args.charts).await;
     let home = args.database.database.is_none().then_some(args.database.data.as_path());
     let agents = agent_endpoint::listen(&args.agent_endpoint, home, &hub).await?;
     if let Some((_, access)) = &agents {

@@ -124,7 +124,7 @@ fn run_unit_tests(paths: &Paths, used: &mut Vec<String>) -> Result<()> {
     cargo.env("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?);
     used.extend(setup::kube::program_versions(paths));
     let helm = setup::helm::ensure(paths)?;
-    used.extend(program_version(&helm, "version").map(|version| format!("helm {version}")));
+    used.extend(setup::helm::program_version(&helm));
     cargo.env(setup::helm::PATH_VAR, helm);
     let output = step::run(paths, "tests", &mut cargo)?;
     let (passed, ignored) = count_tests(&output);

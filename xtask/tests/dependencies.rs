@@ -10,17 +10,18 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Crates, and the crates that each may depend on.
-const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 15] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 16] = [
     ("domain", &[]),
     ("store", &["domain"]),
     ("engine", &["domain"]),
     ("wire", &["domain"]),
-    ("hub", &["domain", "store"]),
+    ("source", &["domain"]),
+    ("hub", &["domain", "source", "store"]),
     ("agent", &["domain", "engine", "wire"]),
     ("cli", &["domain", "wire"]),
     ("app", &["domain", "hub"]),
     ("frontend", &["app"]),
-    ("server", &["agent", "app", "domain", "hub", "kubesim", "wire"]),
+    ("server", &["agent", "app", "domain", "hub", "kubesim", "source", "wire"]),
     ("kubesim", &[]),
     ("testkit", &[]),
     ("xtask", &[]),

@@ -62,6 +62,7 @@ fn event_style(event: &EventSummary) -> StatusStyle {
             EventKind::WorkloadCreated
             | EventKind::ClusterRegistered
             | EventKind::ClusterAccepted
+            | EventKind::ChartUploaded
             | EventKind::JoinTokenCreated => quiet("plus", "hue-unknown"),
             EventKind::ClusterPending => quiet("pending", "hue-progressing"),
             EventKind::ClusterJoined => quiet("online", "hue-healthy"),

@@ -3,6 +3,7 @@
 pub mod action_unavailable;
 pub mod api_token;
 pub mod bundle;
+pub mod chart;
 pub mod cluster;
 pub mod condition;
 pub mod event;
@@ -18,4 +19,5 @@ pub mod report;
 pub mod request;
 pub mod rollout;
 pub mod rollup;
+pub mod values;
 pub mod workload;

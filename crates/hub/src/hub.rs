@@ -12,6 +12,7 @@ use store::{Outage, Store, StoreStatistics, Tx};
 use tokio::sync::watch;
 
 use crate::actor::Actor;
+use crate::chart::ChartRenderer;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::live::LiveNotices;
@@ -60,6 +61,7 @@ struct Inner {
     hash_limiter: HashLimiter,
     sign_in_statistics: SignInStatistics,
     schema_cache: SchemaCache,
+    chart_renderer: ChartRenderer,
     pause_detector: PauseDetector,
     tasks: TaskRegistry,
     retention: RetentionStatistics,
@@ -93,6 +95,7 @@ impl Hub {
             hash_limiter: HashLimiter::new(),
             sign_in_statistics: SignInStatistics::default(),
             schema_cache: SchemaCache::default(),
+            chart_renderer: ChartRenderer::default(),
             pause_detector,
             tasks: TaskRegistry::default(),
             retention: RetentionStatistics::default(),
@@ -184,6 +187,10 @@ impl Hub {
 
     pub(crate) fn schema_cache(&self) -> &SchemaCache {
         &self.0.schema_cache
+    }
+
+    pub(crate) fn chart_renderer(&self) -> &ChartRenderer {
+        &self.0.chart_renderer
     }
 
     pub(crate) fn tasks(&self) -> &TaskRegistry {

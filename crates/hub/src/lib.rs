@@ -7,6 +7,7 @@
 mod actor;
 mod authority;
 mod blocking;
+mod chart;
 mod clock;
 mod cluster;
 mod error;
@@ -19,6 +20,7 @@ mod idempotency;
 mod join;
 mod live;
 mod loops;
+mod manifests;
 mod overrides;
 mod pauses;
 mod placement;

@@ -37,9 +37,9 @@ impl OverrideChange {
     pub(crate) fn from_spec(spec: &WorkloadSpec, name: &str) -> Self {
         let name = name.to_owned();
         match find(spec, &name) {
-            Some(Override { target, priority, patches, .. }) => {
-                let (target, patches) = (target.clone(), patches.clone());
-                Self::Save { name, content: OverridePut { target, priority: *priority, patches } }
+            Some(Override { target, priority, values, patches, .. }) => {
+                let (target, values, patches) = (target.clone(), values.clone(), patches.clone());
+                Self::Save { name, content: OverridePut { target, priority: *priority, values, patches } }
             }
             None => Self::Remove { name },
         }
@@ -132,6 +132,7 @@ fn new_override(name: &str, content: &OverridePut, id: OverrideId) -> Override {
         name: name.to_owned(),
         target: content.target.clone(),
         priority: content.priority,
+        values: content.values.clone(),
         patches: content.patches.clone(),
     }
 }

@@ -212,7 +212,7 @@ impl ComputedPlan {
             cluster_plans: BTreeMap::new(),
             variants: inputs.compare_bundles(),
             no_op: false,
-            source_locations: Plan::locate_objects(&snapshot.draft.parsed.manifests),
+            source_locations: Plan::locate_objects(&snapshot.draft.manifests.sample().manifests),
             decision: trim_passed_filters(snapshot.draft.decision),
         };
         let bundles = inputs.targets.iter_mut().filter_map(|target| target.bytes.take()).collect();

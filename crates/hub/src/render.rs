@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use domain::bundle::Bundle;
 use domain::cluster::Cluster;
 use domain::exposure::collect_exposures;
-use domain::manifest;
 use domain::placement::{ClusterGroup, Decision};
 use domain::release::stage::StageReason;
 use domain::release::{Reason, RenderOutcome};
@@ -15,6 +14,7 @@ use domain::workload::{Policies, Revision};
 use domain::{ClusterId, Digest, Finding, rollout};
 
 use crate::blocking::run_blocking;
+use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests};
 use crate::workload::in_decision_order;
 use crate::{Error, Hub};
 
@@ -44,6 +44,14 @@ pub(crate) struct CurrentReleases {
     pub waves: HashMap<ClusterId, u32>,
 }
 
+/// The rendered releases of a revision.
+pub(crate) struct RenderedTargets {
+    /// The release of each selected cluster.
+    pub targets: Vec<ReleaseTarget>,
+    /// Digests of the inputs of the renderings of its chart.
+    pub chart_inputs: Vec<Digest>,
+}
+
 /// Loads the selected clusters and renders the revision for each, off the async threads. Assigned waves stay.
 pub(crate) async fn render_targets(
     hub: &Hub,
@@ -51,11 +59,19 @@ pub(crate) async fn render_targets(
     revision: Revision,
     decision: &Decision,
     CurrentReleases { groups, waves }: CurrentReleases,
-) -> Result<Vec<ReleaseTarget>, Error> {
+) -> Result<RenderedTargets, Error> {
     let selected: Vec<ClusterId> = decision.selected().map(|evaluation| evaluation.cluster).collect();
     let mut tx = hub.read().await?;
     let clusters = store::cluster::get_many_with_facts(&mut tx, &selected).await?;
     drop(tx);
+    let query = ManifestsQuery {
+        workload,
+        revision: revision.number,
+        spec: &revision.spec,
+        groups: &groups,
+        clusters: &clusters,
+    };
+    let manifests = hub.load_manifests(query, RenderWait::Placer(revision.workload)).await?;
     let workload = workload.to_owned();
     let render_all = move || {
         let targets: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
@@ -63,23 +79,34 @@ pub(crate) async fn render_targets(
             workload: &workload,
             revision: revision.number,
             spec: &revision.spec,
-            parsed: &manifest::parse(revision.spec.source.files()),
+            parsed: manifests.sample(),
             groups: &groups,
             targets: &targets,
         };
-        render_clusters(&rendering, &in_decision_order(&selected, &clusters), &waves)
+        let ordered = in_decision_order(&selected, &clusters);
+        RenderedTargets {
+            targets: render_clusters(&rendering, &manifests, &ordered, &waves),
+            chart_inputs: manifests.inputs().cloned().collect(),
+        }
     };
     run_blocking(render_all).await
 }
 
-/// Renders the release of each of these clusters, in the order of the decision. Assigned waves stay.
+/// Renders the release of each of these clusters from its manifests, in the order of the decision. Assigned waves stay.
 pub(crate) fn render_clusters(
     rendering: &BundleRenderer<'_>,
+    manifests: &SourceManifests,
     clusters: &[&Cluster],
     assigned: &HashMap<ClusterId, u32>,
 ) -> Vec<ReleaseTarget> {
     let waves = assign_waves(&rendering.spec.rollout, clusters, rendering.groups, assigned);
-    clusters.iter().zip(waves).map(|(cluster, wave)| render_target(rendering, cluster, wave)).collect()
+    let render = |(cluster, wave): (&&Cluster, Option<u32>)| {
+        let rendered = manifests
+            .get(cluster.id)
+            .and_then(|parsed| render_bundle(&BundleRenderer { parsed, ..*rendering }, cluster));
+        to_target(rendering, cluster, wave, rendered)
+    };
+    clusters.iter().zip(waves).map(render).collect()
 }
 
 /// The waves of these clusters. A cluster that joined after the publish and matches no wave is in the last one.
@@ -97,8 +124,13 @@ fn assign_waves(
     waves.into_iter().map(|wave| wave.or(Some(last))).collect()
 }
 
-fn render_target(rendering: &BundleRenderer<'_>, cluster: &Cluster, wave: Option<u32>) -> ReleaseTarget {
-    let (rendered, bytes, exposures) = match render_bundle(rendering, cluster) {
+fn to_target(
+    rendering: &BundleRenderer<'_>,
+    cluster: &Cluster,
+    wave: Option<u32>,
+    rendered: Result<Bundle, RenderOutcome>,
+) -> ReleaseTarget {
+    let (rendered, bytes, exposures) = match rendered {
         Ok(bundle) => {
             let bytes = bundle.to_bytes();
             let digest = Digest::compute(&bytes);
@@ -139,7 +171,12 @@ fn render_bundle(rendering: &BundleRenderer<'_>, cluster: &Cluster) -> Result<Bu
             ),
         )));
     }
-    rendering.render_bundle(cluster).map_err(|why| match why {
+    rendering.render_bundle(cluster).map_err(to_outcome)
+}
+
+/// The outcome of a rendering without a bundle.
+pub(crate) fn to_outcome(error: RenderError) -> RenderOutcome {
+    match error {
         RenderError::Rejected(findings) => {
             let blocking = findings.iter().filter(|finding| finding.is_blocking());
             RenderOutcome::Failed(findings_reason(Reason::RenderFailed, blocking))
@@ -147,10 +184,13 @@ fn render_bundle(rendering: &BundleRenderer<'_>, cluster: &Cluster) -> Result<Bu
         RenderError::Waiting(findings) => {
             RenderOutcome::Waiting(findings_reason(Reason::WaitingForValue, findings.iter()))
         }
-    })
+    }
 }
 
-fn findings_reason<'a>(reason: Reason, findings: impl Iterator<Item = &'a Finding>) -> StageReason {
+pub(crate) fn findings_reason<'a>(
+    reason: Reason,
+    findings: impl Iterator<Item = &'a Finding>,
+) -> StageReason {
     let texts: Vec<String> =
         findings.map(|finding| format!("{} {}", finding.message, finding.hint)).collect();
     StageReason::new(reason, texts.join(" "))

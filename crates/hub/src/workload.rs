@@ -27,6 +27,7 @@ mod revision;
 mod snapshot;
 mod sync;
 mod unpublish;
+mod values;
 mod view;
 
 pub use change_draft::{DraftPatch, PolicyPatch};

@@ -13,6 +13,7 @@
 
 pub mod artifact;
 pub mod certificate;
+pub mod chart;
 pub mod cluster;
 mod cursor;
 pub mod decision;

@@ -29,7 +29,9 @@ pub enum RetainedTable {
     Revision,
     /// Removals that clusters still owe after a forced deletion, by their age.
     ReleaseTombstone,
-    /// Bundles and schemas that nothing references, by the time of their last put.
+    /// Renderings of charts that no published revision was delivered with, by their age.
+    ChartRendering,
+    /// Bundles, schemas and charts that nothing references, by the time of their last put.
     Artifact,
     /// Events, by their age.
     Event,
@@ -40,7 +42,7 @@ pub const REVISIONS_KEPT: u32 = 100;
 
 impl RetainedTable {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Session,
         Self::SignInAttempt,
         Self::ApiToken,
@@ -51,6 +53,7 @@ impl RetainedTable {
         Self::Plan,
         Self::Revision,
         Self::ReleaseTombstone,
+        Self::ChartRendering,
         Self::Artifact,
         Self::Event,
     ];
@@ -68,6 +71,7 @@ impl RetainedTable {
             Self::Plan => "plan",
             Self::Revision => "revision",
             Self::ReleaseTombstone => "release_tombstone",
+            Self::ChartRendering => "chart_rendering",
             Self::Artifact => "artifact",
             Self::Event => "event",
         }
@@ -124,7 +128,11 @@ impl RetainedTable {
                 "DELETE FROM release_tombstone WHERE release_id IN \
                  (SELECT release_id FROM release_tombstone WHERE created_at < $1 ORDER BY created_at LIMIT $2)"
             }
-            // Bundles of releases, schemas of clusters and stored responses are referenced by their digest.
+            Self::ChartRendering => {
+                "DELETE FROM chart_rendering WHERE inputs_digest IN \
+                 (SELECT inputs_digest FROM chart_rendering WHERE used = 0 AND created_at < $1 ORDER BY created_at LIMIT $2)"
+            }
+            // Bundles of releases, schemas of clusters, stored responses, charts and their renderings are referenced by their digest.
             Self::Artifact => {
                 "DELETE FROM artifact WHERE digest IN \
                  (SELECT a.digest FROM artifact a WHERE a.last_put_at < $1 \
@@ -133,6 +141,8 @@ impl RetainedTable {
                   AND NOT EXISTS (SELECT 1 FROM release r WHERE r.applied = a.digest) \
                   AND NOT EXISTS (SELECT 1 FROM cluster_facts f WHERE f.schema_digest = a.digest) \
                   AND NOT EXISTS (SELECT 1 FROM idempotency_record i WHERE i.body_digest = a.digest) \
+                  AND NOT EXISTS (SELECT 1 FROM chart c WHERE c.digest = a.digest) \
+                  AND NOT EXISTS (SELECT 1 FROM chart_rendering d WHERE d.files_digest = a.digest) \
                   ORDER BY a.last_put_at LIMIT $2)"
             }
             Self::Event => {

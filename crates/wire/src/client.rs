@@ -16,6 +16,7 @@ use crate::{Error, ServerVersion};
 
 mod agent;
 mod attempts;
+mod chart;
 mod cluster;
 mod event;
 mod join;
@@ -27,6 +28,7 @@ mod watch;
 mod workload;
 
 pub use agent::{AgentClient, AgentError, DesiredStateStream};
+pub use chart::ValuesQuery;
 pub use watch::WatchStream;
 
 use send::ApiCall;

@@ -15,3 +15,4 @@ pub mod status;
 pub mod sync;
 pub mod unpublish;
 pub mod validate;
+pub mod values;

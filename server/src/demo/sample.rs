@@ -53,6 +53,7 @@ fn sample_spec(hub: &Hub) -> WorkloadSpec {
             name: "gold-replicas".to_owned(),
             target: ClusterSelector { selector: Some(on("tier=gold")), ..ClusterSelector::default() },
             priority: domain::overrides::DEFAULT_PRIORITY,
+            values: String::new(),
             patches: vec![Patch {
                 object: ObjectSelector { kind: "Deployment".to_owned(), ..ObjectSelector::default() },
                 op: PatchOp::Set { path: "/spec/replicas".to_owned(), value: json!(4) },

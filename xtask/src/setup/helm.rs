@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use crate::paths::{Paths, find_program};
+use crate::paths::{self, Paths, find_program};
 use crate::step;
 
 /// The oldest version that the server accepts is in `crates/source/src/helm/find.rs`.
@@ -51,11 +51,22 @@ pub fn ensure(paths: &Paths) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// As [`ensure`], for commands that work without charts: prints why they are not available.
+/// As [`ensure`], for commands that work without charts: prints why they may not be available.
 pub fn find_or_build(paths: &Paths) -> Option<PathBuf> {
-    ensure(paths)
-        .inspect_err(|error| step::print_skipped("helm", &format!("charts are not available: {error:#}")))
-        .ok()
+    let result = ensure(paths).inspect_err(|error| {
+        let consequence = match find_program("helm") {
+            Some(program) => format!("the server uses {} if it is new enough", program.display()),
+            None => "charts are not available".to_owned(),
+        };
+        step::print_skipped("helm", &format!("{consequence}: {error:#}"));
+    });
+    result.ok()
+}
+
+/// Name and version, as the program prints them.
+pub fn program_version(program: &Path) -> Option<String> {
+    let line = paths::program_version(program, "version")?;
+    Some(format!("helm {}", line.split('"').nth(1)?))
 }
 
 /// The program that the user selected. The server checks its version, and runs in another folder.

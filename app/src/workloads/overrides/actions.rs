@@ -57,6 +57,7 @@ pub async fn override_save(
         let content = domain::request::OverridePut {
             target: read.target,
             priority: read.priority,
+            values: read.chart_values,
             patches: read.patches,
         };
         let change = hub::OverrideChange::Save { name: read.name, content };

@@ -4,6 +4,7 @@
 //! order is shown as patches only, so that a save does not change it.
 
 use domain::Finding;
+use domain::chart::check_values;
 use domain::manifest::yaml_value;
 use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, ObjectSelector, Override, Patch, PatchOp};
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub struct OverrideForm {
     pub values: String,
     /// Patches, as YAML.
     pub patches: String,
+    /// Values of the chart, as YAML with comments; only for a source of type chart.
+    pub chart_values: String,
 }
 
 /// The content of an override, parsed from the form.
@@ -61,6 +64,8 @@ pub struct OverrideInput {
     pub target: ClusterSelector,
     /// Its priority.
     pub priority: u32,
+    /// Its values of the chart, as YAML.
+    pub chart_values: String,
     /// Its patches, in the order of their application.
     pub patches: Vec<Patch>,
 }
@@ -77,6 +82,7 @@ impl OverrideForm {
             selector: target.selector.as_ref().map(ToString::to_string).unwrap_or_default(),
             everywhere: if everywhere { "yes".to_owned() } else { String::new() },
             priority: over.priority.to_string(),
+            chart_values: over.values.clone(),
             ..Self::blank(fields)
         };
         let plain_form = form.clone();
@@ -150,7 +156,15 @@ impl OverrideForm {
 
     /// Whether the form has no input.
     pub fn is_blank(&self) -> bool {
-        let texts = [&self.name, &self.clusters, &self.groups, &self.selector, &self.values, &self.patches];
+        let texts = [
+            &self.name,
+            &self.clusters,
+            &self.groups,
+            &self.selector,
+            &self.values,
+            &self.patches,
+            &self.chart_values,
+        ];
         texts.iter().all(|text| text.trim().is_empty())
             && self.fields.iter().all(|row| row.value.trim().is_empty())
     }
@@ -176,7 +190,14 @@ impl OverrideForm {
         let mut patches = self.parse_values(&mut wrong);
         patches.extend(self.parse_fields(&mut wrong));
         patches.extend(self.parse_patches(&mut wrong));
-        if wrong.is_empty() { Ok(OverrideInput { name, target, priority, patches }) } else { Err(wrong) }
+        let chart_values = self.chart_values.replace("\r\n", "\n");
+        let found = check_values("The values", &chart_values);
+        wrong.extend(found.map(|finding| finding.with_path("/override/chartValues")));
+        if wrong.is_empty() {
+            Ok(OverrideInput { name, target, priority, chart_values, patches })
+        } else {
+            Err(wrong)
+        }
     }
 
     /// The target, without the parts that are invalid.

@@ -134,8 +134,14 @@ fn with_input(stored: &[Override], input: Option<OverrideInput>) -> Vec<Override
     let Some(read) = input else { return all };
     let at = all.iter().position(|over| over.name == read.name);
     let id = at.map_or_else(|| OverrideId::from_parts(0, 0), |at| all[at].id);
-    let edited =
-        Override { id, name: read.name, target: read.target, priority: read.priority, patches: read.patches };
+    let edited = Override {
+        id,
+        name: read.name,
+        target: read.target,
+        priority: read.priority,
+        values: read.chart_values,
+        patches: read.patches,
+    };
     match at {
         Some(at) => all[at] = edited,
         None => all.push(edited),

@@ -13,6 +13,7 @@ pub fn clear_texts(source: &mut Source) {
                 file.text = String::new();
             }
         }
+        Source::Chart(source) => source.values = String::new(),
     }
 }
 

@@ -91,11 +91,10 @@ struct CheckedFiles {
 
 fn check_files(name: &str, namespace: &str, files: Vec<SourceFile>) -> CheckedFiles {
     let parsed = manifest::parse(&files);
-    let source = Source::Yaml { files };
+    let source = Source::Yaml { files: files.clone() };
     let spec = WorkloadSpec { namespace: namespace.to_owned(), source, ..WorkloadSpec::default() };
     let findings =
         guard::check_static_with(&ClusterSchemas::from_schema(kubernetes_schema()), name, &spec, &parsed);
-    let Source::Yaml { files } = spec.source;
     CheckedFiles { files, objects: parsed.manifests.len(), findings }
 }
 

@@ -16,12 +16,12 @@ fn unavailable(why: impl Into<String>) -> ActionCheck {
 pub fn check_publish(workload: &Workload) -> ActionCheck {
     match workload.intent {
         Intent::Deleting => unavailable(format!("{} is being deleted.", workload.name)),
-        _ if workload.draft.source.files().is_empty() => unavailable(NO_MANIFESTS),
+        _ if workload.draft.source.is_empty() => unavailable(NO_MANIFESTS),
         _ => Ok(()),
     }
 }
 
-const NO_MANIFESTS: &str = "There are no manifests yet: write or upload one first.";
+const NO_MANIFESTS: &str = "There is nothing to publish yet: write or upload manifests, or choose a chart.";
 
 /// Whether the texts of a source may be published: a publish of blank ones would remove everything that runs, which is
 /// an unpublish. Separate from [`check_publish`], which lists and heads of pages evaluate without the texts.

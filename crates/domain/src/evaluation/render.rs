@@ -58,6 +58,15 @@ pub enum RenderError {
     Waiting(Vec<Finding>),
 }
 
+impl RenderError {
+    /// The findings.
+    pub fn into_findings(self) -> Vec<Finding> {
+        match self {
+            Self::Rejected(findings) | Self::Waiting(findings) => findings,
+        }
+    }
+}
+
 impl BundleRenderer<'_> {
     /// Renders the bundle for `cluster`. Namespace objects are not added: the engine creates missing namespaces.
     ///
@@ -98,7 +107,7 @@ impl BundleRenderer<'_> {
 
     /// Whether a missing template value makes the release wait on `cluster`; otherwise the publish is rejected.
     pub fn should_wait_on(&self, cluster: &Cluster) -> bool {
-        self.spec.addon || !cluster.facts.is_reported()
+        should_wait_on(self.spec, cluster)
     }
 
     /// Fills in template expressions (S4-7, G115).
@@ -125,6 +134,11 @@ impl BundleRenderer<'_> {
         reject_blocking(refused.into_iter().map(|finding| on_cluster(finding, cluster)).collect())?;
         if waiting.is_empty() { Ok(()) } else { Err(RenderError::Waiting(waiting)) }
     }
+}
+
+/// Whether a missing template value makes the release of this spec wait on `cluster`; otherwise the publish is rejected.
+pub(crate) fn should_wait_on(spec: &WorkloadSpec, cluster: &Cluster) -> bool {
+    spec.addon || !cluster.facts.is_reported()
 }
 
 /// Returns the findings as an error if one of them blocks the publish.

@@ -31,9 +31,7 @@ impl Bundle {
 
     /// The canonical bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        write_canonical(&Value::Array(self.objects.clone()), &mut bytes);
-        bytes
+        canonical_json(&Value::Array(self.objects.clone()))
     }
 
     /// Parses the output of [`Bundle::to_bytes`].
@@ -79,7 +77,13 @@ pub fn apply_rank(kind: &str) -> u32 {
     }
 }
 
-/// JSON with sorted keys and no white space.
+/// The value as JSON with sorted keys and no white space.
+pub(crate) fn canonical_json(value: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_canonical(value, &mut bytes);
+    bytes
+}
+
 fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(map) => {

@@ -70,6 +70,8 @@ pub enum EventKind {
     ClusterRevoked,
     /// A cluster was deleted.
     ClusterDeleted,
+    /// A chart was uploaded.
+    ChartUploaded,
 }
 
 impl EventKind {

@@ -31,7 +31,7 @@ pub use limits::{MAX_OVERRIDE_BYTES, MAX_OVERRIDES, MAX_PATCH_NODES, MAX_PATCHES
 pub use merge::merge;
 pub use provenance::{Provenance, ProvenanceLayer};
 pub use target::Specificity;
-pub(crate) use target::list_applicable_ids;
+pub(crate) use target::{list_applicable, list_applicable_ids};
 pub use work::{MAX_WORK, check_work};
 
 /// Default priority; 0 is the lowest, [`MAX_PRIORITY`] the highest.
@@ -54,7 +54,10 @@ pub struct Override {
     /// Its precedence among overrides of equal specificity, 0 to 1000.
     #[serde(default = "default_priority")]
     pub priority: u32,
-    /// Changes, in order.
+    /// Values of the chart, as YAML with its comments; merged over the common values. Only for a source of type chart.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub values: String,
+    /// Changes of objects, in order; made after a chart is rendered.
     #[serde(default)]
     pub patches: Vec<Patch>,
 }

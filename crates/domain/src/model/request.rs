@@ -34,13 +34,21 @@ pub struct OverridePut {
     pub target: ClusterSelector,
     /// Its priority among overrides that are equally specific, 0 to 1000.
     pub priority: u32,
+    /// Values of the chart, as YAML; merged over the common values.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub values: String,
     /// Patches, in order.
     pub patches: Vec<Patch>,
 }
 
 impl Default for OverridePut {
     fn default() -> Self {
-        Self { target: ClusterSelector::default(), priority: DEFAULT_PRIORITY, patches: Vec::new() }
+        Self {
+            target: ClusterSelector::default(),
+            priority: DEFAULT_PRIORITY,
+            values: String::new(),
+            patches: Vec::new(),
+        }
     }
 }
 

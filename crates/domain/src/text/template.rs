@@ -17,7 +17,7 @@ mod variable;
 
 pub use expression::InvalidExpression;
 pub use fill::{TemplateError, fill, is_templated};
-pub(crate) use finding::{missing_finding, static_finding};
+pub(crate) use finding::{missing_finding, static_finding, values_finding};
 pub use variable::Variable;
 
 /// A source of values of variables.

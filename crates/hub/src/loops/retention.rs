@@ -21,6 +21,7 @@ const fn retention_millis(table: RetainedTable) -> i64 {
         RetainedTable::IdempotencyRecord => DAY_MILLIS,
         // Twice the interval in which a put renews the time: protects what is not referenced yet by a commit.
         RetainedTable::Artifact => 2 * DAY_MILLIS,
+        RetainedTable::ChartRendering => 7 * DAY_MILLIS,
         RetainedTable::ApiToken
         | RetainedTable::JoinToken
         | RetainedTable::Registration

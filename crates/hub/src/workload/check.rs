@@ -8,6 +8,7 @@ use domain::finding;
 use domain::guard::{ClusterSchemas, Exposures};
 use domain::overrides::{check_limits, check_targets, check_work};
 use domain::placement::{Decision, check_decision};
+use domain::render::BundleRenderer;
 use domain::schema::kubernetes_schema;
 use domain::workload::{WorkloadSpec, WorkloadView};
 use domain::{ClusterId, Digest, Finding, WorkloadId, guard, rollout};
@@ -72,11 +73,14 @@ impl Hub {
         name: &str,
         spec: &WorkloadSpec,
     ) -> Result<CheckResult, Error> {
-        let current: Vec<ClusterId> = match workload {
-            Some(id) => load_present_releases(&mut tx, id).await?.into_keys().collect(),
-            None => Vec::new(),
+        let (current, revision): (Vec<ClusterId>, u32) = match workload {
+            Some(id) => (
+                load_present_releases(&mut tx, id).await?.into_keys().collect(),
+                store::revision::latest_number(&mut tx, id).await? + 1,
+            ),
+            None => (Vec::new(), 1),
         };
-        let source = DraftSource { name, spec: spec.clone(), current: &current };
+        let source = DraftSource { name, revision, spec: spec.clone(), current: &current };
         let snapshot = self.load_draft_snapshot(tx, source).await?;
         let (snapshot, found) = run_blocking(move || {
             let found = snapshot.run_guard_rails();
@@ -88,7 +92,7 @@ impl Hub {
             findings: checked.findings,
             not_online: snapshot.targets_not_online(),
             waves: snapshot.preview_waves(),
-            manifests: snapshot.parsed.manifests.len(),
+            manifests: snapshot.manifests.sample().manifests.len(),
             decision: trim_passed_filters(snapshot.decision),
         })
     }
@@ -143,7 +147,12 @@ impl DraftSnapshot {
     /// Runs the guard rails. It renders for every selected cluster: call it off the async threads.
     fn run_guard_rails(&self) -> GuardRailFindings {
         let known = ClusterSchemas::for_clusters(kubernetes_schema(), &self.targets, &self.schemas);
-        let mut findings = guard::check_static_with(&known, &self.name, &self.spec, &self.parsed);
+        let mut findings = self.manifests.findings().to_vec();
+        for parsed in self.manifests.sets_or_empty() {
+            let found = guard::check_static_with(&known, &self.name, &self.spec, parsed);
+            findings
+                .extend(found.into_iter().filter(|finding| !findings.contains(finding)).collect::<Vec<_>>());
+        }
         let names = self.target_names();
         // The number is a placeholder: the publish assigns it.
         let renderer = self.renderer(1, &names);
@@ -158,13 +167,17 @@ impl DraftSnapshot {
             let exposures = Exposures::default();
             return GuardRailFindings { findings, placement: self.check_placement(), exposures, can_render };
         }
-        findings.extend(guard::check_overridden_objects(&known, &renderer, &clusters));
-        findings.extend(guard::check_fleet(&renderer, &clusters));
+        let mut exposures = Exposures::default();
+        for (parsed, clusters) in self.manifests.group(&clusters) {
+            let renderer = BundleRenderer { parsed, ..renderer };
+            findings.extend(guard::check_overridden_objects(&known, &renderer, &clusters));
+            findings.extend(guard::check_fleet(&renderer, &clusters));
+            exposures.extend(Exposures::from_rendering(&renderer, &clusters));
+        }
         if self.decision.evaluations.is_empty() {
             findings.retain(|finding| finding.code != guard::NO_CLUSTER_SELECTED);
             findings.push(guard::empty_fleet_finding());
         }
-        let exposures = Exposures::from_rendering(&renderer, &clusters);
         GuardRailFindings { findings, placement: self.check_placement(), exposures, can_render }
     }
 
@@ -175,7 +188,10 @@ impl DraftSnapshot {
         if !check_limits(overrides).is_empty() {
             return (false, None);
         }
-        let excess = check_work(&self.parsed.objects(), overrides, clusters, &self.groups);
+        let sets = self.manifests.group(clusters);
+        let excess = sets
+            .into_iter()
+            .find_map(|(parsed, clusters)| check_work(&parsed.objects(), overrides, &clusters, &self.groups));
         (excess.is_none(), excess)
     }
 

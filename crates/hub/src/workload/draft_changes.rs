@@ -14,6 +14,6 @@ impl PublishSnapshot {
             return Vec::new();
         };
         let before = manifest::parse(published.spec.source.files());
-        guard::check_change((&published.spec, &before), (&draft.spec, &draft.parsed))
+        guard::check_change((&published.spec, &before), (&draft.spec, draft.manifests.sample()))
     }
 }

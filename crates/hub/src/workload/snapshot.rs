@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use domain::cluster::Cluster;
-use domain::manifest::{self, ParsedManifests};
 use domain::placement::{ClusterGroup, Decision, decide};
 use domain::plan::BlastRadius;
 use domain::release::Release;
@@ -21,6 +20,7 @@ use store::Tx;
 use super::publish_content::{ResolvedContent, load_published};
 use super::{PublishOptions, check_if_match};
 use crate::blocking::run_blocking;
+use crate::manifests::{ManifestsQuery, RenderWait, SourceManifests};
 use crate::overrides::OverrideChange;
 use crate::{Error, Hub};
 
@@ -31,7 +31,7 @@ pub(crate) struct DraftSnapshot {
     /// The draft.
     pub spec: WorkloadSpec,
     /// Its manifests.
-    pub parsed: ParsedManifests,
+    pub manifests: SourceManifests,
     /// Every cluster, without its lists of kinds and namespaces.
     pub clusters: Vec<Cluster>,
     /// Every cluster group.
@@ -60,13 +60,14 @@ impl DraftSnapshot {
         self.targets.iter().map(|cluster| cluster.name.clone()).collect()
     }
 
-    /// The renderer of the draft as this revision; `targets` are [`Self::target_names`].
+    /// The renderer of the draft as this revision, with the manifests of the first cluster; `targets` are
+    /// [`Self::target_names`].
     pub fn renderer<'a>(&'a self, revision: u32, targets: &'a [String]) -> BundleRenderer<'a> {
         BundleRenderer {
             workload: &self.name,
             revision,
             spec: &self.spec,
-            parsed: &self.parsed,
+            parsed: self.manifests.sample(),
             groups: &self.groups,
             targets,
         }
@@ -136,6 +137,8 @@ impl PublishSnapshot {
 pub(crate) struct DraftSource<'a> {
     /// The name of the workload; may be empty or unknown.
     pub name: &'a str,
+    /// The number that its next revision would have.
+    pub revision: u32,
     /// The draft.
     pub spec: WorkloadSpec,
     /// The clusters that have the workload now.
@@ -176,7 +179,8 @@ impl Hub {
         PublishCandidate { stored, spec }: PublishCandidate,
     ) -> Result<PublishSnapshot, Error> {
         let current: Vec<ClusterId> = stored.releases.keys().copied().collect();
-        let source = DraftSource { name: &stored.workload.name, spec, current: &current };
+        let revision = stored.latest_revision + 1;
+        let source = DraftSource { name: &stored.workload.name, revision, spec, current: &current };
         let draft = self.load_draft_snapshot(tx, source).await?;
         Ok(PublishSnapshot { stored, draft })
     }
@@ -196,8 +200,16 @@ impl Hub {
         let schemas = self.load_schemas(&mut tx, &selected).await?;
         drop(tx);
         let (hub, name, spec) = (self.clone(), source.name.to_owned(), source.spec);
+        let query = ManifestsQuery {
+            workload: &name,
+            revision: source.revision,
+            spec: &spec,
+            groups: &groups,
+            clusters: &targets,
+        };
+        let manifests = self.load_manifests(query, RenderWait::Request).await?;
         let parse = move || DraftSnapshot {
-            parsed: manifest::parse(spec.source.files()),
+            manifests,
             schemas: hub.parse_schemas(schemas),
             name,
             spec,

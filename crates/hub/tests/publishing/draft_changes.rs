@@ -102,6 +102,7 @@ async fn an_override_saved_again_under_its_name_keeps_its_id() {
     let content = |priority| OverridePut {
         target: ClusterSelector { clusters: vec!["east".into()], ..ClusterSelector::default() },
         priority,
+        values: String::new(),
         patches: Vec::new(),
     };
     let save = async |priority| {

@@ -190,6 +190,9 @@ async fn a_blank_draft_is_not_published() {
     test.edit_draft("web", |spec| spec.source = source(" \n")).await;
     let rejected =
         test.hub.publish_workload(&test.actor, "web", "", PublishOptions::default()).await.unwrap_err();
-    assert_eq!(rejected.to_string(), "There are no manifests yet: write or upload one first.");
+    assert_eq!(
+        rejected.to_string(),
+        "There is nothing to publish yet: write or upload manifests, or choose a chart."
+    );
     test.close().await;
 }

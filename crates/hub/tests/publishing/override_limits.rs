@@ -17,6 +17,7 @@ fn override_everywhere(n: u64, patches: Vec<Patch>) -> Override {
         name: format!("o-{n}"),
         target,
         priority: 500,
+        values: String::new(),
         patches,
     }
 }

@@ -18,6 +18,7 @@ fn set(kind: &str, path: &str, value: Value) -> OverrideChange {
     let content = OverridePut {
         target: ClusterSelector { clusters: vec!["east".into()], ..ClusterSelector::default() },
         priority: 500,
+        values: String::new(),
         patches: vec![Patch { object, op: PatchOp::Set { path: path.into(), value } }],
     };
     OverrideChange::Save { name: "east".into(), content }

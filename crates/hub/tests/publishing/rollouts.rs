@@ -355,6 +355,7 @@ async fn an_override_published_on_save_does_not_restart_an_aborted_rollout() {
     let content = OverridePut {
         target: ClusterSelector { clusters: vec!["b".into()], ..ClusterSelector::default() },
         priority: 500,
+        values: String::new(),
         patches: Vec::new(),
     };
     let change = OverrideChange::Save { name: "b".into(), content };

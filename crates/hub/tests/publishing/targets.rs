@@ -228,6 +228,7 @@ async fn an_override_published_on_save_changes_only_its_target_clusters() {
     let content = OverridePut {
         target: ClusterSelector { clusters: vec!["east".into()], ..ClusterSelector::default() },
         priority: 500,
+        values: String::new(),
         patches: vec![Patch {
             object: Default::default(),
             op: PatchOp::Set { path: "/data/colour".into(), value: json!("green") },

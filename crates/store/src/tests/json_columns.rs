@@ -48,6 +48,7 @@ fn deep_override(depth: usize) -> Override {
         name: "deep".to_owned(),
         target: ClusterSelector::default(),
         priority: 1,
+        values: String::new(),
         patches: vec![Patch {
             object: Default::default(),
             op: PatchOp::Merge { value: nested(&vec![true; depth], "a") },

@@ -24,6 +24,7 @@ pub(super) struct ApiCall<'c> {
     url: Url,
     headers: Vec<(HeaderName, HeaderValue)>,
     body: Result<Option<Bytes>, String>,
+    content_type: &'static str,
 }
 
 /// A response.
@@ -36,7 +37,7 @@ pub(super) struct ApiResponse {
 
 impl<'c> ApiCall<'c> {
     pub(super) fn new(client: &'c Client, method: Method, url: Url) -> Self {
-        Self { client, method, url, headers: Vec::new(), body: Ok(None) }
+        Self { client, method, url, headers: Vec::new(), body: Ok(None), content_type: "application/json" }
     }
 
     #[cfg(test)]
@@ -76,6 +77,13 @@ impl<'c> ApiCall<'c> {
     pub(super) fn body(mut self, body: &impl Serialize) -> Self {
         let bytes = serde_json::to_vec(body).map(|bytes| Some(bytes.into())).map_err(|e| e.to_string());
         self.body = self.body.and(bytes);
+        self
+    }
+
+    /// A body that is no JSON.
+    pub(super) fn raw_body(mut self, content_type: &'static str, body: Vec<u8>) -> Self {
+        self.body = self.body.and(Ok(Some(body.into())));
+        self.content_type = content_type;
         self
     }
 
@@ -129,7 +137,7 @@ impl<'c> ApiCall<'c> {
             request = request.header(name, value.clone());
         }
         if let Ok(Some(body)) = &self.body {
-            request = request.header(http::header::CONTENT_TYPE, "application/json").body(body.clone());
+            request = request.header(http::header::CONTENT_TYPE, self.content_type).body(body.clone());
         }
         let response = request.send().await.map_err(|error| self.client.connection_error(&error))?;
         let status = response.status().as_u16();

@@ -128,6 +128,7 @@ fn replicas_override(clusters: &[String]) -> Override {
             ..ClusterSelector::default()
         },
         priority: 500,
+        values: String::new(),
         patches: vec![Patch {
             object: domain::overrides::ObjectSelector { kind: "Deployment".to_owned(), ..Default::default() },
             op: PatchOp::Merge { value: json!({"spec": {"replicas": 3}}) },

@@ -27,7 +27,14 @@ fn override_with(patches: Vec<Patch>) -> Override {
         selector: "env=prod".parse().ok(),
         ..ClusterSelector::default()
     };
-    Override { id: OverrideId::from_parts(1, 1), name: "eu".into(), target, priority: 600, patches }
+    Override {
+        id: OverrideId::from_parts(1, 1),
+        name: "eu".into(),
+        target,
+        priority: 600,
+        values: String::new(),
+        patches,
+    }
 }
 
 fn assert_round_trip(over: &Override) -> OverrideForm {

@@ -80,6 +80,11 @@ impl Exposures {
         Self(groups.filter(|group| !group.exposures.is_empty()).collect())
     }
 
+    /// Adds those of other clusters.
+    pub fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     /// Iterates over every cluster and exposure: the key, and the ingress class as written.
     pub fn iter(&self) -> impl Iterator<Item = (ClusterId, (&Digest, &str))> {
         self.0.iter().flat_map(|group| {

@@ -132,6 +132,7 @@ fn s4_7_template_values_are_filled_in_for_the_cluster_also_in_overrides() {
             ..Default::default()
         },
         priority: 500,
+        values: String::new(),
         patches: vec![crate::model::overrides::Patch {
             object: Default::default(),
             op: crate::model::overrides::PatchOp::Merge { value },

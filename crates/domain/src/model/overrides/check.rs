@@ -7,6 +7,7 @@ use super::limits::check_limits;
 use super::{MAX_PRIORITY, Override, PatchOp};
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::nearest::find_nearest;
+use crate::model::chart::check_values;
 use crate::model::cluster::Cluster;
 use crate::model::placement::ClusterGroup;
 use crate::text::finding::Finding;
@@ -59,8 +60,10 @@ fn check_fields(over: &Override) -> Vec<(&'static str, Finding)> {
         let message = format!("Override {name:?} selects no cluster.");
         findings.push(("/target", Finding::warning("G506", message, "Add clusters, groups or a selector.")));
     }
-    if over.patches.is_empty() {
-        let message = format!("Override {name:?} changes nothing: it has no patches.");
+    let values = check_values(&format!("The values of override {name:?}"), &over.values);
+    findings.extend(values.map(|finding| ("/values", finding)));
+    if over.patches.is_empty() && over.values.trim().is_empty() {
+        let message = format!("Override {name:?} changes nothing: it has neither patches nor values.");
         findings
             .push(("/patches", Finding::warning("G509", message, "Add a patch, or remove the override.")));
     }

@@ -1,12 +1,18 @@
 //! The clusters that an override applies to, and its precedence there.
 
+use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
+
 use super::{ClusterSelector, Override};
 use crate::kubernetes::id::OverrideId;
 use crate::model::cluster::Cluster;
 use crate::model::placement::ClusterGroup;
 
 /// How specific an override is for a cluster. Ordered: the greater is applied later and wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
 pub enum Specificity {
     /// The cluster is in one of its groups.
     Group,
@@ -14,6 +20,13 @@ pub enum Specificity {
     Selector,
     /// It names the cluster.
     Cluster,
+}
+
+impl Specificity {
+    /// The name in responses and output.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
 }
 
 impl ClusterSelector {
@@ -37,14 +50,14 @@ impl ClusterSelector {
 
 /// An override that applies to a cluster, with its precedence there.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ApplicableOverride<'a> {
+pub(crate) struct ApplicableOverride<'a> {
     pub over: &'a Override,
     /// Compared before the name; overrides of equal precedence are ordered only by their names.
     pub precedence: (Specificity, u32),
 }
 
 /// The overrides for a cluster, lowest precedence first.
-pub(super) fn list_applicable<'a>(
+pub(crate) fn list_applicable<'a>(
     overrides: &'a [Override],
     cluster: &Cluster,
     groups: &[ClusterGroup],

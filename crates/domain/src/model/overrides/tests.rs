@@ -34,6 +34,7 @@ pub(super) fn override_everywhere(name: &str, ops: Vec<PatchOp>) -> Override {
         name: name.to_owned(),
         target: ClusterSelector { selector: Some(LabelSelector::default()), ..ClusterSelector::default() },
         priority: DEFAULT_PRIORITY,
+        values: String::new(),
         patches: ops.into_iter().map(patch).collect(),
     }
 }

@@ -4,19 +4,29 @@ use super::TemplateError;
 use crate::kubernetes::object::ObjectRef;
 use crate::text::finding::Finding;
 
-/// The finding for an error that does not depend on the cluster; `None` for a missing value.
+/// The finding for an error in an object that does not depend on the cluster; `None` for a missing value.
 pub(crate) fn static_finding(problem: &TemplateError, object: &ObjectRef) -> Option<Finding> {
+    let object = object.to_string();
+    error_finding(problem, &object).map(|finding| finding.with_object(object))
+}
+
+/// The finding for an error in values of this layer that does not depend on the cluster; `None` for a missing value.
+pub(crate) fn values_finding(problem: &TemplateError, layer: &str) -> Option<Finding> {
+    error_finding(problem, &format!("Values ({layer})"))
+}
+
+fn error_finding(problem: &TemplateError, subject: &str) -> Option<Finding> {
     let (pointer, finding) = match problem {
         TemplateError::MissingValue { .. } => return None,
         TemplateError::Invalid { pointer, error: why } => {
-            (pointer, Finding::error("G115", format!("{object}: {}", why.message), why.hint.clone()))
+            (pointer, Finding::error("G115", format!("{subject}: {}", why.message), why.hint.clone()))
         }
         TemplateError::UnknownRoot { pointer, text: written, suggestion: meant } => {
-            let message = format!("{object}: {written:?} is not a Flotilla variable and is left unchanged.");
+            let message = format!("{subject}: {written:?} is not a Flotilla variable and is left unchanged.");
             (pointer, Finding::warning("G115", message, format!("Did you mean {meant}?")))
         }
     };
-    Some(finding.with_object(object.to_string()).with_path(pointer))
+    Some(finding.with_path(pointer))
 }
 
 /// The finding for a value that the cluster of this name does not have: a warning if the release waits for it, else an error.

@@ -60,6 +60,7 @@ pub(super) async fn commit_batch(hub: &Hub, all: &[(PlacerClaim, PlacementOutcom
         let retained = load_retained(&mut tx, outcome).await?;
         write_removals(hub, &mut tx, outcome, &retained, &mut effects).await?;
         write_waves(&mut tx, outcome, &mut effects).await?;
+        store::chart::mark_renderings_used(&mut tx, &outcome.chart_inputs).await?;
         if let Some(revision) = outcome.revision {
             store::decision::set_placed_revision(&mut tx, outcome.workload.id, revision).await?;
         }

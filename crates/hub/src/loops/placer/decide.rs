@@ -7,14 +7,14 @@ use domain::placement::{self, ClusterGroup, Decision, DecisionTrigger, PendingRe
 use domain::release::Release;
 use domain::rollout::RolloutState;
 use domain::workload::{Intent, Revision, WorkloadHead};
-use domain::{ClusterId, ReleaseId, WorkloadId};
+use domain::{ClusterId, Digest, ReleaseId, WorkloadId};
 use store::Tx;
 use store::exposure::ExposuresByCluster;
 use store::retained_cluster::RetainedClusters;
 
 use super::removals::{Removal, RemovalInputs, SelectedRemovals, select_removals};
 use crate::failpoint::panicpoint;
-use crate::render::{CurrentReleases, ReleaseTarget, render_targets};
+use crate::render::{CurrentReleases, ReleaseTarget, RenderedTargets, render_targets};
 use crate::{Error, Hub};
 
 /// The result of placing one workload, for the writer.
@@ -30,6 +30,8 @@ pub(super) struct PlacementOutcome {
     pub deselected: Vec<ReleaseId>,
     /// The selected clusters.
     pub targets: Vec<ReleaseTarget>,
+    /// Digests of the inputs of the renderings of its chart.
+    pub chart_inputs: Vec<Digest>,
     /// Clusters to remove it from, and why.
     pub removals: Vec<Removal>,
     /// Number of removals withheld because they exceed the limit of one automatic pass.
@@ -119,7 +121,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     let waves = releases.iter().filter(|release| release.revision() == number);
     let waves = waves.filter_map(|release| Some((release.cluster(), release.wave()?))).collect();
     let names = revision.spec.rollout.waves.iter().map(|wave| wave.name.clone()).collect();
-    let targets = render_targets(
+    let RenderedTargets { targets, chart_inputs } = render_targets(
         hub,
         &workload.name,
         revision,
@@ -141,6 +143,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         waves: names,
         deselected,
         targets,
+        chart_inputs,
         removals,
         withheld_removals,
         new_pending_removals,
@@ -218,6 +221,7 @@ fn unpublished_outcome(workload: WorkloadHead, releases: &[Release]) -> Placemen
         waves: Vec::new(),
         deselected: Vec::new(),
         targets: Vec::new(),
+        chart_inputs: Vec::new(),
         removals,
         withheld_removals: 0,
         new_pending_removals: Vec::new(),

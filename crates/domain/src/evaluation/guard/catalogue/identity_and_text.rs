@@ -27,6 +27,13 @@ pub(super) const RAILS: &[GuardRail] = &[
         fix: "Choose another name, or edit the existing workload.",
     },
     GuardRail {
+        code: "G103",
+        title: "Invalid release name",
+        severities: &[(Static, &[Error])],
+        finds: "The name of a Helm release has more than 53 characters or characters that Helm does not allow.",
+        fix: "Set a shorter release name of lower-case letters, digits, \"-\" and \".\".",
+    },
+    GuardRail {
         code: "G107",
         title: "Invalid or reserved namespace",
         severities: &[(Static, &[Error]), (Publish, &[Error]), (Verb, &[Error])],
@@ -43,9 +50,9 @@ pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
         code: "G109",
         title: "Not a Kubernetes object",
-        severities: &[(Static, &[Error]), (Verb, &[Error])],
+        severities: &[(Static, &[Error]), (Fleet, &[Error]), (Verb, &[Error])],
         finds: "The text is not valid YAML, has a duplicate key, is another kind of file, contains no object, or contains an object without apiVersion, kind or metadata.name.",
-        fix: "Correct the text at the reported line; render Helm charts and kustomizations first.",
+        fix: "Correct the text at the reported line; use a source of type chart for a Helm chart, and render kustomizations first.",
     },
     GuardRail {
         code: "G110",
@@ -62,10 +69,38 @@ pub(super) const RAILS: &[GuardRail] = &[
         fix: "Split the workload, move large content into an image or a volume, or use fewer and smaller patches.",
     },
     GuardRail {
+        code: "G112",
+        title: "No such chart",
+        severities: &[(Static, &[Error]), (Fleet, &[Error]), (Verb, &[Error])],
+        finds: "A chart reference has no repository or no exact version, the project does not have the chart, or an uploaded archive is not an acceptable chart.",
+        fix: "Write repository/name and a full version, and upload the chart as `helm package` packs it.",
+    },
+    GuardRail {
+        code: "G113",
+        title: "Values violate the chart's schema",
+        severities: &[(Fleet, &[Error, Warning])],
+        finds: "The values of a cluster violate values.schema.json of the chart or of a subchart; a warning if the schema refers to addresses, which are not fetched.",
+        fix: "Change the common values, or those of the override that sets the value.",
+    },
+    GuardRail {
         code: "G115",
         title: "Template expression",
         severities: &[(Static, &[Error, Warning]), (Fleet, &[Error, Warning]), (Publish, &[Error, Warning])],
-        finds: "A template expression is invalid, names no variable of Flotilla, or uses a value that a selected cluster does not have.",
-        fix: "Correct the expression, add the label or fact to the cluster, or write | default(\"…\").",
+        finds: "A template expression is invalid, names no variable of Flotilla, or uses a value that a selected cluster does not have; or a chart fails to render, or renders differently each time.",
+        fix: "Correct the expression or the values, add the label or fact to the cluster, or write | default(\"…\").",
+    },
+    GuardRail {
+        code: "G116",
+        title: "Chart does not support the version of Kubernetes",
+        severities: &[(Fleet, &[Error])],
+        finds: "The range kubeVersion of a chart excludes the version of a selected cluster.",
+        fix: "Use another version of the chart, or exclude the cluster.",
+    },
+    GuardRail {
+        code: "G117",
+        title: "Chart not rendered yet",
+        severities: &[(Fleet, &[Error])],
+        finds: "A chart could not be rendered now: helm is not available on the server, or the rendering still runs.",
+        fix: "Install helm on the server, or try again in a moment.",
     },
 ];

@@ -383,6 +383,7 @@ fn identical_findings_of_several_clusters_are_merged_and_overrides_are_applied()
         name: "calm".into(),
         target: crate::model::overrides::ClusterSelector { clusters: vec!["b".into()], ..Default::default() },
         priority: 500,
+        values: String::new(),
         patches: vec![crate::model::overrides::Patch {
             object: Default::default(),
             op: crate::model::overrides::PatchOp::Remove { path },
@@ -438,6 +439,7 @@ fn spec_with_patches(patches: Vec<crate::model::overrides::PatchOp>) -> Workload
             ..Default::default()
         },
         priority: 500,
+        values: String::new(),
         patches: patches.into_iter().map(patch).collect(),
     };
     WorkloadSpec { overrides: vec![one], ..WorkloadSpec::default() }

@@ -137,6 +137,7 @@ fn g403_a_violation_by_an_override_names_the_clusters_of_the_override() {
         name: format!("of {cluster}"),
         target: ClusterSelector { clusters: vec![cluster.into()], ..ClusterSelector::default() },
         priority: 500,
+        values: String::new(),
         patches: vec![patch("Deployment", value)],
     };
     let overrides = vec![

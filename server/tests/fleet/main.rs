@@ -15,6 +15,8 @@ use server::{Site, SiteOptions};
 use tokio_util::sync::CancellationToken;
 use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, WorkloadPut, WorkloadStatus};
 
+mod charts;
+
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 const WEB_KEY: (&str, &str) = ("apps", "web");
 

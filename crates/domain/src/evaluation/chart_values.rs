@@ -1,0 +1,305 @@
+//! The inputs that a chart is rendered with for one cluster: effective values, version and APIs.
+
+use serde_json::{Map, Value};
+
+use crate::evaluation::render::{RenderError, TemplateValues, should_wait_on};
+use crate::model::bundle::canonical_json;
+use crate::model::chart::{ChartInputs, ChartSource, ChartVersion, SAMPLE_KUBERNETES_VERSION};
+use crate::model::cluster::{Cluster, ClusterFacts};
+use crate::model::overrides::list_applicable;
+use crate::model::placement::ClusterGroup;
+use crate::model::values::{LayerValues, ValuesLayer, merge_layers};
+use crate::model::workload::WorkloadSpec;
+use crate::text::finding::Finding;
+use crate::text::manifest::yaml_value;
+use crate::text::template::{self, SampleValues, TemplateError, VariableSource};
+
+/// One revision of a workload with a chart.
+#[derive(Debug, Clone, Copy)]
+pub struct ChartRelease<'a> {
+    /// Name of the workload.
+    pub workload: &'a str,
+    /// Number of the revision.
+    pub revision: u32,
+    /// The spec.
+    pub spec: &'a WorkloadSpec,
+    /// The chart source of the spec.
+    pub source: &'a ChartSource,
+    /// The cluster groups of the fleet.
+    pub groups: &'a [ClusterGroup],
+    /// Names of all target clusters, sorted.
+    pub targets: &'a [String],
+}
+
+impl ChartRelease<'_> {
+    /// The values for `cluster` by layer, without the defaults of the chart, lowest precedence first; templates are filled in.
+    ///
+    /// # Errors
+    /// Values or a template in them are invalid, or a template uses a value that is not known for the cluster.
+    pub fn layers(&self, cluster: &Cluster) -> Result<Vec<LayerValues>, RenderError> {
+        let values = TemplateValues {
+            cluster,
+            workload: self.workload,
+            namespace: &self.spec.namespace,
+            revision: self.revision,
+            targets: self.targets,
+        };
+        let applicable = list_applicable(&self.spec.overrides, cluster, self.groups);
+        let of_overrides = applicable.iter().filter(|one| !one.over.values.trim().is_empty()).map(|one| {
+            let layer = ValuesLayer::Override { name: one.over.name.clone(), specificity: one.precedence.0 };
+            (layer, one.over.values.as_str())
+        });
+        let all = [(ValuesLayer::Common, self.source.values.as_str())].into_iter().chain(of_overrides);
+        let mut filler = LayerFiller { values: &values, rejected: Vec::new(), missing: Vec::new() };
+        let layers = all.map(|(layer, text)| filler.read_layer(layer, text)).collect();
+        let LayerFiller { rejected, missing, .. } = filler;
+        let on_cluster = |finding: Finding| finding.with_clusters(vec![cluster.name.clone()]);
+        if rejected.iter().any(Finding::is_blocking) {
+            return Err(RenderError::Rejected(rejected.into_iter().map(on_cluster).collect()));
+        }
+        if missing.is_empty() {
+            return Ok(layers);
+        }
+        let waits = should_wait_on(self.spec, cluster);
+        let findings = missing.iter().filter_map(|(layer, problem)| missing_finding(layer, problem, waits));
+        let findings = findings.map(on_cluster).collect();
+        Err(if waits { RenderError::Waiting(findings) } else { RenderError::Rejected(findings) })
+    }
+
+    /// The inputs of the rendering for `cluster`.
+    ///
+    /// # Errors
+    /// As [`Self::layers`]; the cluster has not reported its version and APIs yet.
+    pub fn inputs(&self, chart: &ChartVersion, cluster: &Cluster) -> Result<ChartInputs, RenderError> {
+        if !cluster.facts.is_reported() {
+            let message = format!(
+                "{} has not reported its version and APIs yet, which charts are rendered for.",
+                cluster.name
+            );
+            let finding = Finding::warning("G115", message, "The chart is rendered once its agent has.");
+            return Err(RenderError::Waiting(vec![finding.with_clusters(vec![cluster.name.clone()])]));
+        }
+        let values = merge_layers(&self.layers(cluster)?);
+        let versions = if chart.uses_capabilities { list_api_versions(&cluster.facts) } else { Vec::new() };
+        Ok(self.build_inputs(chart, &values, &cluster.facts.kubernetes_version, versions))
+    }
+
+    /// The inputs of a rendering without a cluster: the common values, with samples in place of values of clusters.
+    ///
+    /// # Errors
+    /// The values or a template in them are invalid.
+    pub fn sample_inputs(&self, chart: &ChartVersion) -> Result<ChartInputs, RenderError> {
+        let mut filler = LayerFiller { values: &SampleValues, rejected: Vec::new(), missing: Vec::new() };
+        let layer = filler.read_layer(ValuesLayer::Common, &self.source.values);
+        if filler.rejected.iter().any(Finding::is_blocking) {
+            return Err(RenderError::Rejected(filler.rejected));
+        }
+        Ok(self.build_inputs(chart, &merge_layers([&layer]), SAMPLE_KUBERNETES_VERSION, Vec::new()))
+    }
+
+    fn build_inputs(
+        &self,
+        chart: &ChartVersion,
+        values: &Value,
+        kubernetes_version: &str,
+        api_versions: Vec<String>,
+    ) -> ChartInputs {
+        ChartInputs {
+            chart: chart.digest.clone(),
+            release_name: self.source.release_name_or(self.workload).to_owned(),
+            namespace: self.spec.namespace.clone(),
+            values: String::from_utf8_lossy(&canonical_json(values)).into_owned(),
+            kubernetes_version: kubernetes_version.to_owned(),
+            api_versions,
+        }
+    }
+}
+
+/// The APIs of a cluster as Helm names them: `apps/v1` and `apps/v1/Deployment`, sorted.
+fn list_api_versions(facts: &ClusterFacts) -> Vec<String> {
+    let mut all: Vec<String> = Vec::with_capacity(facts.apis.len() * 2);
+    for api in &facts.apis {
+        let version = match api.group.as_str() {
+            "" => api.version.clone(),
+            group => format!("{group}/{}", api.version),
+        };
+        all.push(format!("{version}/{}", api.kind));
+        all.push(version);
+    }
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Reads layers and fills in their templates.
+struct LayerFiller<'a, V> {
+    values: &'a V,
+    rejected: Vec<Finding>,
+    /// Values that are not known, with their layers.
+    missing: Vec<(ValuesLayer, TemplateError)>,
+}
+
+impl<V: VariableSource> LayerFiller<'_, V> {
+    fn read_layer(&mut self, layer: ValuesLayer, text: &str) -> LayerValues {
+        let mut values = match yaml_value::read(text) {
+            Ok(Some(Value::Object(map))) => Value::Object(map),
+            // Null is a text with only comments; what is no map is reported by the static checks.
+            Ok(_) => Value::Object(Map::new()),
+            Err(finding) => {
+                self.rejected.push(finding);
+                Value::Object(Map::new())
+            }
+        };
+        if template::is_templated(&values) {
+            for problem in template::fill(&mut values, self.values) {
+                match &problem {
+                    TemplateError::MissingValue { .. } => self.missing.push((layer.clone(), problem)),
+                    _ => self.rejected.extend(template::values_finding(&problem, &layer.to_string())),
+                }
+            }
+        }
+        LayerValues { layer, values }
+    }
+}
+
+fn missing_finding(layer: &ValuesLayer, problem: &TemplateError, waits: bool) -> Option<Finding> {
+    let TemplateError::MissingValue { pointer, variable } = problem else { return None };
+    let message = format!("The values ({layer}) use {variable}, which is not known for this cluster.");
+    let finding = if waits {
+        Finding::warning(
+            "G115",
+            format!("{message} Nothing is applied there until it is known."),
+            variable.hint(),
+        )
+    } else {
+        Finding::error("G115", message, variable.hint())
+    };
+    Some(finding.with_path(pointer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kubernetes::digest::Digest;
+    use crate::kubernetes::id::{ClusterId, OverrideId};
+    use crate::kubernetes::time::Timestamp;
+    use crate::model::cluster::{ApiResource, ClusterKind};
+    use crate::model::overrides::{ClusterSelector, DEFAULT_PRIORITY, Override};
+
+    fn chart(uses_capabilities: bool) -> ChartVersion {
+        ChartVersion {
+            repository: "local".into(),
+            name: "web".into(),
+            version: "1.0.0".into(),
+            digest: Digest::compute(b"archive"),
+            size: 7,
+            app_version: String::new(),
+            description: String::new(),
+            kubernetes_range: String::new(),
+            uses_capabilities,
+            created_by: "ana".into(),
+            created_at: Timestamp::from_millis(0),
+        }
+    }
+
+    fn cluster(n: u64, name: &str) -> Cluster {
+        let api = ApiResource {
+            group: "apps".into(),
+            version: "v1".into(),
+            kind: "Deployment".into(),
+            namespaced: true,
+            denied: false,
+        };
+        let mut cluster =
+            Cluster::new(ClusterId::from_parts(n, 0), name, ClusterKind::Agent, Timestamp::from_millis(0));
+        cluster.facts =
+            ClusterFacts { kubernetes_version: "v1.36.3".into(), apis: vec![api], ..ClusterFacts::default() };
+        cluster
+    }
+
+    fn override_for(name: &str, values: &str) -> Override {
+        Override {
+            id: OverrideId::from_parts(1, 0),
+            name: name.into(),
+            target: ClusterSelector { clusters: vec![name.into()], ..ClusterSelector::default() },
+            priority: DEFAULT_PRIORITY,
+            values: values.into(),
+            patches: Vec::new(),
+        }
+    }
+
+    fn with_release<T>(
+        values: &str,
+        overrides: Vec<Override>,
+        run: impl FnOnce(&ChartRelease<'_>) -> T,
+    ) -> T {
+        let source = ChartSource { values: values.into(), ..ChartSource::default() };
+        let spec = WorkloadSpec { namespace: "shop".into(), overrides, ..WorkloadSpec::default() };
+        let targets = ["a".to_owned(), "b".to_owned()];
+        run(&ChartRelease {
+            workload: "web",
+            revision: 1,
+            spec: &spec,
+            source: &source,
+            groups: &[],
+            targets: &targets,
+        })
+    }
+
+    #[test]
+    fn clusters_with_equal_values_version_and_apis_share_one_rendering() {
+        let over = override_for("b", "replicas: 3 # more\n");
+        with_release("replicas: 2\n", vec![over], |release| {
+            let inputs = |cluster: &Cluster| release.inputs(&chart(false), cluster).unwrap();
+            let (a, b, c) = (inputs(&cluster(1, "a")), inputs(&cluster(2, "b")), inputs(&cluster(3, "c")));
+            assert_eq!(a.digest(), c.digest());
+            assert_eq!((a.values.as_str(), b.values.as_str()), (r#"{"replicas":2}"#, r#"{"replicas":3}"#));
+            assert_eq!((a.release_name.as_str(), a.namespace.as_str()), ("web", "shop"));
+        });
+    }
+
+    #[test]
+    fn apis_are_inputs_only_of_charts_that_use_them() {
+        with_release("", Vec::new(), |release| {
+            let inputs = |uses| release.inputs(&chart(uses), &cluster(1, "a")).unwrap().api_versions;
+            assert_eq!(inputs(true), ["apps/v1", "apps/v1/Deployment"]);
+            assert!(inputs(false).is_empty());
+        });
+    }
+
+    #[test]
+    fn s1_25_values_name_all_targets_and_the_cluster() {
+        let text = "join: ${{ fleet.targets | join(\",\") }}\nname: ${{ cluster.name }}\n";
+        with_release(text, Vec::new(), |release| {
+            let inputs = release.inputs(&chart(false), &cluster(1, "a")).unwrap();
+            assert_eq!(inputs.values, r#"{"join":"a,b","name":"a"}"#);
+        });
+    }
+
+    #[test]
+    fn a_value_that_the_cluster_lacks_is_a_finding_with_its_path_and_layer() {
+        with_release("region: ${{ cluster.labels.region }}\n", Vec::new(), |release| {
+            let Err(RenderError::Rejected(found)) = release.inputs(&chart(false), &cluster(1, "a")) else {
+                panic!()
+            };
+            assert_eq!(
+                found[0].message,
+                "The values (common) use cluster.labels.region, which is not known for this cluster."
+            );
+            assert_eq!(
+                (found[0].path.as_str(), found[0].clusters.as_slice()),
+                ("/region", &["a".to_owned()][..])
+            );
+            assert!(release.sample_inputs(&chart(false)).unwrap().values.contains("sample"));
+        });
+    }
+
+    #[test]
+    fn a_cluster_without_facts_waits() {
+        let mut silent = cluster(1, "a");
+        silent.facts = ClusterFacts::default();
+        with_release("", Vec::new(), |release| {
+            assert!(matches!(release.inputs(&chart(false), &silent), Err(RenderError::Waiting(_))));
+        });
+    }
+}

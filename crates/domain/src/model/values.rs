@@ -1,0 +1,223 @@
+//! Values of charts: merged in layers, with the layers that set each leaf (S1-11, E-8).
+//!
+//! The order is: the defaults of the chart, the common values of the workload, then the overrides for the cluster in their
+//! order of precedence. Maps are merged, lists and scalars replaced. A `null` is not a deletion here: it reaches Helm, which
+//! then removes the default of the chart.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::kubernetes::field_path::escape_pointer_token;
+use crate::model::overrides::Specificity;
+
+/// The origin of a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum ValuesLayer {
+    /// The default of the chart.
+    ChartDefault,
+    /// The common values of the workload.
+    Common,
+    /// An override.
+    Override {
+        /// Its name.
+        name: String,
+        /// Why it applies to the cluster.
+        specificity: Specificity,
+    },
+}
+
+impl std::fmt::Display for ValuesLayer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ChartDefault => f.write_str("chart default"),
+            Self::Common => f.write_str("common"),
+            Self::Override { name, specificity } => write!(f, "{} {name}", specificity.as_str()),
+        }
+    }
+}
+
+/// The values of one layer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LayerValues {
+    /// The layer.
+    pub layer: ValuesLayer,
+    /// Its values; a map.
+    pub values: Value,
+}
+
+/// A value of a leaf, and the layer that set it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ValueSetting {
+    /// The layer.
+    #[serde(flatten)]
+    pub layer: ValuesLayer,
+    /// The value there; `null` removes the default of the chart.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub value: Value,
+}
+
+/// A leaf of the effective values: "replicaCount 5 ← cluster prod-eu, 3 ← group eu, 2 ← common".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ValueProvenance {
+    /// JSON pointer of the leaf.
+    pub path: String,
+    /// The layers that set it, the effective one first. Never empty.
+    pub settings: Vec<ValueSetting>,
+}
+
+/// The values that a chart is rendered with for one cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EffectiveValues {
+    /// Name of the cluster.
+    pub cluster: String,
+    /// The values without the defaults of the chart, which Helm adds. They may contain secrets.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub values: Value,
+    /// Every leaf with the layers that set it, by path; includes the defaults of the chart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provenance: Vec<ValueProvenance>,
+}
+
+/// Merges `over` into `base` as Helm merges values files: maps are merged, everything else replaced; `null` stays.
+pub fn merge_values(base: &mut Value, over: &Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            for (key, value) in over {
+                merge_values(base.entry(key.as_str()).or_insert(Value::Null), value);
+            }
+        }
+        (base, over) => base.clone_from(over),
+    }
+}
+
+/// The effective values: the layers merged, lowest precedence first.
+pub fn merge_layers<'a>(layers: impl IntoIterator<Item = &'a LayerValues>) -> Value {
+    let mut effective = Value::Object(Map::new());
+    for layer in layers {
+        if layer.values.is_object() {
+            merge_values(&mut effective, &layer.values);
+        }
+    }
+    effective
+}
+
+/// Every leaf of the effective values with the layers that set it, by path. `layers` are in order of precedence, lowest first.
+/// Lists are leaves: a layer replaces them as a whole.
+pub fn trace_values(layers: &[LayerValues]) -> Vec<ValueProvenance> {
+    let mut leaves: BTreeMap<String, Vec<ValueSetting>> = BTreeMap::new();
+    collect_leaves(&merge_layers(layers), String::new(), &mut |path, _| {
+        leaves.insert(path, Vec::new());
+    });
+    for layer in layers.iter().rev() {
+        collect_leaves(&layer.values, String::new(), &mut |path, value| {
+            // What a higher layer replaced by a map, or inside a list or scalar, is no leaf of the effective values.
+            if let Some(settings) = leaves.get_mut(&path) {
+                settings.push(ValueSetting { layer: layer.layer.clone(), value: value.clone() });
+            }
+        });
+    }
+    // The leaf of a lower layer below a scalar of a layer between them is not in effect; the highest setting is, in any case.
+    leaves.into_iter().map(|(path, settings)| ValueProvenance { path, settings }).collect()
+}
+
+/// Calls `visit` for every scalar, list, `null` and empty map.
+fn collect_leaves(value: &Value, path: String, visit: &mut impl FnMut(String, &Value)) {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            for (key, item) in map {
+                collect_leaves(item, format!("{path}/{}", escape_pointer_token(key)), visit);
+            }
+        }
+        // The whole values are no leaf.
+        Value::Object(_) if path.is_empty() => {}
+        leaf => visit(path, leaf),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn layer(layer: ValuesLayer, values: Value) -> LayerValues {
+        LayerValues { layer, values }
+    }
+
+    fn over(name: &str, specificity: Specificity) -> ValuesLayer {
+        ValuesLayer::Override { name: name.into(), specificity }
+    }
+
+    #[test]
+    fn s1_11_values_are_merged_deeply_and_the_cluster_wins() {
+        let layers = [
+            layer(
+                ValuesLayer::Common,
+                json!({"replicas": 2, "image": {"tag": "1", "pull": "Always"}, "args": ["a"]}),
+            ),
+            layer(over("eu", Specificity::Group), json!({"replicas": 3, "args": ["b", "c"]})),
+            layer(over("prod-eu", Specificity::Cluster), json!({"replicas": 5, "image": {"tag": null}})),
+        ];
+        assert_eq!(
+            merge_layers(&layers),
+            json!({"replicas": 5, "image": {"tag": null, "pull": "Always"}, "args": ["b", "c"]}),
+            "null is kept for Helm"
+        );
+        let shown: Vec<String> = trace_values(&layers)
+            .into_iter()
+            .map(|leaf| {
+                let settings: Vec<_> =
+                    leaf.settings.iter().map(|one| format!("{} ← {}", one.value, one.layer)).collect();
+                format!("{} {}", leaf.path, settings.join(", "))
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "/args [\"b\",\"c\"] ← group eu, [\"a\"] ← common",
+                "/image/pull \"Always\" ← common",
+                "/image/tag null ← cluster prod-eu, \"1\" ← common",
+                "/replicas 5 ← cluster prod-eu, 3 ← group eu, 2 ← common",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_map_that_replaces_a_scalar_has_no_setting_of_the_scalar() {
+        let layers = [
+            layer(ValuesLayer::Common, json!({"a": 1, "b": {"c": 1}})),
+            layer(over("x", Specificity::Selector), json!({"a": {"b": 2}, "b": "off"})),
+        ];
+        let traced = trace_values(&layers);
+        let paths: Vec<_> = traced.iter().map(|leaf| (leaf.path.as_str(), leaf.settings.len())).collect();
+        assert_eq!(paths, [("/a/b", 1), ("/b", 1)]);
+    }
+
+    #[test]
+    fn e_8_the_first_setting_of_every_leaf_is_the_effective_value() {
+        let layers = [
+            layer(ValuesLayer::ChartDefault, json!({"a": {"b": {"c": 1}}, "l": [], "m": {}})),
+            layer(ValuesLayer::Common, json!({"a": {"b": 1}, "m": {"x": {}}})),
+            layer(over("x", Specificity::Cluster), json!({"a": {"b": {"c": 2}}, "l": null})),
+        ];
+        let effective = merge_layers(&layers);
+        for leaf in trace_values(&layers) {
+            assert_eq!(
+                effective.pointer(&leaf.path),
+                leaf.settings.first().map(|one| &one.value),
+                "{}",
+                leaf.path
+            );
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The charts of the project.
+
+use domain::chart::{ChartDetails, ChartVersion};
+use source::archive::ChartArchive;
+
+use crate::blocking::run_blocking;
+use crate::{Error, Hub};
+
+/// Most charts that a list returns.
+const MAX_LISTED: u32 = 1_000;
+
+impl Hub {
+    /// The charts of the project, newest upload first; of one name if it is given.
+    pub async fn list_charts(&self, name: Option<&str>) -> Result<Vec<ChartVersion>, Error> {
+        let mut tx = self.read().await?;
+        Ok(store::chart::list(&mut tx, self.project(), name, MAX_LISTED).await?)
+    }
+
+    /// One version of a chart with its default values and README.
+    ///
+    /// # Errors
+    /// There is no such chart or version.
+    pub async fn get_chart(
+        &self,
+        repository: &str,
+        name: &str,
+        version: &str,
+    ) -> Result<ChartDetails, Error> {
+        let mut tx = self.read().await?;
+        let found = store::chart::get(&mut tx, self.project(), repository, name, version).await?;
+        let chart =
+            found.ok_or_else(|| Error::not_found("chart", format!("{repository}/{name} {version}")))?;
+        let missing = || store::Error::MissingRow { table: "artifact", id: chart.digest.to_string() };
+        let archive = store::artifact::get(&mut tx, &chart.digest).await?.ok_or_else(missing)?;
+        drop(tx);
+        let read = run_blocking(move || {
+            ChartArchive::read(&archive).map(|archive| ChartDetails {
+                default_values: archive.default_values().to_owned(),
+                readme: archive.readme().unwrap_or_default().to_owned(),
+                values_schema: archive.values_schema().unwrap_or_default().to_owned(),
+                chart,
+            })
+        });
+        read.await?.map_err(|rejected| Error::Internal(Box::new(rejected)))
+    }
+}

@@ -1,0 +1,175 @@
+//! Renderings: one run of Helm for each distinct set of inputs, whoever requests it and however often.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::OnceLock;
+
+use domain::chart::ChartInputs;
+use domain::{Digest, Finding};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use parking_lot::Mutex;
+use source::helm::{FailureKind, Helm, RenderFailed, RenderedChart};
+use store::chart::ChartRendering;
+
+use crate::{Error, Hub};
+
+/// A rendering that runs; every requester awaits the same one.
+pub(crate) type SharedRendering = Shared<BoxFuture<'static, Result<ChartRendering, RenderingFailure>>>;
+
+/// Why there is no rendering.
+#[derive(Debug, Clone)]
+pub(crate) struct RenderingFailure {
+    /// What is wrong. Never empty.
+    pub findings: Vec<Finding>,
+    /// Whether the same inputs fail again. Otherwise the release waits, and the rendering is tried again.
+    pub is_final: bool,
+}
+
+impl RenderingFailure {
+    /// It still runs.
+    pub(crate) fn in_progress() -> Self {
+        let message = "The chart is still being rendered for these values.";
+        Self::retried(message, "Wait a moment and try again; the rendering goes on.")
+    }
+
+    fn retried(message: impl Into<String>, hint: &str) -> Self {
+        Self { findings: vec![Finding::error("G117", message, hint)], is_final: false }
+    }
+}
+
+/// Renders charts on this server.
+#[derive(Default)]
+pub(crate) struct ChartRenderer {
+    /// Helm, once it was found.
+    helm: OnceLock<Helm>,
+    running: Mutex<HashMap<Digest, SharedRendering>>,
+}
+
+impl Hub {
+    /// Sets the program that renders charts. Without one, workloads with charts wait and everything else works.
+    pub fn set_helm(&self, helm: Helm) {
+        if self.chart_renderer().helm.set(helm).is_err() {
+            tracing::warn!("Helm was set before; the first one is used");
+        }
+    }
+
+    /// The version of Helm; `None` if it is not available.
+    pub fn helm_version(&self) -> Option<&str> {
+        self.chart_renderer().helm.get().map(Helm::version)
+    }
+
+    /// Starts the rendering of these inputs, or joins the one that runs.
+    pub(crate) fn start_rendering(&self, digest: &Digest, inputs: &ChartInputs) -> SharedRendering {
+        let mut running = self.chart_renderer().running.lock();
+        match running.entry(digest.clone()) {
+            Entry::Occupied(entry) => entry.get().clone(),
+            Entry::Vacant(entry) => {
+                let (hub, digest, inputs) = (self.clone(), digest.clone(), inputs.clone());
+                // A task of its own: a rendering goes on when its requester is gone.
+                let task = tokio::spawn(async move {
+                    let result = render(&hub, &digest, inputs).await;
+                    hub.chart_renderer().running.lock().remove(&digest);
+                    result
+                });
+                let shared = async move {
+                    task.await.unwrap_or_else(|error| {
+                        tracing::error!(%error, "a rendering ended unexpectedly");
+                        Err(RenderingFailure::retried(
+                            "The rendering of the chart ended unexpectedly.",
+                            "It is tried again; the log has the details.",
+                        ))
+                    })
+                };
+                entry.insert(shared.boxed().shared()).clone()
+            }
+        }
+    }
+}
+
+async fn render(hub: &Hub, digest: &Digest, inputs: ChartInputs) -> Result<ChartRendering, RenderingFailure> {
+    let Some(helm) = hub.chart_renderer().helm.get() else {
+        return Err(RenderingFailure::retried(
+            "Helm is not available on the server, so charts can't be rendered.",
+            "Install helm 4.2.4 or newer on the server, or set --helm; `cargo xtask setup` installs it.",
+        ));
+    };
+    render_and_store(hub, helm, digest, inputs).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, inputs = %digest, "a chart could not be rendered");
+        Err(RenderingFailure::retried(
+            format!("The chart could not be rendered: {error}"),
+            "It is tried again.",
+        ))
+    })
+}
+
+async fn render_and_store(
+    hub: &Hub,
+    helm: &Helm,
+    digest: &Digest,
+    inputs: ChartInputs,
+) -> Result<Result<ChartRendering, RenderingFailure>, Error> {
+    let mut tx = hub.read().await?;
+    let missing = || store::Error::MissingRow { table: "artifact", id: inputs.chart.to_string() };
+    let archive = store::artifact::get(&mut tx, &inputs.chart).await?.ok_or_else(missing)?;
+    drop(tx);
+    let rendered = match helm.render(&archive, &inputs).await {
+        Ok(rendered) => rendered,
+        Err(failed) => return Ok(Err(to_failure(failed))),
+    };
+    let files = serde_json::to_vec(&rendered.files).map_err(|error| Error::Internal(Box::new(error)))?;
+    let files_digest = Digest::compute(&files);
+    let rendering = ChartRendering {
+        inputs: digest.clone(),
+        chart: inputs.chart,
+        files: files_digest.clone(),
+        helm_version: helm.version().to_owned(),
+        findings: rendering_findings(&rendered),
+    };
+    let now = hub.clock().now();
+    let mut tx = hub.write().await?;
+    store::artifact::put(&mut tx, &files_digest, &files, now).await?;
+    let stored = store::chart::put_rendering(&mut tx, &rendering, now).await?;
+    tx.commit().await?;
+    Ok(Ok(stored))
+}
+
+/// What a person should know about a rendering that succeeded.
+fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if !rendered.random_files.is_empty() {
+        let message = format!(
+            "{} of the chart has content that differs with every rendering, such as a random password or a date. It is rendered once and kept.",
+            rendered.random_files.join(", ")
+        );
+        let hint = "Set these values, so that they are the same after a change of other values.";
+        findings.push(Finding::warning("G115", message, hint));
+    }
+    if !rendered.unchecked_schema_refs.is_empty() {
+        let message = format!(
+            "The schema of the chart's values refers to {}, which is not fetched: the values are not checked against the schema.",
+            rendered.unchecked_schema_refs.join(", ")
+        );
+        let hint = "Use a chart whose values.schema.json is complete, or check the values by hand.";
+        findings.push(Finding::warning("G113", message, hint));
+    }
+    findings
+}
+
+fn to_failure(failed: RenderFailed) -> RenderingFailure {
+    let (code, hint) = match failed.kind {
+        FailureKind::Archive => ("G112", "Upload a valid chart."),
+        FailureKind::Schema => ("G113", "Change the values as the chart's schema says."),
+        FailureKind::KubernetesVersion => {
+            ("G116", "Use a version of the chart for this version of Kubernetes, or exclude the clusters.")
+        }
+        FailureKind::Dependency => {
+            ("G112", "Pack the chart after `helm dependency build`, with its dependencies in charts/.")
+        }
+        FailureKind::Template => ("G115", "Change the values, or use another version of the chart."),
+        FailureKind::Limit => ("G111", "Use a smaller chart, or values that make it render less."),
+        FailureKind::Server => ("G117", "It is tried again; the log of the server has the details."),
+    };
+    let is_final = failed.kind != FailureKind::Server;
+    RenderingFailure { findings: vec![Finding::error(code, failed.message, hint)], is_final }
+}

@@ -1,0 +1,72 @@
+//! Uploads a chart into the project's own repository.
+
+use domain::chart::{ChartVersion, LOCAL_REPOSITORY};
+use domain::event::{EventKind, NewEvent};
+use domain::{Digest, Finding};
+use source::archive::ChartArchive;
+
+use crate::blocking::run_blocking;
+use crate::hub::CommitEffects;
+use crate::{Actor, Error, Hub};
+
+/// Text in templates that makes their output depend on the cluster's version or APIs.
+const CAPABILITIES: &str = "Capabilities";
+
+impl Hub {
+    /// Stores a packed chart (`.tgz`) in the repository `local`. The same archive again is no change.
+    ///
+    /// # Errors
+    /// The archive is rejected, with the entry named; [`Error::AlreadyExists`] if the project has another archive of this
+    /// version: a version never changes, because revisions name it.
+    pub async fn upload_chart(&self, actor: &Actor, archive: Vec<u8>) -> Result<ChartVersion, Error> {
+        let now = self.clock().now();
+        let created_by = actor.name.clone();
+        let read = run_blocking(move || {
+            let read = ChartArchive::read(&archive)?;
+            let metadata = read.metadata();
+            let chart = ChartVersion {
+                repository: LOCAL_REPOSITORY.to_owned(),
+                name: metadata.name.clone(),
+                version: metadata.version.clone(),
+                digest: Digest::compute(&archive),
+                size: archive.len() as u64,
+                app_version: metadata.app_version.clone(),
+                description: metadata.description.clone(),
+                kubernetes_range: metadata.kubernetes_range.clone(),
+                uses_capabilities: read.contains_text(CAPABILITIES),
+                created_by,
+                created_at: now,
+            };
+            Ok((chart, archive))
+        })
+        .await?;
+        let (chart, archive) = read.map_err(|rejected: source::archive::ArchiveRejected| {
+            Error::Invalid(vec![Finding::error("G112", rejected.to_string(), rejected.hint)])
+        })?;
+        let mut tx = self.write().await?;
+        let stored =
+            store::chart::get(&mut tx, self.project(), LOCAL_REPOSITORY, &chart.name, &chart.version).await?;
+        match stored {
+            Some(stored) if stored.digest == chart.digest => return Ok(stored),
+            Some(stored) => return Err(Error::AlreadyExists(describe_conflict(&stored))),
+            None => {}
+        }
+        store::artifact::put(&mut tx, &chart.digest, &archive, now).await?;
+        store::chart::insert(&mut tx, self.project(), &chart).await?;
+        let message =
+            format!("Chart {} {} was uploaded ({}).", chart.reference(), chart.version, chart.digest.short());
+        let event = NewEvent::new(EventKind::ChartUploaded, &actor.name, message);
+        self.commit(tx, CommitEffects::with_event(event).with_response(actor, 201, &chart)).await?;
+        Ok(chart)
+    }
+}
+
+fn describe_conflict(stored: &ChartVersion) -> String {
+    format!(
+        "Chart {} {} was uploaded by {} with other content ({}). A version never changes: raise the version in Chart.yaml and upload it again.",
+        stored.reference(),
+        stored.version,
+        stored.created_by,
+        stored.digest.short(),
+    )
+}

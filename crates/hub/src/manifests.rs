@@ -1,0 +1,150 @@
+//! The manifests of a spec: files as they are written, or a chart rendered for every distinct set of inputs.
+//!
+//! Checks, plans and the placer use the same manifests. A rendering that is not there yet is not an error: the release waits
+//! with the reason `WaitingForArtifact` (S4-9), and the placer runs again when it is.
+
+use std::collections::HashMap;
+
+use domain::chart_values::ChartRelease;
+use domain::cluster::Cluster;
+use domain::manifest::{self, ParsedManifests};
+use domain::placement::ClusterGroup;
+use domain::release::stage::StageReason;
+use domain::release::{Reason, RenderOutcome};
+use domain::workload::{Source, WorkloadSpec};
+use domain::{ClusterId, Digest, Finding};
+
+use crate::blocking::run_blocking;
+use crate::{Error, Hub};
+
+mod chart;
+
+pub(crate) use chart::RenderWait;
+
+/// The manifests of a spec, by cluster.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SourceManifests {
+    /// The distinct sets; the first one is what pages count and locate.
+    sets: Vec<ManifestSet>,
+    /// The set of each cluster, if there are several or not all clusters have one.
+    by_cluster: Option<HashMap<ClusterId, ClusterManifests>>,
+    /// What was found while a chart was rendered.
+    findings: Vec<Finding>,
+}
+
+/// Manifests that some clusters have in common.
+#[derive(Debug, Clone, Default)]
+struct ManifestSet {
+    parsed: ParsedManifests,
+    /// Digest of the inputs of the rendering; `None` for files.
+    inputs: Option<Digest>,
+}
+
+/// The manifests of one cluster.
+#[derive(Debug, Clone)]
+enum ClusterManifests {
+    /// The index of its set.
+    Set(usize),
+    /// There are none now.
+    Missing(RenderOutcome),
+}
+
+impl SourceManifests {
+    /// The manifests of files. It parses: call it off the async threads.
+    pub fn parse_files(source: &Source) -> Self {
+        let set = ManifestSet { parsed: manifest::parse(source.files()), inputs: None };
+        Self { sets: vec![set], by_cluster: None, findings: Vec::new() }
+    }
+
+    /// The set that pages count and locate: that of the first cluster; empty if nothing is rendered.
+    pub fn sample(&self) -> &ParsedManifests {
+        static EMPTY: ParsedManifests = ParsedManifests { manifests: Vec::new(), findings: Vec::new() };
+        self.sets.first().map_or(&EMPTY, |set| &set.parsed)
+    }
+
+    /// Every distinct set; one empty set if nothing is rendered.
+    pub fn sets_or_empty(&self) -> impl Iterator<Item = &ParsedManifests> {
+        let none = self.sets.is_empty().then(|| self.sample());
+        self.sets.iter().map(|set| &set.parsed).chain(none)
+    }
+
+    /// Digests of the inputs of all renderings.
+    pub fn inputs(&self) -> impl Iterator<Item = &Digest> {
+        self.sets.iter().filter_map(|set| set.inputs.as_ref())
+    }
+
+    /// What was found while a chart was rendered.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// The manifests of a cluster, or why there are none now.
+    pub fn get(&self, cluster: ClusterId) -> Result<&ParsedManifests, RenderOutcome> {
+        let Some(by_cluster) = &self.by_cluster else { return Ok(self.sample()) };
+        match by_cluster.get(&cluster) {
+            Some(ClusterManifests::Set(at)) => Ok(&self.sets[*at].parsed),
+            Some(ClusterManifests::Missing(why)) => Err(why.clone()),
+            None => Err(RenderOutcome::Waiting(StageReason::new(
+                Reason::WaitingForArtifact,
+                "The chart is not rendered for this cluster yet.",
+            ))),
+        }
+    }
+
+    /// The clusters by their set; without those that have none.
+    pub fn group<'c>(&self, clusters: &[&'c Cluster]) -> Vec<(&ParsedManifests, Vec<&'c Cluster>)> {
+        let Some(by_cluster) = &self.by_cluster else { return vec![(self.sample(), clusters.to_vec())] };
+        let mut groups: Vec<Vec<&Cluster>> = vec![Vec::new(); self.sets.len()];
+        for cluster in clusters {
+            if let Some(ClusterManifests::Set(at)) = by_cluster.get(&cluster.id) {
+                groups[*at].push(cluster);
+            }
+        }
+        let sets = self.sets.iter().map(|set| &set.parsed);
+        sets.zip(groups).filter(|(_, clusters)| !clusters.is_empty()).collect()
+    }
+}
+
+/// A spec whose manifests are loaded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ManifestsQuery<'a> {
+    /// Name of the workload.
+    pub workload: &'a str,
+    /// Number of the revision.
+    pub revision: u32,
+    /// The spec.
+    pub spec: &'a WorkloadSpec,
+    /// Every cluster group.
+    pub groups: &'a [ClusterGroup],
+    /// The selected clusters with their facts, by name.
+    pub clusters: &'a [Cluster],
+}
+
+impl Hub {
+    /// Loads the manifests of a spec. A chart is rendered where that has not been done before with the same inputs.
+    pub(crate) async fn load_manifests(
+        &self,
+        query: ManifestsQuery<'_>,
+        wait: RenderWait,
+    ) -> Result<SourceManifests, Error> {
+        match &query.spec.source {
+            source @ Source::Yaml { .. } => {
+                let source = source.clone();
+                run_blocking(move || SourceManifests::parse_files(&source)).await
+            }
+            Source::Chart(source) => {
+                let targets: Vec<String> =
+                    query.clusters.iter().map(|cluster| cluster.name.clone()).collect();
+                let release = ChartRelease {
+                    workload: query.workload,
+                    revision: query.revision,
+                    spec: query.spec,
+                    source,
+                    groups: query.groups,
+                    targets: &targets,
+                };
+                self.load_chart_manifests(&release, query.clusters, wait).await
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Manifests of charts: the inputs per cluster, the stored renderings, and the runs of Helm that are missing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use domain::chart::{ChartInputs, ChartVersion};
+use domain::chart_values::ChartRelease;
+use domain::cluster::Cluster;
+use domain::manifest;
+use domain::release::{Reason, RenderOutcome};
+use domain::workload::SourceFile;
+use domain::{ClusterId, Digest, Finding, WorkloadId};
+use store::chart::ChartRendering;
+
+use super::{ClusterManifests, ManifestSet, SourceManifests};
+use crate::blocking::{run_blocking, run_blocking_in_place};
+use crate::chart::{RenderingFailure, SharedRendering};
+use crate::render::{findings_reason, to_outcome};
+use crate::{Error, Hub};
+
+/// Most distinct renderings of one publish: each is a run of Helm, and all are in memory at once.
+const MAX_RENDERINGS: usize = 1_000;
+/// How long a request waits for renderings: less than what proxies allow.
+const REQUEST_WAIT: Duration = Duration::from_secs(25);
+/// How long the placer waits for renderings before it goes on with other workloads.
+const PLACER_WAIT: Duration = Duration::from_secs(2);
+
+/// Who waits for renderings that are not there yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RenderWait {
+    /// A request of a user.
+    Request,
+    /// The placer, for this workload: it is marked dirty once they are there.
+    Placer(WorkloadId),
+}
+
+/// The inputs of all clusters.
+#[derive(Default)]
+struct InputsByCluster {
+    /// The distinct inputs by digest, with the clusters that have them.
+    distinct: BTreeMap<Digest, (ChartInputs, Vec<ClusterId>)>,
+    /// The clusters without inputs, and why.
+    missing: HashMap<ClusterId, ClusterManifests>,
+    findings: Vec<Finding>,
+}
+
+impl Hub {
+    /// The manifests of a chart for these clusters; without clusters, the one set of its common values.
+    pub(super) async fn load_chart_manifests(
+        &self,
+        release: &ChartRelease<'_>,
+        clusters: &[Cluster],
+        wait: RenderWait,
+    ) -> Result<SourceManifests, Error> {
+        let chart = match self.find_source_chart(release.source).await? {
+            Ok(chart) => chart,
+            Err(findings) => return Ok(unrendered(clusters, findings)),
+        };
+        let inputs = run_blocking_in_place(|| collect_inputs(release, &chart, clusters));
+        if inputs.distinct.len() > MAX_RENDERINGS {
+            let message = format!(
+                "The values differ on so many clusters that the chart has to be rendered {} times; at most {MAX_RENDERINGS} are allowed.",
+                inputs.distinct.len()
+            );
+            let hint = "Use fewer values that differ per cluster, or split the workload.";
+            return Ok(unrendered(clusters, vec![Finding::error("G111", message, hint)]));
+        }
+        let renderings = self.load_renderings(&inputs, wait).await?;
+        self.collect_manifests(clusters, inputs, renderings).await
+    }
+
+    /// The stored rendering of each of the inputs, or why there is none now.
+    async fn load_renderings(
+        &self,
+        inputs: &InputsByCluster,
+        wait: RenderWait,
+    ) -> Result<BTreeMap<Digest, Result<ChartRendering, RenderingFailure>>, Error> {
+        let mut found = BTreeMap::new();
+        let mut tx = self.read().await?;
+        for digest in inputs.distinct.keys() {
+            if let Some(rendering) = store::chart::get_rendering(&mut tx, digest).await? {
+                found.insert(digest.clone(), Ok(rendering));
+            }
+        }
+        drop(tx);
+        let mut running: Vec<(Digest, SharedRendering)> = Vec::new();
+        for (digest, (inputs, _)) in &inputs.distinct {
+            if !found.contains_key(digest) {
+                running.push((digest.clone(), self.start_rendering(digest, inputs)));
+            }
+        }
+        if running.is_empty() {
+            return Ok(found);
+        }
+        let limit = match wait {
+            RenderWait::Request => REQUEST_WAIT,
+            RenderWait::Placer(_) => PLACER_WAIT,
+        };
+        let all = futures::future::join_all(running.iter().map(|(_, rendering)| rendering.clone()));
+        let is_complete = tokio::time::timeout(limit, all).await.is_ok();
+        for (digest, rendering) in &running {
+            let result = rendering.clone().peek().cloned();
+            found.insert(digest.clone(), result.unwrap_or_else(|| Err(RenderingFailure::in_progress())));
+        }
+        if let (false, RenderWait::Placer(workload)) = (is_complete, wait) {
+            self.mark_when_rendered(workload, running);
+        }
+        Ok(found)
+    }
+
+    /// Marks the workload dirty once all renderings have ended.
+    fn mark_when_rendered(&self, workload: WorkloadId, running: Vec<(Digest, SharedRendering)>) {
+        let hub = self.clone();
+        tokio::spawn(async move {
+            futures::future::join_all(running.into_iter().map(|(_, rendering)| rendering)).await;
+            if let Err(error) = hub.mark_dirty(workload).await {
+                // The full pass of the placer finds it.
+                tracing::warn!(%error, %workload, "a rendered workload could not be marked dirty");
+            }
+        });
+    }
+
+    async fn mark_dirty(&self, workload: WorkloadId) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        store::queue::PLACER.mark(&mut tx, &[workload], self.clock().now()).await?;
+        tx.commit().await?;
+        self.signals().placer.notify_one();
+        Ok(())
+    }
+
+    /// Reads and parses the rendered files.
+    async fn collect_manifests(
+        &self,
+        clusters: &[Cluster],
+        inputs: InputsByCluster,
+        renderings: BTreeMap<Digest, Result<ChartRendering, RenderingFailure>>,
+    ) -> Result<SourceManifests, Error> {
+        let InputsByCluster { distinct, missing, mut findings } = inputs;
+        let names: HashMap<ClusterId, &str> =
+            clusters.iter().map(|cluster| (cluster.id, cluster.name.as_str())).collect();
+        let mut by_cluster = missing;
+        let mut texts = Vec::new();
+        let mut tx = self.read().await?;
+        for (digest, rendering) in renderings {
+            let clusters = distinct.get(&digest).map(|(_, clusters)| clusters.as_slice()).unwrap_or_default();
+            let named: Vec<String> =
+                clusters.iter().filter_map(|id| names.get(id)).map(|name| (*name).to_owned()).collect();
+            let on_clusters = |finding: Finding| match named.is_empty() {
+                true => finding,
+                false => finding.with_clusters(named.clone()),
+            };
+            match rendering {
+                Ok(rendering) => {
+                    let missing =
+                        || store::Error::MissingRow { table: "artifact", id: rendering.files.to_string() };
+                    let bytes = store::artifact::get(&mut tx, &rendering.files).await?.ok_or_else(missing)?;
+                    findings.extend(rendering.findings.into_iter().map(on_clusters));
+                    by_cluster.extend(clusters.iter().map(|id| (*id, ClusterManifests::Set(texts.len()))));
+                    texts.push((digest, bytes, named));
+                }
+                Err(failure) => {
+                    let outcome = failure.to_outcome();
+                    findings.extend(failure.findings.into_iter().map(on_clusters));
+                    by_cluster
+                        .extend(clusters.iter().map(|id| (*id, ClusterManifests::Missing(outcome.clone()))));
+                }
+            }
+        }
+        drop(tx);
+        let parse = move || {
+            let mut sets = Vec::with_capacity(texts.len());
+            for (inputs, bytes, clusters) in texts {
+                let files: Vec<SourceFile> = serde_json::from_slice(&bytes)?;
+                let parsed = manifest::parse(&files);
+                if parsed.manifests.is_empty() && !parsed.findings.iter().any(Finding::is_blocking) {
+                    let message = "The chart renders no Kubernetes object with these values.";
+                    let hint = "Change the values, or unpublish the workload if nothing should run.";
+                    findings.push(Finding::error("G109", message, hint).with_clusters(clusters));
+                }
+                sets.push(ManifestSet { parsed, inputs: Some(inputs) });
+            }
+            Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings })
+        };
+        let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(parse).await?;
+        parsed.map_err(|error| Error::Internal(Box::new(error)))
+    }
+}
+
+/// The inputs of every cluster; without clusters, those of the common values.
+fn collect_inputs(release: &ChartRelease<'_>, chart: &ChartVersion, clusters: &[Cluster]) -> InputsByCluster {
+    let mut all = InputsByCluster::default();
+    if clusters.is_empty() {
+        match release.sample_inputs(chart) {
+            Ok(inputs) => {
+                all.distinct.insert(inputs.digest(), (inputs, Vec::new()));
+            }
+            Err(error) => all.findings.extend(error.into_findings()),
+        }
+    }
+    for cluster in clusters {
+        match release.inputs(chart, cluster) {
+            Ok(inputs) => {
+                all.distinct
+                    .entry(inputs.digest())
+                    .or_insert_with(|| (inputs, Vec::new()))
+                    .1
+                    .push(cluster.id);
+            }
+            Err(error) => {
+                all.missing.insert(cluster.id, ClusterManifests::Missing(to_outcome(error.clone())));
+                all.findings.extend(error.into_findings());
+            }
+        }
+    }
+    all.findings = domain::finding::merge_clusters(all.findings);
+    all
+}
+
+/// No cluster has manifests, for one reason.
+fn unrendered(clusters: &[Cluster], findings: Vec<Finding>) -> SourceManifests {
+    let outcome = RenderOutcome::Failed(findings_reason(Reason::RenderFailed, findings.iter()));
+    let by_cluster = clusters.iter().map(|cluster| (cluster.id, ClusterManifests::Missing(outcome.clone())));
+    SourceManifests { sets: Vec::new(), by_cluster: Some(by_cluster.collect()), findings }
+}
+
+impl RenderingFailure {
+    /// Why a cluster has no manifests.
+    fn to_outcome(&self) -> RenderOutcome {
+        if self.is_final {
+            RenderOutcome::Failed(findings_reason(Reason::RenderFailed, self.findings.iter()))
+        } else {
+            RenderOutcome::Waiting(findings_reason(Reason::WaitingForArtifact, self.findings.iter()))
+        }
+    }
+}

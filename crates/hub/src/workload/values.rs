@@ -1,0 +1,91 @@
+//! The values that the chart of a workload is rendered with for one cluster.
+
+use domain::chart_values::ChartRelease;
+use domain::placement::decide;
+use domain::values::{EffectiveValues, LayerValues, ValuesLayer, merge_layers, trace_values};
+use domain::workload::{Source, WorkloadSpec};
+use domain::{ClusterId, Finding};
+use store::Tx;
+
+use super::snapshot::load_present_releases;
+use crate::{Error, Hub};
+
+impl Hub {
+    /// The effective values for a cluster with the layers that set each leaf, of the draft or of a revision. Values of the
+    /// chart's `values.yaml` are the lowest layer.
+    ///
+    /// # Errors
+    /// There is no such workload, revision or cluster; the source is no chart; the values, or a template in them, can't be
+    /// evaluated for the cluster.
+    pub async fn get_values(
+        &self,
+        name: &str,
+        cluster: &str,
+        revision: Option<u32>,
+    ) -> Result<EffectiveValues, Error> {
+        let mut tx = self.read().await?;
+        let workload = self.load_workload(&mut tx, name).await?;
+        let (number, spec) = match revision {
+            Some(number) => {
+                let found = store::revision::get(&mut tx, workload.id, number).await?;
+                let found = found.ok_or_else(|| Error::not_found("revision", format!("{name} r{number}")))?;
+                (number, found.spec)
+            }
+            None => (store::revision::latest_number(&mut tx, workload.id).await? + 1, workload.draft.clone()),
+        };
+        let Source::Chart(source) = &spec.source else {
+            return Err(domain::actions::ActionUnavailable(format!(
+                "{name} has no values: its source is not a chart."
+            ))
+            .into());
+        };
+        let found = store::cluster::get_by_name(&mut tx, cluster).await?;
+        let id = found.ok_or_else(|| Error::not_found("cluster", cluster))?.id;
+        let target = store::cluster::get_many_with_facts(&mut tx, &[id]).await?.into_iter().next();
+        let target = target.ok_or_else(|| Error::not_found("cluster", cluster))?;
+        let current: Vec<ClusterId> =
+            load_present_releases(&mut tx, workload.id).await?.into_keys().collect();
+        let groups = store::group::list(&mut tx).await?;
+        let targets = target_names(&mut tx, &spec, &groups, &current).await?;
+        drop(tx);
+        let release = ChartRelease {
+            workload: name,
+            revision: number,
+            spec: &spec,
+            source,
+            groups: &groups,
+            targets: &targets,
+        };
+        let own = release.layers(&target).map_err(|error| Error::Invalid(error.into_findings()))?;
+        let values = merge_layers(&own);
+        let mut layers: Vec<LayerValues> = self.load_chart_defaults(source).await?.into_iter().collect();
+        layers.extend(own);
+        Ok(EffectiveValues { cluster: target.name.clone(), values, provenance: trace_values(&layers) })
+    }
+
+    /// The values of the chart itself; `None` if the chart is not there.
+    async fn load_chart_defaults(
+        &self,
+        source: &domain::chart::ChartSource,
+    ) -> Result<Option<LayerValues>, Error> {
+        let Ok(chart) = self.find_source_chart(source).await? else { return Ok(None) };
+        let details = self.get_chart(&chart.repository, &chart.name, &chart.version).await?;
+        let values = domain::manifest::yaml_value::read(&details.default_values)
+            .map_err(|finding: Finding| Error::Invalid(vec![finding]))?;
+        Ok(values.map(|values| LayerValues { layer: ValuesLayer::ChartDefault, values }))
+    }
+}
+
+/// Names of the clusters that the placement selects, sorted.
+async fn target_names(
+    tx: &mut Tx,
+    spec: &WorkloadSpec,
+    groups: &[domain::placement::ClusterGroup],
+    current: &[ClusterId],
+) -> Result<Vec<String>, Error> {
+    let clusters = store::cluster::list_all(tx).await?;
+    let decision = decide(&spec.placement, &clusters, groups, current);
+    let mut names: Vec<String> = decision.selected().map(|evaluation| evaluation.name.clone()).collect();
+    names.sort_unstable();
+    Ok(names)
+}

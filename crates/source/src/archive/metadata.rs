@@ -1,0 +1,80 @@
+//! `Chart.yaml`, and addresses in values schemas.
+
+use domain::chart::is_chart_name;
+use domain::manifest::yaml_value;
+use serde_json::Value;
+
+use super::{ArchiveRejected, reject};
+
+/// Longest text taken from `Chart.yaml`, in characters; longer ones are cut.
+const MAX_TEXT_CHARS: usize = 1_000;
+
+/// What `Chart.yaml` says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChartMetadata {
+    /// Name of the chart.
+    pub name: String,
+    /// Its version, a semantic version.
+    pub version: String,
+    /// Version of the application in it; may be empty.
+    pub app_version: String,
+    /// What it is; may be empty.
+    pub description: String,
+    /// The Kubernetes versions that it supports, as a range; empty for every version.
+    pub kubernetes_range: String,
+}
+
+impl ChartMetadata {
+    /// Parses `Chart.yaml`.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, ArchiveRejected> {
+        let wrong = |reason: String| reject("Chart.yaml", reason);
+        let text = std::str::from_utf8(bytes).map_err(|_| wrong("is not UTF-8".to_owned()))?;
+        let value =
+            yaml_value::read(text).map_err(|found| wrong(format!("is not valid: {}", found.message)))?;
+        let value = value.unwrap_or_default();
+        let field = |key: &str| match &value[key] {
+            Value::String(text) => text.chars().filter(|c| !c.is_control()).take(MAX_TEXT_CHARS).collect(),
+            Value::Number(number) => number.to_string(),
+            _ => String::new(),
+        };
+        let read = Self {
+            name: field("name"),
+            version: field("version"),
+            app_version: field("appVersion"),
+            description: field("description"),
+            kubernetes_range: field("kubeVersion"),
+        };
+        if !is_chart_name(&read.name) {
+            return Err(wrong(format!("has {:?} as the name of the chart, which is not valid", read.name)));
+        }
+        if semver::Version::parse(read.version.trim_start_matches('v')).is_err() {
+            return Err(wrong(format!(
+                "has {:?} as the version, which is no semantic version",
+                read.version
+            )));
+        }
+        if field("type") == "library" {
+            return Err(wrong("describes a library chart, which renders nothing by itself".to_owned()));
+        }
+        if field("apiVersion").is_empty() {
+            return Err(wrong("has no apiVersion".to_owned()));
+        }
+        Ok(read)
+    }
+}
+
+/// Collects every `$ref` in a schema that is not inside it.
+pub(super) fn collect_remote_refs(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(map) => {
+            for (key, value) in map {
+                match value.as_str() {
+                    Some(text) if key == "$ref" && !text.starts_with('#') => found.push(text.to_owned()),
+                    _ => collect_remote_refs(value, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_remote_refs(item, found)),
+        _ => {}
+    }
+}

@@ -1,0 +1,18 @@
+//! Operations on the charts of a project.
+
+use serde::Deserialize;
+
+pub mod get;
+pub mod list;
+pub mod upload;
+
+/// Path parameters of a version of a chart.
+#[derive(Debug, Deserialize)]
+pub struct ChartPath {
+    /// The repository: `local` for uploaded charts.
+    repository: String,
+    /// The name of the chart.
+    chart: String,
+    /// Its version.
+    version: String,
+}

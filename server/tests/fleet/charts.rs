@@ -1,0 +1,259 @@
+//! Charts end to end: uploaded, rendered by the real helm, published to simulated clusters with values that differ.
+
+use std::path::{Path, PathBuf};
+
+use domain::chart::ChartSource;
+use domain::overrides::{ClusterSelector, DEFAULT_PRIORITY, Override};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use source::helm::Helm;
+use source::sandbox;
+use tar::{Builder, Header};
+use wire::{OverridePut, ValidateRequest, ValuesQuery};
+
+use super::*;
+
+const TEMPLATE: &str = "apiVersion: v1
+kind: ConfigMap
+metadata: {name: {{ .Release.Name }}}
+data:
+  replicas: {{ .Values.replicas | quote }}
+  region: {{ .Values.region | quote }}
+  join: {{ .Values.join | default \"\" | quote }}
+  chart: {{ .Chart.Version | quote }}
+";
+
+/// A chart with one ConfigMap that shows its values.
+fn chart(version: &str, extra: &[(&str, &str)]) -> Vec<u8> {
+    let description = format!("apiVersion: v2\nname: web\nversion: {version}\n");
+    let files = [
+        ("Chart.yaml", description.as_str()),
+        ("values.yaml", "replicas: 1 # per cluster\nregion: none\n"),
+        ("templates/config.yaml", TEMPLATE),
+        ("README.md", "# Web"),
+    ];
+    let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for (path, text) in files.iter().chain(extra) {
+        let mut header = Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, format!("web/{path}"), text.as_bytes()).unwrap();
+    }
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
+fn helm_program() -> PathBuf {
+    std::env::var_os("FLOTILLA_HELM")
+        .map(PathBuf::from)
+        .expect("FLOTILLA_HELM names helm; cargo xtask test sets it")
+}
+
+async fn fleet_with_helm() -> TestFleet {
+    let fleet = TestFleet::start().await;
+    set_helm(&fleet).await;
+    fleet
+}
+
+async fn set_helm(fleet: &TestFleet) {
+    let server = Path::new(env!("CARGO_BIN_EXE_flotilla-server"));
+    let command = vec![server.into(), sandbox::COMMAND.into()];
+    fleet.hub.set_helm(Helm::find(Some(&helm_program()), command).await.unwrap());
+}
+
+fn values_of(fleet: &TestFleet, cluster: usize) -> Value {
+    fleet.clusters[cluster]
+        .get(CONFIG_MAP, ("apps", "web"))
+        .map(|found| found["data"].clone())
+        .unwrap_or_default()
+}
+
+fn chart_workload(version: &str, values: &str) -> NewWorkload {
+    let mut new = web_workload();
+    new.spec.source = Source::Chart(ChartSource {
+        chart: "local/web".into(),
+        version: version.into(),
+        values: values.into(),
+        ..ChartSource::default()
+    });
+    new
+}
+
+fn override_for(name: &str, target: ClusterSelector, values: &str) -> Override {
+    Override {
+        id: domain::OverrideId::from_parts(1, name.len() as u128),
+        name: name.into(),
+        target,
+        priority: DEFAULT_PRIORITY,
+        values: values.into(),
+        patches: Vec::new(),
+    }
+}
+
+fn cluster_named(name: &str) -> ClusterSelector {
+    ClusterSelector { clusters: vec![name.into()], ..ClusterSelector::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_10_s1_11_a_chart_runs_on_every_cluster_with_common_values_and_values_of_its_own() {
+    with_timeout(async {
+        let fleet = fleet_with_helm().await;
+        let uploaded = fleet.client.upload_chart(chart("1.0.0", &[])).await.unwrap();
+        assert_eq!((&*uploaded.reference(), &*uploaded.version), ("local/web", "1.0.0"));
+        let mut new = chart_workload("1.0.0", "replicas: 2 # for all\nregion: ${{ cluster.labels.region }}\njoin: ${{ fleet.targets | join(\",\") }}\n");
+        let us = ClusterSelector { selector: Some("region=us".parse().unwrap()), ..ClusterSelector::default() };
+        new.spec.overrides = vec![
+            override_for("america", us, "replicas: 4\n"),
+            override_for("eu-2", cluster_named("eu-2"), "replicas: 7\n"),
+        ];
+        fleet.client.create_workload(&new).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        let data = |replicas: &str, region: &str| {
+            json!({"replicas": replicas, "region": region, "join": "eu-1,eu-2,us-1", "chart": "1.0.0"})
+        };
+        assert_eq!([0, 1, 2].map(|n| values_of(&fleet, n)), [data("2", "eu"), data("7", "eu"), data("4", "us")]);
+
+        // The same values with the layers that set them.
+        let query = ValuesQuery { cluster: "eu-2".into(), source: true, revision: Some(1) };
+        let values = fleet.client.get_values("web", &query).await.unwrap();
+        assert_eq!(values.values["replicas"], 7);
+        let replicas = values.provenance.iter().find(|leaf| leaf.path == "/replicas").unwrap();
+        let layers: Vec<String> =
+            replicas.settings.iter().map(|one| format!("{} ← {}", one.value, one.layer)).collect();
+        assert_eq!(layers, ["7 ← cluster eu-2", "2 ← common", "1 ← chart default"]);
+
+        // An upgrade of the chart is another revision; an unchanged set of inputs is not rendered again.
+        fleet.client.upload_chart(chart("1.1.0", &[])).await.unwrap();
+        new.spec.source = chart_workload("1.1.0", "replicas: 2\n").spec.source;
+        let put = WorkloadPut { spec: new.spec, labels: None };
+        let current = fleet.client.get_workload("web").await.unwrap().workload;
+        fleet.client.put_workload("web", &put, current.revision).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3 && values_of(&fleet, 2)["chart"] == "1.1.0").await;
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_9_a_release_waits_for_a_chart_that_can_not_be_rendered_yet_and_resumes() {
+    with_timeout(async {
+        let fleet = fleet_with_helm().await;
+        fleet.client.upload_chart(chart("1.0.0", &[])).await.unwrap();
+        fleet.client.create_workload(&chart_workload("1.0.0", "")).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        fleet.stop().await;
+
+        // A server without helm: the check says why, nothing is published, and a new cluster of a published workload waits.
+        let without = TestFleet::start().await;
+        without.client.upload_chart(chart("1.0.0", &[])).await.unwrap();
+        let new = chart_workload("1.0.0", "");
+        without.client.create_workload(&new).await.unwrap();
+        let checked = without
+            .client
+            .validate_workload(&ValidateRequest { name: "web".into(), spec: new.spec })
+            .await
+            .unwrap();
+        assert_eq!(checked.findings.iter().map(|found| found.code.as_str()).collect::<Vec<_>>(), ["G117"]);
+        assert!(checked.findings[0].message.contains("Helm is not available"), "{:?}", checked.findings);
+        let refused =
+            without.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap_err();
+        assert_eq!(refused.code(), "Invalid");
+        set_helm(&without).await;
+        without.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        without.wait_for_web(|status| status.counts.healthy() == 3).await;
+        without.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g112_g113_g115_problems_of_charts_and_values_are_findings_with_the_clusters_they_are_on() {
+    with_timeout(async {
+        let fleet = fleet_with_helm().await;
+        let schema = r#"{"properties": {"replicas": {"type": "integer"}}}"#;
+        fleet.client.upload_chart(chart("1.0.0", &[("values.schema.json", schema)])).await.unwrap();
+        let check = async |new: NewWorkload| {
+            let request = ValidateRequest { name: "web".into(), spec: new.spec };
+            let findings = fleet.client.validate_workload(&request).await.unwrap().findings;
+            findings.into_iter().map(|found| (found.code, found.message, found.clusters)).collect::<Vec<_>>()
+        };
+        let missing = check(chart_workload("2.0.0", "")).await;
+        assert_eq!(
+            (&*missing[0].0, &*missing[0].1),
+            ("G112", "Chart \"local/web\" has no version \"2.0.0\" in this project.")
+        );
+
+        let mut wrong = chart_workload("1.0.0", "");
+        wrong.spec.overrides = vec![override_for("eu-2", cluster_named("eu-2"), "replicas: many\n")];
+        let found = check(wrong).await;
+        assert_eq!((&*found[0].0, &found[0].2), ("G113", &vec!["eu-2".to_owned()]), "{found:?}");
+        assert!(found[0].1.contains("replicas") && found[0].1.contains("integer"), "{found:?}");
+
+        let mut label = chart_workload("1.0.0", "region: ${{ cluster.labels.tier }}\n");
+        label.spec.placement.predicates[0].names = vec!["us-1".to_owned()];
+        let found = check(label).await;
+        assert_eq!((&*found[0].0, &found[0].2), ("G115", &vec!["us-1".to_owned()]), "{found:?}");
+
+        let text = check(chart_workload("1.0.0", "- a\n")).await;
+        assert!(text.iter().any(|found| found.1 == "The values are not a map."), "{text:?}");
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_of_a_chart_never_changes_and_a_hostile_archive_is_rejected_with_its_entry() {
+    with_timeout(async {
+        let fleet = TestFleet::start().await;
+        let archive = chart("1.0.0", &[]);
+        let first = fleet.client.upload_chart(archive.clone()).await.unwrap();
+        assert_eq!(
+            fleet.client.upload_chart(archive).await.unwrap(),
+            first,
+            "the same archive again is no change"
+        );
+        let other = fleet.client.upload_chart(chart("1.0.0", &[("NOTES", "x")])).await.unwrap_err();
+        assert_eq!(other.code(), "AlreadyExists");
+        assert!(other.to_string().contains("A version never changes"), "{other}");
+        let outside = fleet.client.upload_chart(chart("1.1.0", &[("Values.yaml", "")])).await.unwrap_err();
+        assert!(outside.to_string().contains("\"web/Values.yaml\" stands there twice"), "{outside}");
+        let details = fleet.client.get_chart("local", "web", "1.0.0").await.unwrap();
+        assert_eq!(
+            (&*details.readme, &*details.default_values),
+            ("# Web", "replicas: 1 # per cluster\nregion: none\n")
+        );
+        let listed = fleet.client.list_charts(Some("web")).await.unwrap();
+        assert_eq!(listed, [first]);
+        assert!(fleet.client.get_chart("local", "web", "9.9.9").await.unwrap_err().is_not_found());
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_values_of_a_chart_stay_the_same_over_publishes_and_passes() {
+    with_timeout(async {
+        let fleet = fleet_with_helm().await;
+        let secret = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: random}\ndata: {key: {{ randAlphaNum 20 | quote }}}\n";
+        fleet.client.upload_chart(chart("1.0.0", &[("templates/random.yaml", secret)])).await.unwrap();
+        let new = chart_workload("1.0.0", "");
+        let checked = fleet.client.validate_workload(&ValidateRequest { name: "web".into(), spec: new.spec.clone() }).await.unwrap();
+        assert!(checked.findings.iter().any(|found| found.message.contains("templates/random.yaml")), "{:?}", checked.findings);
+        fleet.client.create_workload(&new).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        let key = |n: usize| fleet.clusters[n].get(CONFIG_MAP, ("apps", "random")).unwrap()["data"]["key"].clone();
+        let first = [0, 1, 2].map(key);
+        assert!(first[0] == first[1] && first[1] == first[2], "clusters with equal inputs share a rendering");
+        let content = OverridePut { target: cluster_named("us-1"), values: "replicas: 3\n".into(), ..OverridePut::default() };
+        let current = fleet.client.get_workload("web").await.unwrap().workload;
+        fleet.client.put_override("web", "us-1", &content, current.revision).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3 && values_of(&fleet, 2)["replicas"] == "3").await;
+        assert_eq!([0, 1].map(key), [first[0].clone(), first[1].clone()], "nothing changed for the other clusters");
+        fleet.stop().await;
+    })
+    .await;
+}
