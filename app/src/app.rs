@@ -46,6 +46,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("groups") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Groups)) ssr=SsrMode::Async />
                     <Route path=path!("groups/:name") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Group)) ssr=SsrMode::Async />
                     <Route path=path!("join") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Join)) ssr=SsrMode::Async />
+                    <Route path=path!("charts") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Charts)) ssr=SsrMode::Async />
                     <Route path=path!("events") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Events)) ssr=SsrMode::Async />
                     <Route path=path!("settings") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Settings)) ssr=SsrMode::Async />
                 </ParentRoute>

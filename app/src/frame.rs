@@ -22,10 +22,11 @@ use outage::OutageBanner;
 use top::TopBar;
 
 /// The sections of the console: icon, label, address.
-const NAV_ITEMS: [(&str, &str, &str); 4] = [
+const NAV_ITEMS: [(&str, &str, &str); 5] = [
     ("fleet", "Fleet", paths::FLEET),
     ("workload", "Workloads", paths::WORKLOADS),
     ("cluster", "Clusters", paths::CLUSTERS),
+    ("chart", "Charts", paths::CHARTS),
     ("activity", "Events", paths::EVENTS),
 ];
 

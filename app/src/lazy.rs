@@ -13,6 +13,7 @@ use leptos_router::ChooseView;
 use leptos_router::hooks::use_location;
 use wasm_split_helpers::{SplitLoaderError, wasm_split};
 
+use crate::charts::ChartsPage;
 use crate::clusters::{ClusterPage, GroupPage, GroupsPage, JoinPage};
 #[cfg(feature = "hydrate")]
 use crate::components::resource_view::skeleton;
@@ -220,6 +221,8 @@ pub enum SecondaryView {
     Group,
     /// A cluster joins.
     Join,
+    /// Charts of the project.
+    Charts,
     /// The event log.
     Events,
     /// A revision of a workload.
@@ -293,6 +296,7 @@ pub fn secondary(view: SecondaryView) -> LazyResult {
         SecondaryView::Groups => view! { <GroupsPage /> }.into_any(),
         SecondaryView::Group => view! { <GroupPage /> }.into_any(),
         SecondaryView::Join => view! { <JoinPage /> }.into_any(),
+        SecondaryView::Charts => view! { <ChartsPage /> }.into_any(),
         SecondaryView::Events => view! { <EventsPage /> }.into_any(),
         SecondaryView::Revision => view! { <RevisionPage /> }.into_any(),
         SecondaryView::Settings => view! { <SettingsPage /> }.into_any(),

@@ -11,6 +11,7 @@
 
 mod app;
 mod assets;
+mod charts;
 mod clusters;
 mod components;
 mod demo_action;

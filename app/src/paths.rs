@@ -17,6 +17,8 @@ pub const CLUSTERS: &str = "/clusters";
 pub const GROUPS: &str = "/groups";
 /// Join a cluster. Not below [`CLUSTERS`], where every segment may be a cluster's name.
 pub const JOIN: &str = "/join";
+/// Charts of the project.
+pub const CHARTS: &str = "/charts";
 /// The event log.
 pub const EVENTS: &str = "/events";
 /// Settings: API tokens.
@@ -189,6 +191,7 @@ mod tests {
             cluster("edge-1"),
             GROUPS.to_owned(),
             group("edge"),
+            CHARTS.to_owned(),
             EVENTS.to_owned(),
             SETTINGS.to_owned(),
             sign_in("/workloads?state=failing"),
@@ -213,6 +216,7 @@ mod tests {
         /clusters/edge-1
         /groups
         /groups/edge
+        /charts
         /events
         /settings
         /sign-in?next=%2Fworkloads%3Fstate%3Dfailing

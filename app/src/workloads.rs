@@ -16,6 +16,7 @@ use crate::live::{self, Topic};
 use crate::paths;
 use crate::resource::create_resource;
 
+mod chart;
 mod clusters_tab;
 mod dialogs;
 mod draft_saving;

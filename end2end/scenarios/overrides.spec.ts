@@ -99,7 +99,7 @@ test("a saved override is reviewed with the change of every cluster before it is
 
 test("an override that a guard rail rejects can't be published, and the button shows the reason", async ({ page }) => {
   await open(page, `/workloads/${NAME}?tab=overrides&override=eu-west-1`);
-  await page.getByText("Values and patches").click();
+  await page.getByText("Merges and patches of objects").click();
   const object = "{kind: Deployment, name: web}";
   await page.getByLabel("Patches as YAML").fill(`- {object: ${object}, op: set, path: /spec/replicas, value: many}\n`);
   await page.getByRole("button", { name: "Save and review rollout" }).click();

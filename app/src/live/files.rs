@@ -20,6 +20,8 @@ mod server {
     pub fn read_picked_files(_event: &Event, _on_file: Callback<LocalFile>) {}
     /// Reads the files of a drop.
     pub fn read_dropped_files(_event: &Event, _on_file: Callback<LocalFile>) {}
+    /// Reads the first file of an `<input type="file">` as base64.
+    pub fn read_picked_archive(_event: &Event, _on_file: Callback<LocalFile>) {}
 }
 
 #[cfg(not(feature = "hydrate"))]
@@ -39,6 +41,8 @@ mod browser {
 
     /// Maximum size in bytes; a larger file is rejected before it is read.
     const FILE_MAX: f64 = 1_048_576.0;
+    /// Maximum size of an archive in bytes: in base64, a request takes no more.
+    const ARCHIVE_MAX: f64 = 8_388_608.0;
 
     /// Reads the files of an `<input type="file">`.
     pub fn read_picked_files(event: &Event, on_file: Callback<LocalFile>) {
@@ -60,6 +64,34 @@ mod browser {
             event.prevent_default();
             read_all(&files, on_file);
         }
+    }
+
+    /// Reads the first file of an `<input type="file">` as base64.
+    pub fn read_picked_archive(event: &Event, on_file: Callback<LocalFile>) {
+        let Some(input) = event.target().and_then(|target| target.dyn_into::<HtmlInputElement>().ok()) else {
+            return;
+        };
+        let file = input.files().and_then(|files| files.item(0));
+        input.set_value("");
+        let Some(file) = file else { return };
+        let name = file.name();
+        if file.size() > ARCHIVE_MAX {
+            let why = "is larger than 8 MiB; upload it with flotilla chart push";
+            on_file.run(LocalFile { name, text: Err(why.to_owned()) });
+            return;
+        }
+        let Ok(reader) = FileReader::new() else { return };
+        let done = {
+            let reader = reader.clone();
+            Closure::once_into_js(move || {
+                // "data:application/gzip;base64,…"
+                let url = reader.result().ok().and_then(|url| url.as_string());
+                let encoded = url.and_then(|url| Some(url.split_once(',')?.1.to_owned()));
+                on_file.run(LocalFile { name, text: encoded.ok_or_else(|| "could not be read".to_owned()) });
+            })
+        };
+        reader.set_onloadend(Some(done.unchecked_ref()));
+        let _ = reader.read_as_data_url(&file);
     }
 
     fn read_all(files: &FileList, on_file: Callback<LocalFile>) {

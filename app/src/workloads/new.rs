@@ -18,6 +18,8 @@ pub enum StartFrom {
     Containers,
     /// Existing YAML.
     Files,
+    /// A Helm chart.
+    Chart,
 }
 
 /// The form as it is sent.
@@ -38,17 +40,19 @@ pub async fn workload_create(form: NewForm) -> AppResult<()> {
     use super::wizard::WizardStep;
     use crate::errors::AppError;
     use crate::host;
+    use domain::chart::ChartSource;
     use domain::workload::{NewWorkload, Source, WorkloadSpec};
     let actor = host::actor()?;
     let (name, namespace) = (form.name.trim().to_owned(), form.namespace.trim().to_owned());
     if let Some(finding) = domain::name_check::check_namespace(&namespace) {
         return Err(host::with_status(AppError::from_finding(finding)));
     }
-    let files = match form.start_from {
-        StartFrom::Containers => vec![super::source::starter::starter_file(&name)],
-        StartFrom::Files => Vec::new(),
+    let source = match form.start_from {
+        StartFrom::Containers => Source::Yaml { files: vec![super::source::starter::starter_file(&name)] },
+        StartFrom::Files => Source::default(),
+        StartFrom::Chart => Source::Chart(ChartSource::default()),
     };
-    let spec = WorkloadSpec { namespace, source: Source::Yaml { files }, ..WorkloadSpec::default() };
+    let spec = WorkloadSpec { namespace, source, ..WorkloadSpec::default() };
     let new = NewWorkload { name, spec, ..NewWorkload::default() };
     let workload = host::into_app_result(host::hub()?.create_workload(&actor, new).await)?;
     leptos_axum::redirect(&WizardStep::Source.path(&workload.name));
@@ -73,6 +77,7 @@ pub fn NewPage() -> impl IntoView {
                     <legend class="field-label pb-1">"Start from"</legend>
                     {start_option("containers", "A container", "A form for image, ports, environment and resources, next to its YAML.", true)}
                     {start_option("files", "YAML", "Paste manifests or upload files.", false)}
+                    {start_option("chart", "Helm chart", "A chart of this project, with values that may differ per cluster.", false)}
                 </fieldset>
             </div>
             <div class="footbar footbar-edge">

@@ -4,8 +4,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use domain::nearest::find_nearest;
 
 use crate::commands::{
-    apply, cluster, completion, context, delete, diagnose, events, explain, get, group, history, login, plan,
-    publish, retain, rollback, rollout, status, sync, unpublish, validate, version,
+    apply, chart, cluster, completion, context, delete, diagnose, events, explain, get, group, history,
+    login, plan, publish, retain, rollback, rollout, status, sync, unpublish, validate, values, version,
 };
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -38,7 +38,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Subcommand)]
 pub enum Command {
-    Apply(apply::ApplyArgs),
+    Apply(Box<apply::ApplyArgs>),
     Plan(plan::PlanArgs),
     Diff(plan::DiffArgs),
     Publish(publish::PublishArgs),
@@ -60,6 +60,10 @@ pub enum Command {
     /// Named sets of clusters
     #[command(subcommand)]
     Group(group::GroupCommand),
+    /// Charts of the project
+    #[command(subcommand)]
+    Chart(chart::ChartCommand),
+    Values(values::ValuesArgs),
     /// Explain a decision
     #[command(subcommand)]
     Explain(explain::ExplainCommand),
@@ -116,6 +120,8 @@ async fn run_on_server(
         Command::Events(command) => command.run(remote, out).await,
         Command::Cluster(command) => command.run(remote, out).await,
         Command::Group(command) => command.run(remote, out).await,
+        Command::Chart(command) => command.run(remote, out).await,
+        Command::Values(command) => command.run(remote, out).await,
         Command::Explain(command) => command.run(remote, out).await,
         Command::Diagnose(command) => command.run(remote, out).await,
         Command::Validate(_)
@@ -138,6 +144,7 @@ fn command_target(command: &Command) -> CommandTarget {
         Command::Unpublish(command) => workload(&command.workload),
         Command::Delete(command) => workload(&command.workload),
         Command::History(command) => workload(&command.workload),
+        Command::Values(command) => workload(&command.workload),
         Command::Rollback(command) => workload(command.workload()),
         Command::Rollout(command) => workload(command.workload()),
         Command::Explain(explain::ExplainCommand::Placement(command)) => workload(&command.workload),

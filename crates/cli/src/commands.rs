@@ -1,6 +1,7 @@
 //! The commands, one file each: a file declares the arguments of its command and runs it.
 
 pub mod apply;
+pub mod chart;
 pub mod cluster;
 pub mod completion;
 pub mod context;
@@ -21,4 +22,5 @@ pub mod status;
 pub mod sync;
 pub mod unpublish;
 pub mod validate;
+pub mod values;
 pub mod version;

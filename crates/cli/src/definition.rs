@@ -25,6 +25,7 @@ use domain::strict_input;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::chart_source::{ChartSourceArgs, is_archive_path};
 use crate::failure::Failure;
 use crate::placement::PlacementArgs;
 
@@ -44,7 +45,11 @@ pub struct WorkloadDefinition {
     clusters: Option<NameListText>,
     selector: Option<String>,
     exclude: Option<NameListText>,
+    #[serde(default)]
     payload: NameListText,
+    values: Option<PathBuf>,
+    version: Option<String>,
+    release_name: Option<String>,
     /// Whether it is an addon.
     pub addon: Option<bool>,
     /// The rollout strategy; if absent, the strategy of the draft stays.
@@ -107,22 +112,29 @@ impl WorkloadDefinition {
 
     fn validate(self, path: &Path) -> Result<Self, Failure> {
         let kind = self.kind.as_deref().unwrap_or("Yaml").to_ascii_lowercase();
-        if kind == "helm" {
-            return Err(Failure::new(
-                format!("{} names a Helm chart, which is not supported yet.", path.display()),
-                "Render it first: helm template NAME CHART | flotilla apply --name NAME -f -",
-            ));
-        }
-        if !matches!(&*kind, "yaml" | "k8syaml" | "nativeyaml") {
+        if !matches!(&*kind, "yaml" | "k8syaml" | "nativeyaml" | "helm") {
             return Err(Failure::new(
                 format!("{} has the unknown type {kind:?}.", path.display()),
-                "The only type is Yaml; it is optional.",
+                "The types are Yaml, which is the default, and Helm.",
+            ));
+        }
+        if kind != "helm" && (self.values.is_some() || self.version.is_some() || self.release_name.is_some())
+        {
+            return Err(Failure::new(
+                format!("{} has values, version or releaseName, which only a chart has.", path.display()),
+                "Add type: Helm, or remove them.",
+            ));
+        }
+        if kind == "helm" && self.payload.to_names().len() > 1 {
+            return Err(Failure::new(
+                format!("{} names several charts.", path.display()),
+                "A workload has one chart: payload: ./chart.tgz or payload: local/NAME.",
             ));
         }
         if self.payload.to_names().iter().all(String::is_empty) {
             return Err(Failure::new(
                 format!("{} has an empty payload.", path.display()),
-                "Name the file or folder of the manifests, relative to this file.",
+                "Name the file or folder of the manifests, or the chart, relative to this file.",
             ));
         }
         Ok(self)
@@ -132,6 +144,23 @@ impl WorkloadDefinition {
     pub fn payload_paths(&self, path: &Path) -> Vec<PathBuf> {
         let base = path.parent().unwrap_or(Path::new("."));
         self.payload.to_names().into_iter().filter(|one| !one.is_empty()).map(|one| base.join(one)).collect()
+    }
+
+    /// The chart flags that the file stands for; none for manifests.
+    pub fn chart_args(&self, path: &Path) -> ChartSourceArgs {
+        if !self.kind.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("helm")) {
+            return ChartSourceArgs::default();
+        }
+        let base = path.parent().unwrap_or(Path::new("."));
+        let chart = self.payload.to_names().into_iter().next().map(|chart| {
+            if is_archive_path(&chart) { base.join(chart).display().to_string() } else { chart }
+        });
+        ChartSourceArgs {
+            chart,
+            chart_version: self.version.clone(),
+            values: self.values.as_ref().map(|file| base.join(file)),
+            release_name: self.release_name.clone(),
+        }
     }
 
     /// The placement flags that the file stands for.
@@ -186,6 +215,20 @@ mod tests {
     }
 
     #[test]
+    fn r1_a_definition_names_a_chart_and_its_values() {
+        let text = "name: shop\ntype: Helm\npayload: ./x.tar.gz\nvalues: ./y.yaml\nclusters: eu-1\n";
+        let chart = read_definition(text).unwrap().unwrap().chart_args(Path::new("w/workload.yaml"));
+        assert_eq!(chart.chart.as_deref(), Some("w/./x.tar.gz"));
+        assert_eq!(chart.values, Some(PathBuf::from("w/./y.yaml")));
+        let named = "type: Helm\npayload: local/web\nversion: 1.0.0\n";
+        let chart = read_definition(named).unwrap().unwrap().chart_args(Path::new("workload.yaml"));
+        assert_eq!(
+            (chart.chart.as_deref(), chart.chart_version.as_deref()),
+            (Some("local/web"), Some("1.0.0"))
+        );
+    }
+
+    #[test]
     fn a_definition_names_policies() {
         let text = "payload: x\npolicies:\n  prune: false\n  ignore:\n  - object: {kind: Deployment}\n    paths: [$.spec.replicas]\n";
         let read = read_definition(text).unwrap().unwrap();
@@ -227,7 +270,10 @@ mod tests {
 
     #[test]
     fn r1_an_unknown_type_or_field_is_rejected_with_its_name() {
-        assert!(read_definition("type: Helm\npayload: ./x.tar.gz\n").unwrap_err().contains("helm template"));
+        assert!(read_definition("type: Wasm\npayload: ./x\n").unwrap_err().contains("unknown type"));
+        assert!(
+            read_definition("values: ./v.yaml\npayload: ./x\n").unwrap_err().contains("only a chart has")
+        );
         assert!(read_definition("cluster: a\npayload: x\n").unwrap_err().contains("cluster"));
         assert!(read_definition("payload:\nname: x\n").is_err());
     }

@@ -3,6 +3,7 @@
 //!
 //! The requested output goes to stdout; progress, notes and errors go to stderr.
 
+mod chart_source;
 mod cli;
 mod clock;
 mod commands;

@@ -50,18 +50,24 @@ pub(super) fn field_table(state: EditorState) -> AnyView {
     let cluster = move || {
         state.cluster.with(|cluster| cluster.as_ref().map(|one| one.name.clone())).unwrap_or_default()
     };
-    let nothing = top.is_empty();
+    let is_chart = state.workload.with_value(|all| all.draft.source.chart().is_some());
+    let values = is_chart.then(|| chart_values_editor(state));
+    // A chart is rendered by the server, so its objects are not known here.
+    let nothing = top.is_empty() && !is_chart;
     let how_many = pluralize(u32::try_from(folded.len()).unwrap_or(u32::MAX), "field");
     view! {
         <section class="stack-sm" aria-labelledby="effective">
             <h3 class="section" id="effective">
                 "On " <span class="name">{cluster}</span>
             </h3>
-            {table_of_rows(state, top, Some(beside))}
-            <details class="fold" open=nothing>
-                <summary>{how_many} " " <span class="text-3">"without an override"</span></summary>
-                {table_of_rows(state, folded, None)}
-            </details>
+            {values}
+            {(!is_chart).then(|| view! {
+                {table_of_rows(state, top, Some(beside))}
+                <details class="fold" open=nothing>
+                    <summary>{how_many} " " <span class="text-3">"without an override"</span></summary>
+                    {table_of_rows(state, folded, None)}
+                </details>
+            })}
             {yaml_editors(state)}
             {template_suggestions(state)}
         </section>
@@ -226,16 +232,32 @@ fn provenance_chain(provenance: &Provenance, is_secret: bool) -> AnyView {
         .into_any()
 }
 
+/// The values of the chart that the override sets.
+fn chart_values_editor(state: EditorState) -> AnyView {
+    let values = state.form.with_untracked(|form| form.chart_values.clone());
+    view! {
+        <div class="field">
+            <span class="field-label">"Chart values"</span>
+            <TextArea class="textarea input-mono min-h-40" field="form[chart_values]" text=values label="Chart values as YAML"
+                on_text=Callback::new(move |text| state.form.update(|form| form.chart_values = text)) />
+            <p class="field-help">
+                "Merged over the common values: maps are merged, lists and other values replaced; null removes the chart's default."
+            </p>
+        </div>
+    }
+    .into_any()
+}
+
 fn yaml_editors(state: EditorState) -> AnyView {
     let (values, patches) = state.form.with_untracked(|form| (form.values.clone(), form.patches.clone()));
     let open = !values.is_empty() || !patches.is_empty();
     view! {
         <details class="fold" open=open>
-            <summary>"Values and patches " <span class="text-3">"as YAML"</span></summary>
+            <summary>"Merges and patches of objects " <span class="text-3">"as YAML"</span></summary>
             <div class="grid gap-5 pt-3 lg:grid-cols-2">
                 <div class="field">
-                    <span class="field-label">"Values"</span>
-                    <TextArea class="textarea input-mono min-h-40" field="form[values]" text=values label="Values as YAML"
+                    <span class="field-label">"Fields to merge"</span>
+                    <TextArea class="textarea input-mono min-h-40" field="form[values]" text=values label="Fields to merge as YAML"
                         on_text=Callback::new(move |text| state.form.update(|form| form.values = text)) />
                     <p class="field-help">"Merged first. By object: Deployment/web, then its fields; null removes one."</p>
                 </div>

@@ -12,6 +12,7 @@ use super::save::{SavedDraft, SourceForm, draft_change_read, source_save};
 use crate::components::age::{format_time_of_day, format_utc};
 use crate::components::icon;
 use crate::errors::AppError;
+use crate::workloads::chart::fields::{ChartDraft, ChartForm};
 
 /// Pause in typing after which the draft is stored.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -32,37 +33,62 @@ enum SaveState {
     Failed(String),
 }
 
+/// The inputs of a source: files, or a chart.
+#[derive(Debug, Clone, Copy)]
+pub enum SourceDraft {
+    /// Files.
+    Files(FileDrafts),
+    /// A chart.
+    Chart(ChartDraft),
+}
+
+/// What is stored of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct SourceContent {
+    files: Vec<SourceFile>,
+    chart: ChartForm,
+}
+
+impl SourceDraft {
+    fn content(self) -> SourceContent {
+        match self {
+            Self::Files(drafts) => SourceContent { files: drafts.files(), ..SourceContent::default() },
+            Self::Chart(draft) => SourceContent { chart: draft.form(), ..SourceContent::default() },
+        }
+    }
+}
+
 /// Stores the draft of a workload automatically.
 #[derive(Debug, Clone, Copy)]
 pub struct Autosave {
     name: StoredValue<String>,
     namespace: RwSignal<String>,
-    drafts: FileDrafts,
+    draft: SourceDraft,
     base_revision: RwSignal<i64>,
-    stored_files: StoredValue<Vec<SourceFile>>,
+    stored: StoredValue<SourceContent>,
     state: RwSignal<SaveState>,
 }
 
 impl Autosave {
-    /// Starts to store `drafts` as the draft of `name`.
+    /// Starts to store `draft` as the draft of `name`.
     pub fn new(
         name: &str,
         namespace: RwSignal<String>,
-        drafts: FileDrafts,
+        draft: SourceDraft,
         base_revision: RwSignal<i64>,
     ) -> Self {
         let autosave = Self {
             name: StoredValue::new(name.to_owned()),
             namespace,
-            drafts,
+            draft,
             base_revision,
-            stored_files: StoredValue::new(untrack(|| drafts.files())),
+            stored: StoredValue::new(untrack(|| draft.content())),
             state: RwSignal::default(),
         };
         let mut later = debounce(PAUSE, move |()| autosave.save());
         Effect::new(move |before: Option<()>| {
-            let now = drafts.files();
-            let changed = autosave.stored_files.with_value(|stored| *stored != now);
+            let now = draft.content();
+            let changed = autosave.stored.with_value(|stored| *stored != now);
             if before.is_some() && changed {
                 autosave.state.update(|state| {
                     if !matches!(state, SaveState::Failed(_) | SaveState::Saving) {
@@ -94,18 +120,18 @@ impl Autosave {
 
     /// Records that a form submission stored everything.
     pub fn record_submission(self, saved: SavedDraft) {
-        self.stored_files.set_value(untrack(|| self.drafts.files()));
+        self.stored.set_value(untrack(|| self.draft.content()));
         self.base_revision.set(saved.revision);
         self.state.set(SaveState::Saved(saved.saved_at));
     }
 
-    /// Stores the current files; one save at a time.
+    /// Stores the current content; one save at a time.
     fn save(self) {
         if self.state.try_get_untracked().is_none_or(|state| state == SaveState::Saving) {
             return;
         }
-        let files = untrack(|| self.drafts.files());
-        if self.stored_files.with_value(|stored| *stored == files) {
+        let content = untrack(|| self.draft.content());
+        if self.stored.with_value(|stored| *stored == content) {
             return self.state.update(|state| {
                 if *state == SaveState::Scheduled {
                     *state = SaveState::Idle;
@@ -117,12 +143,13 @@ impl Autosave {
             name: self.name.get_value(),
             base_revision: self.base_revision.get_untracked(),
             namespace: self.namespace.get_untracked(),
-            files: files.clone(),
+            files: content.files.clone(),
+            chart: content.chart.clone(),
         };
         spawn_local(async move {
             let name = form.name.clone();
             match source_save(form, String::new()).await {
-                Ok(saved) => self.record_save(files, saved),
+                Ok(saved) => self.record_save(content, saved),
                 Err(error) => {
                     let why = describe_error(&name, &error).await;
                     let _ = self.state.try_set(SaveState::Failed(why));
@@ -131,13 +158,13 @@ impl Autosave {
         });
     }
 
-    fn record_save(self, files: Vec<SourceFile>, saved: SavedDraft) {
+    fn record_save(self, content: SourceContent, saved: SavedDraft) {
         // The page may have been left meanwhile.
         if self.base_revision.try_set(saved.revision).is_some() {
             return;
         }
-        let more = untrack(|| self.drafts.files()) != files;
-        self.stored_files.set_value(files);
+        let more = untrack(|| self.draft.content()) != content;
+        self.stored.set_value(content);
         self.state.set(SaveState::Saved(saved.saved_at));
         if more {
             self.state.set(SaveState::Scheduled);

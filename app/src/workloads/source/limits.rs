@@ -4,6 +4,7 @@ use domain::Finding;
 use domain::workload::{Source, SourceFile};
 
 use crate::errors::{AppError, AppResult};
+use crate::workloads::chart::fields::ChartForm;
 
 /// Removes the texts of the files and keeps their names and number.
 pub fn clear_texts(source: &mut Source) {
@@ -22,9 +23,12 @@ pub const SOURCE_MAX: usize = 1_048_576;
 /// Most files of a source.
 pub const FILES_MAX: usize = 100;
 
-/// Creates a source from the files that are not blank, with line ends normalised to `\n`. Errors: G109 if it exceeds
-/// [`SOURCE_MAX`] or [`FILES_MAX`].
-pub fn create_source(files: Vec<SourceFile>) -> AppResult<Source> {
+/// Creates a source from the chart, if one is chosen, or else from the files that are not blank, with line ends normalised to
+/// `\n`. Errors: G109 if it exceeds [`SOURCE_MAX`] or [`FILES_MAX`].
+pub fn create_source(files: Vec<SourceFile>, chart: &ChartForm) -> AppResult<Source> {
+    if *chart != ChartForm::default() {
+        return Ok(Source::Chart(chart.to_source()));
+    }
     let files: Vec<SourceFile> = files
         .into_iter()
         .filter(|file| !file.text.trim().is_empty())
@@ -54,13 +58,18 @@ mod tests {
 
     #[test]
     fn line_ends_are_normalised_and_empty_files_are_left_out() {
-        let source = create_source(vec![file("a.yaml", "x: 1\r\ny: 2\r\n"), file("b.yaml", "  \n")]).unwrap();
+        let source = create_source(
+            vec![file("a.yaml", "x: 1\r\ny: 2\r\n"), file("b.yaml", "  \n")],
+            &ChartForm::default(),
+        )
+        .unwrap();
         assert_eq!(source.files(), [file("a.yaml", "x: 1\ny: 2\n")]);
     }
 
     #[test]
     fn a_source_that_is_too_large_is_rejected_before_it_is_parsed() {
-        let error = create_source(vec![file("a.yaml", &"x".repeat(SOURCE_MAX + 1))]).unwrap_err();
+        let error = create_source(vec![file("a.yaml", &"x".repeat(SOURCE_MAX + 1))], &ChartForm::default())
+            .unwrap_err();
         assert_eq!(error.findings()[0].code, "G109");
     }
 }

@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::AppResult;
+use crate::workloads::chart::fields::ChartForm;
 
 /// The result of a save.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,8 +27,10 @@ pub struct SourceForm {
     pub base_revision: i64,
     /// Namespace for objects that name none.
     pub namespace: String,
-    /// The files.
+    /// The files; none for a chart.
     pub files: Vec<SourceFile>,
+    /// The chart; its key is empty for files.
+    pub chart: ChartForm,
 }
 
 /// Saves the files of the draft. `then` selects where the wizard goes next.
@@ -37,7 +40,7 @@ pub async fn source_save(form: SourceForm, #[server(default)] then: String) -> A
     use crate::host;
     use crate::workloads::wizard::{WizardStep, redirect_after};
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let source = create_source(form.files).map_err(host::with_status)?;
+    let source = create_source(form.files, &form.chart).map_err(host::with_status)?;
     let patch = hub::DraftPatch {
         namespace: Some(form.namespace.trim().to_owned()),
         source: Some(source),

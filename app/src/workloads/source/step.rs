@@ -4,12 +4,13 @@ use domain::workload::Workload;
 use leptos::prelude::*;
 use leptos_meta::Title;
 
-use super::autosave::Autosave;
+use super::autosave::{Autosave, SourceDraft};
 use super::fields::{FileDrafts, FilesEditor};
 use super::form::{ContainersForm, SourceText};
 use super::save::SourceSave;
 use crate::components::{ErrorBanner, render_resource};
 use crate::resource::create_resource;
+use crate::workloads::chart::fields::{ChartDraft, ChartFields};
 use crate::workloads::queries::draft_read;
 use crate::workloads::wizard::{FORM, WizardFooter, WizardStep, workload_name};
 
@@ -28,11 +29,32 @@ pub fn SourcePage() -> impl IntoView {
 
 #[component]
 fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl IntoView {
-    let drafts = FileDrafts::new(workload.draft.source.files());
     let namespace = RwSignal::new(workload.draft.namespace.clone());
-    let findings = drafts.findings(Signal::stored(workload.name.clone()), namespace.into());
+    let name = Signal::stored(workload.name.clone());
     let base_revision = RwSignal::new(workload.revision);
-    let autosave = Autosave::new(&workload.name, namespace, drafts, base_revision);
+    let (draft, findings, fields) = match workload.draft.source.chart() {
+        Some(source) => {
+            let draft = ChartDraft::new(source);
+            let findings = draft.findings(name, namespace.into());
+            let workload = workload.name.clone();
+            let fields =
+                view! { <ChartFields draft=draft findings=findings prefix="form" workload=workload /> };
+            (SourceDraft::Chart(draft), findings, fields.into_any())
+        }
+        None => {
+            let drafts = FileDrafts::new(workload.draft.source.files());
+            let findings = drafts.findings(name, namespace.into());
+            let text = SourceText::new(drafts, findings);
+            let fields = view! {
+                <div class="source-split">
+                    <ContainersForm text=text name=workload.name.clone() intent=workload.intent />
+                    <FilesEditor drafts=drafts findings=findings prefix="form" />
+                </div>
+            };
+            (SourceDraft::Files(drafts), findings, fields.into_any())
+        }
+    };
+    let autosave = Autosave::new(&workload.name, namespace, draft, base_revision);
     Effect::new(move |_| {
         if let Some(Ok(saved)) = action.value().get() {
             autosave.record_submission(saved);
@@ -44,10 +66,7 @@ fn SourceStep(workload: Workload, action: ServerAction<SourceSave>) -> impl Into
             <input type="hidden" name="form[base_revision]" value=move || base_revision.get().to_string() />
             <input type="hidden" name="form[namespace]" value=move || namespace.get() />
             {move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
-            <div class="source-split">
-                <ContainersForm text=SourceText::new(drafts, findings) name=workload.name.clone() intent=workload.intent />
-                <FilesEditor drafts=drafts findings=findings prefix="form" />
-            </div>
+            {fields}
             <WizardFooter step=WizardStep::Source findings=findings busy=action.pending() state=move || autosave.status_view() />
         </ActionForm>
     }

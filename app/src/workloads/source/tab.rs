@@ -8,6 +8,7 @@ use super::fields::{FileDrafts, FilesEditor};
 use crate::components::render_resource_part;
 use crate::errors::AppResult;
 use crate::resource::create_resource;
+use crate::workloads::chart::fields::{ChartDraft, ChartFields, ChartForm};
 use crate::workloads::draft_saving::{save_button, save_result};
 use crate::workloads::policies::fields::PolicyFields;
 use crate::workloads::policies::form::PolicyForm;
@@ -23,8 +24,10 @@ pub struct ConfigForm {
     pub base_revision: i64,
     /// Namespace for objects that name none.
     pub namespace: String,
-    /// The files.
+    /// The files; none for a chart.
     pub files: Vec<SourceFile>,
+    /// The chart; its key is empty for files.
+    pub chart: ChartForm,
     /// The policies.
     pub policies: PolicyForm,
 }
@@ -35,7 +38,7 @@ pub async fn config_save(form: ConfigForm) -> AppResult<i64> {
     use super::limits::create_source;
     use crate::host;
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let source = create_source(form.files).map_err(host::with_status)?;
+    let source = create_source(form.files, &form.chart).map_err(host::with_status)?;
     let patch = hub::DraftPatch {
         namespace: Some(form.namespace.trim().to_owned()),
         source: Some(source),
@@ -56,10 +59,21 @@ pub fn ConfigTab(name: Memo<String>) -> impl IntoView {
 
 #[component]
 fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl IntoView {
-    let drafts = FileDrafts::new(workload.draft.source.files());
     let namespace = RwSignal::new(workload.draft.namespace.clone());
     let name = workload.name.clone();
-    let findings = drafts.findings(Signal::stored(name.clone()), namespace.into());
+    let source_fields = match workload.draft.source.chart() {
+        Some(source) => {
+            let draft = ChartDraft::new(source);
+            let findings = draft.findings(Signal::stored(name.clone()), namespace.into());
+            view! { <ChartFields draft=draft findings=findings prefix="form" workload=name.clone() /> }
+                .into_any()
+        }
+        None => {
+            let drafts = FileDrafts::new(workload.draft.source.files());
+            let findings = drafts.findings(Signal::stored(name.clone()), namespace.into());
+            view! { <FilesEditor drafts=drafts findings=findings prefix="form" /> }.into_any()
+        }
+    };
     // The next save builds on the revision that this one stored.
     let base_revision = RwSignal::new(workload.revision);
     Effect::new(move |_| {
@@ -74,7 +88,7 @@ fn ConfigFields(workload: Workload, action: ServerAction<ConfigSave>) -> impl In
             <input type="hidden" name="form[base_revision]" value=move || base_revision.get().to_string() />
             {save_result(move || action.value().get().map(|saved| saved.map(drop)), &name, "Draft saved.")}
             <div class="split split-344">
-                <FilesEditor drafts=drafts findings=findings prefix="form" />
+                {source_fields}
                 <aside class="fields" aria-label="Policies">
                     <div class="field">
                         <label class="field-label" for="namespace">

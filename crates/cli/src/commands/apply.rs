@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use domain::chart::ChartSource;
 use domain::manifest;
 use domain::nearest::find_nearest;
 use domain::placement::Decision;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use wire::{ValidateRequest, ValidationResult, WorkloadPut};
 
+use crate::chart_source::{ChartChange, ChartSourceArgs};
 use crate::connection::ServerConnection;
 use crate::definition::WorkloadDefinition;
 use crate::exit::ExitStatus;
@@ -23,12 +25,14 @@ use crate::source::{self, CollectedFiles};
 /// Attempts to store the draft when it is changed concurrently.
 const MAX_ATTEMPTS: u32 = 3;
 
-/// Create a workload from manifests, or change its draft; clusters change only with "flotilla publish"
+/// Create a workload from manifests or a chart, or change its draft; clusters change only with "flotilla publish"
 #[derive(Args)]
 pub struct ApplyArgs {
     /// Manifests: a file, a folder (its *.yaml, *.yml, *.json), a workload definition file, or - for stdin
-    #[arg(short = 'f', long = "filename", required = true, value_name = "FILE|DIR|-")]
+    #[arg(short = 'f', long = "filename", required_unless_present_any = ["chart", "chart_version", "values", "release_name"], value_name = "FILE|DIR|-")]
     filename: Vec<PathBuf>,
+    #[command(flatten)]
+    chart: ChartSourceArgs,
     /// Name of the workload [default: derived from the file or folder name]
     #[arg(long, value_name = "WORKLOAD")]
     name: Option<String>,
@@ -77,7 +81,7 @@ struct ApplyOutput<'a> {
 impl ApplyArgs {
     /// Runs it.
     pub async fn run(mut self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
-        let collected = self.collect_files()?;
+        let collected = self.collect_source(remote).await?;
         let name = self.workload_name(&collected)?;
         let (action, workload, spec) = if self.dry_run {
             let there = find_workload(remote, &name).await?;
@@ -99,12 +103,23 @@ impl ApplyArgs {
         Ok(if check.is_blocking() { ExitStatus::Rejected } else { ExitStatus::Success })
     }
 
+    /// Collects the source: the chart of the flags or of a definition file, or files.
+    async fn collect_source(&mut self, remote: &ServerConnection) -> Result<CollectedSource, Failure> {
+        let files = if self.chart.is_set() { None } else { self.collect_files()? };
+        match files {
+            Some(files) => Ok(CollectedSource::Files(files)),
+            None => Ok(CollectedSource::Chart(self.chart.resolve(remote, self.dry_run).await?)),
+        }
+    }
+
     /// Collects the files, and takes values from a definition file where no flag is set.
-    fn collect_files(&mut self) -> Result<CollectedFiles, Failure> {
+    /// `None` if the definition names a chart.
+    fn collect_files(&mut self) -> Result<Option<CollectedFiles>, Failure> {
         let Some(definition) = WorkloadDefinition::read(&self.filename)? else {
-            return source::collect_files(&self.filename);
+            return source::collect_files(&self.filename).map(Some);
         };
         let paths = definition.payload_paths(&self.filename[0]);
+        self.chart = definition.chart_args(&self.filename[0]);
         if !self.placement.is_set() {
             self.placement = definition.placement_args();
         }
@@ -114,12 +129,15 @@ impl ApplyArgs {
         self.rollout = definition.rollout;
         // Flags take precedence: a later entry replaces an earlier one.
         self.policies.splice(0..0, definition.policies);
-        source::collect_files(&paths)
+        if self.chart.is_set() {
+            return Ok(None);
+        }
+        source::collect_files(&paths).map(Some)
     }
 
-    fn workload_name(&self, collected: &CollectedFiles) -> Result<String, Failure> {
-        self.name.clone().or_else(|| collected.suggested_name.clone()).ok_or_else(|| {
-            Failure::usage("No workload name can be derived from -f.", "Name it: --name WORKLOAD.")
+    fn workload_name(&self, collected: &CollectedSource) -> Result<String, Failure> {
+        self.name.clone().or_else(|| collected.suggested_name()).ok_or_else(|| {
+            Failure::usage("No workload name can be derived from the source.", "Name it: --name WORKLOAD.")
         })
     }
 
@@ -128,7 +146,7 @@ impl ApplyArgs {
         &self,
         remote: &ServerConnection,
         name: &str,
-        collected: &CollectedFiles,
+        collected: &CollectedSource,
     ) -> Result<(ApplyAction, Workload), Failure> {
         let mut tried = 0;
         loop {
@@ -156,11 +174,11 @@ impl ApplyArgs {
     /// The new draft: the collected files and flags, and everything else from the stored draft.
     fn build_spec(
         &self,
-        collected: &CollectedFiles,
+        collected: &CollectedSource,
         there: Option<&WorkloadView>,
     ) -> Result<WorkloadSpec, Failure> {
         let mut spec = there.map(|view| view.workload.draft.clone()).unwrap_or_default();
-        spec.source = Source::Yaml { files: collected.files.clone() };
+        spec.source = collected.build_source(spec.source.chart())?;
         spec.placement = self.placement.apply_to(spec.placement)?;
         spec.addon = self.addon.unwrap_or(spec.addon);
         spec.rollout = self.rollout.clone().unwrap_or(spec.rollout);
@@ -184,11 +202,11 @@ impl ApplyArgs {
         &self,
         request: &ValidateRequest,
         check: &ValidationResult,
-        collected: &CollectedFiles,
+        collected: &CollectedSource,
         out: &Printer,
     ) {
         let (name, spec) = (&request.name, &request.spec);
-        if self.namespace.is_none() && spec.namespace == "default" && has_object_without_namespace(collected)
+        if self.namespace.is_none() && spec.namespace == "default" && collected.has_object_without_namespace()
         {
             out.print_warning("Objects without a namespace go to \"default\"; set one with --namespace.");
         }
@@ -198,10 +216,13 @@ impl ApplyArgs {
         }
         self.warn_unknown_clusters(&check.decision, out);
         if spec.placement.predicates.is_empty() {
+            let source = match self.filename.first() {
+                Some(file) => format!("-f {}", file.display()),
+                None => format!("--chart {}", spec.source.chart().map_or("", |source| &source.chart)),
+            };
             out.print_note(&format!(
-                "{name} has no placement yet, so it would go to no cluster. Select clusters: flotilla apply --name {name} -f {} \
+                "{name} has no placement yet, so it would go to no cluster. Select clusters: flotilla apply --name {name} {source} \
                  --clusters A,B (or --selector KEY=VALUE, or --all-clusters)",
-                self.filename[0].display()
             ));
         } else {
             out.print_note(&describe_placement(name, &check.decision));
@@ -242,11 +263,43 @@ async fn find_workload(remote: &ServerConnection, name: &str) -> Result<Option<W
     }
 }
 
-/// Whether any object has no namespace. Cluster-scoped objects count too, because only clusters know all their kinds.
-fn has_object_without_namespace(collected: &CollectedFiles) -> bool {
-    let open =
-        |object: &serde_json::Value| object["metadata"]["namespace"].as_str().is_none_or(str::is_empty);
-    manifest::parse(&collected.files).manifests.iter().any(|manifest| open(&manifest.object))
+/// The source of the new draft.
+enum CollectedSource {
+    Files(CollectedFiles),
+    Chart(ChartChange),
+}
+
+impl CollectedSource {
+    fn suggested_name(&self) -> Option<String> {
+        match self {
+            Self::Files(files) => files.suggested_name.clone(),
+            Self::Chart(change) => change.suggested_name(),
+        }
+    }
+
+    fn build_source(&self, current: Option<&ChartSource>) -> Result<Source, Failure> {
+        match self {
+            Self::Files(files) => Ok(Source::Yaml { files: files.files.clone() }),
+            Self::Chart(change) => change.apply_to(current),
+        }
+    }
+
+    /// The path of a file as the user gave it; the path in the chart for a rendered template.
+    fn display_path(&self, file: &str) -> String {
+        match self {
+            Self::Files(files) => files.display_path(file),
+            Self::Chart(_) => file.to_owned(),
+        }
+    }
+
+    /// Whether any object has no namespace. Cluster-scoped objects count too, because only clusters know all their kinds.
+    /// Objects of charts rarely have one.
+    fn has_object_without_namespace(&self) -> bool {
+        let Self::Files(files) = self else { return true };
+        let open =
+            |object: &serde_json::Value| object["metadata"]["namespace"].as_str().is_none_or(str::is_empty);
+        manifest::parse(&files.files).manifests.iter().any(|manifest| open(&manifest.object))
+    }
 }
 
 fn describe_placement(name: &str, decision: &Decision) -> String {

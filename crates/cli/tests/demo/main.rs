@@ -1,6 +1,7 @@
 //! Tests the built command line against the real server with simulated clusters, in the order of a user's work.
 
 mod bad_inputs;
+mod charts;
 mod facts;
 mod plans;
 mod test_server;
