@@ -129,9 +129,9 @@ fn show_charts(view: ChartsView) -> AnyView {
                 <th scope="row" class="cell-name name">{chart.reference()}</th>
                 <td data-label="Version" class="mono">{chart.version.clone()}</td>
                 <td data-label="Application" class="mono">{chart.app_version.clone()}</td>
-                <td data-label="Kubernetes" class="mono">{chart.kubernetes_range.clone()}</td>
+                <td data-label="Kubernetes" class="mono whitespace-nowrap">{chart.kubernetes_range.clone()}</td>
                 <td data-label="Description">{chart.description.clone()}</td>
-                <td data-label="Uploaded">{chart.created_by.clone()} ", " <Age since=chart.created_at at=read_at suffix=" ago" /></td>
+                <td data-label="Uploaded" class="whitespace-nowrap">{chart.created_by.clone()} ", " <Age since=chart.created_at at=read_at suffix=" ago" /></td>
             </tr>
         }
     };

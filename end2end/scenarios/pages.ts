@@ -23,6 +23,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["the clusters", "/clusters"],
   ["a cluster", "/clusters/eu-west-1"],
   ["the cluster groups", "/groups"],
+  ["the charts", "/charts"],
   ["joining a cluster", "/join"],
   ["the events", "/events"],
   ["the settings", "/settings"],

@@ -106,6 +106,7 @@ fn parse_crumbs(path: &str) -> Vec<(String, String, bool)> {
             ((*name).to_owned(), paths::group(name), true),
         ],
         ["join"] => vec![section("Clusters", paths::CLUSTERS), section("Join", paths::JOIN)],
+        ["charts", ..] => vec![section("Charts", paths::CHARTS)],
         ["events", ..] => vec![section("Events", paths::EVENTS)],
         ["settings", ..] => vec![section("Settings", paths::SETTINGS)],
         _ => vec![section("Not found", path)],

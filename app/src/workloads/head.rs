@@ -40,8 +40,8 @@ pub struct WorkloadHead {
     pub is_addon: bool,
     /// The namespace of the draft.
     pub namespace: String,
-    /// Number of files of the draft.
-    pub files: u32,
+    /// The source of the draft, in a few words.
+    pub source: String,
     /// The placement of the draft in words.
     pub placement: String,
     /// What happens to the objects on a cluster that it leaves.
@@ -122,7 +122,7 @@ impl WorkloadHead {
             published: published_revision.map(PublishedRevision::from),
             is_draft_changed: workload.draft_changed,
             is_addon: draft.addon,
-            files: u32::try_from(draft.source.files().len()).unwrap_or(u32::MAX),
+            source: draft.source.summary(),
             placement: describe_placement(&draft.placement),
             namespace: draft.namespace,
             deletion: draft.policies.deletion,
@@ -236,7 +236,7 @@ pub fn WorkloadFacts(head: WorkloadHead) -> impl IntoView {
             </div>
             <div>
                 <dt>"Source"</dt>
-                <dd>{pluralize(head.files, "YAML file")}</dd>
+                <dd>{head.source.clone()}</dd>
             </div>
             <div>
                 <dt>"Placement"</dt>

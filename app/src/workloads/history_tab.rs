@@ -7,7 +7,7 @@ use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use super::head::PublishedRevision;
-use crate::components::{Age, Empty, ErrorBanner, Pager, icon, pluralize, render_resource_part};
+use crate::components::{Age, Empty, ErrorBanner, Pager, icon, render_resource_part};
 use crate::errors::AppResult;
 use crate::events::{EventRow, events_read};
 use crate::paths::{self, WorkloadTab};
@@ -18,8 +18,8 @@ use crate::resource::create_resource;
 pub struct RevisionRow {
     /// The revision.
     pub revision: PublishedRevision,
-    /// Number of its files.
-    pub files: u32,
+    /// Its source, in a few words.
+    pub source: String,
 }
 
 /// One page of revisions.
@@ -41,7 +41,7 @@ pub async fn revisions_read(name: String, cursor: Option<String>) -> AppResult<R
     let query = ListQuery { cursor, ..ListQuery::default() };
     let page = host::into_app_result(hub.list_revisions(&name, &query).await)?;
     let row = |revision: Revision| RevisionRow {
-        files: u32::try_from(revision.spec.source.files().len()).unwrap_or(u32::MAX),
+        source: revision.spec.source.summary(),
         revision: PublishedRevision::from(revision),
     };
     Ok(RevisionList { page: page.map(row), read_at: hub.clock().now() })
@@ -115,7 +115,7 @@ fn show_revisions(
 }
 
 fn revision_row(
-    RevisionRow { revision, files }: RevisionRow,
+    RevisionRow { revision, source }: RevisionRow,
     at: Timestamp,
     name: &str,
     restore: ServerAction<WorkloadRestore>,
@@ -135,7 +135,7 @@ fn revision_row(
             </td>
             <td data-label="By">{revision.author}</td>
             <td data-label="Message">{revision.message}</td>
-            <td data-label="Source">{pluralize(files, "file")}</td>
+            <td data-label="Source">{source}</td>
             <td class="right">{back}</td>
         </tr>
     }

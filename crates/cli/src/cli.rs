@@ -179,6 +179,10 @@ async fn suggest_name(report: &mut FailureReport, remote: &ServerConnection, sub
         CommandTarget::Cluster(name) => (name, clusters::list_names(remote).await, "flotilla get clusters"),
         CommandTarget::Unspecified => return,
     };
+    if !report.message.contains(&format!("{name:?}")) {
+        // Something else does not exist, such as the cluster of a flag.
+        return;
+    }
     let names = names.unwrap_or_default();
     report.hint = match find_nearest(name, names.iter().map(String::as_str)) {
         Some(near) => format!("Did you mean {near:?}?"),

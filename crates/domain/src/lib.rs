@@ -24,7 +24,7 @@ mod kubernetes;
 mod model;
 mod text;
 
-pub use evaluation::{actions, chart_values, exposure, fix, guard, plan, render};
+pub use evaluation::{actions, chart_hooks, chart_values, exposure, fix, guard, plan, render};
 pub use kubernetes::digest::Digest;
 pub use kubernetes::id::{
     ClusterId, JoinTokenId, OverrideId, PlanId, ProjectId, ReleaseId, TokenId, UserId, WorkloadId,

@@ -19,5 +19,6 @@ pub mod report;
 pub mod request;
 pub mod rollout;
 pub mod rollup;
+pub mod source;
 pub mod values;
 pub mod workload;

@@ -42,6 +42,9 @@ async fn the_openapi_document_lists_these_operations() {
     /api/v1/join-tokens POST createJoinToken
     /api/v1/join-tokens/{id} DELETE revokeJoinToken
     /api/v1/plans/{plan} GET getPlan
+    /api/v1/projects/{project}/charts GET listCharts
+    /api/v1/projects/{project}/charts POST uploadChart
+    /api/v1/projects/{project}/charts/{repository}/{chart}/{version} GET getChart
     /api/v1/projects/{project}/placements:preview POST previewPlacement
     /api/v1/projects/{project}/workloads GET listWorkloads
     /api/v1/projects/{project}/workloads POST createWorkload
@@ -59,6 +62,7 @@ async fn the_openapi_document_lists_these_operations() {
     /api/v1/projects/{project}/workloads/{workload}/rollout GET getRollout
     /api/v1/projects/{project}/workloads/{workload}/rollout:{verb} POST controlRollout
     /api/v1/projects/{project}/workloads/{workload}/status GET getWorkloadStatus
+    /api/v1/projects/{project}/workloads/{workload}/values GET getValues
     /api/v1/projects/{project}/workloads/{workload}:plan POST planWorkload
     /api/v1/projects/{project}/workloads/{workload}:publish POST publishWorkload
     /api/v1/projects/{project}/workloads/{workload}:restore POST restoreRevision

@@ -25,7 +25,12 @@ data:
 
 /// A chart with one ConfigMap that shows its values.
 fn chart(version: &str, extra: &[(&str, &str)]) -> Vec<u8> {
-    let description = format!("apiVersion: v2\nname: web\nversion: {version}\n");
+    describe_chart(&format!("version: {version}\n"), extra)
+}
+
+/// The same with these lines in Chart.yaml.
+fn describe_chart(lines: &str, extra: &[(&str, &str)]) -> Vec<u8> {
+    let description = format!("apiVersion: v2\nname: web\n{lines}");
     let files = [
         ("Chart.yaml", description.as_str()),
         ("values.yaml", "replicas: 1 # per cluster\nregion: none\n"),
@@ -136,7 +141,7 @@ async fn s1_10_s1_11_a_chart_runs_on_every_cluster_with_common_values_and_values
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s4_9_a_release_waits_for_a_chart_that_can_not_be_rendered_yet_and_resumes() {
+async fn s4_9_g117_a_release_waits_for_a_chart_that_can_not_be_rendered_yet_and_resumes() {
     with_timeout(async {
         let fleet = fleet_with_helm().await;
         fleet.client.upload_chart(chart("1.0.0", &[])).await.unwrap();
@@ -169,7 +174,7 @@ async fn s4_9_a_release_waits_for_a_chart_that_can_not_be_rendered_yet_and_resum
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g112_g113_g115_problems_of_charts_and_values_are_findings_with_the_clusters_they_are_on() {
+async fn g112_g113_g115_g116_problems_of_charts_and_values_are_findings_with_the_clusters_they_are_on() {
     with_timeout(async {
         let fleet = fleet_with_helm().await;
         let schema = r#"{"properties": {"replicas": {"type": "integer"}}}"#;
@@ -196,8 +201,33 @@ async fn g112_g113_g115_problems_of_charts_and_values_are_findings_with_the_clus
         let found = check(label).await;
         assert_eq!((&*found[0].0, &found[0].2), ("G115", &vec!["us-1".to_owned()]), "{found:?}");
 
+        let newer = describe_chart("version: 1.9.0\nkubeVersion: \">=1.99.0\"\n", &[]);
+        fleet.client.upload_chart(newer).await.unwrap();
+        let found = check(chart_workload("1.9.0", "")).await;
+        assert_eq!((&*found[0].0, found[0].2.len()), ("G116", 3), "{found:?}");
+        assert!(found[0].1.contains(">=1.99.0"), "{found:?}");
+
         let text = check(chart_workload("1.0.0", "- a\n")).await;
         assert!(text.iter().any(|found| found.1 == "The values are not a map."), "{text:?}");
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g118_a_chart_with_a_hook_is_rejected_with_the_hook_named_and_nothing_is_published() {
+    with_timeout(async {
+        let fleet = fleet_with_helm().await;
+        let hook = "{{ if .Values.migrate }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: migrate, annotations: {helm.sh/hook: pre-upgrade}}\n{{ end }}\n";
+        fleet.client.upload_chart(chart("1.0.0", &[("templates/job.yaml", hook)])).await.unwrap();
+        fleet.client.create_workload(&chart_workload("1.0.0", "migrate: true\n")).await.unwrap();
+        let refused = fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap_err();
+        assert!(refused.to_string().contains("ConfigMap migrate is a hook of the chart (pre-upgrade)"), "{refused}");
+        let current = fleet.client.get_workload("web").await.unwrap().workload;
+        let put = WorkloadPut { spec: chart_workload("1.0.0", "migrate: false\n").spec, labels: None };
+        fleet.client.put_workload("web", &put, current.revision).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
         fleet.stop().await;
     })
     .await;

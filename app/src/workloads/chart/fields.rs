@@ -108,7 +108,7 @@ pub fn ChartFields(
             view! { <option value=current.clone() selected=true>{text}</option> }
         });
         view! {
-            <select class="input" id="chart" name=key_field.clone() aria-describedby="chart-help"
+            <select class="select" id="chart" name=key_field.clone() aria-describedby="chart-help"
                 on:change=move |ev| draft.key.set(event_target_value(&ev))>
                 {unlisted}
                 {options.collect_view()}
@@ -120,30 +120,8 @@ pub fn ChartFields(
     let defaults = create_resource(move || draft.key.get(), chart_defaults_read);
     let own = Signal::derive(move || findings.get());
     view! {
-        <div class="split split-344">
-            <div class="stack-md">
-                <section class="stack-sm" aria-labelledby="values-title">
-                    <h2 class="section" id="values-title">"Values"</h2>
-                    <p class="text-2">
-                        "Only what differs from the chart's defaults. Overrides change them per group, label or cluster. "
-                        <code>"${{ cluster.name }}"</code> " and other variables are filled in per cluster."
-                    </p>
-                    <Editor field=field("values") file=Signal::stored(VALUES_FILE.to_owned()) text=draft.values.get_untracked()
-                        findings=own on_text=Callback::new(move |text| draft.values.set(text)) />
-                </section>
-                <details class="fold">
-                    <summary>"Default values of the chart"</summary>
-                    {render_resource_part(defaults, |text| view! { <pre class="raw">{text}</pre> }.into_any())}
-                </details>
-                <section class="stack-sm" aria-labelledby="findings">
-                    <h2 class="section" id="findings">
-                        "Findings "
-                        <span class="meta font-normal" aria-live="polite">{move || findings.with(|all| summarize_findings(all))}</span>
-                    </h2>
-                    {move || view! { <FindingList findings=findings.get() /> }}
-                </section>
-            </div>
-            <aside class="fields" aria-label="Chart">
+        <div class="stack-md">
+            <div class="grid gap-5 md:grid-cols-2">
                 <div class="field">
                     <label class="field-label" for="chart">"Chart"</label>
                     {select}
@@ -158,7 +136,27 @@ pub fn ChartFields(
                         on:input=move |ev| draft.release_name.set(event_target_value(&ev)) />
                     <p class="field-help">"Name of the Helm release; the workload's name by default."</p>
                 </div>
-            </aside>
+            </div>
+            <section class="stack-sm" aria-labelledby="values-title">
+                <h2 class="section" id="values-title">"Values"</h2>
+                <p class="text-2">
+                    "Only what differs from the chart's defaults. Overrides change them per group, label or cluster. "
+                    <code>"${{ cluster.name }}"</code> " and other variables are filled in per cluster."
+                </p>
+                <Editor field=field("values") file=Signal::stored(VALUES_FILE.to_owned()) text=draft.values.get_untracked()
+                    findings=own on_text=Callback::new(move |text| draft.values.set(text)) />
+            </section>
+            <details class="fold">
+                <summary>"Default values of the chart"</summary>
+                {render_resource_part(defaults, |text| view! { <pre class="raw">{text}</pre> }.into_any())}
+            </details>
+            <section class="stack-sm" aria-labelledby="findings">
+                <h2 class="section" id="findings">
+                    "Findings "
+                    <span class="meta font-normal" aria-live="polite">{move || findings.with(|all| summarize_findings(all))}</span>
+                </h2>
+                {move || view! { <FindingList findings=findings.get() /> }}
+            </section>
         </div>
     }
     .into_any()

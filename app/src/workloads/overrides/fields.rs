@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use domain::field_path::FieldPath;
 use domain::overrides::{Provenance, ProvenanceLayer};
+use domain::values::{ValueProvenance, ValuesLayer};
 use leptos::prelude::*;
 use serde_json::Value;
 
@@ -244,6 +245,46 @@ fn chart_values_editor(state: EditorState) -> AnyView {
                 "Merged over the common values: maps are merged, lists and other values replaced; null removes the chart's default."
             </p>
         </div>
+        {move || state.values.get().map(value_table)}
+    }
+    .into_any()
+}
+
+/// The effective values of the chart, each with the layers that set it.
+fn value_table(values: Vec<ValueProvenance>) -> AnyView {
+    if values.is_empty() {
+        return view! { <p class="text-3">"No values are set: the chart's defaults apply."</p> }.into_any();
+    }
+    let row = |leaf: ValueProvenance| {
+        let mut settings = leaf.settings.into_iter();
+        let effective = settings.next();
+        let is_overridden =
+            effective.as_ref().is_some_and(|one| matches!(one.layer, ValuesLayer::Override { .. }));
+        let from = effective.as_ref().map(|one| one.layer.to_string()).unwrap_or_default();
+        let below: Vec<String> =
+            settings.map(|one| format!("{} ← {}", format_scalar(&one.value), one.layer)).collect();
+        view! {
+            <tr class:override-set=is_overridden>
+                <th scope="row" class="override-field"><span class="name">{leaf.path[1..].to_owned()}</span></th>
+                <td class="mono override-effective" data-label="Effective">{effective.map(|one| format_scalar(&one.value))}</td>
+                <td data-label="From">{from}</td>
+                <td class="text-2" data-label="Instead of">{below.join(", ")}</td>
+            </tr>
+        }
+    };
+    view! {
+        <table class="table override-table">
+            <caption class="sr-only">"Effective values of the chart"</caption>
+            <thead>
+                <tr>
+                    <th scope="col">"Value"</th>
+                    <th scope="col">"Effective"</th>
+                    <th scope="col">"From"</th>
+                    <th scope="col">"Instead of"</th>
+                </tr>
+            </thead>
+            <tbody>{values.into_iter().map(row).collect_view()}</tbody>
+        </table>
     }
     .into_any()
 }

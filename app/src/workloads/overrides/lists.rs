@@ -1,11 +1,13 @@
 //! The lists beside the form: selected clusters with the number of overridden fields, and overrides.
 
+use domain::cluster::Cluster;
 use domain::overrides::Override;
+use domain::values::{ValueProvenance, ValuesLayer};
 use leptos::prelude::*;
 use leptos_router::hooks::{use_location, use_query_map};
 
 use super::actions::OverrideRemove;
-use super::state::{EditorState, merge_for_cluster};
+use super::state::{EditorState, merge_for_cluster, trace_chart_values};
 use crate::components::{icon, join_names, pluralize};
 use crate::paths;
 
@@ -37,11 +39,7 @@ pub(super) fn cluster_list(state: EditorState) -> AnyView {
             let cluster = state
                 .fleet
                 .with_value(|fleet| fleet.clusters.iter().find(|cluster| cluster.name == *name).cloned())?;
-            let n = state
-                .overrides
-                .with(|typed| merge_for_cluster(typed, &cluster, state.objects, state.fleet))
-                .provenance
-                .len();
+            let n = state.overrides.with(|typed| count_differences(state, typed, &cluster));
             Some((name.clone(), n))
         };
         shown.iter().filter_map(differ).collect::<Vec<_>>()
@@ -181,6 +179,17 @@ fn query_link(key: &'static str, value: String) -> impl Fn() -> String + Send + 
         let pairs: Vec<(&str, &str)> = pairs.iter().map(|(key, value)| (*key, value.as_str())).collect();
         paths::query(&path.get(), &pairs)
     }
+}
+
+/// The number of fields and values that overrides set on a cluster.
+fn count_differences(state: EditorState, typed: &[Override], cluster: &Cluster) -> usize {
+    let fields = merge_for_cluster(typed, cluster, state.objects, state.fleet).provenance.len();
+    let traced =
+        state.workload.with_value(|workload| trace_chart_values(workload, typed, cluster, state.fleet));
+    let is_overridden = |leaf: &&ValueProvenance| {
+        leaf.settings.first().is_some_and(|one| matches!(one.layer, ValuesLayer::Override { .. }))
+    };
+    fields + traced.unwrap_or_default().iter().filter(is_overridden).count()
 }
 
 fn count_label(n: usize) -> String {

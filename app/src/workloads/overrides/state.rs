@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
 use domain::overrides::{ClusterSelector, Override, OverrideResult, apply_overrides, check, check_targets};
 use domain::placement::decide;
-use domain::workload::Workload;
+use domain::values::{ValueProvenance, trace_values};
+use domain::workload::{Workload, WorkloadSpec};
 use domain::{Finding, OverrideId, manifest};
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
@@ -42,6 +44,8 @@ pub struct EditorState {
     pub cluster: Memo<Option<Cluster>>,
     /// The effective objects of that cluster.
     pub effective: Memo<OverrideResult>,
+    /// The values of the chart on that cluster with the layers that set them; `None` without a chart.
+    pub values: Memo<Option<Vec<ValueProvenance>>>,
     /// Names of the clusters that the draft's placement selects.
     pub selected: StoredValue<Vec<String>>,
 }
@@ -81,6 +85,10 @@ pub fn create_state(data: &OverridesData, at: &str, base_revision: Memo<i64>) ->
         Some(cluster) => overrides.with(|overrides| merge_for_cluster(overrides, &cluster, objects, fleet)),
         None => OverrideResult::default(),
     });
+    let values = Memo::new(move |_| {
+        let cluster = cluster.get()?;
+        overrides.with(|overrides| trace_chart_values(&workload.get_value(), overrides, &cluster, fleet))
+    });
     let fields = StoredValue::new(known);
     EditorState {
         workload,
@@ -94,8 +102,27 @@ pub fn create_state(data: &OverridesData, at: &str, base_revision: Memo<i64>) ->
         overrides,
         cluster,
         effective,
+        values,
         selected,
     }
+}
+
+/// The values of the chart on a cluster as they are written, without the defaults of the chart; `None` if the source is no chart.
+pub fn trace_chart_values(
+    workload: &Workload,
+    overrides: &[Override],
+    cluster: &Cluster,
+    fleet: StoredValue<Fleet>,
+) -> Option<Vec<ValueProvenance>> {
+    let source = workload.draft.source.chart()?;
+    let spec = WorkloadSpec { overrides: overrides.to_vec(), ..WorkloadSpec::default() };
+    let layers = fleet.with_value(|fleet| {
+        let (groups, targets) = (fleet.groups.as_slice(), &[]);
+        let release =
+            ChartRelease { workload: &workload.name, revision: 0, spec: &spec, source, groups, targets };
+        release.written_layers(cluster)
+    });
+    Some(trace_values(&layers))
 }
 
 /// The requested cluster, or else the first selected one that the form targets, or the first selected one, or the first.

@@ -79,14 +79,14 @@ fn revisions_table(revisions: &[Revision], format: Format) -> Table {
     let wide = format == Format::Wide;
     let mut head = vec!["REVISION", "AGE", "AUTHOR", "MESSAGE"];
     if wide {
-        head.extend(["FILES", "PUBLISHED"]);
+        head.extend(["SOURCE", "PUBLISHED"]);
     }
     let mut table = Table::new(&head);
     for revision in revisions {
         let row = table.add_row().number(revision.number).text(revision.created_at.format_age(now));
         let row = row.text(&revision.author).text(&revision.message);
         if wide {
-            row.number(revision.spec.source.files().len()).text(revision.created_at.to_string());
+            row.text(revision.spec.source.summary()).text(revision.created_at.to_string());
         }
     }
     table

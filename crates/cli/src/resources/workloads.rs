@@ -92,6 +92,7 @@ fn workload_fields(view: &WorkloadView) -> Vec<(&'static str, String)> {
     let workload = &view.workload;
     let spec = &workload.draft;
     let files: Vec<&str> = spec.source.files().iter().map(|file| &*file.name).collect();
+    let source = if files.is_empty() { spec.source.summary() } else { files.join(", ") };
     let overrides: Vec<&str> = spec.overrides.iter().map(|one| &*one.name).collect();
     let labels: Vec<String> = workload.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     vec![
@@ -103,7 +104,7 @@ fn workload_fields(view: &WorkloadView) -> Vec<(&'static str, String)> {
         ("namespace", spec.namespace.clone()),
         ("placement", format_placement(spec)),
         ("overrides", overrides.join(", ")),
-        ("files", files.join(", ")),
+        ("source", source),
         ("labels", labels.join(", ")),
         ("created", format!("{} by {}", workload.created_at, workload.created_by)),
         ("changed", workload.updated_at.to_string()),

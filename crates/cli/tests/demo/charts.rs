@@ -57,7 +57,7 @@ fn s1_10_r1_a_chart_is_pushed_applied_with_values_published_and_explained() {
     assert_eq!(applied.stdout, "workload/web created (draft)\n", "{applied}");
     let published = server.run_cli(&["publish", "web", "--wait", "--timeout", WAIT_TIMEOUT]);
     assert_eq!(published.exit_code, 0, "{published}");
-    let values = server.run_cli(&["values", "web", "--cluster", "edge-1", "--show-source"]);
+    let values = server.run_cli(&["values", "web", "--cluster", "eu-west-1", "--show-source"]);
     assert!(values.stdout.contains("common ← chart default 1"), "{values}");
 
     // A file is uploaded on the way, and only what a flag names changes.
@@ -70,7 +70,7 @@ fn s1_10_r1_a_chart_is_pushed_applied_with_values_published_and_explained() {
     assert_eq!(source["values"], "replicas: 2 # for all\n", "comments are kept");
 
     // The same by a definition file.
-    let definition = "name: other\nnamespace: shop\ntype: Helm\npayload: ./web-1.1.0.tgz\nvalues: ./values.yaml\nclusters: edge-1\n";
+    let definition = "name: other\nnamespace: shop\ntype: Helm\npayload: ./web-1.1.0.tgz\nvalues: ./values.yaml\nclusters: eu-west-1\n";
     std::fs::write(path("workload.yaml"), definition).unwrap();
     let defined = server.run_cli(&["apply", "-f", &path("workload.yaml")]);
     assert_eq!(defined.stdout, "workload/other created (draft)\n", "{defined}");

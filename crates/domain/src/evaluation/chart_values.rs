@@ -44,14 +44,9 @@ impl ChartRelease<'_> {
             revision: self.revision,
             targets: self.targets,
         };
-        let applicable = list_applicable(&self.spec.overrides, cluster, self.groups);
-        let of_overrides = applicable.iter().filter(|one| !one.over.values.trim().is_empty()).map(|one| {
-            let layer = ValuesLayer::Override { name: one.over.name.clone(), specificity: one.precedence.0 };
-            (layer, one.over.values.as_str())
-        });
-        let all = [(ValuesLayer::Common, self.source.values.as_str())].into_iter().chain(of_overrides);
         let mut filler = LayerFiller { values: &values, rejected: Vec::new(), missing: Vec::new() };
-        let layers = all.map(|(layer, text)| filler.read_layer(layer, text)).collect();
+        let texts = self.layer_texts(cluster).into_iter();
+        let layers = texts.map(|(layer, text)| filler.read_layer(layer, text)).collect();
         let LayerFiller { rejected, missing, .. } = filler;
         let on_cluster = |finding: Finding| finding.with_clusters(vec![cluster.name.clone()]);
         if rejected.iter().any(Finding::is_blocking) {
@@ -64,6 +59,23 @@ impl ChartRelease<'_> {
         let findings = missing.iter().filter_map(|(layer, problem)| missing_finding(layer, problem, waits));
         let findings = findings.map(on_cluster).collect();
         Err(if waits { RenderError::Waiting(findings) } else { RenderError::Rejected(findings) })
+    }
+
+    /// The values for `cluster` by layer as they are written: templates are not filled in, and a layer that can't be read, which
+    /// the checks report, is empty.
+    pub fn written_layers(&self, cluster: &Cluster) -> Vec<LayerValues> {
+        let texts = self.layer_texts(cluster).into_iter();
+        texts.map(|(layer, text)| LayerValues { layer, values: read_map(text).unwrap_or_default() }).collect()
+    }
+
+    /// The common values and those of the overrides for `cluster`, lowest precedence first.
+    fn layer_texts(&self, cluster: &Cluster) -> Vec<(ValuesLayer, &str)> {
+        let applicable = list_applicable(&self.spec.overrides, cluster, self.groups).into_iter();
+        let of_overrides = applicable.filter(|one| !one.over.values.trim().is_empty()).map(|one| {
+            let (name, specificity) = (one.over.name.clone(), one.precedence.0);
+            (ValuesLayer::Override { name, specificity }, one.over.values.as_str())
+        });
+        [(ValuesLayer::Common, self.source.values.as_str())].into_iter().chain(of_overrides).collect()
     }
 
     /// The inputs of the rendering for `cluster`.
@@ -141,15 +153,10 @@ struct LayerFiller<'a, V> {
 
 impl<V: VariableSource> LayerFiller<'_, V> {
     fn read_layer(&mut self, layer: ValuesLayer, text: &str) -> LayerValues {
-        let mut values = match yaml_value::read(text) {
-            Ok(Some(Value::Object(map))) => Value::Object(map),
-            // Null is a text with only comments; what is no map is reported by the static checks.
-            Ok(_) => Value::Object(Map::new()),
-            Err(finding) => {
-                self.rejected.push(finding);
-                Value::Object(Map::new())
-            }
-        };
+        let mut values = read_map(text).unwrap_or_else(|finding| {
+            self.rejected.push(finding);
+            Value::Object(Map::new())
+        });
         if template::is_templated(&values) {
             for problem in template::fill(&mut values, self.values) {
                 match &problem {
@@ -160,6 +167,14 @@ impl<V: VariableSource> LayerFiller<'_, V> {
         }
         LayerValues { layer, values }
     }
+}
+
+/// The values of a text: a map, empty for a text with only comments. What is no map is reported by the static checks.
+fn read_map(text: &str) -> Result<Value, Finding> {
+    Ok(match yaml_value::read(text)? {
+        Some(Value::Object(map)) => Value::Object(map),
+        _ => Value::Object(Map::new()),
+    })
 }
 
 fn missing_finding(layer: &ValuesLayer, problem: &TemplateError, waits: bool) -> Option<Finding> {

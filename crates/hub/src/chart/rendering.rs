@@ -140,7 +140,7 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
     if !rendered.random_files.is_empty() {
         let message = format!(
             "{} of the chart has content that differs with every rendering, such as a random password or a date. It is rendered once and kept.",
-            rendered.random_files.join(", ")
+            join_first(&rendered.random_files)
         );
         let hint = "Set these values, so that they are the same after a change of other values.";
         findings.push(Finding::warning("G115", message, hint));
@@ -148,12 +148,22 @@ fn rendering_findings(rendered: &RenderedChart) -> Vec<Finding> {
     if !rendered.unchecked_schema_refs.is_empty() {
         let message = format!(
             "The schema of the chart's values refers to {}, which is not fetched: the values are not checked against the schema.",
-            rendered.unchecked_schema_refs.join(", ")
+            join_first(&rendered.unchecked_schema_refs)
         );
         let hint = "Use a chart whose values.schema.json is complete, or check the values by hand.";
         findings.push(Finding::warning("G113", message, hint));
     }
     findings
+}
+
+/// The first of these names, and how many more there are.
+fn join_first(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 fn to_failure(failed: RenderFailed) -> RenderingFailure {

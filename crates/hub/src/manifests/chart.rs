@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use domain::chart::{ChartInputs, ChartVersion};
+use domain::chart_hooks::check_hooks;
 use domain::chart_values::ChartRelease;
 use domain::cluster::Cluster;
+use domain::finding::merge_clusters;
 use domain::manifest;
 use domain::release::{Reason, RenderOutcome};
 use domain::workload::SourceFile;
@@ -172,6 +174,10 @@ impl Hub {
             for (inputs, bytes, clusters) in texts {
                 let files: Vec<SourceFile> = serde_json::from_slice(&bytes)?;
                 let parsed = manifest::parse(&files);
+                findings.extend(check_hooks(&parsed).into_iter().map(|found| match clusters.is_empty() {
+                    true => found,
+                    false => found.with_clusters(clusters.clone()),
+                }));
                 if parsed.manifests.is_empty() && !parsed.findings.iter().any(Finding::is_blocking) {
                     let message = "The chart renders no Kubernetes object with these values.";
                     let hint = "Change the values, or unpublish the workload if nothing should run.";
@@ -179,6 +185,7 @@ impl Hub {
                 }
                 sets.push(ManifestSet { parsed, inputs: Some(inputs) });
             }
+            let findings = merge_clusters(findings);
             Ok(SourceManifests { sets, by_cluster: Some(by_cluster), findings })
         };
         let parsed: Result<SourceManifests, serde_json::Error> = run_blocking(parse).await?;
@@ -212,7 +219,7 @@ fn collect_inputs(release: &ChartRelease<'_>, chart: &ChartVersion, clusters: &[
             }
         }
     }
-    all.findings = domain::finding::merge_clusters(all.findings);
+    all.findings = merge_clusters(all.findings);
     all
 }
 

@@ -167,13 +167,15 @@ impl DraftSnapshot {
             let exposures = Exposures::default();
             return GuardRailFindings { findings, placement: self.check_placement(), exposures, can_render };
         }
-        let mut exposures = Exposures::default();
+        let (mut exposures, mut on_clusters) = (Exposures::default(), Vec::new());
         for (parsed, clusters) in self.manifests.group(&clusters) {
             let renderer = BundleRenderer { parsed, ..renderer };
-            findings.extend(guard::check_overridden_objects(&known, &renderer, &clusters));
-            findings.extend(guard::check_fleet(&renderer, &clusters));
+            on_clusters.extend(guard::check_overridden_objects(&known, &renderer, &clusters));
+            on_clusters.extend(guard::check_fleet(&renderer, &clusters));
             exposures.extend(Exposures::from_rendering(&renderer, &clusters));
         }
+        // Clusters with different manifests may have the same problem.
+        findings.extend(finding::merge_clusters(on_clusters));
         if self.decision.evaluations.is_empty() {
             findings.retain(|finding| finding.code != guard::NO_CLUSTER_SELECTED);
             findings.push(guard::empty_fleet_finding());

@@ -1,3 +1,5 @@
+//! Archives as `helm package` writes them, and archives that nothing should read.
+
 use std::io::Write as _;
 
 use flate2::Compression;

@@ -15,6 +15,8 @@ pub(super) struct Expression {
 pub(super) enum ExpressionFilter {
     /// The value if the variable is not known.
     Default(String),
+    /// Writes every item of a list into this text, in place of `{}`.
+    Map(String),
     /// Joins a list into one text.
     Join(String),
     /// Converts a text into an integer.
@@ -23,7 +25,10 @@ pub(super) enum ExpressionFilter {
     Lower,
 }
 
-const FILTERS: [&str; 4] = ["default", "join", "int", "lower"];
+const FILTERS: [&str; 5] = ["default", "map", "join", "int", "lower"];
+
+/// The part of the text of the filter `map` that an item replaces.
+pub(super) const ITEM: &str = "{}";
 
 /// Error: the text is not a valid expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -106,6 +111,13 @@ impl<'a> ExpressionParser<'a> {
         let name = self.parse_word();
         match name {
             "default" => self.parse_argument().map(ExpressionFilter::Default),
+            "map" => match self.parse_argument()? {
+                text if text.contains(ITEM) => Ok(ExpressionFilter::Map(text)),
+                _ => Err(invalid(
+                    "The text of map has no {} for the item.",
+                    "Write map(\"db-{}.example.com\").",
+                )),
+            },
             "join" => self.parse_argument().map(ExpressionFilter::Join),
             "int" => Ok(ExpressionFilter::Int),
             "lower" => Ok(ExpressionFilter::Lower),
@@ -122,7 +134,10 @@ impl<'a> ExpressionParser<'a> {
 
     fn parse_argument(&mut self) -> Result<String, InvalidExpression> {
         let open = || {
-            invalid("The filter needs a quoted text in parentheses.", "Write default(\"eu\") or join(\",\").")
+            invalid(
+                "The filter needs a quoted text in parentheses.",
+                "Write default(\"eu\"), map(\"db-{}\") or join(\",\").",
+            )
         };
         if !self.consume("(") {
             return Err(open());

@@ -183,6 +183,10 @@ impl<L: VariableSource> TemplateFiller<'_, L> {
                 (ExpressionFilter::Default(text), None) => Some(text.as_str().into()),
                 (_, None) => None,
                 (ExpressionFilter::Default(_), some) => some,
+                (ExpressionFilter::Map(text), Some(Value::Array(items))) => {
+                    Some(items.iter().map(|item| map_item(text, item)).collect::<Vec<_>>().into())
+                }
+                (ExpressionFilter::Map(text), Some(item)) => Some(map_item(text, &item).into()),
                 (ExpressionFilter::Join(separator), Some(Value::Array(items))) => {
                     Some(items.iter().map(value_text).collect::<Vec<_>>().join(separator).into())
                 }
@@ -221,6 +225,11 @@ impl From<InvalidExpression> for EvaluationError {
 fn sole_expression(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix(OPEN)?.strip_suffix(CLOSE)?;
     (!inner.contains(CLOSE) && !inner.contains(OPEN)).then_some(inner)
+}
+
+/// The text with the item in place of `{}`.
+fn map_item(text: &str, item: &Value) -> String {
+    text.replace(expression::ITEM, &value_text(item))
 }
 
 /// The text of a value inside a longer text.

@@ -70,6 +70,12 @@ fn s4_7_runtime_values_of_the_cluster_are_filled_in() {
 fn s1_25_the_names_of_all_targets_are_a_list_or_a_joined_text() {
     assert_eq!(fill_text("${{ fleet.targets }}"), json!(["eu-1", "us-1"]));
     assert_eq!(fill_text("${{ fleet.targets | join(\";\") }}"), "eu-1;us-1");
+    assert_eq!(
+        fill_text("${{ fleet.targets | map('db-{}.io:1') | join(',') }}"),
+        "db-eu-1.io:1,db-us-1.io:1"
+    );
+    assert_eq!(fill_text("${{ fleet.targets | map('{}-{}') }}"), json!(["eu-1-eu-1", "us-1-us-1"]));
+    assert_eq!(fill_text("${{ cluster.provider | map('cloud-{}') }}"), "cloud-aws");
     assert_eq!(fill_text("peers=${{ fleet.targets }}"), "peers=eu-1,us-1");
     assert_eq!(fill_text("${{ cluster.architectures }}"), json!(["arm64", "amd64"]));
 }

@@ -103,4 +103,11 @@ pub(super) const RAILS: &[GuardRail] = &[
         finds: "A chart could not be rendered now: helm is not available on the server, or the rendering still runs.",
         fix: "Install helm on the server, or try again in a moment.",
     },
+    GuardRail {
+        code: "G118",
+        title: "Hook of a chart",
+        severities: &[(Fleet, &[Error])],
+        finds: "A chart contains a hook, which Helm would run before or after an installation; hooks are not supported yet.",
+        fix: "Turn the hook off by a value of the chart.",
+    },
 ];
