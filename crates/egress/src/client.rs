@@ -71,6 +71,17 @@ pub struct FetchResponse {
     pub policy: EgressPolicy,
 }
 
+impl FetchRequest<'_> {
+    /// The request that a redirect leads to, under the policy for URLs that the response names.
+    fn redirect(self, headers: &HeaderMap, policy: EgressPolicy) -> Result<Self, FetchError> {
+        let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
+        match location.and_then(|location| self.url.join(location).ok()) {
+            Some(url) => Ok(Self { url, policy, ..self }),
+            None => Err(FetchError::new(FetchErrorKind::Redirect, &self.url, "the redirect names no URL")),
+        }
+    }
+}
+
 impl EgressClient {
     /// A client without connections.
     ///
@@ -124,14 +135,7 @@ impl EgressClient {
                 let body = read_body(&request.url, response, request.max_bytes).await?;
                 return Ok(FetchResponse { url: request.url, status, headers, body, policy });
             }
-            let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
-            let next = location.and_then(|location| request.url.join(location).ok());
-            let Some(next) = next else {
-                let message = format!("the redirect ({status}) names no URL");
-                return Err(FetchError::new(FetchErrorKind::Redirect, &request.url, message));
-            };
-            request.url = next;
-            request.policy = policy;
+            request = request.redirect(response.headers(), policy)?;
         }
         let message = format!("there are more than {} redirects", request.max_redirects);
         Err(FetchError::new(FetchErrorKind::Redirect, &first, message))

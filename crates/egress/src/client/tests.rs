@@ -108,6 +108,17 @@ async fn a_redirect_to_an_address_that_is_not_allowed_is_not_followed() {
     assert_eq!(allowed.body, b"reached");
 }
 
+#[test]
+fn a_redirect_of_a_server_on_the_internet_into_the_closed_network_is_refused() {
+    let first = request("http://charts.internal/");
+    let location: HeaderMap = [(LOCATION, "http://10.0.0.7/".parse().unwrap())].into_iter().collect();
+    for (remote, is_allowed) in [("10.0.0.8:80", true), ("8.8.8.8:80", false)] {
+        let policy = first.policy.after_response(&first.url, Some(remote.parse().unwrap()));
+        let next = first.clone().redirect(&location, policy).unwrap();
+        assert_eq!(next.policy.network(&next.url).is_ok(), is_allowed, "{remote}");
+    }
+}
+
 #[tokio::test]
 async fn no_spelling_of_this_host_is_connected_to_where_only_public_addresses_are_allowed() {
     let server = HttpServer::start(|_, _| HttpResponse::ok("reached")).await;
