@@ -152,7 +152,7 @@ impl From<hub::Error> for AppError {
     fn from(error: hub::Error) -> Self {
         match error {
             hub::Error::Invalid(findings) => Self::Invalid(findings),
-            hub::Error::NotFound { what, name } => Self::NotFound { what: what.to_owned(), name },
+            hub::Error::NotFound { what, name } => Self::NotFound { what: what.into_owned(), name },
             hub::Error::AlreadyExists(why) => Self::AlreadyExists(why),
             hub::Error::RevisionConflict { current } => Self::RevisionConflict { current },
             hub::Error::PlanStale(why) => Self::PlanStale(why),

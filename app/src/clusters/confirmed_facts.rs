@@ -42,12 +42,11 @@ pub fn PendingFacts(facts: FactsToConfirm, action: ServerAction<ClusterConfirmFa
     let is_routine = pending.iter().all(|one| one.routine);
     let is_empty = pending.is_empty();
     let row = |one: PendingFact| {
-        let or_none = |text: String| if text.is_empty() { "none".to_owned() } else { text };
         view! {
             <tr>
                 <th scope="row">{one.fact.as_str()}</th>
-                <td data-label="Confirmed">{or_none(one.confirmed)}</td>
-                <td data-label="Reported">{or_none(one.reported)}</td>
+                <td data-label="Confirmed">{one.confirmed_text().to_owned()}</td>
+                <td data-label="Reported">{one.reported_text().to_owned()}</td>
             </tr>
         }
     };

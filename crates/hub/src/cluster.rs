@@ -1,7 +1,13 @@
 //! Verbs and queries on clusters.
 
-use domain::cluster::{ClusterKind, DEFAULT_LEASE_SECONDS};
+use domain::cluster::{Cluster, ClusterKind, DEFAULT_LEASE_SECONDS};
+use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::labels::Labels;
+use store::Tx;
+
+use crate::hub::CommitEffects;
+use crate::workload::check_if_match;
+use crate::{Actor, Error, Hub};
 
 mod confirm_facts;
 mod delete;
@@ -9,6 +15,51 @@ mod edit;
 mod heartbeat;
 mod register;
 mod view;
+
+/// The cluster with this name.
+pub(crate) async fn load_cluster(tx: &mut Tx, name: &str) -> Result<Cluster, Error> {
+    store::cluster::get_by_name(tx, name).await?.ok_or_else(|| Error::not_found("cluster", name))
+}
+
+/// A change of a cluster by a user: the cluster as it was read, with the transaction that stores the change.
+struct ClusterChange {
+    tx: Tx,
+    before: Cluster,
+}
+
+impl ClusterChange {
+    /// Reads the cluster to change, which has to have the revision that the user has seen, if any.
+    async fn begin(hub: &Hub, name: &str, if_match: Option<i64>) -> Result<Self, Error> {
+        let mut tx = hub.write().await?;
+        let before = load_cluster(&mut tx, name).await?;
+        check_if_match(before.revision, if_match)?;
+        Ok(Self { tx, before })
+    }
+
+    /// Stores the changed cluster with the event; every published workload is placed again.
+    async fn commit(
+        self,
+        hub: &Hub,
+        actor: &Actor,
+        mut cluster: Cluster,
+        detail: EventDetail,
+    ) -> Result<Cluster, Error> {
+        let Self { mut tx, before } = self;
+        cluster.revision += 1;
+        if !store::cluster::update(&mut tx, &cluster, before.revision).await? {
+            return Err(Error::RevisionConflict { current: cluster.revision });
+        }
+        if cluster.confirmed_facts != before.confirmed_facts {
+            store::cluster::set_confirmed_facts(&mut tx, cluster.id, &cluster.confirmed_facts).await?;
+        }
+        let now = hub.clock().now();
+        store::queue::PLACER.mark_all(&mut tx, now).await?;
+        let subject = EventSubject::cluster(cluster.id, &cluster.name);
+        let event = NewEvent::from_detail(detail, &actor.name, subject, now);
+        hub.commit(tx, CommitEffects::with_event_for_placer(event)).await?;
+        Ok(cluster)
+    }
+}
 
 /// A cluster to register.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Errors of verbs and queries. One enum for REST, console and agents; `server` and `app` each map it in one file.
 
+use std::borrow::Cow;
+
 use domain::Finding;
 use domain::actions::ActionUnavailable;
 use domain::workload::UNREADABLE_WORKLOAD_HINT;
@@ -16,8 +18,8 @@ pub enum Error {
     /// No such object, or the actor may not see it: both must look the same.
     #[error("There is no {what} {name:?}.")]
     NotFound {
-        /// The noun: workload, cluster, override …
-        what: &'static str,
+        /// The noun: workload, cluster, override …, with what else identifies it.
+        what: Cow<'static, str>,
         /// The requested name.
         name: String,
     },
@@ -92,7 +94,12 @@ pub enum Error {
 impl Error {
     /// An [`Error::NotFound`].
     pub fn not_found(what: &'static str, name: impl Into<String>) -> Self {
-        Self::NotFound { what, name: name.into() }
+        Self::NotFound { what: what.into(), name: name.into() }
+    }
+
+    /// A workload has no revision with this number.
+    pub fn revision_not_found(workload: &str, number: u32) -> Self {
+        Self::NotFound { what: format!("revision {number} of").into(), name: workload.to_owned() }
     }
 
     /// The label of this error in metrics and logs.
@@ -229,5 +236,15 @@ fn too_deep_finding(error: &store::Error) -> Finding {
 impl From<Panicked> for Error {
     fn from(panicked: Panicked) -> Self {
         Self::Internal(Box::new(panicked))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+
+    #[test]
+    fn a_missing_revision_is_named_with_its_workload() {
+        assert_eq!(Error::revision_not_found("web", 7).to_string(), "There is no revision 7 of \"web\".");
     }
 }

@@ -3,6 +3,7 @@
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
 
+use crate::cluster::load_cluster;
 use crate::{Error, Hub};
 
 impl Hub {
@@ -19,8 +20,7 @@ impl Hub {
     pub async fn get_release(&self, workload: &str, cluster: &str) -> Result<ReleaseView, Error> {
         let mut tx = self.read().await?;
         let workload = self.load_workload_head(&mut tx, workload).await?;
-        let found = store::cluster::get_by_name(&mut tx, cluster).await?;
-        let cluster = found.ok_or_else(|| Error::not_found("cluster", cluster))?;
+        let cluster = load_cluster(&mut tx, cluster).await?;
         let release = store::release::get_by_workload_and_cluster(&mut tx, workload.id, cluster.id).await?;
         let release = release
             .ok_or_else(|| Error::not_found("release", format!("{} on {}", workload.name, cluster.name)))?;

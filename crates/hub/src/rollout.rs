@@ -19,7 +19,7 @@ impl Hub {
         let workload = self.load_workload_head(&mut tx, name).await?;
         let Some(number) = revision.or(workload.published) else { return Ok(None) };
         if revision.is_some() && store::revision::get(&mut tx, workload.id, number).await?.is_none() {
-            return Err(Error::not_found("revision", format!("{number} of {name}")));
+            return Err(Error::revision_not_found(name, number));
         }
         self.load_rollout(&mut tx, workload.id, number).await
     }

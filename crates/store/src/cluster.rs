@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use domain::cluster::{ApiResource, ApiServerOutage, Cluster, ClusterFacts, ConfirmedFacts, NamespaceFacts};
 use domain::page::{ListQuery, Page};
 use domain::{ClusterId, Timestamp};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::decode::{DecodeError, RowReader, decode_page, decode_row, decode_rows};
 use crate::label::{self, LabelOwner};
@@ -232,13 +234,23 @@ fn read_with_lists(row: &RowReader<'_>) -> Result<Cluster, DecodeError> {
     Ok(cluster)
 }
 
+/// Confirmed facts, or all reported ones, which have node pools.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct StoredFacts {
+    #[serde(flatten)]
+    confirmed: ConfirmedFacts,
+    node_pools: Option<IgnoredAny>,
+}
+
 impl RowReader<'_> {
     /// The confirmed facts in this column. The migration copied all reported facts into it, with the capacity by node pool.
     fn confirmed_facts(&self, column: &str) -> Result<ConfirmedFacts, DecodeError> {
-        if self.text(column)?.contains("\"nodePools\"") {
+        let stored: StoredFacts = self.json_or_default(column)?;
+        if stored.node_pools.is_some() {
             return Ok(ConfirmedFacts::from_reported(&self.json(column)?));
         }
-        self.json_or_default(column)
+        Ok(stored.confirmed)
     }
 
     /// The outage of an API server that began at the time in this column, with its error.

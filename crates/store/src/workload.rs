@@ -13,7 +13,7 @@ use crate::{Error, Tx};
 mod head;
 mod list;
 
-pub use head::{get_head_by_id, get_head_by_name, get_name, lock_head, set_intent};
+pub use head::{get_head_by_id, get_head_by_name, get_name, lock_head, replace_unknown_intent, set_intent};
 pub use list::{WorkloadOrder, list};
 
 /// A workload with the user of its latest edit.
@@ -105,6 +105,12 @@ pub async fn get_by_id(tx: &mut Tx, id: WorkloadId) -> Result<Option<Workload>, 
     decode_row(select().push("id = $1").bind_text(id).fetch_optional(tx).await?, "workload", read_row)
 }
 
+/// Replaces the draft of a workload and nothing else of its row, so that one that can't be read is readable again.
+pub async fn replace_draft(tx: &mut Tx, id: WorkloadId, draft: &WorkloadSpec) -> Result<(), Error> {
+    let update = sql("UPDATE workload SET draft = $1 WHERE id = $2");
+    update.bind(to_json(draft)?).bind_text(id).execute(tx).await.map(drop)
+}
+
 /// Deletes a workload with its revisions, decisions and releases, but not its events. Returns whether it existed.
 pub async fn delete(tx: &mut Tx, id: WorkloadId) -> Result<bool, Error> {
     tx.count_deltas.retain(|(workload, _), _| *workload != id);
@@ -112,7 +118,7 @@ pub async fn delete(tx: &mut Tx, id: WorkloadId) -> Result<bool, Error> {
 }
 
 /// Names of the workloads whose draft or published revision references this cluster group, in a placement, an
-/// override or a rollout.
+/// override or a rollout. One that can't be read counts if its text contains the name: unknown is not unused.
 pub async fn list_names_by_group(tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
     // The match of the text only narrows the rows down; the references are checked below.
     let rows = sql("SELECT w.name, w.draft AS spec FROM workload w WHERE w.draft LIKE $1 ESCAPE '\\' UNION ALL \
@@ -121,10 +127,13 @@ pub async fn list_names_by_group(tx: &mut Tx, group: &str) -> Result<Vec<String>
     .bind_text(like_pattern(&format!("\"{group}\"")))
     .fetch_all(tx)
     .await?;
-    let found =
-        decode_rows(&rows, "workload", |row| Ok((row.text("name")?, row.json::<WorkloadSpec>("spec")?)))?;
+    let found = decode_rows(&rows, "workload", |row| {
+        let may_reference =
+            row.json::<WorkloadSpec>("spec").map_or(true, |spec| references_group(&spec, group));
+        Ok((row.text("name")?, may_reference))
+    })?;
     let mut names: Vec<String> =
-        found.into_iter().filter(|(_, spec)| references_group(spec, group)).map(|(name, _)| name).collect();
+        found.into_iter().filter(|(_, may_reference)| *may_reference).map(|(name, _)| name).collect();
     names.dedup();
     Ok(names)
 }

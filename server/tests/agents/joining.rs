@@ -43,6 +43,10 @@ async fn s0_16_a_pending_cluster_is_accepted_joins_and_receives_its_workload() {
     let key = registrations[0].fingerprint.clone();
     assert!(server.hub.accept_cluster(&server.actor, "eu-1", Some("00")).await.is_err(), "another key");
     server.hub.accept_cluster(&server.actor, "eu-1", Some(&key)).await.unwrap();
+    let events = server.hub.list_events_after(0, 500).await.unwrap();
+    let accepted = events.iter().find(|event| event.kind == EventKind::ClusterAccepted).unwrap();
+    let confirmed = "The facts that it reports were confirmed: kubernetesVersion v1.33.4, before none";
+    assert!(accepted.message.contains(confirmed), "{}", accepted.message);
     server.wait_for_condition("eu-1", "AgentConnected").await;
     server.publish("web", "1", &["eu-1"]).await;
     server.wait_for_state("web", "eu-1", ReleaseState::Healthy).await;

@@ -100,6 +100,9 @@ pub enum Intent {
 }
 
 impl Intent {
+    /// Every value.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
     /// The name in the database.
     pub fn as_str(self) -> &'static str {
         self.into()
@@ -107,8 +110,7 @@ impl Intent {
 }
 
 /// What to do about a workload whose stored row can't be read.
-pub const UNREADABLE_WORKLOAD_HINT: &str =
-    "What runs stays as it is. Unpublish or delete the workload, or restore the database from a backup.";
+pub const UNREADABLE_WORKLOAD_HINT: &str = "What runs stays as it is. Replace its draft, unpublish or delete the workload, or restore the database from a backup.";
 
 /// A workload without the parts that a person edits: what its removal and its releases need, also if its draft can't be
 /// read.

@@ -2,10 +2,9 @@
 
 use domain::actions::ActionUnavailable;
 use domain::cluster::{Cluster, ConfirmedFacts, format_pending_facts};
-use domain::event::{EventDetail, EventSubject, NewEvent};
+use domain::event::EventDetail;
 
-use crate::hub::CommitEffects;
-use crate::workload::check_if_match;
+use super::ClusterChange;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -21,30 +20,17 @@ impl Hub {
         facts: ConfirmedFacts,
         if_match: Option<i64>,
     ) -> Result<Cluster, Error> {
-        let mut tx = self.write().await?;
-        let found = store::cluster::get_by_name(&mut tx, name).await?;
-        let mut cluster = found.ok_or_else(|| Error::not_found("cluster", name))?;
-        check_if_match(cluster.revision, if_match)?;
+        let change = ClusterChange::begin(self, name, if_match).await?;
+        let mut cluster = change.before.clone();
         if !facts.has_same_identity(&ConfirmedFacts::from_reported(&cluster.facts)) {
             return Err(not_reported_error(&cluster));
         }
         if facts == cluster.confirmed_facts {
             return Ok(cluster);
         }
-        let (before, pending) = (cluster.revision, cluster.pending_facts());
+        let detail = EventDetail::FactsConfirmed { facts: cluster.pending_facts() };
         cluster.confirmed_facts = facts;
-        cluster.revision += 1;
-        if !store::cluster::update(&mut tx, &cluster, before).await? {
-            return Err(Error::RevisionConflict { current: cluster.revision });
-        }
-        store::cluster::set_confirmed_facts(&mut tx, cluster.id, &cluster.confirmed_facts).await?;
-        let now = self.clock().now();
-        store::queue::PLACER.mark_all(&mut tx, now).await?;
-        let detail = EventDetail::FactsConfirmed { facts: pending };
-        let event =
-            NewEvent::from_detail(detail, &actor.name, EventSubject::cluster(cluster.id, &cluster.name), now);
-        self.commit(tx, CommitEffects::with_event_for_placer(event)).await?;
-        Ok(cluster)
+        change.commit(self, actor, cluster, detail).await
     }
 }
 

@@ -3,6 +3,7 @@
 use domain::actions::ActionUnavailable;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 
+use super::load_cluster;
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -11,8 +12,7 @@ impl Hub {
     /// there is left running, and its agent is disconnected. If the cluster joins again, it removes what was there before.
     pub async fn delete_cluster(&self, actor: &Actor, name: &str, force: bool) -> Result<(), Error> {
         let mut tx = self.write().await?;
-        let found = store::cluster::get_by_name(&mut tx, name).await?;
-        let cluster = found.ok_or_else(|| Error::not_found("cluster", name))?;
+        let cluster = load_cluster(&mut tx, name).await?;
         let remaining = store::release::count_present(&mut tx, cluster.id).await?;
         if remaining > 0 && !force {
             let s = if remaining == 1 { "" } else { "s" };

@@ -1,11 +1,10 @@
 //! Changes labels, taints or schedulability of a cluster.
 
 use domain::cluster::{Cluster, check_labels};
-use domain::event::{ClusterChanges, EventDetail, EventSubject, NewEvent};
+use domain::event::{ClusterChanges, EventDetail};
 use domain::request::ClusterPatch;
 
-use crate::hub::CommitEffects;
-use crate::workload::check_if_match;
+use super::ClusterChange;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -17,30 +16,18 @@ impl Hub {
         edit: ClusterPatch,
         if_match: Option<i64>,
     ) -> Result<Cluster, Error> {
-        let mut tx = self.write().await?;
-        let found = store::cluster::get_by_name(&mut tx, name).await?;
-        let mut cluster = found.ok_or_else(|| Error::not_found("cluster", name))?;
-        check_if_match(cluster.revision, if_match)?;
-        let before = cluster.clone();
+        let change = ClusterChange::begin(self, name, if_match).await?;
+        let mut cluster = change.before.clone();
         apply_edit(&mut cluster, edit);
         let findings = check_labels(&cluster.labels);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
-        if cluster == before {
+        if cluster == change.before {
             return Ok(cluster);
         }
-        cluster.revision += 1;
-        if !store::cluster::update(&mut tx, &cluster, before.revision).await? {
-            return Err(Error::RevisionConflict { current: cluster.revision });
-        }
-        let now = self.clock().now();
-        store::queue::PLACER.mark_all(&mut tx, now).await?;
-        let detail = EventDetail::ClusterChanges(find_changes(&before, &cluster));
-        let subject = EventSubject::cluster(cluster.id, name);
-        let event = NewEvent::from_detail(detail, &actor.name, subject, now);
-        self.commit(tx, CommitEffects::with_event_for_placer(event)).await?;
-        Ok(cluster)
+        let detail = EventDetail::ClusterChanges(find_changes(&change.before, &cluster));
+        change.commit(self, actor, cluster, detail).await
     }
 }
 

@@ -9,6 +9,7 @@ use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
 use domain::rollup::ReleaseCounts;
 
+use super::load_cluster;
 use crate::{Error, Hub};
 
 impl Hub {
@@ -80,8 +81,4 @@ async fn load_releases(
     Ok(page.map(|(release, workload)| {
         ReleaseView::new(release, workload, cluster.name.clone(), region.to_owned())
     }))
-}
-
-async fn load_cluster(tx: &mut store::Tx, name: &str) -> Result<Cluster, Error> {
-    store::cluster::get_by_name(tx, name).await?.ok_or_else(|| Error::not_found("cluster", name))
 }

@@ -1,13 +1,21 @@
 //! Accepts an agent: its cluster is registered, or the existing cluster gets a new agent.
 
 use domain::ClusterId;
-use domain::cluster::{Cluster, ClusterKind, ConfirmedFacts};
+use domain::cluster::{Cluster, ClusterKind, ConfirmedFacts, PendingFact};
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::join::{Registration, RegistrationState};
 use store::Tx;
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
+
+/// How a registration is accepted.
+pub(super) struct Acceptance<'a> {
+    /// The user, or the join token that accepts automatically.
+    pub by: &'a str,
+    /// Whether a user has seen the facts of the registration. Otherwise they stay unconfirmed.
+    pub confirms_facts: bool,
+}
 
 impl Hub {
     /// Pending and rejected registrations; oldest first.
@@ -31,16 +39,8 @@ impl Hub {
         let matches = |found: &Registration| fingerprint.is_none_or(|key| key == found.fingerprint);
         let found = found.filter(matches).ok_or_else(|| Error::not_found("pending agent", name))?;
         let mut effects = CommitEffects::default();
-        let confirmed = ConfirmedFacts::from_reported(&found.facts);
-        let has_facts = found.facts.is_reported();
-        let mut cluster = self.accept_registration(&mut tx, found, &actor.name, &mut effects).await?;
-        // Facts that no user has seen, such as those of an automatic acceptance, stay unconfirmed.
-        if has_facts {
-            store::cluster::set_confirmed_facts(&mut tx, cluster.id, &confirmed).await?;
-            store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
-            effects.wake_placer = true;
-            cluster.confirmed_facts = confirmed;
-        }
+        let acceptance = Acceptance { by: &actor.name, confirms_facts: true };
+        let cluster = self.accept_registration(&mut tx, found, acceptance, &mut effects).await?;
         self.commit(tx, effects).await?;
         Ok(cluster)
     }
@@ -50,11 +50,11 @@ impl Hub {
         &self,
         tx: &mut Tx,
         registration: Registration,
-        by: &str,
+        Acceptance { by, confirms_facts }: Acceptance<'_>,
         effects: &mut CommitEffects,
     ) -> Result<Cluster, Error> {
         let now = self.clock().now();
-        let cluster = match store::cluster::get_by_name(tx, &registration.name).await? {
+        let mut cluster = match store::cluster::get_by_name(tx, &registration.name).await? {
             Some(found) if found.kind != ClusterKind::Agent => {
                 return Err(Error::AlreadyExists(format!(
                     "Cluster {} is served by the server itself.",
@@ -72,6 +72,11 @@ impl Hub {
             None => self.insert_cluster(tx, &registration, effects).await?,
         };
         store::certificate::record_acceptance(tx, cluster.id, by, now).await?;
+        let facts = if confirms_facts && registration.facts.is_reported() {
+            self.confirm_registered_facts(tx, &mut cluster, &registration, effects).await?
+        } else {
+            Vec::new()
+        };
         let accepted = Registration {
             state: RegistrationState::Accepted,
             decided_by: Some(by.to_owned()),
@@ -79,10 +84,26 @@ impl Hub {
             ..registration
         };
         store::registration::record_decision(tx, &accepted, now).await?;
-        let detail = EventDetail::JoinAccepted { fingerprint: accepted.fingerprint };
+        let detail = EventDetail::JoinAccepted { fingerprint: accepted.fingerprint, facts };
         let subject = EventSubject::cluster(cluster.id, &cluster.name);
         effects.events.push(NewEvent::from_detail(detail, by, subject, now));
         Ok(cluster)
+    }
+
+    /// Confirms the facts of a registration; returns those that differ from the confirmed ones.
+    async fn confirm_registered_facts(
+        &self,
+        tx: &mut Tx,
+        cluster: &mut Cluster,
+        registration: &Registration,
+        effects: &mut CommitEffects,
+    ) -> Result<Vec<PendingFact>, Error> {
+        let reported = Cluster { facts: registration.facts.clone(), ..cluster.clone() };
+        cluster.confirmed_facts = ConfirmedFacts::from_reported(&registration.facts);
+        store::cluster::set_confirmed_facts(tx, cluster.id, &cluster.confirmed_facts).await?;
+        store::queue::PLACER.mark_all(tx, self.clock().now()).await?;
+        effects.wake_placer = true;
+        Ok(reported.pending_facts())
     }
 
     async fn insert_cluster(

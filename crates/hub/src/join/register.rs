@@ -8,6 +8,7 @@ use domain::{Finding, Timestamp, name_check};
 use store::Tx;
 use subtle::ConstantTimeEq as _;
 
+use super::accept::Acceptance;
 use super::{JoinRequest, RegistrationResult};
 use crate::authority::CertificateRequest;
 use crate::hub::CommitEffects;
@@ -113,7 +114,8 @@ impl Hub {
             return Ok(RegistrationResult::Pending { fingerprint: registration.fingerprint });
         }
         let by = format!("{}, by token {}", token.created_by, token.id);
-        let cluster = self.accept_registration(&mut tx, registration, &by, &mut effects).await?;
+        let acceptance = Acceptance { by: &by, confirms_facts: false };
+        let cluster = self.accept_registration(&mut tx, registration, acceptance, &mut effects).await?;
         let issued = self.issue_certificate(&mut tx, authority, &request, cluster.id).await?;
         self.commit(tx, effects).await?;
         Ok(RegistrationResult::Certificate(issued))

@@ -5,6 +5,7 @@ use domain::actions::ActionUnavailable;
 use domain::cluster::ClusterKind;
 use domain::event::{EventKind, NewEvent};
 
+use crate::cluster::load_cluster;
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -13,8 +14,7 @@ impl Hub {
     pub async fn revoke_cluster(&self, actor: &Actor, name: &str) -> Result<(), Error> {
         let now = self.clock().now();
         let mut tx = self.write().await?;
-        let found = store::cluster::get_by_name(&mut tx, name).await?;
-        let cluster = found.ok_or_else(|| Error::not_found("cluster", name))?;
+        let cluster = load_cluster(&mut tx, name).await?;
         if cluster.kind != ClusterKind::Agent {
             let why = format!("Cluster {name} has no agent of its own: the server serves it.");
             return Err(Error::FailedPrecondition(ActionUnavailable(why)));

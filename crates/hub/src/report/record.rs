@@ -27,8 +27,9 @@ impl Hub {
     /// batch again, and its full states replace those already recorded.
     ///
     /// # Errors
-    /// [`Error::SessionUnknown`] if its position is none that follows from what this hub issued and accepted, and
-    /// [`Error::Invalid`] if it has more than [`MAX_RELEASES`] reports. Nothing is recorded.
+    /// [`Error::SessionUnknown`] if its position is none that follows from what this hub issued and accepted,
+    /// [`Error::Invalid`] if it has more than [`MAX_RELEASES`] reports, and [`Error::NotFound`] if the cluster was deleted
+    /// after the agent was authenticated. Nothing is recorded.
     pub async fn record_reports(&self, cluster: ClusterId, batch: ReportBatch) -> Result<ReportAck, Error> {
         check_size(&batch)?;
         let mut batch = run_blocking(move || {
@@ -110,7 +111,8 @@ impl Hub {
         let found = store::release::get_readable(tx, &ids).await?;
         let mut found: HashMap<ReleaseId, Release> =
             found.into_iter().map(|release| (release.id(), release)).collect();
-        let Some(reporter) = store::cluster::get_by_id(tx, cluster).await? else { return Ok(()) };
+        let reporter = store::cluster::get_by_id(tx, cluster).await?;
+        let reporter = reporter.ok_or_else(|| Error::not_found("cluster", cluster.to_string()))?;
         for report in reports {
             let release = found.remove(&report.release);
             let recorded = self.record_release_report(tx, &reporter, (report, release), effects).await;
@@ -126,9 +128,8 @@ impl Hub {
         facts: &ClusterFacts,
         effects: &mut CommitEffects,
     ) -> Result<(), Error> {
-        let Some(cluster) = store::cluster::get_many_with_facts(tx, &[id]).await?.pop() else {
-            return Ok(());
-        };
+        let cluster = store::cluster::get_many_with_facts(tx, &[id]).await?.pop();
+        let cluster = cluster.ok_or_else(|| Error::not_found("cluster", id.to_string()))?;
         if cluster.facts == *facts {
             return Ok(());
         }

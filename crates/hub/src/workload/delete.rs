@@ -18,6 +18,8 @@ impl Hub {
         removal: RemovalOptions,
     ) -> Result<RemovedWorkload, Error> {
         let mut tx = self.write().await?;
+        // An intent that can't be read keeps the placer from any change, but not a user from the deletion.
+        store::workload::replace_unknown_intent(&mut tx, self.project(), name, Intent::Unpublished).await?;
         let workload = self.load_workload_head(&mut tx, name).await?;
         if !(removal.force && workload.intent == Intent::Deleting) {
             actions::check_delete(&workload)?;

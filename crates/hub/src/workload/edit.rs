@@ -25,6 +25,7 @@ impl Hub {
             return Err(Error::Invalid(findings));
         }
         let mut tx = self.write().await?;
+        let is_mended = self.replace_unreadable_draft(&mut tx, name, &edit).await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
         check_if_match(workload.revision, if_match)?;
         actions::check_edit(&workload)?;
@@ -36,11 +37,29 @@ impl Hub {
         if let Some(labels) = edit.labels {
             workload.labels = labels;
         }
-        if workload == before {
+        if workload == before && !is_mended {
             return Ok(workload);
         }
         let event = edited_event(actor, &workload);
         self.store_edit(tx, actor, workload, event).await
+    }
+
+    /// Replaces a draft that can't be read by that of the edit, so that the workload is mended without a deletion; returns
+    /// whether it did.
+    async fn replace_unreadable_draft(
+        &self,
+        tx: &mut Tx,
+        name: &str,
+        edit: &WorkloadEdit,
+    ) -> Result<bool, Error> {
+        let (Some(spec), Err(Error::Unreadable { .. })) = (&edit.spec, self.load_workload(tx, name).await)
+        else {
+            return Ok(false);
+        };
+        check_limits(&[], &spec.overrides)?;
+        let head = self.load_workload_head(tx, name).await?;
+        store::workload::replace_draft(tx, head.id, spec).await?;
+        Ok(true)
     }
 
     /// Stores a workload whose draft or labels were edited in this transaction, and commits.

@@ -73,9 +73,7 @@ impl Hub {
         };
         actions::check_publish_override(workload, rollout.as_ref())?;
         let number = workload.published.unwrap_or_default();
-        let published = &published
-            .ok_or_else(|| Error::not_found("revision", format!("{} r{number}", workload.name)))?
-            .spec;
+        let published = &published.ok_or_else(|| Error::revision_not_found(&workload.name, number))?.spec;
         change.check()?;
         if matches!(content, PublishContent::Override(_)) {
             change.check_exists(published)?;

@@ -55,8 +55,7 @@ async fn load_revision(
     number: u32,
 ) -> Result<(Revision, Option<Revision>), Error> {
     let found = store::revision::get(tx, workload.id, number).await?;
-    let revision =
-        found.ok_or_else(|| Error::not_found("revision", format!("{} r{number}", workload.name)))?;
+    let revision = found.ok_or_else(|| Error::revision_not_found(&workload.name, number))?;
     let before = match number.checked_sub(1) {
         Some(before) => store::revision::get(tx, workload.id, before).await?,
         None => None,

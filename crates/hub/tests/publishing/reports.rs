@@ -42,6 +42,27 @@ async fn an_agent_can_neither_report_nor_read_another_clusters_release() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn reports_of_a_cluster_without_facts_are_an_error_and_none_is_recorded() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    test.publish_new("web", everywhere()).await;
+    let desired = east.wait_for_release().await;
+    test.execute_sql("DELETE FROM cluster_facts").await;
+    east.seq += 1;
+    let batch = domain::report::ReportBatch {
+        incarnation: east.incarnation,
+        seq: east.seq,
+        facts: None,
+        schema: None,
+        leftovers: None,
+        releases: vec![applied_report(&desired)],
+    };
+    let rejected = test.hub.record_reports(east.id, batch).await.unwrap_err();
+    assert!(matches!(rejected, hub::Error::NotFound { .. }), "{rejected:?}");
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_report_about_an_older_generation_changes_nothing() {
     let test = TestHub::open().await;
     let mut east = test.register_cluster("east", &[]).await;

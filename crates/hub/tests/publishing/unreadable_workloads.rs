@@ -10,7 +10,7 @@ use domain::report::{DriftOutcome, DriftReport, ReleaseReport, ReportBatch};
 use domain::request::RemovalOptions;
 use domain::workload::{RemovedWorkload, WorkloadPhase};
 use domain::{Timestamp, report::DesiredRelease};
-use hub::{Error, PublishOptions};
+use hub::{Error, PublishOptions, WorkloadEdit};
 
 use crate::release_state;
 use crate::test_hub::{TestAgent, TestHub, applied_report, everywhere, wait_until};
@@ -109,6 +109,54 @@ async fn an_unreadable_workload_is_listed_as_broken_and_every_verb_says_why() {
     let listed = test.hub.list_workloads(&ListQuery::default()).await.unwrap().items;
     assert_eq!((listed[1].name.as_str(), listed[1].phase), ("web", WorkloadPhase::Unreadable));
     assert!(listed[1].unreadable.as_ref().unwrap().contains("intent"), "{listed:?}");
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_unreadable_draft_is_listed_as_broken() {
+    let test = TestHub::open().await;
+    publish_two(&test).await;
+    let draft = format!("{}1{}", "[".repeat(130), " ".repeat(100_000));
+    test.execute_sql(&format!("UPDATE workload SET draft = '{draft}' WHERE name = 'web'")).await;
+    let listed = test.hub.list_workloads(&ListQuery::default()).await.unwrap().items;
+    assert_eq!((listed[0].name.as_str(), &listed[0].unreadable), ("api", &None));
+    assert!(listed[1].unreadable.as_ref().unwrap().contains("draft"), "{listed:?}");
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreadable_draft_is_mended_by_a_new_one_and_published() {
+    let test = TestHub::open().await;
+    let (mut east, web, _) = publish_two(&test).await;
+    let spec = test.hub.get_workload("web").await.unwrap().workload.draft;
+    break_draft(&test, "web").await;
+    let edit = WorkloadEdit { spec: Some(spec.clone()), ..WorkloadEdit::default() };
+    let stale = test.hub.edit_workload(&test.actor, "web", edit.clone(), Some(0)).await.unwrap_err();
+    assert!(matches!(stale, Error::RevisionConflict { .. }), "{stale:?}");
+    assert!(test.hub.get_workload("web").await.is_err(), "a rejected edit stores nothing");
+    test.hub.edit_workload(&test.actor, "web", edit, None).await.unwrap();
+    assert_eq!(test.hub.get_workload("web").await.unwrap().workload.draft, spec);
+    test.edit_draft("web", |spec| spec.namespace = "other".into()).await;
+    test.publish("web").await;
+    let changed = |one: &DesiredRelease| one.release == web.release && one.generation > web.generation;
+    let desired = east.wait_for_desired_state(|desired| desired.releases.iter().any(changed)).await;
+    let web = desired.releases.into_iter().find(changed).unwrap();
+    assert!(send(&test, &mut east, vec![applied_report(&web)]).await.unwrap());
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Healthy);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workload_with_an_unreadable_intent_can_be_deleted() {
+    let test = TestHub::open().await;
+    let (mut east, web, _) = publish_two(&test).await;
+    test.execute_sql("UPDATE workload SET intent = 'archived' WHERE name = 'web'").await;
+    test.hub.delete_workload(&test.actor, "web", RemovalOptions::default()).await.unwrap();
+    let removal = |one: &DesiredRelease| one.release == web.release && one.generation > web.generation;
+    let desired = east.wait_for_desired_state(|desired| desired.releases.iter().any(removal)).await;
+    let removal = desired.releases.into_iter().find(removal).unwrap();
+    assert!(send(&test, &mut east, vec![applied_report(&removal)]).await.unwrap());
+    wait_until("web is deleted", async || test.hub.get_workload("web").await.is_err()).await;
     test.close().await;
 }
 

@@ -59,6 +59,25 @@ pub async fn set_intent(
     Ok(changed == 1)
 }
 
+/// Replaces an intent that this version does not know, so that the workload can be removed; returns whether there was one.
+pub async fn replace_unknown_intent(
+    tx: &mut Tx,
+    project: ProjectId,
+    name: &str,
+    intent: Intent,
+) -> Result<bool, Error> {
+    let mut update =
+        sql("UPDATE workload SET intent = $1 WHERE project_id = $2 AND name = $3 AND intent NOT IN (")
+            .bind_text(intent.as_str())
+            .bind_text(project)
+            .bind_text(name);
+    for (number, known) in Intent::ALL.iter().enumerate() {
+        update = if number == 0 { update } else { update.push(", ") };
+        update = update.push_bind(known.as_str().to_owned());
+    }
+    Ok(update.push(")").execute(tx).await? > 0)
+}
+
 fn read(row: &RowReader<'_>) -> Result<WorkloadHead, DecodeError> {
     Ok(WorkloadHead {
         id: row.parse("id")?,

@@ -6,7 +6,7 @@ use domain::rollup::ReleaseCounts;
 use domain::workload::{Intent, UNREADABLE_WORKLOAD_HINT, WorkloadPhase, WorkloadSpec, WorkloadSummary};
 use domain::{ProjectId, WorkloadId};
 
-use crate::decode::{DecodeError, RowReader, decode_page};
+use crate::decode::{DecodeError, RowReader, decode_page, decode_row};
 use crate::label::{self, LabelOwner};
 use crate::sql::{Sql, like_pattern, sql};
 use crate::{Error, Tx, cursor, release};
@@ -21,9 +21,13 @@ pub enum WorkloadOrder {
     WorstFirst,
 }
 
-/// The draft is only checked, and only if it has at most 64 KiB: a page has up to 500 rows.
+/// The bytes of drafts with more than 64 KiB that a page checks, the first ones first.
+const MAX_CHECKED_BYTES: i64 = 8 * 1024 * 1024;
+
+/// The draft is only checked: here if it has at most 64 KiB, because a page has up to 500 rows, else by [`check_large_drafts`].
 const SELECT: &str = "SELECT w.id, w.name, w.namespace, w.intent, w.published_revision, w.draft_changed, w.updated_by, \
-     w.updated_at, w.worst, w.labels, CASE WHEN LENGTH(w.draft) <= 65536 THEN w.draft END AS draft";
+     w.updated_at, w.worst, w.labels, CASE WHEN LENGTH(w.draft) <= 65536 THEN w.draft END AS draft, \
+     LENGTH(w.draft) AS draft_length";
 /// -1 ranks below every state: no release at all.
 const FROM: &str = " FROM (SELECT workload.*, COALESCE((SELECT MAX(c.state_rank) FROM release_count c \
      WHERE c.workload_id = workload.id AND c.total > 0), -1) AS worst FROM workload) w WHERE w.project_id = $1";
@@ -49,10 +53,11 @@ pub async fn list(
         WorkloadOrder::Name => cursor::encode("workload", &[name]),
         WorkloadOrder::WorstFirst => cursor::encode("worst", &[&worst.to_string(), name]),
     });
-    let found: Vec<_> = placed.into_iter().filter_map(|(_, found)| found).collect();
-    let ids: Vec<WorkloadId> = found.iter().map(|(summary, _)| summary.id).collect();
+    let mut found: Vec<_> = placed.into_iter().filter_map(|(_, found)| found).collect();
+    check_large_drafts(tx, &mut found).await?;
+    let ids: Vec<WorkloadId> = found.iter().map(|row| row.summary.id).collect();
     let mut counts = release::counts_by_workload(tx, &ids).await?;
-    let counted = |(summary, intent): (WorkloadSummary, Option<Intent>)| {
+    let counted = |ListedRow { summary, intent, .. }: ListedRow| {
         let counts = counts.remove(&summary.id).unwrap_or_default();
         let phase =
             intent.map_or(WorkloadPhase::Unreadable, |intent| WorkloadPhase::from_releases(intent, &counts));
@@ -60,6 +65,29 @@ pub async fn list(
     };
     let items = found.into_iter().map(counted).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
+}
+
+/// A workload of a page, before its releases are counted.
+struct ListedRow {
+    summary: WorkloadSummary,
+    /// The intent that its phase follows from; `None` if it can't be read.
+    intent: Option<Intent>,
+    /// The length of a draft that was not checked yet, in characters.
+    unchecked_length: Option<i64>,
+}
+
+/// Marks the workloads whose large drafts can't be read, as far as [`MAX_CHECKED_BYTES`] suffice.
+async fn check_large_drafts(tx: &mut Tx, rows: &mut [ListedRow]) -> Result<(), Error> {
+    let mut remaining = MAX_CHECKED_BYTES;
+    for row in rows {
+        let Some(length) = row.unchecked_length.filter(|length| *length <= remaining) else { continue };
+        remaining -= length;
+        let draft = sql("SELECT id, draft FROM workload WHERE id = $1").bind_text(row.summary.id);
+        let check = |row: &RowReader<'_>| Ok(row.json::<WorkloadSpec>("draft").err());
+        let why = decode_row(draft.fetch_optional(tx).await?, "workload", check)?.flatten();
+        row.summary.unreadable = why.map(|why| unreadable(&why));
+    }
+    Ok(())
 }
 
 fn push_name_order(page: Sql, query: &ListQuery) -> Result<Sql, Error> {
@@ -103,12 +131,16 @@ fn push_filters(head: Sql, project: ProjectId, query: &ListQuery) -> Result<Sql,
     Ok(statement)
 }
 
-/// The summary without its counts, and the intent that its phase follows from. A row that can't be read is marked.
-fn read_or_mark(row: &RowReader<'_>) -> Result<(WorkloadSummary, Option<Intent>), DecodeError> {
+/// A row that can't be read is marked.
+fn read_or_mark(row: &RowReader<'_>) -> Result<ListedRow, DecodeError> {
     let why = match (read(row), check_json(row)) {
-        (Ok((summary, intent)), Ok(())) => return Ok((summary, Some(intent))),
+        (Ok((summary, intent)), Ok(is_checked)) => {
+            let unchecked_length = if is_checked { None } else { Some(row.int("draft_length")?) };
+            return Ok(ListedRow { summary, intent: Some(intent), unchecked_length });
+        }
         (Ok((summary, intent)), Err(why)) => {
-            return Ok((WorkloadSummary { unreadable: Some(unreadable(&why)), ..summary }, Some(intent)));
+            let summary = WorkloadSummary { unreadable: Some(unreadable(&why)), ..summary };
+            return Ok(ListedRow { summary, intent: Some(intent), unchecked_length: None });
         }
         (Err(why), _) => why,
     };
@@ -124,7 +156,7 @@ fn read_or_mark(row: &RowReader<'_>) -> Result<(WorkloadSummary, Option<Intent>)
         updated_at: row.timestamp("updated_at")?,
         unreadable: Some(unreadable(&why)),
     };
-    Ok((summary, None))
+    Ok(ListedRow { summary, intent: None, unchecked_length: None })
 }
 
 /// Why a workload is shown as unreadable, and what to do.
@@ -150,8 +182,8 @@ fn read(row: &RowReader<'_>) -> Result<(WorkloadSummary, Intent), DecodeError> {
     Ok((summary, intent))
 }
 
-/// Whether the structures of the row can be read; they are not part of a summary.
-fn check_json(row: &RowReader<'_>) -> Result<(), DecodeError> {
+/// Checks that the structures of the row can be read, which are not part of a summary; returns whether the draft was among them.
+fn check_json(row: &RowReader<'_>) -> Result<bool, DecodeError> {
     row.json::<Labels>("labels")?;
-    row.opt_json::<WorkloadSpec>("draft").map(drop)
+    Ok(row.opt_json::<WorkloadSpec>("draft")?.is_some())
 }

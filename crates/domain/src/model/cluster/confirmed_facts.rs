@@ -132,10 +132,24 @@ pub struct PendingFact {
 /// `region eu-central-1 (confirmed: eu-west-1)`.
 impl fmt::Display for PendingFact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let or_none = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
-        let (reported, confirmed) = (or_none(&self.reported), or_none(&self.confirmed));
-        write!(f, "{} {reported} (confirmed: {confirmed})", self.fact.as_str())
+        write!(f, "{} {} (confirmed: {})", self.fact.as_str(), self.reported_text(), self.confirmed_text())
     }
+}
+
+impl PendingFact {
+    /// The confirmed value, for display.
+    pub fn confirmed_text(&self) -> &str {
+        text_or_none(&self.confirmed)
+    }
+
+    /// The reported value, for display.
+    pub fn reported_text(&self) -> &str {
+        text_or_none(&self.reported)
+    }
+}
+
+const fn text_or_none(value: &str) -> &str {
+    if value.is_empty() { "none" } else { value }
 }
 
 /// These facts as one text.

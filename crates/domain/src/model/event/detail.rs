@@ -210,6 +210,9 @@ pub enum EventDetail {
     JoinAccepted {
         /// SHA-256 of its agent's public key, in hex.
         fingerprint: String,
+        /// The facts that were confirmed with it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        facts: Vec<PendingFact>,
     },
     /// A user rejected the request of an agent.
     JoinRejected {

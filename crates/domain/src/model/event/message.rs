@@ -58,9 +58,7 @@ impl EventDetail {
             Self::JoinRequested { name, fingerprint } => {
                 format!("An agent requested to join as {name}; its key is {fingerprint}.")
             }
-            Self::JoinAccepted { fingerprint } => {
-                format!("Cluster {cluster} was accepted; its agent's key is {fingerprint}.")
-            }
+            Self::JoinAccepted { fingerprint, facts } => accepted_message(cluster, fingerprint, facts),
             Self::JoinRejected { name } => {
                 format!("The agent that requested to join as {name} was rejected.")
             }
@@ -107,12 +105,23 @@ fn pending_facts_message(cluster: &str, facts: &[PendingFact]) -> String {
 }
 
 fn confirmed_facts_message(cluster: &str, facts: &[PendingFact]) -> String {
-    let or_none = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
-    let describe = |fact: &PendingFact| {
-        format!("{} {}, before {}", fact.fact.as_str(), or_none(&fact.reported), or_none(&fact.confirmed))
+    format!("The facts that cluster {cluster} reports were confirmed: {}.", list_confirmed_facts(facts))
+}
+
+fn accepted_message(cluster: &str, fingerprint: &str, facts: &[PendingFact]) -> String {
+    let confirmed = if facts.is_empty() {
+        String::new()
+    } else {
+        format!(" The facts that it reports were confirmed: {}.", list_confirmed_facts(facts))
     };
-    let facts: Vec<String> = facts.iter().map(describe).collect();
-    format!("The facts that cluster {cluster} reports were confirmed: {}.", facts.join("; "))
+    format!("Cluster {cluster} was accepted; its agent's key is {fingerprint}.{confirmed}")
+}
+
+fn list_confirmed_facts(facts: &[PendingFact]) -> String {
+    let describe = |fact: &PendingFact| {
+        format!("{} {}, before {}", fact.fact.as_str(), fact.reported_text(), fact.confirmed_text())
+    };
+    facts.iter().map(describe).collect::<Vec<_>>().join("; ")
 }
 
 impl EventDetail {
