@@ -146,8 +146,7 @@ impl ChartSession<'_> {
         for _ in 0..MAX_TAG_PAGES {
             let response = self.fetch(&next, "", MAX_TAGS_BYTES).await?;
             if response.status == StatusCode::NOT_FOUND {
-                let what = format!("There is no chart {}, or it is not public:", self.chart.shown);
-                return Err(RepositoryError::not_found(&what, "tags", std::iter::empty()));
+                return Err(not_found(&self.chart.shown));
             }
             let response = self.require_success(response, "the tags")?;
             let page = parse_tags(&response.body);
@@ -177,12 +176,7 @@ impl ChartSession<'_> {
         let path = format!("manifests/{}", self.chart.tag);
         let response = self.fetch(&path, MANIFEST_TYPE, MAX_MANIFEST_BYTES).await?;
         if response.status == StatusCode::NOT_FOUND {
-            let message = format!("There is no chart {origin}, or it is not public.");
-            return Err(RepositoryError::new(
-                RepositoryErrorKind::NotFound,
-                message,
-                "Check the name and the version.",
-            ));
+            return Err(not_found(origin));
         }
         let response = self.require_success(response, "the manifest")?;
         let announced = response.headers.get(DIGEST_HEADER).and_then(|value| value.to_str().ok());
@@ -212,6 +206,12 @@ impl ChartSession<'_> {
             )
         })
     }
+}
+
+/// Registries respond the same to names that do not exist and to those that need credentials.
+fn not_found(chart: &str) -> RepositoryError {
+    let message = format!("There is no chart {chart}, or it is not public.");
+    RepositoryError::new(RepositoryErrorKind::NotFound, message, "Check the name and the version.")
 }
 
 /// The tags of a page; `null` if there are none.
