@@ -55,7 +55,7 @@ fn parse_entry(entry: &str) -> Option<IpAddr> {
 
 /// The network under which a client is counted: its IPv4 address, or the /64 network of its IPv6 address, which is the
 /// smallest that providers assign.
-pub fn network_of(address: IpAddr) -> IpAddr {
+pub fn client_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - CLIENT_PREFIX_V6))))
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_client_network_are_counted_together() {
-        let network = |text: &str| network_of(text.parse().unwrap()).to_string();
+        let network = |text: &str| client_network(text.parse().unwrap()).to_string();
         assert_eq!(network("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
         assert_eq!(
             (network("192.0.2.7"), network("::ffff:192.0.2.7")),

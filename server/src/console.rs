@@ -19,7 +19,7 @@ use leptos_axum::AxumRouteListing;
 use tower_sessions::Session;
 use tower_sessions::cookie::{Cookie, SameSite};
 
-use crate::client_address::network_of;
+use crate::client_address::client_network;
 use crate::listener::Peer;
 use crate::problem::ApiError;
 use crate::router::DEFAULT_BODY_BYTES;
@@ -171,7 +171,7 @@ fn read_client(site: &Site, headers: &HeaderMap, extensions: &Extensions) -> Sig
     if headers.contains_key("x-forwarded-for") && !proxies.contains(peer) {
         warn_about_untrusted_proxy(peer);
     }
-    let network = network_of(proxies.client_address(peer, headers));
+    let network = client_network(proxies.client_address(peer, headers));
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let device = cookies
         .flat_map(Cookie::split_parse)

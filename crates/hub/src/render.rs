@@ -106,7 +106,7 @@ pub(crate) fn render_clusters(
         let rendered = manifests
             .get(cluster.id)
             .and_then(|parsed| render_bundle(&BundleRenderer { parsed, ..*rendering }, cluster));
-        to_target(rendering, cluster, wave, rendered, &mut bundles)
+        to_target(rendering, cluster, wave, rendered.map(|bundle| bundles.insert(&bundle)))
     };
     clusters.iter().zip(waves).map(render).collect()
 }
@@ -115,12 +115,19 @@ pub(crate) fn render_clusters(
 #[derive(Default)]
 struct SharedBundles(HashMap<Digest, Arc<[u8]>>);
 
+/// A rendered bundle, as it is stored.
+struct StoredBundle {
+    digest: Digest,
+    bytes: Arc<[u8]>,
+    exposures: Vec<store::exposure::ExposureRow>,
+}
+
 impl SharedBundles {
-    fn insert(&mut self, bundle: &Bundle) -> (Digest, Arc<[u8]>) {
+    fn insert(&mut self, bundle: &Bundle) -> StoredBundle {
         let bytes = bundle.to_bytes();
         let digest = Digest::compute(&bytes);
-        let shared = self.0.entry(digest.clone()).or_insert_with(|| bytes.into());
-        (digest, shared.clone())
+        let bytes = self.0.entry(digest.clone()).or_insert_with(|| bytes.into()).clone();
+        StoredBundle { digest, bytes, exposures: bundle_exposures(bundle) }
     }
 }
 
@@ -143,13 +150,11 @@ fn to_target(
     rendering: &BundleRenderer<'_>,
     cluster: &Cluster,
     wave: Option<u32>,
-    rendered: Result<Bundle, RenderOutcome>,
-    bundles: &mut SharedBundles,
+    rendered: Result<StoredBundle, RenderOutcome>,
 ) -> ReleaseTarget {
     let (rendered, bytes, exposures) = match rendered {
-        Ok(bundle) => {
-            let (digest, bytes) = bundles.insert(&bundle);
-            (RenderOutcome::Bundle(digest.clone()), Some((digest, bytes)), Some(bundle_exposures(&bundle)))
+        Ok(StoredBundle { digest, bytes, exposures }) => {
+            (RenderOutcome::Bundle(digest.clone()), Some((digest, bytes)), Some(exposures))
         }
         Err(not_rendered) => (not_rendered, None, None),
     };

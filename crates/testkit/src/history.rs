@@ -15,6 +15,7 @@ mod deletions;
 mod events;
 mod generations;
 mod recorder;
+mod removals;
 mod revisions;
 mod statuses;
 #[cfg(test)]
@@ -122,6 +123,11 @@ pub enum Operation {
         /// The content that every cluster has if no later revision is accepted.
         contents: BTreeMap<String, String>,
     },
+    /// Removes a workload from its clusters; the next publish is invoked after its completion.
+    Unpublish {
+        /// Name of the workload.
+        workload: String,
+    },
     /// Lists all revisions of a workload.
     ReadRevisions {
         /// Name of the workload.
@@ -142,6 +148,8 @@ pub enum Outcome {
         /// Number of the revision.
         revision: u32,
     },
+    /// The workload was unpublished.
+    Unpublished,
     /// The request was rejected and had no effect.
     Rejected {
         /// Why.
@@ -375,6 +383,7 @@ pub fn check(history: &History) -> Vec<Violation> {
         (Invariant::I2, generations::check(history)),
         (Invariant::I3, claims::check(history)),
         (Invariant::I4, convergence::check(history)),
+        (Invariant::I4, removals::check(history)),
         (Invariant::I5, deletions::check(history)),
         (Invariant::I6, statuses::check(history)),
         (Invariant::I7, events::check(history)),

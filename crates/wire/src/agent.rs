@@ -23,7 +23,7 @@ pub struct JoinTokenParts {
 
 impl std::fmt::Debug for JoinTokenParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "JoinTokenText({})", self.id)
+        write!(f, "JoinTokenParts({})", self.id)
     }
 }
 

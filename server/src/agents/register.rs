@@ -9,7 +9,7 @@ use hub::{JoinRequest, RegistrationResult};
 use wire::agent::{IssuedCertificate, JoinTokenParts, RegisterRequest, RegisterResponse};
 
 use super::AgentApiState;
-use crate::client_address::network_of;
+use crate::client_address::client_network;
 use crate::input::AgentMessage;
 use crate::listener::Peer;
 use crate::problem::ApiError;
@@ -26,7 +26,7 @@ pub async fn handler(
     AgentMessage(body): AgentMessage<RegisterRequest>,
 ) -> Response {
     let peer = extensions.get::<ConnectInfo<Peer>>();
-    let network = peer.map(|ConnectInfo(peer)| network_of(peer.address.ip()));
+    let network = peer.map(|ConnectInfo(peer)| client_network(peer.address.ip()));
     if let Some(Err(later)) = network.map(|network| agents.rate_limits.check_invalid_tokens(network)) {
         return later.into_response();
     }

@@ -11,12 +11,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::ConnectionLimits;
-use crate::client_address::{TrustedProxies, network_of};
+use crate::client_address::{TrustedProxies, client_network};
 
 /// Whose connections are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum ClientKey {
-    /// Clients without a certificate, by [`network_of`] their address.
+    /// Clients without a certificate, by [`client_network`] their address.
     Network(IpAddr),
     /// The agent of a cluster.
     Agent(ClusterId),
@@ -112,7 +112,7 @@ impl ConnectionTable {
         let inner = &self.0;
         let client = match inner.limits.proxies.contains(address) {
             true => ClientKey::Proxy,
-            false => ClientKey::Network(network_of(address)),
+            false => ClientKey::Network(client_network(address)),
         };
         let mut rows = inner.rows.lock();
         let mut refusal = inner.make_room_for_client(&mut rows, client);
@@ -120,7 +120,7 @@ impl ConnectionTable {
             refusal = Some(Refusal::Listener);
         }
         let is_full = rows.connections.len() >= inner.limits.total + inner.limits.reserve
-            || rows.count(client) >= inner.limits.of_client(client).saturating_add(inner.limits.reserve);
+            || rows.count(client) >= inner.limits.client_limit(client).saturating_add(inner.limits.reserve);
         if refusal.is_some() || is_full {
             inner.statistics.refused.fetch_add(1, Relaxed);
         }
@@ -145,7 +145,7 @@ impl ConnectionTable {
 }
 
 impl TableLimits {
-    fn of_client(&self, client: ClientKey) -> usize {
+    fn client_limit(&self, client: ClientKey) -> usize {
         match client {
             ClientKey::Network(_) => self.per_network,
             ClientKey::Agent(_) => self.per_agent,
@@ -156,7 +156,7 @@ impl TableLimits {
 
 impl TableInner {
     fn make_room_for_client(&self, rows: &mut TableRows, client: ClientKey) -> Option<Refusal> {
-        let limit = self.limits.of_client(client);
+        let limit = self.limits.client_limit(client);
         let is_refused = rows.count(client) >= limit && !self.close_longest_waiting(rows, Some(client));
         is_refused.then_some(Refusal::Client { limit })
     }

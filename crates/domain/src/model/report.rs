@@ -101,7 +101,7 @@ pub struct Heartbeat {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportBatch {
-    /// A new, greater number at every start of the agent, such as milliseconds since the epoch.
+    /// The incarnation that the hub issued for this session; with another one the batch is rejected.
     pub incarnation: i64,
     /// 1, 2, 3 … within one incarnation; a batch not greater than the last accepted one is rejected.
     pub seq: i64,

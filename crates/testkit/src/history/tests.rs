@@ -357,6 +357,18 @@ fn i4_a_cluster_that_was_not_read_at_the_end_is_not_proven() {
 }
 
 #[test]
+fn i4_an_object_that_is_applied_again_while_it_is_unpublished_is_a_violation() {
+    let unpublish = Action::Invoked { id: 9, operation: Operation::Unpublish { workload: text("web") } };
+    let unpublished = Action::Completed { id: 9, outcome: Outcome::Unpublished };
+    let removal = [unpublish, unpublished, deleted("b")];
+    let again = written("d", RELEASE);
+    assert_eq!(Example::new().with(removal.clone()).check(), [""; 0]);
+    let example = Example::new().with(removal).with([again.clone()]);
+    example.violates(Invariant::I4, &["web on eu-1", "applied again"]);
+    assert_eq!(Example::new().with([deleted("b"), again]).check(), [""; 0], "it is published");
+}
+
+#[test]
 fn i5_a_deletion_of_an_object_that_no_record_lists_is_a_violation() {
     Example::new().with([deleted("bystander")]).violates(Invariant::I5, &["bystander", "no record lists it"]);
     let mut example = Example::new();

@@ -2,7 +2,7 @@
 //!
 //! Servers are child processes: one on SQLite, or two on one PostgreSQL database. Agents run in this process, each on a runtime
 //! of its own, so that dropping the runtime ends it as `kill -9` would; their clusters are simulated, their certificates are
-//! real. Clients publish revisions, overrides and rollouts through a balancer; faults happen at random. Then all faults end,
+//! real. Clients publish revisions, overrides, rollouts and rollbacks, and unpublish, through a balancer; faults happen at random. Then all faults end,
 //! the run waits for convergence, reads everything, and checks the history. With violations it is saved, and the run fails.
 
 mod agents;
@@ -103,11 +103,12 @@ fn print_summary(history: &history::History) {
         count(&|action| matches!(action, Action::Completed { outcome, .. } if matches(outcome)))
     };
     println!(
-        "{} publishes accepted, {} rejected, {} with unknown outcome; {} reads; {} faults; {} changes on clusters; {} reports; \
+        "{} publishes accepted, {} requests rejected, {} with unknown outcome; {} unpublished; {} reads; {} faults; {} changes on clusters; {} reports; \
          {} rows of the database",
         outcome(&|outcome| matches!(outcome, Outcome::Accepted { .. })),
         outcome(&|outcome| matches!(outcome, Outcome::Rejected { .. })),
         outcome(&|outcome| matches!(outcome, Outcome::Unknown { .. })),
+        outcome(&|outcome| matches!(outcome, Outcome::Unpublished)),
         outcome(&|outcome| matches!(outcome, Outcome::Revisions(_) | Outcome::Releases(_))),
         count(&|action| matches!(action, Action::FaultBegan { .. })),
         count(&|action| matches!(action, Action::Cluster { .. })),

@@ -46,7 +46,7 @@ pub struct NodePool {
 pub struct NamespaceFacts {
     /// Its name.
     pub name: String,
-    /// The pod security level that it enforces: `privileged`, `baseline` or `check_restricted`; empty when none is set.
+    /// The pod security level that it enforces: `privileged`, `baseline` or `restricted`; empty when none is set.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pod_security: String,
     /// Its resource quotas.

@@ -122,6 +122,8 @@ impl ChaosEnvironment {
             clusters: self.members.iter().map(|member| member.cluster.name().to_owned()).collect(),
             has_waves: number % 2 == 1,
             random: StdRng::seed_from_u64(seed.wrapping_add(number as u64 + 1)),
+            accepted: Vec::new(),
+            has_open_removal: false,
         }
     }
 

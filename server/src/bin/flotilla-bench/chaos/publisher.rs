@@ -1,17 +1,20 @@
-//! The client of one workload: changes the draft, publishes it and reads, one after the other.
+//! The client of one workload: changes the draft or restores an earlier one, publishes it, unpublishes it, and reads, one after
+//! the other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::page::ListQuery;
+use domain::release::ReleaseState;
 use domain::workload::{NewWorkload, WorkloadSpec};
 use rand::Rng as _;
 use rand::rngs::StdRng;
 use serde_json::json;
 use testkit::history::{HistoryRecorder, Operation, Outcome, ShownRelease, ShownRevision};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wire::{Client, Error, PublishRequest, WorkloadPut};
+use wire::{Client, Error, PublishRequest, RemovalOptions, RestoreRevisionRequest, WorkloadPut};
 
 use super::environment::NAMESPACE;
 
@@ -19,6 +22,12 @@ use super::environment::NAMESPACE;
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
 /// Number of names of the second object, which changes with every publish so that the previous one is pruned.
 const PARTS: u32 = 3;
+
+/// How often the workload is unpublished before a publish, and how often an earlier revision is published again.
+const UNPUBLISH_RATE: f64 = 0.15;
+const ROLLBACK_RATE: f64 = 0.15;
+/// Wait for a removal before the next publish.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A client with its workload.
 pub struct Publisher {
@@ -29,6 +38,23 @@ pub struct Publisher {
     /// Whether the workload is published in waves.
     pub has_waves: bool,
     pub random: StdRng,
+    /// The contents of the accepted revisions, oldest first.
+    pub accepted: Vec<AcceptedRevision>,
+    /// Whether an unpublish has an unknown outcome since the last publish: it may be executed later.
+    pub has_open_removal: bool,
+}
+
+/// A revision, and the content that every cluster has after its publish.
+pub struct AcceptedRevision {
+    number: u32,
+    contents: BTreeMap<String, String>,
+}
+
+/// A stored draft.
+struct StoredDraft {
+    /// The revision of the workload, for the precondition of the publish.
+    revision: i64,
+    contents: BTreeMap<String, String>,
 }
 
 /// A draft and the content that every cluster has after its publish.
@@ -42,9 +68,11 @@ pub async fn run(mut publisher: Publisher, stop: CancellationToken) {
     let mut number = 0;
     while !stop.is_cancelled() {
         number += 1;
-        let draft = publisher.next_draft(number);
-        let Some(revision) = publisher.store_draft(&draft.spec, &stop).await else { return };
-        publisher.publish(number, draft.contents, revision).await;
+        if !publisher.accepted.is_empty() && publisher.random.random_bool(UNPUBLISH_RATE) {
+            publisher.unpublish().await;
+        }
+        let Some(draft) = publisher.prepare_draft(number, &stop).await else { return };
+        publisher.publish(number, draft).await;
         read_revisions(&publisher.client, &publisher.recorder, &publisher.workload).await;
         read_releases(&publisher.client, &publisher.recorder, &publisher.workload).await;
         let pause = Duration::from_millis(publisher.random.random_range(50..800));
@@ -53,9 +81,65 @@ pub async fn run(mut publisher: Publisher, stop: CancellationToken) {
             () = stop.cancelled() => {}
         }
     }
+    publisher.publish_after_open_removal(number + 1).await;
 }
 
 impl Publisher {
+    /// Stores a new draft, or restores that of an earlier revision.
+    async fn prepare_draft(&mut self, number: u32, stop: &CancellationToken) -> Option<StoredDraft> {
+        if let Some(restored) = self.restore_earlier().await {
+            return Some(restored);
+        }
+        let Draft { spec, contents } = self.next_draft(number);
+        let revision = self.store_draft(&spec, stop).await?;
+        Some(StoredDraft { revision, contents })
+    }
+
+    /// Restores an earlier revision now and then; `None` if it does not, or if it fails.
+    async fn restore_earlier(&mut self) -> Option<StoredDraft> {
+        let (_, earlier) = self.accepted.split_last()?;
+        if earlier.is_empty() || !self.random.random_bool(ROLLBACK_RATE) {
+            return None;
+        }
+        let chosen = &earlier[self.random.random_range(0..earlier.len())];
+        let request = RestoreRevisionRequest { revision: chosen.number };
+        let restored = self.client.restore_revision(&self.workload, &request).await.ok()?;
+        Some(StoredDraft { revision: restored.revision, contents: chosen.contents.clone() })
+    }
+
+    /// Unpublishes the workload and waits until it is removed, or for some seconds.
+    async fn unpublish(&mut self) {
+        let id = self.recorder.invoke(Operation::Unpublish { workload: self.workload.clone() });
+        let removal = RemovalOptions::default();
+        let outcome = match self.client.unpublish_workload(&self.workload, &removal).await {
+            Ok(_) => Outcome::Unpublished,
+            Err(error) if is_rejection(&error) => Outcome::Rejected { reason: error.to_string() },
+            Err(error) => Outcome::Unknown { reason: error.to_string() },
+        };
+        self.has_open_removal |= matches!(outcome, Outcome::Unknown { .. });
+        self.recorder.complete(id, outcome);
+        let query = ListQuery { limit: Some(500), ..ListQuery::default() };
+        let begun = Instant::now();
+        while begun.elapsed() < REMOVAL_TIMEOUT {
+            let page = self.client.list_releases(&self.workload, &query).await;
+            if page.is_ok_and(|page| page.items.iter().all(|one| one.state == ReleaseState::Removed)) {
+                return;
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    /// Publishes once more when all faults have ended, if an unpublish may have been executed after the last publish.
+    async fn publish_after_open_removal(&mut self, number: u32) {
+        if !self.has_open_removal {
+            return;
+        }
+        if let Some(draft) = self.prepare_draft(number, &CancellationToken::new()).await {
+            self.publish(number, draft).await;
+            read_revisions(&self.client, &self.recorder, &self.workload).await;
+        }
+    }
+
     fn next_draft(&mut self, number: u32) -> Draft {
         let (base, part) = (format!("{number}"), number % PARTS);
         let object = |name: String| {
@@ -125,15 +209,19 @@ impl Publisher {
         Ok(self.client.put_workload(&self.workload, &put, revision).await?.revision)
     }
 
-    async fn publish(&self, number: u32, contents: BTreeMap<String, String>, revision: i64) {
+    async fn publish(&mut self, number: u32, StoredDraft { revision, contents }: StoredDraft) {
         let (workload, message) = (self.workload.clone(), format!("publish {number}"));
         let request = PublishRequest { message: message.clone(), ..PublishRequest::default() };
-        let id = self.recorder.invoke(Operation::Publish { workload, message, contents });
+        let operation = Operation::Publish { workload, message, contents: contents.clone() };
+        let id = self.recorder.invoke(operation);
         let outcome = match self.client.publish_workload(&self.workload, &request, Some(revision)).await {
             Ok(accepted) => Outcome::Accepted { revision: accepted.revision },
             Err(error) if is_rejection(&error) => Outcome::Rejected { reason: error.to_string() },
             Err(error) => Outcome::Unknown { reason: error.to_string() },
         };
+        if let Outcome::Accepted { revision: number } = outcome {
+            self.accepted.push(AcceptedRevision { number, contents });
+        }
         self.recorder.complete(id, outcome);
     }
 }
