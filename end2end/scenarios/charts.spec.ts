@@ -67,8 +67,10 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   await expect(page.getByRole("row", { name: /message/ })).toContainText("cluster eu-west-1");
   await expect(page.getByRole("row", { name: /message/ })).toContainText("common ← common");
   await accessible(page, "the values of one cluster");
-  await page.getByRole("button", { name: "Save override" }).click();
-  await expect(page.getByRole("link", { name: /eu-west-1/ }).first()).toContainText("1 field");
+  await toStep(page, "Rollout");
+  await step(page, "Rollout");
+  await open(page, "/workloads/beacon?tab=overrides");
+  await expect(page.getByRole("navigation", { name: "Clusters that get it" }).getByRole("link", { name: /eu-west-1/ })).toContainText("1 field");
 
   await open(page, "/workloads/beacon/publish");
   await publish(page, "beacon");

@@ -29,6 +29,9 @@ pub fn run(paths: &Paths, name: &str, args: &[String]) -> Result<()> {
     ]);
     cargo.args(args);
     cargo.env("FLOTILLA_ASSETS", paths.site());
+    if name == "chart" {
+        cargo.env("FLOTILLA_HELM", setup::helm::ensure(paths)?);
+    }
     let status = cargo.status()?;
     ensure!(status.success(), "the benchmark {name} failed ({status})");
     if name == "guard" { rails::measure(paths) } else { Ok(()) }

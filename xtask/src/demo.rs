@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: builds everything, then replaces itself by the server, which prints the ready line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -13,7 +13,8 @@ use crate::{program, setup, site, step};
 pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
     site::build(paths)?;
     build_server(paths, args.release)?;
-    exec(&mut server_command(paths, args))
+    let helm = setup::helm::find_or_build(paths);
+    exec(&mut server_command(paths, args, helm.as_deref()))
 }
 
 /// Builds the server and the command line.
@@ -26,8 +27,8 @@ pub fn build_server(paths: &Paths, release: bool) -> Result<()> {
     step::run(paths, "server", &mut cargo).map(drop)
 }
 
-/// The command that starts the demo server.
-pub fn server_command(paths: &Paths, args: &DemoArgs) -> Command {
+/// The command that starts the demo server, with the program that renders charts.
+pub fn server_command(paths: &Paths, args: &DemoArgs, helm: Option<&Path>) -> Command {
     let mut server = paths.command(paths.binary("flotilla-server", args.release));
     let data = args.data.clone().map_or_else(|| paths.root.join(".flotilla"), resolve_from_cwd);
     server
@@ -35,8 +36,8 @@ pub fn server_command(paths: &Paths, args: &DemoArgs) -> Command {
         .arg(data)
         .arg("--assets")
         .arg(paths.site());
-    if let Some(helm) = setup::helm::find_for_demo(paths) {
-        server.arg("--helm").arg(helm);
+    if let Some(helm) = helm {
+        server.env(setup::helm::PATH_VAR, helm);
     }
     server
 }

@@ -45,8 +45,8 @@ fn playwright_command(paths: &Paths, database: &PostgresServer) -> Result<Comman
     playwright.env("FLOTILLA_CHROMIUM", chromium);
     playwright.env("FLOTILLA_SERVER", paths.binary("flotilla-server", false));
     playwright.env("FLOTILLA_ASSETS", paths.site());
-    playwright.env("FLOTILLA_HELM", setup::helm::ensure(paths)?);
     playwright.env("FLOTILLA_DATA", data);
     playwright.env("FLOTILLA_TEST_POSTGRES", &database.url);
+    playwright.env(setup::helm::PATH_VAR, setup::helm::ensure(paths)?);
     Ok(playwright)
 }

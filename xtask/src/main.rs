@@ -38,7 +38,7 @@ struct Cli {
 enum Command {
     /// Find or install the tools of the other commands
     Setup {
-        /// Also the tools of the tests: Chromium, PostgreSQL, cargo-deny, npm packages of end2end/
+        /// Also the tools of the tests: Chromium, PostgreSQL, cargo-deny, helm (required then), npm packages of end2end/
         #[arg(long)]
         tests: bool,
         /// Also real control planes: etcd, kube-apiserver and others, built with Go (about ten minutes)

@@ -21,10 +21,10 @@ use crate::step;
 pub fn run(paths: &Paths, tests: bool, kube: bool) -> Result<()> {
     wasm::ensure(paths)?;
     npm::ensure(paths, "style")?;
-    // Optional here: without Go, everything but charts works.
-    helm::find_for_demo(paths);
     if tests {
         self::ensure_test_tools(paths)?;
+    } else {
+        helm::find_or_build(paths);
     }
     if kube {
         kube::ensure(paths)?;

@@ -122,8 +122,10 @@ fn run_unit_tests(paths: &Paths, used: &mut Vec<String>) -> Result<()> {
         None => step::print_line("  FLOTILLA_CORPUS is not set: tests on real manifests are skipped"),
     }
     cargo.env("FLOTILLA_KUBE_BIN", setup::kube::ensure(paths)?);
-    cargo.env("FLOTILLA_HELM", setup::helm::ensure(paths)?);
     used.extend(setup::kube::program_versions(paths));
+    let helm = setup::helm::ensure(paths)?;
+    used.extend(setup::helm::program_version(&helm));
+    cargo.env(setup::helm::PATH_VAR, helm);
     let output = step::run(paths, "tests", &mut cargo)?;
     let (passed, ignored) = count_tests(&output);
     used.push(format!("{passed} tests passed, {ignored} ignored"));

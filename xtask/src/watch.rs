@@ -3,7 +3,7 @@
 //! File times are polled twice a second, which needs no library and works on every system. After a failed build the old
 //! server keeps running.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -13,7 +13,7 @@ use anyhow::Result;
 use crate::DemoArgs;
 use crate::paths::Paths;
 use crate::stamp::list_files;
-use crate::{demo, site, step};
+use crate::{demo, setup, site, step};
 
 /// Paths whose changes trigger a rebuild.
 const SOURCES: [&str; 9] =
@@ -24,8 +24,9 @@ type SourceSnapshot = Vec<(PathBuf, Option<SystemTime>, u64)>;
 
 /// Runs until it is interrupted.
 pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
+    let helm = setup::helm::find_or_build(paths);
     let mut last = snapshot_sources(paths)?;
-    let mut server = restart(paths, args, None);
+    let mut server = restart(paths, args, helm.as_deref(), None);
     loop {
         thread::sleep(Duration::from_millis(500));
         let now = snapshot_sources(paths)?;
@@ -35,11 +36,11 @@ pub fn run(paths: &Paths, args: &DemoArgs) -> Result<()> {
         // An editor may save several files in sequence.
         thread::sleep(Duration::from_millis(150));
         last = snapshot_sources(paths)?;
-        server = restart(paths, args, server);
+        server = restart(paths, args, helm.as_deref(), server);
     }
 }
 
-fn restart(paths: &Paths, args: &DemoArgs, old: Option<Child>) -> Option<Child> {
+fn restart(paths: &Paths, args: &DemoArgs, helm: Option<&Path>, old: Option<Child>) -> Option<Child> {
     match site::build(paths).and_then(|()| demo::build_server(paths, args.release)) {
         Ok(()) => {
             if let Some(mut old) = old {
@@ -47,7 +48,7 @@ fn restart(paths: &Paths, args: &DemoArgs, old: Option<Child>) -> Option<Child> 
                 let _ = old.kill();
                 let _ = old.wait();
             }
-            match demo::server_command(paths, args).spawn() {
+            match demo::server_command(paths, args, helm).spawn() {
                 Ok(server) => Some(server),
                 Err(error) => {
                     step::print_line(&format!("{} the server does not start: {error}", step::failure_mark()));

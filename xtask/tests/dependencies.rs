@@ -10,14 +10,15 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Crates, and the crates that each may depend on.
-const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 16] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 17] = [
     ("domain", &[]),
+    ("egress", &[]),
     ("store", &["domain"]),
     ("engine", &["domain"]),
     ("wire", &["domain"]),
-    ("source", &["domain"]),
+    ("source", &["domain", "egress"]),
     ("hub", &["domain", "source", "store"]),
-    ("agent", &["domain", "engine", "wire"]),
+    ("agent", &["domain", "egress", "engine", "wire"]),
     ("cli", &["domain", "wire"]),
     ("app", &["domain", "hub"]),
     ("frontend", &["app"]),

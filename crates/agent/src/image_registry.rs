@@ -1,28 +1,24 @@
 //! Queries registries whether images exist, and for which platforms (G204). Reads only the image's manifest, as a kubelet
 //! does before it pulls, and sends no credentials: private images stay unknown.
 //!
-//! The text of a workload's manifests chooses the hosts that are queried. Therefore only `GET` of a manifest or a token is
-//! sent, only to addresses that may be connected to ([`network`]), only the availability of the image leaves this module, and
-//! response size and time are bounded. Redirects are not followed and no proxy is used, which would resolve names itself.
+//! The text of a workload's manifests chooses the hosts that are queried. Therefore requests are sent by [`egress`], which decides
+//! about the addresses that are connected to; only `GET` of a manifest or a token is sent, redirects are not followed, and only
+//! the availability of the image leaves this module.
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use domain::bundle::Bundle;
 use domain::guard::{ImageAvailability, list_images};
 use domain::image::{DEFAULT_REGISTRY, ImageReference};
+use egress::{
+    EgressClient, EgressOptions, EgressPolicy, EgressUnavailable, FetchRequest, ReachableNetwork,
+    RegistrySession, StatusCode, Url, registry_host,
+};
 use futures::StreamExt as _;
 use parking_lot::Mutex;
-use reqwest::header::{ACCEPT, WWW_AUTHENTICATE};
-use reqwest::{Client, Response, StatusCode, Url};
 use serde::Deserialize;
 use tokio::time::Instant;
-
-mod network;
-
-use network::ReachableNetwork;
 
 /// Time limit of all queries for one bundle; images without a response by then are unknown.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,8 +28,6 @@ const MAX_CONCURRENT: usize = 8;
 const MAX_IMAGES: usize = 200;
 /// Maximum size of a response, in bytes.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
-/// Maximum size of the response of a token endpoint, in bytes.
-const MAX_TOKEN_RESPONSE_BYTES: usize = 64 << 10;
 /// How long a result stays in the cache: several plans often follow each other.
 const CACHE_TTL: Duration = Duration::from_secs(120);
 /// Maximum number of cached results.
@@ -61,10 +55,13 @@ impl RegistryAccess {
         }
     }
 
-    const fn network(self) -> ReachableNetwork {
+    const fn policy(self) -> EgressPolicy {
         match self {
-            Self::Https => ReachableNetwork::Public,
-            Self::PrivateHttps | Self::Http => ReachableNetwork::Private,
+            Self::Https => EgressPolicy::PUBLIC_HTTPS,
+            Self::PrivateHttps => {
+                EgressPolicy { https: Some(ReachableNetwork::PublicAndPrivate), http: None }
+            }
+            Self::Http => EgressPolicy { https: None, http: Some(ReachableNetwork::PublicAndPrivate) },
         }
     }
 }
@@ -73,9 +70,7 @@ impl RegistryAccess {
 #[derive(Debug)]
 pub struct RegistryClient {
     access: RegistryAccess,
-    client: Client,
-    /// A client for public addresses only, for the token endpoints of public registries.
-    public_client: Client,
+    client: EgressClient,
     cache: Mutex<HashMap<String, (Instant, ImageAvailability)>>,
 }
 
@@ -84,14 +79,14 @@ impl RegistryClient {
     ///
     /// # Errors
     /// There are no trusted root certificates.
-    pub fn new(access: RegistryAccess) -> Result<Self, reqwest::Error> {
-        wire::tls::install_crypto_provider();
-        Ok(Self {
-            access,
-            client: build_client(access.network())?,
-            public_client: build_client(ReachableNetwork::Public)?,
-            cache: Mutex::default(),
-        })
+    pub fn new(access: RegistryAccess) -> Result<Self, EgressUnavailable> {
+        let client = EgressClient::new(EgressOptions {
+            user_agent: concat!("flotilla-agent/", env!("CARGO_PKG_VERSION")),
+            connect_timeout: Duration::from_secs(3),
+            read_timeout: LOOKUP_TIMEOUT,
+            timeout: LOOKUP_TIMEOUT,
+        })?;
+        Ok(Self { access, client, cache: Mutex::default() })
     }
 
     /// Availability of the images of a bundle, by image reference.
@@ -132,142 +127,37 @@ impl RegistryClient {
         if let Some(availability) = self.cached_availability(image) {
             return availability;
         }
-        let query = async { self.query_manifest(&self.manifest_url(image)?).await };
+        let query = async { self.query_manifest(self.manifest_url(image)?).await };
         query.await.unwrap_or(ImageAvailability::Unknown)
     }
 
-    /// URL of an image's manifest; `None` if it can't be queried from here.
+    /// URL of an image's manifest; `None` if the text is no reference.
     fn manifest_url(&self, image: &str) -> Option<Url> {
         let ImageReference { registry, repository, tag, digest } = ImageReference::parse(image).ok()?;
-        let (host, prefix) = match registry {
-            DEFAULT_REGISTRY => {
-                ("registry-1.docker.io", if repository.contains('/') { "" } else { "library/" })
-            }
-            host => (host, ""),
-        };
+        let is_official = registry == DEFAULT_REGISTRY && !repository.contains('/');
+        let (host, prefix) = (registry_host(registry), if is_official { "library/" } else { "" });
         let version = digest.or(tag).unwrap_or("latest");
         let scheme = self.access.scheme();
-        let url =
-            Url::parse(&format!("{scheme}://{host}/v2/{prefix}{repository}/manifests/{version}")).ok()?;
-        self.access.network().allows_host(&url).then_some(url)
+        Url::parse(&format!("{scheme}://{host}/v2/{prefix}{repository}/manifests/{version}")).ok()
     }
 
     /// `None` if the response does not determine whether the image exists.
-    async fn query_manifest(&self, address: &Url) -> Option<ImageAvailability> {
-        let first = self.get_manifest(address, None).await?;
-        let response = match first.status() {
-            StatusCode::UNAUTHORIZED => {
-                let token = self.fetch_token(&first).await?;
-                self.get_manifest(address, Some(&token)).await?
-            }
-            _ => first,
+    async fn query_manifest(&self, url: Url) -> Option<ImageAvailability> {
+        let request = FetchRequest {
+            url,
+            policy: self.access.policy(),
+            accept: MANIFEST_TYPES,
+            credentials: None,
+            max_bytes: MAX_RESPONSE_BYTES,
+            max_redirects: 0,
         };
-        match response.status() {
-            StatusCode::OK => parse_platforms(&read_body(response, MAX_RESPONSE_BYTES).await?),
-            StatusCode::NOT_FOUND => is_image_missing(&read_body(response, MAX_RESPONSE_BYTES).await?)
-                .then_some(ImageAvailability::Missing),
+        let response = RegistrySession::new(&self.client, None).fetch(request).await.ok()?;
+        match response.status {
+            StatusCode::OK => parse_platforms(&response.body),
+            StatusCode::NOT_FOUND => is_image_missing(&response.body).then_some(ImageAvailability::Missing),
             _ => None,
         }
     }
-
-    async fn get_manifest(&self, address: &Url, token: Option<&str>) -> Option<Response> {
-        let request = self.client.get(address.clone()).header(ACCEPT, MANIFEST_TYPES);
-        let request = match token {
-            Some(token) => request.bearer_auth(token),
-            None => request,
-        };
-        request.send().await.ok()
-    }
-
-    /// The client for the token endpoint that a registry at this address names, and the network of that client. A registry on
-    /// the internet must not direct requests to the closed network.
-    fn client_for_realm(&self, registry: Option<SocketAddr>) -> (&Client, ReachableNetwork) {
-        match registry {
-            Some(address) if !ReachableNetwork::Public.contains(address.ip()) => {
-                (&self.client, self.access.network())
-            }
-            _ => (&self.public_client, ReachableNetwork::Public),
-        }
-    }
-
-    /// An anonymous token from the token endpoint that the challenge in this 401 names.
-    async fn fetch_token(&self, unauthorized: &Response) -> Option<String> {
-        #[derive(Deserialize)]
-        struct TokenResponse {
-            token: Option<String>,
-            access_token: Option<String>,
-        }
-        let challenge = unauthorized.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?;
-        let challenge = BearerChallenge::parse(challenge)?;
-        let (client, network) = self.client_for_realm(unauthorized.remote_addr());
-        let mut realm = Url::parse(&challenge.realm).ok().filter(|realm| {
-            realm.scheme() == self.access.scheme()
-                && realm.username().is_empty()
-                && network.allows_host(realm)
-        })?;
-        let pairs = [("service", challenge.service), ("scope", challenge.scope)];
-        for (key, value) in pairs.into_iter().filter(|(_, value)| !value.is_empty()) {
-            realm.query_pairs_mut().append_pair(key, &value);
-        }
-        let response = client.get(realm).send().await.ok()?;
-        if response.status() != StatusCode::OK {
-            return None;
-        }
-        let tokens: TokenResponse =
-            serde_json::from_slice(&read_body(response, MAX_TOKEN_RESPONSE_BYTES).await?).ok()?;
-        tokens.token.or(tokens.access_token)
-    }
-}
-
-/// A client that connects only to addresses of this network.
-fn build_client(network: ReachableNetwork) -> Result<Client, reqwest::Error> {
-    Client::builder()
-        .user_agent(concat!("flotilla-agent/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(Duration::from_secs(3))
-        .timeout(LOOKUP_TIMEOUT)
-        .redirect(reqwest::redirect::Policy::none())
-        .no_proxy()
-        .dns_resolver(Arc::new(network))
-        .build()
-}
-
-/// `Bearer realm="…",service="…",scope="…"`.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct BearerChallenge {
-    realm: String,
-    service: String,
-    scope: String,
-}
-
-impl BearerChallenge {
-    fn parse(text: &str) -> Option<Self> {
-        let mut rest = text.strip_prefix("Bearer ").or_else(|| text.strip_prefix("bearer "))?;
-        let mut challenge = Self::default();
-        while let Some((key, after)) = rest.split_once("=\"") {
-            let (value, after) = after.split_once('"')?;
-            match key.trim_matches([' ', ',']) {
-                "realm" => value.clone_into(&mut challenge.realm),
-                "service" => value.clone_into(&mut challenge.service),
-                "scope" => value.clone_into(&mut challenge.scope),
-                _ => {}
-            }
-            rest = after;
-        }
-        (!challenge.realm.is_empty()).then_some(challenge)
-    }
-}
-
-/// The body; `None` if it breaks off or is larger than this.
-async fn read_body(response: Response, max_bytes: usize) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        bytes.extend_from_slice(&chunk.ok()?);
-        if bytes.len() > max_bytes {
-            return None;
-        }
-    }
-    Some(bytes)
 }
 
 /// The platforms in an image index; `None` for a single manifest, which does not name its platform.

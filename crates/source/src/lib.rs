@@ -1,9 +1,12 @@
 //! Sources of manifests other than files: charts, read from untrusted archives and rendered by Helm in a sandbox.
 //!
+//! Charts are fetched from repositories and registries ([`repository`]).
+//!
 //! Nothing here reads a database or decides where a workload runs. An archive is read into a bounded map and never unpacked
 //! ([`archive`]); Helm is a process without network, without the environment of the server, and with limits on memory, time and
 //! output ([`helm`], [`sandbox`]).
 
 pub mod archive;
 pub mod helm;
+pub mod repository;
 pub mod sandbox;

@@ -1,4 +1,5 @@
-//! Real control planes for tests, and the checker of histories of runs under faults ([`history`]).
+//! Real control planes for tests, the checker of histories of runs under faults ([`history`]), and an HTTP server whose responses
+//! a test decides ([`HttpServer`]).
 //!
 //! Control planes: etcd and kube-apiserver, and for tests that run workloads also the controller manager,
 //! the scheduler and kwok, which simulates the kubelets of any number of nodes.
@@ -25,6 +26,7 @@ mod etcd;
 mod flags;
 mod guard;
 pub mod history;
+mod http_server;
 mod kubeconfig;
 mod pki;
 mod pod_fault;
@@ -37,6 +39,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 pub use control_plane::{ControlPlane, ControlPlaneOptions};
+pub use http_server::{HttpRequest, HttpResponse, HttpServer};
 pub use pod_fault::PodFault;
 pub use reserved_port::ReservedPort;
 

@@ -71,6 +71,7 @@ fn preinstalled_program(program: &str) -> Option<PathBuf> {
 
 fn link_programs(folder: &Path, built: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
+    remove_other_links(folder)?;
     for program in PROGRAMS {
         let (to, from) =
             (preinstalled_program(program).unwrap_or_else(|| built.join(program)), folder.join(program));
@@ -81,6 +82,17 @@ fn link_programs(folder: &Path, built: &Path) -> Result<()> {
             fs::remove_file(&from)?;
         }
         symlink(&to, &from).with_context(|| format!("cannot link {}", from.display()))?;
+    }
+    Ok(())
+}
+
+/// Removes links of an earlier version of this tool, whose programs would be found instead of those of the system.
+fn remove_other_links(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if !PROGRAMS.iter().any(|program| entry.file_name() == *program) {
+            fs::remove_file(entry.path())?;
+        }
     }
     Ok(())
 }
@@ -187,7 +199,21 @@ fn last_segment(package: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::render_go_mod;
+    use super::{PROGRAMS, link_programs, render_go_mod};
+
+    #[test]
+    fn links_of_programs_that_are_no_longer_used_are_removed() {
+        let home = std::env::temp_dir().join(format!("flotilla-xtask-links-{}", std::process::id()));
+        let (links, built) = (home.join("links"), home.join("built"));
+        std::fs::create_dir_all(&links).expect("a temporary folder");
+        std::os::unix::fs::symlink(built.join("helm"), links.join("helm")).expect("a link");
+        link_programs(&links, &built).expect("links are written");
+        assert!(links.join("helm").symlink_metadata().is_err(), "the link is left");
+        for program in PROGRAMS {
+            assert!(links.join(program).symlink_metadata().is_ok(), "{program} has no link");
+        }
+        std::fs::remove_dir_all(&home).expect("the folder is removed");
+    }
 
     #[test]
     fn in_tree_submodules_are_replaced_by_their_published_versions() {

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use domain::chart::ChartInputs;
 use domain::{Digest, Finding};
@@ -44,6 +46,8 @@ pub(crate) struct ChartRenderer {
     /// Helm, once it was found.
     helm: OnceLock<Helm>,
     running: Mutex<HashMap<Digest, SharedRendering>>,
+    /// Renderings started since the start of the server.
+    started: AtomicU64,
 }
 
 impl Hub {
@@ -59,12 +63,18 @@ impl Hub {
         self.chart_renderer().helm.get().map(Helm::version)
     }
 
+    /// The renderings that this server has started; stored ones are not made again.
+    pub fn count_renderings(&self) -> u64 {
+        self.chart_renderer().started.load(Relaxed)
+    }
+
     /// Starts the rendering of these inputs, or joins the one that runs.
     pub(crate) fn start_rendering(&self, digest: &Digest, inputs: &ChartInputs) -> SharedRendering {
         let mut running = self.chart_renderer().running.lock();
         match running.entry(digest.clone()) {
             Entry::Occupied(entry) => entry.get().clone(),
             Entry::Vacant(entry) => {
+                self.chart_renderer().started.fetch_add(1, Relaxed);
                 let (hub, digest, inputs) = (self.clone(), digest.clone(), inputs.clone());
                 // A task of its own: a rendering goes on when its requester is gone.
                 let task = tokio::spawn(async move {

@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, reason = "the results are the output")]
 
 mod chaos;
+mod chart;
 mod drift;
 mod figures;
 mod fleet;
@@ -15,6 +16,9 @@ mod guard;
 mod plan;
 mod publish;
 mod real;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -51,6 +55,18 @@ enum Benchmark {
         #[arg(long, default_value_t = 20)]
         runs: usize,
     },
+    /// A plan of a chart with three distinct sets of values: runs of Helm and time; baseline: helm by itself
+    Chart {
+        /// The packed chart; it should read the value replicaCount
+        #[arg(long, value_name = "FILE.tgz")]
+        chart: PathBuf,
+        /// The helm program
+        #[arg(long, env = "FLOTILLA_HELM", value_name = "FILE")]
+        helm: PathBuf,
+        /// Numbers of clusters
+        #[arg(long, value_delimiter = ',', default_value = "100,1000")]
+        clusters: Vec<usize>,
+    },
     /// Guard rails over many objects and clusters, as they run while typing and before publishing
     Guard {
         /// Number of objects
@@ -69,9 +85,19 @@ enum Benchmark {
     Real(real::RealArgs),
 }
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    match BenchArgs::parse().benchmark {
+fn main() -> anyhow::Result<ExitCode> {
+    // Before any thread exists: the sandbox of a renderer needs a process with one.
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == source::sandbox::COMMAND) {
+        return Ok(source::sandbox::run(arguments));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(run(BenchArgs::parse().benchmark))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
+    match benchmark {
         Benchmark::Publish { clusters, runs } => {
             for count in clusters {
                 publish::run(count, runs).await?;
@@ -80,6 +106,12 @@ async fn main() -> anyhow::Result<()> {
         }
         Benchmark::Drift { runs } => drift::run(runs).await,
         Benchmark::Plan { clusters, runs } => plan::run(clusters, runs).await,
+        Benchmark::Chart { chart, helm, clusters } => {
+            for count in clusters {
+                chart::run(&chart, &helm, count).await?;
+            }
+            Ok(())
+        }
         Benchmark::Guard { objects, clusters, runs } => {
             guard::run(objects, clusters, runs);
             Ok(())

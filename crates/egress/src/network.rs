@@ -1,31 +1,47 @@
-//! Which addresses registry queries may connect to.
+//! Which addresses may be connected to.
 //!
-//! Manifests of users choose the hosts, and a name can resolve to any address. So the address decides, not the spelling of the
-//! host: names are resolved here, and a connection is possible only to the addresses that remain.
+//! Users choose the hosts, and a name can resolve to any address, at each connection to another. So the address decides, not the
+//! spelling of the host: names are resolved here, and a connection is possible only to the addresses that remain.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use crate::error::AddressRefused;
+
 /// The addresses that may be connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReachableNetwork {
+pub enum ReachableNetwork {
     /// Public addresses.
     Public,
-    /// Public and private addresses, and this host itself: for registries of a closed network. Never link-local addresses, such
-    /// as that of the metadata service of a cloud.
+    /// Private addresses, and this host itself: for servers of a closed network. Never link-local addresses, such as that of the
+    /// metadata service of a cloud.
     Private,
+    /// Public and private addresses.
+    PublicAndPrivate,
 }
 
 impl ReachableNetwork {
     /// Whether this address may be connected to.
     pub fn contains(self, address: IpAddr) -> bool {
         match AddressScope::new(address) {
-            AddressScope::Public => true,
-            AddressScope::Private => self == Self::Private,
+            AddressScope::Public => self.includes_public(),
+            AddressScope::Private => self != Self::Public,
             AddressScope::Special => false,
+        }
+    }
+
+    pub(crate) const fn includes_public(self) -> bool {
+        matches!(self, Self::Public | Self::PublicAndPrivate)
+    }
+
+    /// Why an address is refused, as a sentence without its full stop.
+    pub(crate) const fn describe_refusal(self) -> &'static str {
+        match self {
+            Self::Public => "its address is not a public one",
+            Self::Private => "its address is not a private one, which plain HTTP requires",
+            Self::PublicAndPrivate => "its address is neither a public nor a private one",
         }
     }
 
@@ -45,9 +61,7 @@ impl Resolve for ReachableNetwork {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let allowed: Vec<_> = found.filter(|address| network.contains(address.ip())).collect();
             if allowed.is_empty() {
-                let message =
-                    format!("{} has no address that registry queries may connect to", name.as_str());
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, message).into());
+                return Err(AddressRefused { reason: network.describe_refusal() }.into());
             }
             let addresses: Addrs = Box::new(allowed.into_iter());
             Ok(addresses)
@@ -178,7 +192,11 @@ mod tests {
             let url = Url::parse(&format!("https://{host}:5000/v2/")).unwrap();
             assert!(!ReachableNetwork::Public.allows_host(&url), "{host}");
             assert_eq!(ReachableNetwork::Private.allows_host(&url), in_private, "{host}");
+            assert_eq!(ReachableNetwork::PublicAndPrivate.allows_host(&url), in_private, "{host}");
         }
+        let public = Url::parse("https://8.8.8.8/v2/").unwrap();
+        assert!(!ReachableNetwork::Private.allows_host(&public));
+        assert!(ReachableNetwork::PublicAndPrivate.allows_host(&public));
         let name = Url::parse("https://reg.example.com/v2/").unwrap();
         assert!(ReachableNetwork::Public.allows_host(&name), "the resolver decides");
     }

@@ -1,0 +1,208 @@
+//! Bounded `GET` requests that follow redirects by the policy.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, LOCATION};
+use reqwest::{Client, Response, StatusCode, Url};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+use crate::credentials::Credentials;
+use crate::error::{FetchError, FetchErrorKind};
+use crate::network::ReachableNetwork;
+use crate::policy::EgressPolicy;
+
+/// Most bytes that are read of a response that is no success; the rest is dropped.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
+/// Name and time limits of a client.
+#[derive(Debug, Clone, Copy)]
+pub struct EgressOptions {
+    /// Value of the `User-Agent` header.
+    pub user_agent: &'static str,
+    /// Time limit of one connection attempt, TLS included.
+    pub connect_timeout: Duration,
+    /// Time limit between two parts of a response.
+    pub read_timeout: Duration,
+    /// Time limit of a request, with all redirects and the whole response.
+    pub timeout: Duration,
+}
+
+/// Sends requests to addresses that users choose. Clones share connections.
+#[derive(Debug, Clone)]
+pub struct EgressClient {
+    /// One client per network: a kept connection is never reused for a narrower network.
+    public: Client,
+    private: Client,
+    public_and_private: Client,
+    timeout: Duration,
+}
+
+/// One `GET` request.
+#[derive(Debug, Clone)]
+pub struct FetchRequest<'a> {
+    /// The URL.
+    pub url: Url,
+    /// Which URLs may be requested, this one included.
+    pub policy: EgressPolicy,
+    /// Accepted media types; empty for any.
+    pub accept: &'a str,
+    /// Sent where they belong to, also after a redirect.
+    pub credentials: Option<&'a Credentials>,
+    /// Most bytes of a successful response.
+    pub max_bytes: usize,
+    /// Redirects that are followed; one more is an error.
+    pub max_redirects: usize,
+}
+
+/// A complete response.
+#[derive(Debug, Clone)]
+pub struct FetchResponse {
+    /// The URL that responded, after redirects.
+    pub url: Url,
+    /// The status, which is no redirect.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body; of a response that is no success only its beginning.
+    pub body: Vec<u8>,
+    /// The policy for URLs that this response names.
+    pub policy: EgressPolicy,
+}
+
+impl FetchRequest<'_> {
+    /// The request that a redirect leads to, under the policy for URLs that the response names.
+    fn redirect(self, headers: &HeaderMap, policy: EgressPolicy) -> Result<Self, FetchError> {
+        let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
+        match location.and_then(|location| self.url.join(location).ok()) {
+            Some(url) => Ok(Self { url, policy, ..self }),
+            None => Err(FetchError::new(FetchErrorKind::Redirect, &self.url, "the redirect names no URL")),
+        }
+    }
+}
+
+impl EgressClient {
+    /// A client without connections.
+    ///
+    /// # Errors
+    /// There are no trusted root certificates.
+    pub fn new(options: EgressOptions) -> Result<Self, EgressUnavailable> {
+        let tls = tls_config().map_err(|error| EgressUnavailable(error.to_string()))?;
+        let build = |network: ReachableNetwork| {
+            Client::builder()
+                .user_agent(options.user_agent)
+                .connect_timeout(options.connect_timeout)
+                .read_timeout(options.read_timeout)
+                // The loop in `follow` decides each redirect.
+                .redirect(reqwest::redirect::Policy::none())
+                .referer(false)
+                .no_proxy()
+                .dns_resolver(Arc::new(network))
+                .tls_backend_preconfigured(tls.clone())
+                .build()
+                .map_err(|error| EgressUnavailable(error.to_string()))
+        };
+        Ok(Self {
+            public: build(ReachableNetwork::Public)?,
+            private: build(ReachableNetwork::Private)?,
+            public_and_private: build(ReachableNetwork::PublicAndPrivate)?,
+            timeout: options.timeout,
+        })
+    }
+
+    /// Sends a request and reads the whole response, whatever its status.
+    ///
+    /// # Errors
+    /// There is no complete response within the limits, or the policy forbids the URL or one that it redirects to.
+    pub async fn fetch(&self, request: FetchRequest<'_>) -> Result<FetchResponse, FetchError> {
+        let url = request.url.clone();
+        let timeout = self.timeout;
+        tokio::time::timeout(timeout, self.follow(request)).await.unwrap_or_else(|_| {
+            let message = format!("the response was not complete after {} s", timeout.as_secs());
+            Err(FetchError::new(FetchErrorKind::Timeout, &url, message))
+        })
+    }
+
+    async fn follow(&self, mut request: FetchRequest<'_>) -> Result<FetchResponse, FetchError> {
+        let first = request.url.clone();
+        for _ in 0..=request.max_redirects {
+            let response = self.send(&request).await?;
+            let policy = request.policy.after_response(&request.url, response.remote_addr());
+            let status = response.status();
+            if !is_redirect(status) {
+                let headers = response.headers().clone();
+                let body = read_body(&request.url, response, request.max_bytes).await?;
+                return Ok(FetchResponse { url: request.url, status, headers, body, policy });
+            }
+            request = request.redirect(response.headers(), policy)?;
+        }
+        let message = format!("there are more than {} redirects", request.max_redirects);
+        Err(FetchError::new(FetchErrorKind::Redirect, &first, message))
+    }
+
+    async fn send(&self, request: &FetchRequest<'_>) -> Result<Response, FetchError> {
+        let network = request.policy.network(&request.url)?;
+        let client = match network {
+            ReachableNetwork::Public => &self.public,
+            ReachableNetwork::Private => &self.private,
+            ReachableNetwork::PublicAndPrivate => &self.public_and_private,
+        };
+        let mut get = client.get(request.url.clone());
+        if !request.accept.is_empty() {
+            get = get.header(ACCEPT, request.accept);
+        }
+        if let Some(header) = request.credentials.and_then(|credentials| credentials.header_for(&request.url))
+        {
+            get = get.header(AUTHORIZATION, header);
+        }
+        get.send().await.map_err(|error| FetchError::from_reqwest(&request.url, &error))
+    }
+}
+
+/// The client can't be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no HTTPS request can be sent from here: {0}")]
+pub struct EgressUnavailable(String);
+
+/// Trusts the certificates of the system, or those in `SSL_CERT_FILE`.
+fn tls_config() -> Result<rustls::ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider);
+    Ok(builder.with_safe_default_protocol_versions()?.with_platform_verifier()?.with_no_client_auth())
+}
+
+/// Whether the response names another URL for a `GET`.
+fn is_redirect(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+async fn read_body(url: &Url, response: Response, max_bytes: usize) -> Result<Vec<u8>, FetchError> {
+    let is_success = response.status().is_success();
+    let limit = if is_success { max_bytes } else { MAX_ERROR_BYTES };
+    let too_large = || {
+        let message = format!("the response has more than {limit} bytes, the limit");
+        Err(FetchError::new(FetchErrorKind::TooLarge, url, message))
+    };
+    if is_success && response.content_length().is_some_and(|length| length > limit as u64) {
+        return too_large();
+    }
+    let mut bytes = Vec::new();
+    let mut chunks = response.bytes_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| FetchError::from_reqwest(url, &error))?;
+        let room = limit - bytes.len();
+        if chunk.len() > room {
+            if is_success {
+                return too_large();
+            }
+            bytes.extend_from_slice(&chunk[..room]);
+            break;
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! HTTP requests to addresses that users choose: repositories of charts, registries of images.
+//!
+//! Whoever writes a manifest or the URL of a repository chooses where this process connects to, from inside its network. Every such
+//! request goes through [`EgressClient`]: the connected address decides, not the spelling of the host ([`ReachableNetwork`]);
+//! redirects and addresses named by a response are decided again, by a policy that only becomes narrower ([`EgressPolicy`]);
+//! credentials are sent to their own origins only ([`Credentials`]); size and time are bounded. Only `GET` is sent, and no
+//! proxy is used, which would resolve names itself.
+//!
+//! The crate depends on no other of this workspace: agent and server use it for different products.
+
+mod client;
+mod credentials;
+mod error;
+mod network;
+mod policy;
+mod registry;
+
+pub use client::{EgressClient, EgressOptions, EgressUnavailable, FetchRequest, FetchResponse};
+pub use credentials::{Credentials, InvalidCredentials};
+pub use error::{FetchError, FetchErrorKind};
+pub use network::ReachableNetwork;
+pub use policy::EgressPolicy;
+pub use registry::{RegistrySession, registry_host};
+pub use reqwest::header;
+pub use reqwest::{StatusCode, Url};

@@ -1,0 +1,108 @@
+//! Repositories on HTTP servers: `index.yaml`, and archives at the URLs that it names.
+
+use egress::{FetchRequest, FetchResponse, Url};
+
+use super::error::{RepositoryError, RepositoryErrorKind, shorten};
+use super::index::{MAX_INDEX_BYTES, RepositoryIndex, RepositoryVersion};
+use super::location::OciRegistry;
+use super::{ChartRequest, FetchScope, FetchedArchive, MAX_REDIRECTS, RepositoryClient};
+use crate::archive::MAX_ARCHIVE_BYTES;
+
+impl RepositoryClient {
+    pub(super) async fn fetch_http_index(
+        &self,
+        repository: &Url,
+        scope: FetchScope<'_>,
+    ) -> Result<RepositoryIndex, RepositoryError> {
+        let url = join(repository, "index.yaml")?;
+        let request = FetchRequest {
+            url,
+            policy: scope.policy,
+            accept: "",
+            credentials: scope.credentials,
+            max_bytes: MAX_INDEX_BYTES,
+            max_redirects: MAX_REDIRECTS,
+        };
+        let response = self.fetch_success(request, "the index").await?;
+        let repository = repository.clone();
+        let parsed = tokio::task::spawn_blocking(move || {
+            RepositoryIndex::parse(&response.body, repository, response.policy)
+        });
+        parsed.await.map_err(|error| RepositoryError::from_task(&error))?
+    }
+
+    pub(super) async fn fetch_http_chart(
+        &self,
+        repository: &Url,
+        scope: FetchScope<'_>,
+        chart: &ChartRequest<'_>,
+    ) -> Result<FetchedArchive, RepositoryError> {
+        let index = self.fetch_http_index(repository, scope).await?;
+        let version = index.find(chart.name, chart.version)?;
+        if let Some(rest) = version.location.strip_prefix("oci://") {
+            return self.fetch_indexed_oci_chart(&index, version, rest).await;
+        }
+        let url = join(&index.url, &version.location)?;
+        // The query of a URL can contain a signature.
+        let origin = shorten(url.as_str().split(['?', '#']).next().unwrap_or_default());
+        let request = FetchRequest {
+            // The user trusts the origin of the repository; other URLs were chosen by it.
+            policy: if url.origin() == index.url.origin() { scope.policy } else { index.policy },
+            url,
+            accept: "",
+            credentials: scope.credentials,
+            max_bytes: MAX_ARCHIVE_BYTES,
+            max_redirects: MAX_REDIRECTS,
+        };
+        let response = self.fetch_success(request, "the chart").await?;
+        Ok(FetchedArchive { archive: response.body, origin, published: version.digest.clone() })
+    }
+
+    /// An archive that the index names in a registry. The credentials of the repository are not for that registry.
+    async fn fetch_indexed_oci_chart(
+        &self,
+        index: &RepositoryIndex,
+        version: &RepositoryVersion,
+        reference: &str,
+    ) -> Result<FetchedArchive, RepositoryError> {
+        let invalid = || {
+            RepositoryError::invalid(format!(
+                "The index names an archive oci://{}, which is not valid.",
+                shorten(reference)
+            ))
+        };
+        // The tag is that of the version: it is at the end, after the name of the chart.
+        let (path, name) = reference.rsplit_once('/').ok_or_else(invalid)?;
+        let name = name.split(':').next().unwrap_or_default();
+        let registry = OciRegistry::parse(path, index.url.scheme() == "http").map_err(|_| invalid())?;
+        let chart = registry.chart(name, Some(version.version.as_str()))?;
+        let fetched =
+            self.fetch_oci_chart(&chart, FetchScope { policy: index.policy, credentials: None }).await?;
+        Ok(FetchedArchive { published: version.digest.clone().or(fetched.published), ..fetched })
+    }
+
+    async fn fetch_success(
+        &self,
+        request: FetchRequest<'_>,
+        what: &str,
+    ) -> Result<FetchResponse, RepositoryError> {
+        let response = self.egress.fetch(request).await?;
+        if response.status.is_success() {
+            Ok(response)
+        } else {
+            Err(RepositoryError::from_status(&response, what))
+        }
+    }
+}
+
+/// A URL relative to the repository.
+fn join(repository: &Url, location: &str) -> Result<Url, RepositoryError> {
+    repository.join(location.trim()).map_err(|_| {
+        let message = format!("The index names {:?}, which is no URL.", shorten(location));
+        RepositoryError::new(
+            RepositoryErrorKind::InvalidResponse,
+            message,
+            "Tell the maintainers of the repository.",
+        )
+    })
+}

@@ -1,0 +1,232 @@
+//! Charts in OCI registries: tags are versions, and a manifest names the archive by its digest.
+//!
+//! Own code instead of oci-client, whose HTTP client can't be limited to permitted addresses and sizes
+//! (`docs/decisions/0018-libraries-taken-and-refused.md`).
+
+use std::collections::HashSet;
+
+use domain::Digest;
+use egress::header::{HeaderMap, LINK};
+use egress::{EgressPolicy, FetchRequest, FetchResponse, RegistrySession, StatusCode, Url};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::error::{RepositoryError, RepositoryErrorKind, shorten};
+use super::index::{RepositoryVersion, parse_version};
+use super::location::OciChart;
+use super::{FetchScope, FetchedArchive, MAX_REDIRECTS, RepositoryClient};
+use crate::archive::MAX_ARCHIVE_BYTES;
+
+/// Most tags of a chart; a longer list would be shown incompletely.
+const MAX_TAGS: usize = 10_000;
+/// Tags that are requested at once. Registries may return fewer.
+const TAGS_PER_PAGE: usize = 1_000;
+/// Most pages of tags.
+const MAX_TAG_PAGES: usize = 200;
+/// Most bytes of a page of tags.
+const MAX_TAGS_BYTES: usize = 2 << 20;
+/// Most bytes of a manifest, as the distribution specification recommends.
+const MAX_MANIFEST_BYTES: usize = 4 << 20;
+
+const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
+const CONFIG_TYPE: &str = "application/vnd.cncf.helm.config.v1+json";
+const ARCHIVE_TYPE: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+/// Header with the digest of the manifest.
+const DIGEST_HEADER: &str = "docker-content-digest";
+
+#[derive(Deserialize)]
+struct Manifest {
+    config: Descriptor,
+    #[serde(default)]
+    layers: Vec<Descriptor>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Descriptor {
+    media_type: String,
+    digest: String,
+    size: u64,
+}
+
+/// Requests about one chart.
+struct ChartSession<'a> {
+    chart: &'a OciChart,
+    policy: EgressPolicy,
+    session: RegistrySession<'a>,
+}
+
+impl RepositoryClient {
+    fn open_session<'a>(&'a self, chart: &'a OciChart, scope: FetchScope<'a>) -> ChartSession<'a> {
+        ChartSession {
+            chart,
+            policy: scope.policy,
+            session: RegistrySession::new(&self.egress, scope.credentials),
+        }
+    }
+
+    /// The versions of a chart, the newest first. Tags that are no versions, such as those of signatures, are left out.
+    pub(super) async fn list_oci_versions(
+        &self,
+        chart: &OciChart,
+        scope: FetchScope<'_>,
+    ) -> Result<Vec<RepositoryVersion>, RepositoryError> {
+        let tags = self.open_session(chart, scope).list_tags().await?;
+        let versions = tags.into_iter().map(|tag| tag.replace('_', "+"));
+        let mut versions: Vec<_> =
+            versions.filter_map(|version| Some((parse_version(&version)?, version))).collect();
+        versions.sort_by(|(a, _), (b, _)| b.cmp(a));
+        let version = |(_, version)| RepositoryVersion { version, ..RepositoryVersion::default() };
+        Ok(versions.into_iter().map(version).collect())
+    }
+
+    /// The archive of a version.
+    pub(super) async fn fetch_oci_chart(
+        &self,
+        chart: &OciChart,
+        scope: FetchScope<'_>,
+    ) -> Result<FetchedArchive, RepositoryError> {
+        let mut session = self.open_session(chart, scope);
+        let origin = format!("{}:{}", chart.shown, chart.tag);
+        let layer = session.find_archive(&origin).await?;
+        let digest: Digest = layer.digest.parse().map_err(|_| {
+            RepositoryError::invalid(format!(
+                "{origin} names its archive {:?}, which is no SHA-256 digest.",
+                shorten(&layer.digest)
+            ))
+        })?;
+        if layer.size > MAX_ARCHIVE_BYTES as u64 {
+            let message =
+                format!("{origin} has {} bytes; at most {MAX_ARCHIVE_BYTES} are allowed.", layer.size);
+            return Err(RepositoryError::new(RepositoryErrorKind::TooLarge, message, "Use a smaller chart."));
+        }
+        let response = session.fetch(&format!("blobs/{digest}"), "", MAX_ARCHIVE_BYTES).await?;
+        let response = session.require_success(response, "the archive")?;
+        Ok(FetchedArchive { archive: response.body, origin, published: Some(digest) })
+    }
+}
+
+impl ChartSession<'_> {
+    async fn fetch(
+        &mut self,
+        path: &str,
+        accept: &str,
+        max_bytes: usize,
+    ) -> Result<FetchResponse, RepositoryError> {
+        let url = self
+            .chart
+            .base
+            .join(path)
+            .map_err(|_| self.invalid(&format!("names {:?}, which is no path", shorten(path))))?;
+        // What a registry names is at the registry itself; redirects to a store of blobs are decided by the client.
+        if url.origin() != self.chart.base.origin() {
+            return Err(self.invalid("names a page of its tags on another server"));
+        }
+        let policy = self.policy;
+        let request =
+            FetchRequest { url, policy, accept, credentials: None, max_bytes, max_redirects: MAX_REDIRECTS };
+        Ok(self.session.fetch(request).await?)
+    }
+
+    fn invalid(&self, reason: &str) -> RepositoryError {
+        RepositoryError::invalid(format!("The registry of {} {reason}.", self.chart.shown))
+    }
+
+    fn require_success(&self, response: FetchResponse, what: &str) -> Result<FetchResponse, RepositoryError> {
+        if response.status.is_success() {
+            return Ok(response);
+        }
+        Err(RepositoryError::from_status(&response, &format!("{what} of {}", self.chart.shown)))
+    }
+
+    /// All tags. A list that is not complete is an error.
+    async fn list_tags(&mut self) -> Result<HashSet<String>, RepositoryError> {
+        let mut tags = HashSet::new();
+        let mut next = format!("tags/list?n={TAGS_PER_PAGE}");
+        for _ in 0..MAX_TAG_PAGES {
+            let response = self.fetch(&next, "", MAX_TAGS_BYTES).await?;
+            if response.status == StatusCode::NOT_FOUND {
+                return Err(not_found(&self.chart.shown));
+            }
+            let response = self.require_success(response, "the tags")?;
+            let page = parse_tags(&response.body);
+            tags.extend(
+                page.ok_or_else(|| self.invalid("responds with something else than a list of tags"))?,
+            );
+            if tags.len() > MAX_TAGS {
+                break;
+            }
+            match next_page(&response.headers) {
+                Some(link) => next = self.resolve_link(&response.url, link)?,
+                None => return Ok(tags),
+            }
+        }
+        let message = format!("{} has more than {MAX_TAGS} tags, too many to list them.", self.chart.shown);
+        Err(RepositoryError::new(RepositoryErrorKind::TooLarge, message, "Write the version."))
+    }
+
+    fn resolve_link(&self, page: &Url, link: &str) -> Result<String, RepositoryError> {
+        let url =
+            page.join(link).map_err(|_| self.invalid("names a next page of its tags that is no URL"))?;
+        Ok(url.into())
+    }
+
+    /// The layer of the manifest with the packed chart.
+    async fn find_archive(&mut self, origin: &str) -> Result<Descriptor, RepositoryError> {
+        let path = format!("manifests/{}", self.chart.tag);
+        let response = self.fetch(&path, MANIFEST_TYPE, MAX_MANIFEST_BYTES).await?;
+        if response.status == StatusCode::NOT_FOUND {
+            return Err(not_found(origin));
+        }
+        let response = self.require_success(response, "the manifest")?;
+        let announced = response.headers.get(DIGEST_HEADER).and_then(|value| value.to_str().ok());
+        let digest = Digest::compute(&response.body);
+        if announced.is_some_and(|announced| announced.starts_with("sha256:") && announced != digest.as_str())
+        {
+            let message = format!(
+                "The manifest of {origin} has the digest {digest}, but the registry announces another one."
+            );
+            return Err(RepositoryError::new(
+                RepositoryErrorKind::DigestMismatch,
+                message,
+                "Try again; if it fails again, tell the maintainers of the registry.",
+            ));
+        }
+        let manifest: Option<Manifest> = serde_json::from_slice(&response.body).ok();
+        let layers = manifest
+            .filter(|manifest| manifest.config.media_type == CONFIG_TYPE)
+            .map(|manifest| manifest.layers);
+        let mut layers = layers.unwrap_or_default().into_iter();
+        layers.find(|layer| layer.media_type == ARCHIVE_TYPE).ok_or_else(|| {
+            let message = format!("{origin} is no chart: its manifest names no packed chart of Helm.");
+            RepositoryError::new(
+                RepositoryErrorKind::InvalidResponse,
+                message,
+                "Push the chart with `helm push`, or name another one.",
+            )
+        })
+    }
+}
+
+/// Registries respond the same to names that do not exist and to those that need credentials.
+fn not_found(chart: &str) -> RepositoryError {
+    let message = format!("There is no chart {chart}, or it is not public.");
+    RepositoryError::new(RepositoryErrorKind::NotFound, message, "Check the name and the version.")
+}
+
+/// The tags of a page; `null` if there are none.
+fn parse_tags(body: &[u8]) -> Option<Vec<String>> {
+    let mut page: Value = serde_json::from_slice(body).ok()?;
+    match page.get_mut("tags")?.take() {
+        Value::Null => Some(Vec::new()),
+        tags => serde_json::from_value(tags).ok(),
+    }
+}
+
+/// The reference to the next page: `<URL>; rel="next"`.
+fn next_page(headers: &HeaderMap) -> Option<&str> {
+    let links = headers.get_all(LINK).iter().filter_map(|value| value.to_str().ok());
+    let mut next = links.filter(|link| link.contains("rel=\"next\"") || link.contains("rel=next"));
+    let (_, rest) = next.next()?.split_once('<')?;
+    rest.split_once('>').map(|(url, _)| url)
+}
