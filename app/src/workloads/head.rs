@@ -15,7 +15,9 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::wizard::WizardStep;
-use crate::components::{Age, DisabledButton, pluralize};
+#[cfg(feature = "ssr")]
+use crate::components::pluralize;
+use crate::components::{Age, DisabledButton};
 use crate::errors::AppResult;
 use crate::paths;
 
