@@ -10,6 +10,7 @@ use super::*;
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::quantity::Quantity;
 use crate::kubernetes::time::Timestamp;
+use crate::model::chart::ChartSource;
 use crate::model::cluster::{ApiResource, ClusterFacts, ClusterKind, NamespaceFacts, NodePool, Quota};
 use crate::text::schema::kubernetes_schema;
 
@@ -123,6 +124,17 @@ fn the_static_checks_of_manifests_emit_exactly_the_declared_severities() {
             found.extend(emitted(findings));
         }
     }
+    // A chart has no objects here: only its fields are checked.
+    let chart = ChartSource { chart: "web".into(), release_name: "-web".into(), ..ChartSource::default() };
+    let charted = WorkloadSpec { source: Source::Chart(chart), ..spec(true) };
+    let findings = check_static_with(
+        &ClusterSchemas::from_schema(builtin),
+        "shop",
+        &charted,
+        &ParsedManifests::default(),
+    );
+    assert_eq!(find_undeclared(&findings, Scope::Static), None);
+    found.extend(emitted(findings));
     // G5xx is about the other fields of the spec, except for the rules about objects.
     let of_objects = |code: &str| code < "G5" || STATIC_RULES.iter().any(|(other, _)| *other == code);
     assert_eq!(found, declared(Scope::Static, of_objects));
