@@ -267,8 +267,8 @@ fn value_table(values: Vec<ValueProvenance>) -> AnyView {
             <tr class:override-set=is_overridden>
                 <th scope="row" class="override-field"><span class="name">{leaf.path[1..].to_owned()}</span></th>
                 <td class="mono override-effective" data-label="Effective">{effective.map(|one| format_scalar(&one.value))}</td>
-                <td data-label="From">{from}</td>
-                <td class="text-2" data-label="Instead of">{below.join(", ")}</td>
+                <td class="pl-3" data-label="From">{from}</td>
+                <td class="text-2" data-label=(!below.is_empty()).then_some("Instead of")>{below.join(", ")}</td>
             </tr>
         }
     };

@@ -87,7 +87,12 @@ pub(super) fn override_list(state: EditorState, remove: ServerAction<OverrideRem
     let row = |over: Override| {
         let name = over.name.clone();
         let is_at = state.edited_name.with_value(|edited| *edited == name);
-        let changes = pluralize(u32::try_from(over.patches.len()).unwrap_or(u32::MAX), "change");
+        let patches = pluralize(u32::try_from(over.patches.len()).unwrap_or(u32::MAX), "change");
+        let changes = match (over.values.trim().is_empty(), over.patches.is_empty()) {
+            (true, _) => patches,
+            (false, true) => "chart values".to_owned(),
+            (false, false) => format!("chart values, {patches}"),
+        };
         view! {
             <tr aria-current=is_at.then_some("true")>
                 <th scope="row" class="cell-name name">
