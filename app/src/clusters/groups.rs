@@ -23,6 +23,8 @@ pub struct GroupForm {
     pub members: String,
     /// Label selector; matching clusters belong to the group too, such as `env=prod,region in (eu,us)`.
     pub selector: String,
+    /// Whether its members may be in no other group; any text is yes, as a browser sends a ticked box.
+    pub exclusive: Option<String>,
     /// The revision that the form was rendered from; 0 for a new group.
     pub base_revision: i64,
 }
@@ -76,7 +78,14 @@ fn parse_group(form: GroupForm) -> Result<ClusterGroup, domain::Finding> {
         domain::Finding::error("G502", format!("{error}."), hint).with_path("/selector")
     })?;
     let members = crate::components::split_words(&form.members).map(str::to_owned).collect();
-    Ok(ClusterGroup { name: form.name.trim().to_owned(), members, selector, revision: form.base_revision })
+    Ok(ClusterGroup {
+        name: form.name.trim().to_owned(),
+        members,
+        selector,
+        exclusive: form.exclusive.is_some(),
+        revision: form.base_revision,
+        ..ClusterGroup::default()
+    })
 }
 
 /// All groups, and the form for a new one.
@@ -192,6 +201,7 @@ fn show_group(view: GroupView, save: ServerAction<GroupSave>, delete: ServerActi
         name: name.clone(),
         members: group.members.join("\n"),
         selector,
+        exclusive: group.exclusive.then(|| "on".to_owned()),
         base_revision: group.revision,
     };
     view! {
@@ -273,6 +283,10 @@ fn show_form(initial: GroupForm, save: ServerAction<GroupSave>) -> AnyView {
                 <input class="input input-mono" id="group-selector" name="form[selector]" value=initial.selector
                     placeholder="env=prod,region in (eu,us),!legacy" maxlength="500" autocomplete="off" autocapitalize="off" spellcheck="false" />
             </div>
+            <label class="choice">
+                <input type="checkbox" class="checkbox" name="form[exclusive]" checked=initial.exclusive.is_some() />
+                "Exclusive: clusters by name may be in no other group"
+            </label>
             <div>
                 <button class="btn btn-primary" type="submit">
                     {if is_new { "Create group" } else { "Save" }}

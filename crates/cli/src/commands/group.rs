@@ -37,6 +37,9 @@ pub struct SetGroupArgs {
     /// And every cluster with these labels, such as env=prod,region in (eu,us)
     #[arg(long, value_name = "SELECTOR", group = "selection")]
     selector: Option<String>,
+    /// Reject clusters that are named in another group, there and here
+    #[arg(long)]
+    exclusive: bool,
 }
 
 impl GroupCommand {
@@ -71,7 +74,7 @@ impl SetGroupArgs {
         if selector.as_ref().is_some_and(LabelSelector::is_empty) {
             return Err(Failure::usage("--selector is empty.", "Name a label, or leave it out."));
         }
-        Ok(ClusterGroupPut { members: members.collect(), selector })
+        Ok(ClusterGroupPut { members: members.collect(), selector, exclusive: self.exclusive })
     }
 }
 
