@@ -19,3 +19,7 @@ CREATE INDEX operation_age ON operation (started_at);
 -- Whether members of the group may be in no other group (1), and the features of the group that differ from the defaults, as JSON.
 ALTER TABLE cluster_group ADD COLUMN exclusive BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE cluster_group ADD COLUMN features TEXT NOT NULL DEFAULT '[]';
+
+-- The revision of the bundle that a cluster reported as applied; set with the next report, and here where it is known.
+ALTER TABLE release ADD COLUMN applied_revision BIGINT;
+UPDATE release SET applied_revision = released_revision WHERE applied = released;

@@ -7,10 +7,10 @@ use wire::OverridePut;
 use super::charts::{chart, set_helm};
 use super::*;
 
-const GROUPS: &str = "/api/v1/orgs/default/clustergroups";
-const EU: &str = "/api/v1/orgs/default/clustergroups/europe";
-const DEPLOYMENTS: &str = "/api/v1/orgs/default/clustergroups/europe/deployments";
-const WEB: &str = "/api/v1/orgs/default/clustergroups/europe/deployments/web";
+pub(super) const GROUPS: &str = "/api/v1/orgs/default/clustergroups";
+pub(super) const EU: &str = "/api/v1/orgs/default/clustergroups/europe";
+pub(super) const DEPLOYMENTS: &str = "/api/v1/orgs/default/clustergroups/europe/deployments";
+pub(super) const WEB: &str = "/api/v1/orgs/default/clustergroups/europe/deployments/web";
 
 /// A fleet of clusters that are offline three seconds after their agent stopped, with charts `local/web` 1.0.0 and 1.1.0.
 async fn fleet_of(names: &[&str]) -> TestFleet {
@@ -29,7 +29,7 @@ async fn fleet_of(names: &[&str]) -> TestFleet {
 }
 
 impl TestFleet {
-    async fn send(&self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
+    pub(super) async fn send(&self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
         let request =
             reqwest::Client::new().request(method, format!("{}{path}", self.url)).bearer_auth(&self.token);
         let request = if body.is_null() { request } else { request.json(&body) };
@@ -39,7 +39,7 @@ impl TestFleet {
         (status, serde_json::from_str(&text).unwrap_or(Value::Null))
     }
 
-    async fn wait_for_connectivity(&self, name: &str, connectivity: Connectivity) {
+    pub(super) async fn wait_for_connectivity(&self, name: &str, connectivity: Connectivity) {
         let mut watch = self.client.watch(None);
         loop {
             let cluster = self.client.get_cluster(name).await.unwrap().cluster;
@@ -51,23 +51,23 @@ impl TestFleet {
         }
     }
 
-    async fn stop_agent(&self, index: usize, name: &str) {
+    pub(super) async fn stop_agent(&self, index: usize, name: &str) {
         self.agents[index].stop.cancel();
         self.wait_for_connectivity(name, Connectivity::Offline).await;
     }
 
-    fn ids(&self, indexes: &[usize]) -> Vec<String> {
+    pub(super) fn ids(&self, indexes: &[usize]) -> Vec<String> {
         indexes.iter().map(|index| self.agents[*index].cluster.to_string()).collect()
     }
 
-    async fn create_europe(&self, members: &[usize]) {
+    pub(super) async fn create_europe(&self, members: &[usize]) {
         let body = json!({"name": "europe", "members": self.ids(members)});
         let (status, group) = self.send(Method::POST, GROUPS, body).await;
         assert_eq!((status, &group["id"]), (StatusCode::CREATED, &json!("europe")), "{group}");
     }
 
     /// The status of a deployment by cluster: `eu-1 DEPLOYED 1.0.0`, with `stale` where it is.
-    async fn statuses(&self, path: &str) -> Vec<String> {
+    pub(super) async fn statuses(&self, path: &str) -> Vec<String> {
         let (status, view) = self.send(Method::GET, path, Value::Null).await;
         assert_eq!(status, StatusCode::OK, "{view}");
         let text = |target: &Value| {
@@ -79,7 +79,7 @@ impl TestFleet {
     }
 
     /// Waits until `condition` holds, checked at every change.
-    async fn wait_until(&self, condition: impl AsyncFn() -> bool) {
+    pub(super) async fn wait_until(&self, condition: impl AsyncFn() -> bool) {
         let mut watch = self.client.watch(None);
         while !condition().await {
             watch.next().await.unwrap();
@@ -92,7 +92,7 @@ impl TestFleet {
     }
 }
 
-fn outcomes(result: &Value) -> Vec<String> {
+pub(super) fn outcomes(result: &Value) -> Vec<String> {
     let text = |target: &Value| {
         format!("{} {}", target["clusterName"].as_str().unwrap(), target["status"].as_str().unwrap())
     };

@@ -18,6 +18,7 @@ use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, Workl
 
 mod charts;
 mod deployments;
+mod real_clusters;
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 const WEB_KEY: (&str, &str) = ("apps", "web");
@@ -60,6 +61,8 @@ struct TestFleet {
 /// An agent that can be stopped, which takes its cluster offline after three leases.
 struct TestAgent {
     cluster: ClusterId,
+    client: kube::Client,
+    heartbeat_interval: Duration,
     stop: CancellationToken,
 }
 
@@ -100,23 +103,30 @@ impl TestFleet {
     async fn add_cluster_with_lease(&mut self, name: &str, lease_seconds: u32) {
         let cluster =
             SimCluster::new(kubesim::SimOptions { name: name.to_owned(), ..kubesim::SimOptions::default() });
+        let client = kube::Client::new(cluster.service(), "default");
+        self.clusters.push(cluster);
+        self.join_cluster(name, client, lease_seconds).await;
+    }
+
+    /// Registers a cluster and starts its agent.
+    async fn join_cluster(&mut self, name: &str, client: kube::Client, lease_seconds: u32) {
         let region = name.split('-').next().unwrap_or_default().to_owned();
         let labels = [("region".to_owned(), region)].into();
         let new = NewCluster { labels, lease_seconds, ..NewCluster::new(name, ClusterKind::Simulated) };
-        let id = self.hub.register_cluster(&Actor::system(), new).await.unwrap().id;
-        self.clusters.push(cluster);
-        self.agents.push(TestAgent { cluster: id, stop: self.stop.child_token() });
+        let cluster = self.hub.register_cluster(&Actor::system(), new).await.unwrap().id;
+        let heartbeat_interval = Duration::from_secs(lease_seconds.into()) / 5;
+        self.agents.push(TestAgent { cluster, client, heartbeat_interval, stop: self.stop.child_token() });
         self.start_agent(self.agents.len() - 1);
     }
 
     /// Starts the agent of a cluster, for the first time or again.
     fn start_agent(&mut self, index: usize) {
-        let client = kube::Client::new(self.clusters[index].service(), "default");
         let agent = &mut self.agents[index];
         agent.stop = self.stop.child_token();
         let link = InProcessLink::new(self.site.clone(), agent.cluster);
-        let options = server::serve::agent_options(&self.hub);
-        tokio::spawn(agent::run(link, client, options, agent.stop.clone()));
+        let mut options = server::serve::agent_options(&self.hub);
+        options.heartbeat_interval = agent.heartbeat_interval;
+        tokio::spawn(agent::run(link, agent.client.clone(), options, agent.stop.clone()));
     }
 
     async fn stop(self) {

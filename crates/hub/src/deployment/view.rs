@@ -80,7 +80,7 @@ async fn load_target_clusters(
     let mut targets = Vec::with_capacity(releases.len());
     for release in releases {
         let Some(cluster) = clusters.get(&release.cluster()) else { continue };
-        let version = match release.released_revision().filter(|_| release.applied().is_some()) {
+        let version = match release.applied_revision() {
             Some(revision) => versions.get(tx, revision).await?,
             None => String::new(),
         };
