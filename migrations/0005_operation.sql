@@ -16,8 +16,10 @@ CREATE TABLE operation (
 CREATE INDEX operation_by_workload ON operation (workload_id, id);
 CREATE INDEX operation_age ON operation (started_at);
 
--- Whether members of the group may be in no other group (1), and the features of the group that differ from the defaults, as JSON.
+-- Whether members of the group may be in no other group (1), the values that it locks (YAML), and its features that differ from the
+-- defaults, as JSON.
 ALTER TABLE cluster_group ADD COLUMN exclusive BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE cluster_group ADD COLUMN locked_values TEXT NOT NULL DEFAULT '';
 ALTER TABLE cluster_group ADD COLUMN features TEXT NOT NULL DEFAULT '[]';
 
 -- The revision of the bundle that a cluster reported as applied; set with the next report, and here where it is known.

@@ -226,6 +226,8 @@ fn check_group(group: &ClusterGroup) -> Vec<Finding> {
         let hint = format!("List at most {MEMBERS_MAX} members, or use a selector.");
         findings.push(Finding::error("G502", message, hint).with_path("/members"));
     }
+    let locked = domain::chart::check_values("The locked values", &group.locked_values);
+    findings.extend(locked.map(|finding| finding.with_path("/lockedValues")));
     if group.selector.as_ref().is_some_and(domain::labels::LabelSelector::is_empty) {
         let message = "An empty selector would make every cluster a member.";
         findings.push(

@@ -13,6 +13,7 @@ table_row! {
     Mutable members = to_json(&group.members)? => members: json;
     Mutable selector = group.selector.as_ref().map(ToString::to_string) => selector: opt_parse;
     Mutable exclusive = group.exclusive => exclusive: flag;
+    Mutable locked_values = &group.locked_values => locked_values: text;
     Mutable features = to_json(&group.features)? => features: json;
     Mutable resource_version = group.revision => revision: int;
 }

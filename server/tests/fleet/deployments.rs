@@ -399,6 +399,41 @@ async fn g105_s1_10_s1_11_requests_that_can_not_be_done_are_refused_with_their_r
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_8_a_value_that_a_group_locks_is_set_on_its_clusters_and_can_not_be_overridden() {
+    with_timeout(async {
+        let fleet = fleet_of(&["eu-1", "eu-2"]).await;
+        fleet.create_europe(&[0, 1]).await;
+        let put = wire::ClusterGroupPut {
+            members: vec!["eu-2".to_owned()],
+            locked_values: "region: locked # by the platform team\n".to_owned(),
+            ..wire::ClusterGroupPut::default()
+        };
+        fleet.client.put_group("strict", &put).await.unwrap();
+        let mut body = json!({"name": "local/web", "version": "1.0.0", "namespace": "shop", "releaseName": "web",
+            "valueOverrides": {"eu-1": {"region": "own"}, "eu-2": {"region": "own"}}});
+        let (status, refused) = fleet.send(Method::POST, DEPLOYMENTS, body.clone()).await;
+        let finding = &refused["findings"][0];
+        assert_eq!((status, &finding["code"], &finding["clusters"]), (StatusCode::BAD_REQUEST, &json!("G119"), &json!(["eu-2"])), "{refused}");
+        let message = finding["message"].as_str().unwrap();
+        assert!(message.contains("Group strict locks the value /region to \"locked\""), "{message}");
+
+        body["valueOverrides"].as_object_mut().unwrap().remove("eu-2");
+        assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, body).await.0, StatusCode::CREATED);
+        assert_eq!((&fleet.data(0, "web")["region"], &fleet.data(1, "web")["region"]), (&json!("own"), &json!("locked")));
+        let query = wire::ValuesQuery { cluster: "eu-2".to_owned(), source: true, ..wire::ValuesQuery::default() };
+        let values = fleet.client.get_values("web", &query).await.unwrap();
+        let region = values.provenance.iter().find(|leaf| leaf.path == "/region").unwrap();
+        assert_eq!(region.settings[0].layer.to_string(), "locked by group strict");
+        // A changed lock reaches the clusters without a publish.
+        let put = wire::ClusterGroupPut { locked_values: "region: moved\n".to_owned(), ..put };
+        fleet.client.put_group("strict", &put).await.unwrap();
+        fleet.wait_until(async || fleet.data(1, "web")["region"] == "moved").await;
+        fleet.stop().await;
+    })
+    .await;
+}
+
 fn own_override() -> OverridePut {
     OverridePut {
         target: domain::overrides::ClusterSelector { clusters: vec!["eu-1".into()], ..Default::default() },

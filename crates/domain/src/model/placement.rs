@@ -295,6 +295,10 @@ pub struct ClusterGroup {
     /// Whether its static members may be in no other group (S1-1).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
+    /// Values that charts have on the clusters of the group, whatever a workload or an override sets, as YAML with its comments
+    /// (S2-8).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub locked_values: String,
     /// Its features that differ from the defaults (S1-2).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<GroupFeature>,

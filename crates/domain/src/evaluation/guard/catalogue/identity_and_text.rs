@@ -117,4 +117,11 @@ pub(super) const RAILS: &[GuardRail] = &[
         finds: "A chart contains a hook, which Helm would run before or after an installation; hooks are not supported yet.",
         fix: "Turn the hook off by a value of the chart.",
     },
+    GuardRail {
+        code: "G119",
+        title: "Locked value",
+        severities: &[(Fleet, &[Error])],
+        finds: "The common values or an override set a value that a cluster group locks for its clusters.",
+        fix: "Remove it there, or let the owner of the group change the lock.",
+    },
 ];
