@@ -25,3 +25,7 @@ ALTER TABLE cluster_group ADD COLUMN features TEXT NOT NULL DEFAULT '[]';
 -- The revision of the bundle that a cluster reported as applied; set with the next report, and here where it is known.
 ALTER TABLE release ADD COLUMN applied_revision BIGINT;
 UPDATE release SET applied_revision = released_revision WHERE applied = released;
+
+-- Annotations of a cluster, and values of its own for templates; JSON maps, written by users.
+ALTER TABLE cluster ADD COLUMN annotations TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE cluster ADD COLUMN template_values TEXT NOT NULL DEFAULT '{}';

@@ -434,6 +434,36 @@ async fn s2_8_a_value_that_a_group_locks_is_set_on_its_clusters_and_can_not_be_o
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_7_values_and_annotations_that_a_user_gives_a_cluster_are_filled_in_and_followed() {
+    with_timeout(async {
+        let fleet = fleet_of(&["eu-1", "eu-2"]).await;
+        fleet.create_europe(&[0, 1]).await;
+        let patch = |value: Value| wire::ClusterPatch {
+            annotations: [("owner".to_owned(), Some("team-a".to_owned()))].into(),
+            values: value.as_object().cloned(),
+            ..wire::ClusterPatch::default()
+        };
+        fleet.client.patch_cluster("eu-1", &patch(json!({"size": {"replicas": 4}})), None).await.unwrap();
+        let body = json!({"name": "local/web", "version": "1.0.0", "namespace": "shop", "releaseName": "web", "values": {
+            "replicas": "${{ cluster.values.size.replicas | default(\"1\") }}",
+            "region": "${{ cluster.annotations.owner | default(\"nobody\") }}",
+        }});
+        assert_eq!(fleet.send(Method::POST, DEPLOYMENTS, body).await.0, StatusCode::CREATED);
+        assert_eq!((&fleet.data(0, "web")["replicas"], &fleet.data(0, "web")["region"]), (&json!("4"), &json!("team-a")));
+        assert_eq!((&fleet.data(1, "web")["replicas"], &fleet.data(1, "web")["region"]), (&json!("1"), &json!("nobody")));
+        fleet.client.patch_cluster("eu-1", &patch(json!({"size": {"replicas": 6}})), None).await.unwrap();
+        fleet.wait_until(async || fleet.data(0, "web")["replicas"] == "6").await;
+        let events = fleet.client.list_events(&EventQuery::default()).await.unwrap().items;
+        assert!(events.iter().any(|event| event.message == "Cluster eu-1 was changed: values."));
+        let large = json!({"text": "x".repeat(70_000)});
+        let refused = fleet.client.patch_cluster("eu-1", &patch(large), None).await.unwrap_err().to_string();
+        assert!(refused.contains("the limit is 65536"), "{refused}");
+        fleet.stop().await;
+    })
+    .await;
+}
+
 fn own_override() -> OverridePut {
     OverridePut {
         target: domain::overrides::ClusterSelector { clusters: vec!["eu-1".into()], ..Default::default() },

@@ -66,6 +66,12 @@ pub struct ClusterChanges {
     /// All taints, if they were changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taints: Option<Vec<Taint>>,
+    /// Keys of annotations that were set or removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub annotations: Vec<String>,
+    /// Whether its own values were changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub values: bool,
     /// Whether it is schedulable, if that was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedulable: Option<bool>,

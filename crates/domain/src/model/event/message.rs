@@ -232,6 +232,10 @@ fn list_changes(changes: &ClusterChanges) -> String {
     let mut parts: Vec<String> =
         changes.set_labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     parts.extend(changes.removed_labels.iter().map(|key| format!("-{key}")));
+    parts.extend(changes.annotations.iter().map(|key| format!("annotation {key}")));
+    if changes.values {
+        parts.push("values".to_owned());
+    }
     if changes.taints.is_some() {
         parts.push("taints".to_owned());
     }
