@@ -112,6 +112,28 @@ async fn s1_24_the_openapi_document_lists_these_operations_on_deployments() {
 }
 
 #[tokio::test]
+async fn s1_24_every_field_of_the_openapi_document_is_in_camel_case_as_in_the_json() {
+    let server = TestServer::start().await;
+    let document = server.get("/api/v1/openapi.json").await.json();
+    let mut other = Vec::new();
+    collect_property_names(&document["components"]["schemas"], &mut other);
+    other.retain(|name| name.contains('_'));
+    assert_eq!(other, Vec::<String>::new());
+}
+
+fn collect_property_names(schema: &serde_json::Value, names: &mut Vec<String>) {
+    if let Some(properties) = schema["properties"].as_object() {
+        names.extend(properties.keys().cloned());
+    }
+    let children: Vec<&serde_json::Value> = match schema {
+        serde_json::Value::Object(map) => map.values().collect(),
+        serde_json::Value::Array(items) => items.iter().collect(),
+        _ => Vec::new(),
+    };
+    children.into_iter().for_each(|child| collect_property_names(child, names));
+}
+
+#[tokio::test]
 async fn s0_3_every_operation_and_server_function_is_in_the_list_of_actions_of_all_interfaces() {
     let server = TestServer::start().await;
     let document = server.get("/api/v1/openapi.json").await.json();

@@ -345,7 +345,7 @@ pub struct PublishResult {
 /// Whether the clusters had validated a publish by the dry runs of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase")]
 pub enum PublishValidation {
     /// Not known, because the response to the publish was lost.
     #[default]
@@ -353,6 +353,7 @@ pub enum PublishValidation {
     /// There was no valid plan of the same changes, so no cluster has tried them.
     NotPlanned,
     /// There was one.
+    #[serde(rename_all = "camelCase")]
     Planned {
         /// Number of clusters that had answered.
         validated: u32,

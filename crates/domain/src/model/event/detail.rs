@@ -80,7 +80,7 @@ pub struct ClusterChanges {
 /// The typed content of an event; absent from events whose kind and subject are all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase")]
 pub enum EventDetail {
     /// A revision was published.
     Published {
@@ -159,6 +159,7 @@ pub enum EventDetail {
     /// An applied object was changed on its cluster.
     Drift(DriftDetail),
     /// The connectivity of a cluster changed.
+    #[serde(rename_all = "camelCase")]
     Connectivity {
         /// Before.
         from: Connectivity,
@@ -237,6 +238,7 @@ pub enum EventDetail {
         version: String,
     },
     /// An agent received a new certificate.
+    #[serde(rename_all = "camelCase")]
     CertificateRenewed {
         /// When it expires.
         not_after: Timestamp,
@@ -247,6 +249,7 @@ pub enum EventDetail {
         orphaned: u32,
     },
     /// A join token was created.
+    #[serde(rename_all = "camelCase")]
     JoinTokenCreated {
         /// The token.
         id: JoinTokenId,
