@@ -297,7 +297,7 @@ fn show_form(initial: GroupForm, save: ServerAction<GroupSave>) -> AnyView {
             </div>
             <label class="choice">
                 <input type="checkbox" class="checkbox" name="form[exclusive]" checked=initial.exclusive.is_some() />
-                "Exclusive: clusters by name may be in no other group"
+                "Exclusive: no other group may name these clusters"
             </label>
             <div>
                 <button class="btn btn-primary" type="submit">

@@ -84,7 +84,6 @@ fn show_operations(list: OperationList, name: &str, later: bool) -> AnyView {
     let (shown, total) = (page.items.len(), page.total);
     let rows = page.items.into_iter().map(|operation| operation_row(operation, &base, at)).collect_view();
     view! {
-        {selected.map(show_targets)}
         <table class="table">
             <thead>
                 <tr>
@@ -97,6 +96,7 @@ fn show_operations(list: OperationList, name: &str, later: bool) -> AnyView {
             <tbody>{rows}</tbody>
         </table>
         <Pager shown=shown total=total noun="operations" first=later.then_some(base) next=next />
+        {selected.map(show_targets)}
     }
     .into_any()
 }
@@ -151,13 +151,15 @@ fn show_targets(view: OperationView) -> AnyView {
     let OperationView { operation, mut target_clusters } = view;
     target_clusters.sort_by_key(|target| target.status == OperationStatus::Succeeded);
     let row = |target: OperationTarget| {
+        // On a narrow screen the label stands beside the cell: none for an empty one.
+        let label = target.error.is_some().then_some("Message");
         view! {
             <tr>
                 <th scope="row" class="cell-name name">
                     <a href=paths::cluster(&target.cluster_name)>{target.cluster_name.clone()}</a>
                 </th>
                 <td class="cell-state">{style(target.status).with_label(target.status.label())}</td>
-                <td data-label="Message">{target.error.unwrap_or_default()}</td>
+                <td data-label=label>{target.error.unwrap_or_default()}</td>
             </tr>
         }
     };
