@@ -20,6 +20,7 @@ mod chart;
 mod cluster;
 mod event;
 mod join;
+mod operation;
 mod placement;
 mod send;
 mod sse;

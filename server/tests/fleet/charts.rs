@@ -24,7 +24,7 @@ data:
 ";
 
 /// A chart with one ConfigMap that shows its values.
-fn chart(version: &str, extra: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn chart(version: &str, extra: &[(&str, &str)]) -> Vec<u8> {
     describe_chart(&format!("version: {version}\n"), extra)
 }
 
@@ -59,7 +59,7 @@ async fn fleet_with_helm() -> TestFleet {
     fleet
 }
 
-async fn set_helm(fleet: &TestFleet) {
+pub(super) async fn set_helm(fleet: &TestFleet) {
     let server = Path::new(env!("CARGO_BIN_EXE_flotilla-server"));
     let command = vec![server.into(), sandbox::COMMAND.into()];
     fleet.hub.set_helm(Helm::find(Some(&helm_program()), command).await.unwrap());

@@ -214,6 +214,13 @@ impl ClusterFacts {
         all
     }
 
+    /// The Kubernetes distribution, from the suffix of its version: `gke`, `eks`, `k3s`, `rke2`, `k0s`; empty without one.
+    pub fn distribution(&self) -> &'static str {
+        const DISTRIBUTIONS: [&str; 5] = ["gke", "eks", "k3s", "rke2", "k0s"];
+        let suffix = self.kubernetes_version.split_once(['-', '+']).map_or("", |(_, suffix)| suffix);
+        DISTRIBUTIONS.into_iter().find(|name| suffix.starts_with(name)).unwrap_or_default()
+    }
+
     /// Whether the cluster has reported its facts; before that, nothing can be rendered for it correctly (S4-3).
     pub fn is_reported(&self) -> bool {
         !self.kubernetes_version.is_empty()

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::kubernetes::id::{ProjectId, WorkloadId};
+use crate::kubernetes::id::{OperationId, ProjectId, WorkloadId};
 use crate::kubernetes::labels::Labels;
 use crate::kubernetes::time::Timestamp;
 use crate::model::overrides::Override;
@@ -327,6 +327,9 @@ pub struct NewWorkload {
 pub struct PublishResult {
     /// Number of the created revision.
     pub revision: u32,
+    /// The operation, which has the outcome on each cluster; `None` from a server of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationId>,
     /// Names of its target clusters.
     pub clusters: Vec<String>,
     /// The findings of the guard rails, without errors.

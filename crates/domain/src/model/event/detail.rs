@@ -198,6 +198,12 @@ pub enum EventDetail {
         name: String,
         /// What was done.
         action: EditAction,
+        /// Names of the clusters that became static members.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        joined: Vec<String>,
+        /// Names of the clusters that were static members before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left: Vec<String>,
     },
     /// An agent requested to join.
     JoinRequested {
