@@ -4,6 +4,8 @@ pub mod action_unavailable;
 pub mod api_token;
 pub mod bundle;
 pub mod chart;
+pub mod chart_hook;
+pub mod chart_object;
 pub mod cluster;
 pub mod condition;
 pub mod deployment;

@@ -113,8 +113,8 @@ pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
         code: "G118",
         title: "Hook of a chart",
-        severities: &[(Fleet, &[Error])],
-        finds: "A chart contains a hook, which Helm would run before or after an installation; hooks are not supported yet.",
+        severities: &[(Fleet, &[Error, Note]), (Publish, &[Error])],
+        finds: "A chart contains a hook for an event that never runs, such as pre-delete; a note if it is only for a rollback or a test. Or an object has the kind that is reserved for hooks.",
         fix: "Turn the hook off by a value of the chart.",
     },
     GuardRail {
