@@ -107,7 +107,13 @@ mod tests {
 
     fn set_args(clusters: &[&str], selector: Option<&str>) -> SetGroupArgs {
         let clusters = clusters.iter().map(|name| (*name).to_owned()).collect();
-        SetGroupArgs { group: "edge".into(), clusters, selector: selector.map(str::to_owned) }
+        SetGroupArgs {
+            group: "edge".into(),
+            clusters,
+            selector: selector.map(str::to_owned),
+            exclusive: false,
+            locked_values: None,
+        }
     }
 
     #[test]
