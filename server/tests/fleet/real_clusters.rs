@@ -149,7 +149,7 @@ async fn s1_4_s1_5_s1_6_s1_14_a_chart_on_three_real_clusters_survives_the_loss_o
         assert_eq!(real.running(2).await, None);
         real.fleet.stop().await;
     };
-    tokio::time::timeout(Duration::from_secs(420), scenario)
+    tokio::time::timeout(Duration::from_secs(420), Box::pin(scenario))
         .await
         .expect("the scenario completes in 7 minutes");
 }
