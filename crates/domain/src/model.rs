@@ -13,6 +13,7 @@ pub mod event;
 pub mod fleet;
 pub mod health;
 pub mod join;
+pub mod manifest_work;
 pub mod operation;
 pub mod overrides;
 pub mod page;

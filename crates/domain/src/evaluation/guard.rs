@@ -5,6 +5,7 @@
 
 use crate::evaluation::render::BundleRenderer;
 use crate::model::cluster::Cluster;
+use crate::model::manifest_work;
 use crate::model::workload::{self, WorkloadSpec};
 use crate::text::finding::{self, Finding};
 use crate::text::manifest::ParsedManifests;
@@ -78,6 +79,7 @@ pub fn check_static_with(
 ) -> Vec<Finding> {
     let mut findings = parsed.findings.clone();
     findings.extend(workload::check(name, spec));
+    findings.extend(manifest_work::check(spec));
     findings.extend(check_has_objects(spec, parsed));
     let (sampled, template_findings) = template::fill_with_samples(spec, parsed);
     findings.extend(template_findings);

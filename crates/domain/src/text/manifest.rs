@@ -14,6 +14,7 @@ use crate::text::source_file::SourceFile;
 
 mod document_text;
 mod documents;
+pub mod envelope;
 mod explain;
 mod foreign;
 mod identity;

@@ -1,6 +1,7 @@
 //! Changes parts of the draft: what one form of the console edits.
 
 use domain::actions;
+use domain::manifest_work;
 use domain::placement::Placement;
 use domain::rollout::RolloutStrategy;
 use domain::workload::{
@@ -90,7 +91,11 @@ impl Hub {
         let mut workload = self.load_workload(&mut tx, name).await?;
         actions::check_edit(&workload)?;
         let before = workload.draft.clone();
+        let has_new_source = patch.source.is_some();
         patch.apply_to(&mut workload.draft);
+        if has_new_source {
+            manifest_work::adopt_policies(&mut workload.draft);
+        }
         if workload.draft == before {
             return Ok(workload);
         }

@@ -2,6 +2,7 @@
 
 use domain::cluster::check_labels;
 use domain::event::{EventKind, NewEvent};
+use domain::manifest_work;
 use domain::name_check;
 use domain::workload::{Intent, NewWorkload, Workload};
 use domain::{Finding, WorkloadId};
@@ -13,12 +14,13 @@ use crate::{Actor, Error, Hub};
 
 impl Hub {
     /// Creates a draft. A draft may have findings; only a publish is rejected for them (S0-1).
-    pub async fn create_workload(&self, actor: &Actor, new: NewWorkload) -> Result<Workload, Error> {
+    pub async fn create_workload(&self, actor: &Actor, mut new: NewWorkload) -> Result<Workload, Error> {
         let findings = check_name_and_labels(&new);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
         check_limits(&[], &new.spec.overrides)?;
+        manifest_work::adopt_policies(&mut new.spec);
         let now = self.clock().now();
         let workload = Workload {
             id: self.ids().generate(WorkloadId::from_parts),

@@ -3,6 +3,7 @@
 use domain::actions;
 use domain::cluster::check_labels;
 use domain::event::{EventKind, NewEvent};
+use domain::manifest_work;
 use domain::workload::Workload;
 use store::Tx;
 
@@ -32,6 +33,7 @@ impl Hub {
         let before = workload.clone();
         if let Some(spec) = edit.spec {
             workload.draft = spec;
+            manifest_work::adopt_policies(&mut workload.draft);
         }
         check_limits(&before.draft.overrides, &workload.draft.overrides)?;
         if let Some(labels) = edit.labels {

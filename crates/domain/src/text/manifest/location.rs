@@ -85,12 +85,15 @@ impl PositionTree {
         }
     }
 
-    /// Removes the list in the field `key`; returns the trees of its items.
-    pub(super) fn take_items(&mut self, key: &str) -> Vec<Self> {
-        let Children::Map(fields) = &mut self.children else { return Vec::new() };
-        match fields.remove(key).map(|list| list.children) {
-            Some(Children::List(items)) => items,
-            _ => Vec::new(),
+    /// Removes the list at this path of fields; returns the trees of its items.
+    pub(super) fn take_items(&mut self, path: &[&str]) -> Vec<Self> {
+        let (Children::Map(fields), Some((key, rest))) = (&mut self.children, path.split_first()) else {
+            return Vec::new();
+        };
+        match fields.remove(*key) {
+            Some(Self { children: Children::List(items), .. }) if rest.is_empty() => items,
+            Some(mut child) => child.take_items(rest),
+            None => Vec::new(),
         }
     }
 }

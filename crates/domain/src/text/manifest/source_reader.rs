@@ -5,6 +5,7 @@ use serde_saphyr::Error;
 
 use super::document_text::DocumentText;
 use super::documents::{self, YamlDocument};
+use super::envelope::{self, Contents};
 use super::location::{LocatedValue, TextPosition};
 use super::{
     MAX_DOCUMENTS, MAX_NODES, MAX_TEXT_BYTES, Manifest, ParsedManifests, explain, foreign, identity, parser,
@@ -105,10 +106,10 @@ impl SourceReader {
         ReadFlow::Continue
     }
 
-    /// Adds a map: an object, or a list of objects.
+    /// Adds a map: an object, or an envelope of objects.
     fn add_object(&mut self, file: &SourceFile, text: &DocumentText, mut located: LocatedValue) {
-        if let Some(items) = list_items(&mut located.value) {
-            let trees = located.tree.take_items("items");
+        if let Some(Contents { items, path }) = envelope::take_contents(&mut located.value) {
+            let trees = located.tree.take_items(path);
             let text = text.to_shared();
             for (value, tree) in items.into_iter().zip(trees) {
                 self.add_object(file, &text, LocatedValue { value, tree, nodes: 0, duplicates: Vec::new() });
@@ -172,17 +173,6 @@ impl SourceReader {
         self.parsed.findings.push(
             finding.with_location(Some(TextPosition { line, column: 1, byte: None }.in_file(&file.name))),
         );
-    }
-}
-
-/// Removes and returns the items of a `ListType`.
-fn list_items(value: &mut Value) -> Option<Vec<Value>> {
-    // The name of a custom kind may also end with `ListType`; a list has no metadata.name.
-    let is_list = value["kind"].as_str().is_some_and(|kind| kind.ends_with("List"))
-        && value.pointer("/metadata/name").is_none();
-    match value.get_mut("items") {
-        Some(Value::Array(items)) if is_list => Some(std::mem::take(items)),
-        _ => None,
     }
 }
 

@@ -124,4 +124,11 @@ pub(super) const RAILS: &[GuardRail] = &[
         finds: "The common values or an override set a value that a cluster group locks for its clusters.",
         fix: "Remove it there, or let the owner of the group change the lock.",
     },
+    GuardRail {
+        code: "G120",
+        title: "Option of a ManifestWork without effect",
+        severities: &[(Static, &[Warning])],
+        finds: "A ManifestWork of Open Cluster Management has an option that differs from the policy of the workload, or for which there is no policy.",
+        fix: "Change the policy, or remove the option.",
+    },
 ];

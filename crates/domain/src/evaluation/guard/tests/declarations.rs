@@ -127,14 +127,17 @@ fn the_static_checks_of_manifests_emit_exactly_the_declared_severities() {
     // A chart has no objects here: only its fields are checked.
     let chart = ChartSource { chart: "web".into(), release_name: "-web".into(), ..ChartSource::default() };
     let charted = WorkloadSpec { source: Source::Chart(chart), ..spec(true) };
-    let findings = check_static_with(
-        &ClusterSchemas::from_schema(builtin),
-        "shop",
-        &charted,
-        &ParsedManifests::default(),
-    );
-    assert_eq!(find_undeclared(&findings, Scope::Static), None);
-    found.extend(emitted(findings));
+    // An option of an envelope is compared with the policies of the spec.
+    let text = "apiVersion: work.open-cluster-management.io/v1\nkind: ManifestWork\nmetadata: {name: web}\n\
+                spec: {deleteOption: {propagationPolicy: Orphan}}\n";
+    let files = vec![SourceFile { name: "work.yaml".into(), text: text.into() }];
+    let enveloped = WorkloadSpec { source: Source::Yaml { files }, ..spec(true) };
+    for other in [charted, enveloped] {
+        let schemas = ClusterSchemas::from_schema(builtin);
+        let findings = check_static_with(&schemas, "shop", &other, &ParsedManifests::default());
+        assert_eq!(find_undeclared(&findings, Scope::Static), None);
+        found.extend(emitted(findings));
+    }
     // G5xx is about the other fields of the spec, except for the rules about objects.
     let of_objects = |code: &str| code < "G5" || STATIC_RULES.iter().any(|(other, _)| *other == code);
     assert_eq!(found, declared(Scope::Static, of_objects));

@@ -1,0 +1,45 @@
+//! Manifests in a `ManifestWork` of Open Cluster Management, published as they are.
+
+use domain::workload::DeletionPolicy;
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s3_2_g120_the_manifests_of_a_manifest_work_are_published_with_its_options_as_policies() {
+    with_timeout(async {
+        let fleet = TestFleet::start().await;
+        let work = json!({
+            "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+            "metadata": {"name": "web", "namespace": "eu-1"},
+            "spec": {
+                "deleteOption": {"propagationPolicy": "Orphan"},
+                "manifestConfigs": [{"resourceIdentifier": {"resource": "secrets", "name": "web"}}],
+                "workload": {"manifests": [
+                    {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "apps"}},
+                    {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "two", "namespace": "apps"}},
+                ]},
+            },
+        });
+        let mut new = web_workload();
+        new.spec.source =
+            Source::Yaml { files: vec![SourceFile { name: "work.yaml".to_owned(), text: work.to_string() }] };
+        let created = fleet.client.create_workload(&new).await.unwrap();
+        assert_eq!(created.draft.policies.deletion, DeletionPolicy::Orphan);
+        let published = fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        let findings: Vec<&str> = published.findings.iter().map(|finding| &*finding.message).collect();
+        let warned = |text: &&str| text.starts_with("ManifestWork \"web\"") && text.contains("\"secrets\"");
+        assert!(findings.iter().any(warned), "{findings:?}");
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        for cluster in &fleet.clusters {
+            for name in ["one", "two"] {
+                assert!(cluster.get(CONFIG_MAP, ("apps", name)).is_some(), "{name}");
+            }
+        }
+        // Its deletion policy keeps the objects.
+        fleet.client.unpublish_workload("web", &RemovalOptions::default()).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.gone() == 3).await;
+        assert!(fleet.clusters[0].get(CONFIG_MAP, ("apps", "one")).is_some());
+        fleet.stop().await;
+    })
+    .await;
+}
