@@ -456,9 +456,9 @@ async fn s4_7_values_and_annotations_that_a_user_gives_a_cluster_are_filled_in_a
         fleet.wait_until(async || fleet.data(0, "web")["replicas"] == "6").await;
         let events = fleet.client.list_events(&EventQuery::default()).await.unwrap().items;
         assert!(events.iter().any(|event| event.message == "Cluster eu-1 was changed: values."));
-        let large = json!({"text": "x".repeat(70_000)});
+        let large = json!({"text": "x".repeat(40_000)});
         let refused = fleet.client.patch_cluster("eu-1", &patch(large), None).await.unwrap_err().to_string();
-        assert!(refused.contains("the limit is 65536"), "{refused}");
+        assert!(refused.contains("the limit is 32768"), "{refused}");
         fleet.stop().await;
     })
     .await;

@@ -377,7 +377,7 @@ pub fn check_values(values: &Map<String, Value>) -> Vec<Finding> {
 }
 
 /// The largest annotations, and the largest values, of one cluster.
-pub const MAX_CLUSTER_DATA_BYTES: usize = 64 * 1024;
+pub const MAX_CLUSTER_DATA_BYTES: usize = 32 * 1024;
 
 fn too_large(what: &str, bytes: usize) -> Finding {
     let message =

@@ -1,6 +1,5 @@
 //! Parses the files of a source one after the other, within limits that cover all of them.
 
-use serde_json::Value;
 use serde_saphyr::Error;
 
 use super::document_text::DocumentText;
