@@ -34,8 +34,8 @@ pub use kubernetes::{
     digest, field_path, id, image, json_path, labels, name, nearest, object, quantity, time,
 };
 pub use model::{
-    api_token, bundle, chart, cluster, condition, event, fleet, health, join, overrides, page, placement,
-    policy, release, report, request, rollout, rollup, values, workload,
+    api_token, bundle, chart, chart_repository, cluster, condition, event, fleet, health, join, overrides,
+    page, placement, policy, release, report, request, rollout, rollup, values, workload,
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{finding, manifest, name_check, schema, strict_input, template, yaml_edit};

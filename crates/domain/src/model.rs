@@ -4,6 +4,7 @@ pub mod action_unavailable;
 pub mod api_token;
 pub mod bundle;
 pub mod chart;
+pub mod chart_repository;
 pub mod cluster;
 pub mod condition;
 pub mod event;

@@ -24,7 +24,7 @@ data:
 ";
 
 /// A chart with one ConfigMap that shows its values.
-fn chart(version: &str, extra: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn chart(version: &str, extra: &[(&str, &str)]) -> Vec<u8> {
     describe_chart(&format!("version: {version}\n"), extra)
 }
 
@@ -59,20 +59,20 @@ async fn fleet_with_helm() -> TestFleet {
     fleet
 }
 
-async fn set_helm(fleet: &TestFleet) {
+pub(crate) async fn set_helm(fleet: &TestFleet) {
     let server = Path::new(env!("CARGO_BIN_EXE_flotilla-server"));
     let command = vec![server.into(), sandbox::COMMAND.into()];
     fleet.hub.set_helm(Helm::find(Some(&helm_program()), command).await.unwrap());
 }
 
-fn values_of(fleet: &TestFleet, cluster: usize) -> Value {
+pub(crate) fn values_of(fleet: &TestFleet, cluster: usize) -> Value {
     fleet.clusters[cluster]
         .get(CONFIG_MAP, ("apps", "web"))
         .map(|found| found["data"].clone())
         .unwrap_or_default()
 }
 
-fn chart_workload(version: &str, values: &str) -> NewWorkload {
+pub(crate) fn chart_workload(version: &str, values: &str) -> NewWorkload {
     let mut new = web_workload();
     new.spec.source = Source::Chart(ChartSource {
         chart: "local/web".into(),

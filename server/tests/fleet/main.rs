@@ -15,6 +15,7 @@ use server::{Site, SiteOptions};
 use tokio_util::sync::CancellationToken;
 use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, WorkloadPut, WorkloadStatus};
 
+mod chart_repositories;
 mod charts;
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");

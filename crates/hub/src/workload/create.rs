@@ -19,6 +19,8 @@ impl Hub {
             return Err(Error::Invalid(findings));
         }
         check_limits(&[], &new.spec.overrides)?;
+        let mut new = new;
+        self.pin_chart_version(&mut new.spec.source).await?;
         let now = self.clock().now();
         let workload = Workload {
             id: self.ids().generate(WorkloadId::from_parts),
