@@ -23,6 +23,7 @@ mod draft_saving;
 mod head;
 mod history_tab;
 mod new;
+mod operations;
 mod overrides;
 mod page;
 mod placement;

@@ -18,11 +18,14 @@ use crate::site::Site;
 pub mod chart;
 pub mod chart_repository;
 pub mod cluster;
+pub mod cluster_group;
+pub mod deployment;
 mod document;
 pub mod event;
 pub mod fleet;
 pub mod group;
 pub mod join_token;
+pub mod operation;
 pub mod overrides;
 pub mod placement;
 pub mod plan;
@@ -121,6 +124,8 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(group::get::get_group))
         .routes(with_large_body(routes!(group::put::put_group)))
         .routes(routes!(group::delete::delete_group))
+        .routes(routes!(operation::list::list_operations))
+        .routes(routes!(operation::get::get_operation))
         .routes(routes!(fleet::get_fleet))
         .routes(routes!(event::list::list_events))
         .routes(routes!(token::list::list_tokens))
@@ -128,6 +133,7 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(token::delete::delete_token))
         .routes(routes!(watch::watch_changes));
     let table = register_repositories(table);
+    let table = register_deployment_operations(table);
     match site.fault_controls() {
         Some(_) => table.routes(routes!(cluster::inject_fault::inject_fault)),
         None => table,
@@ -143,6 +149,27 @@ fn register_repositories(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(chart_repository::put::put_chart_repository))
         .routes(routes!(chart_repository::delete::delete_chart_repository))
         .routes(routes!(chart_repository::refresh::refresh_chart_repository))
+}
+
+/// The operations of the multi-cluster deployment API.
+fn register_deployment_operations(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
+    table
+        .routes(routes!(cluster_group::list::list_cluster_groups))
+        .routes(with_large_body(routes!(cluster_group::create::create_cluster_group)))
+        .routes(routes!(cluster_group::get::get_cluster_group))
+        .routes(with_large_body(routes!(cluster_group::update::update_cluster_group)))
+        .routes(routes!(cluster_group::delete::delete_cluster_group))
+        .routes(routes!(cluster_group::list_features::list_group_features))
+        .routes(routes!(cluster_group::get_feature::get_group_feature))
+        .routes(routes!(cluster_group::enable_feature::enable_group_feature))
+        .routes(routes!(cluster_group::update_feature::update_group_feature))
+        .routes(routes!(cluster_group::disable_feature::disable_group_feature))
+        .routes(routes!(deployment::list::list_deployments))
+        .routes(with_large_body(routes!(deployment::create::create_deployment)))
+        .routes(routes!(deployment::get::get_deployment))
+        .routes(with_large_body(routes!(deployment::update::update_deployment)))
+        .routes(routes!(deployment::sync::sync_deployment))
+        .routes(routes!(deployment::delete::delete_deployment))
 }
 
 /// The same routes with a body limit large enough for a workload's source.

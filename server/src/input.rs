@@ -1,5 +1,7 @@
 //! Extractors for bodies, queries and path parameters. Invalid input is rejected as a problem.
 
+use std::time::Duration;
+
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::StatusCode;
@@ -14,7 +16,7 @@ use utoipa::IntoParams;
 
 use crate::problem::ApiError;
 
-/// The only project; any other is not found.
+/// The only project, of the only organisation of the same name; any other is not found.
 pub const PROJECT: &str = "default";
 
 /// A JSON body of a user or program. A field that the type does not have, or that is set twice, is rejected.
@@ -84,7 +86,7 @@ fn reject_query(rejection: &QueryRejection) -> ApiError {
     ApiError::bad_request(format!("The query is not valid: {}", truncate_message(&why)))
 }
 
-/// Path parameters; the project, if there is one, must be [`PROJECT`].
+/// Path parameters; project and organisation, if there is one, must be [`PROJECT`].
 #[derive(Debug)]
 pub struct Path<T>(pub T);
 
@@ -94,8 +96,10 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let names = RawPathParams::from_request_parts(parts, state).await;
         let names = names.map_err(|_| ApiError::bad_request("The path is not valid UTF-8."))?;
-        if let Some((_, other)) = names.iter().find(|(key, value)| *key == "project" && *value != PROJECT) {
-            return Err(hub::Error::not_found("project", truncate_message(other)).into());
+        for (key, what) in [("project", "project"), ("org", "organisation")] {
+            if let Some((_, other)) = names.iter().find(|(name, value)| *name == key && *value != PROJECT) {
+                return Err(hub::Error::not_found(what, truncate_message(other)).into());
+            }
         }
         match axum::extract::Path::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(value)) => Ok(Self(value)),
@@ -197,6 +201,28 @@ pub struct DryRunQuery {
     /// `true`: return findings and the placement decision, store nothing.
     #[param(required = false)]
     pub dry_run: bool,
+}
+
+/// How long the caller waits for the outcome of an operation: `Prefer: wait=<seconds>` (RFC 7240).
+#[derive(Debug, Clone, Copy)]
+pub struct PreferWait(pub Duration);
+
+/// The wait of a request without the header.
+const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+/// The longest wait, below the time limit of responses.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+impl<S: Send + Sync> FromRequestParts<S> for PreferWait {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let text = parts.headers.get("prefer").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let wait = text.split(',').find_map(|part| part.trim().strip_prefix("wait="));
+        let seconds = wait.map(str::parse::<u64>).transpose();
+        // A preference that can't be read is ignored, as RFC 7240 requires.
+        let wait = seconds.ok().flatten().map_or(DEFAULT_WAIT, Duration::from_secs);
+        Ok(Self(wait.min(MAX_WAIT)))
+    }
 }
 
 /// Adds the next page as a `Link` header (RFC 8288).

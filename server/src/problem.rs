@@ -62,6 +62,12 @@ impl ApiError {
         Self::new(status, code, detail)
     }
 
+    /// The same with another status, for paths of an API that has fixed ones.
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        self.problem.status = status.as_u16();
+        self
+    }
+
     /// A malformed request.
     pub fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", detail)

@@ -23,6 +23,10 @@ pub struct GroupForm {
     pub members: String,
     /// Label selector; matching clusters belong to the group too, such as `env=prod,region in (eu,us)`.
     pub selector: String,
+    /// Whether its members may be in no other group; any text is yes, as a browser sends a ticked box.
+    pub exclusive: Option<String>,
+    /// Values that charts have on its clusters, as YAML.
+    pub locked_values: String,
     /// The revision that the form was rendered from; 0 for a new group.
     pub base_revision: i64,
 }
@@ -76,7 +80,15 @@ fn parse_group(form: GroupForm) -> Result<ClusterGroup, domain::Finding> {
         domain::Finding::error("G502", format!("{error}."), hint).with_path("/selector")
     })?;
     let members = crate::components::split_words(&form.members).map(str::to_owned).collect();
-    Ok(ClusterGroup { name: form.name.trim().to_owned(), members, selector, revision: form.base_revision })
+    Ok(ClusterGroup {
+        name: form.name.trim().to_owned(),
+        members,
+        selector,
+        exclusive: form.exclusive.is_some(),
+        locked_values: form.locked_values,
+        revision: form.base_revision,
+        ..ClusterGroup::default()
+    })
 }
 
 /// All groups, and the form for a new one.
@@ -192,6 +204,8 @@ fn show_group(view: GroupView, save: ServerAction<GroupSave>, delete: ServerActi
         name: name.clone(),
         members: group.members.join("\n"),
         selector,
+        exclusive: group.exclusive.then(|| "on".to_owned()),
+        locked_values: group.locked_values,
         base_revision: group.revision,
     };
     view! {
@@ -273,6 +287,18 @@ fn show_form(initial: GroupForm, save: ServerAction<GroupSave>) -> AnyView {
                 <input class="input input-mono" id="group-selector" name="form[selector]" value=initial.selector
                     placeholder="env=prod,region in (eu,us),!legacy" maxlength="500" autocomplete="off" autocapitalize="off" spellcheck="false" />
             </div>
+            <div class="field">
+                <span class="field-label">"Locked chart values"</span>
+                <TextArea class="textarea input-mono min-h-24" field="form[locked_values]" text=initial.locked_values
+                    label="Locked chart values" on_text=Callback::new(|_| ()) />
+                <p class="field-help">
+                    "YAML, such as tls: {enabled: true}. Every chart has these values on the clusters of the group; a workload or an override that sets others is rejected."
+                </p>
+            </div>
+            <label class="choice">
+                <input type="checkbox" class="checkbox" name="form[exclusive]" checked=initial.exclusive.is_some() />
+                "Exclusive: no other group may name these clusters"
+            </label>
             <div>
                 <button class="btn btn-primary" type="submit">
                     {if is_new { "Create group" } else { "Save" }}

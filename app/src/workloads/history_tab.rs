@@ -1,4 +1,4 @@
-//! The revisions and the events of a workload.
+//! The revisions, operations and events of a workload.
 
 use domain::Timestamp;
 use domain::page::Page;
@@ -7,6 +7,7 @@ use leptos_router::hooks::use_query_map;
 use serde::{Deserialize, Serialize};
 
 use super::head::PublishedRevision;
+use super::operations::Operations;
 use crate::components::{Age, Empty, ErrorBanner, Pager, icon, render_resource_part};
 use crate::errors::AppResult;
 use crate::events::{EventRow, events_read};
@@ -60,6 +61,7 @@ pub fn HistoryTab(name: Memo<String>, version: RwSignal<u32>) -> impl IntoView {
     view! {
         {move || restore.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> })}
         {render_resource_part(data, move |history| show_revisions(history, &name.get(), cursor().is_some(), restore))}
+        <Operations name=name version=version />
     }
 }
 

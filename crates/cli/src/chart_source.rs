@@ -153,7 +153,8 @@ pub fn read_archive(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn read_values(path: &Path) -> Result<String, Failure> {
+/// Reads a file of values, or standard input for `-`.
+pub fn read_values(path: &Path) -> Result<String, Failure> {
     let shown = path.display();
     let failed = |error: io::Error| {
         Failure::new(format!("The values {shown} can't be read: {error}."), "Name a YAML file of values.")

@@ -5,7 +5,8 @@ use domain::nearest::find_nearest;
 
 use crate::commands::{
     apply, chart, cluster, completion, context, delete, diagnose, events, explain, get, group, history,
-    login, plan, publish, retain, rollback, rollout, status, sync, unpublish, validate, values, version,
+    login, operation, plan, publish, retain, rollback, rollout, status, sync, unpublish, validate, values,
+    version,
 };
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -53,6 +54,9 @@ pub enum Command {
     /// Show a rollout and its waves, and control it
     #[command(subcommand)]
     Rollout(rollout::RolloutCommand),
+    /// What was requested for a workload, and the outcome on each cluster
+    #[command(subcommand)]
+    Operation(operation::OperationCommand),
     Events(events::EventsArgs),
     /// List, join, label and cordon clusters
     #[command(subcommand)]
@@ -117,6 +121,7 @@ async fn run_on_server(
         Command::History(command) => command.run(remote, out).await,
         Command::Rollback(command) => command.run(remote, out).await,
         Command::Rollout(command) => command.run(remote, out).await,
+        Command::Operation(command) => command.run(remote, out).await,
         Command::Events(command) => command.run(remote, out).await,
         Command::Cluster(command) => command.run(remote, out).await,
         Command::Group(command) => command.run(remote, out).await,
@@ -145,6 +150,7 @@ fn command_target(command: &Command) -> CommandTarget {
         Command::Delete(command) => workload(&command.workload),
         Command::History(command) => workload(&command.workload),
         Command::Values(command) => workload(&command.workload),
+        Command::Operation(operation::OperationCommand::List(command)) => workload(&command.workload),
         Command::Rollback(command) => workload(command.workload()),
         Command::Rollout(command) => workload(command.workload()),
         Command::Explain(explain::ExplainCommand::Placement(command)) => workload(&command.workload),

@@ -13,6 +13,7 @@ pub mod get;
 pub mod group;
 pub mod history;
 pub mod login;
+pub mod operation;
 pub mod plan;
 pub mod publish;
 pub mod retain;

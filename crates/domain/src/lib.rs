@@ -27,15 +27,17 @@ mod text;
 pub use evaluation::{actions, chart_hooks, chart_values, exposure, fix, guard, plan, render};
 pub use kubernetes::digest::Digest;
 pub use kubernetes::id::{
-    ClusterId, JoinTokenId, OverrideId, PlanId, ProjectId, ReleaseId, TokenId, UserId, WorkloadId,
+    ClusterId, JoinTokenId, OperationId, OverrideId, PlanId, ProjectId, ReleaseId, TokenId, UserId,
+    WorkloadId,
 };
 pub use kubernetes::time::Timestamp;
 pub use kubernetes::{
     digest, field_path, id, image, json_path, labels, name, nearest, object, quantity, time,
 };
 pub use model::{
-    api_token, bundle, chart, chart_repository, cluster, condition, event, fleet, health, join, overrides,
-    page, placement, policy, release, report, request, rollout, rollup, values, workload,
+    api_token, bundle, chart, chart_hook, chart_object, chart_repository, cluster, condition, deployment,
+    event, fleet, health, join, operation, overrides, page, placement, policy, release, report, request,
+    rollout, rollup, values, workload,
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{finding, manifest, name_check, schema, strict_input, template, yaml_edit};

@@ -18,8 +18,10 @@ use crate::error::Error;
 
 mod claims;
 mod definition;
+mod hook_progress;
 
 pub(crate) use definition::ensure_definition;
+pub(crate) use hook_progress::{HookBundle, HookPhase, HookProgress};
 
 /// API group of `AppliedRelease`.
 const GROUP: &str = "flotilla.dev";
@@ -69,6 +71,8 @@ pub(crate) struct AppliedRelease {
     /// The bundle that is applied completely.
     pub applied: Option<Digest>,
     pub resources: Vec<InventoryEntry>,
+    /// Which hooks have run; `None` as long as no bundle had hooks.
+    pub hooks: Option<HookProgress>,
     /// Hash of the owning hub's address; empty in records of earlier versions.
     pub hub_hash: String,
     /// The agent that wrote it; informational.
@@ -108,6 +112,7 @@ impl AppliedRelease {
             bundle: None,
             applied: None,
             resources: Vec::new(),
+            hooks: None,
             hub_hash: hub_hash.to_owned(),
             agent: String::new(),
             eviction_start: None,
@@ -130,6 +135,10 @@ impl AppliedRelease {
             bundle: text("/spec/specHash").parse().or_else(|_| text("/spec/bundle").parse()).ok(),
             applied: text("/spec/applied").parse().ok(),
             resources: serde_json::from_value(resources).ok()?,
+            hooks: match value.pointer("/spec/hooks") {
+                Some(hooks) => Some(serde_json::from_value(hooks.clone()).ok()?),
+                None => None,
+            },
             hub_hash: text("/spec/hubHash").to_owned(),
             agent: text("/spec/agentId").to_owned(),
             eviction_start: text("/spec/evictionStart").parse().ok(),
@@ -158,6 +167,9 @@ impl AppliedRelease {
         if let Some(since) = self.eviction_start {
             manifest["spec"]["evictionStart"] = json!(since.to_string());
         }
+        if let Some(hooks) = &self.hooks {
+            manifest["spec"]["hooks"] = json!(hooks);
+        }
         manifest
     }
 
@@ -168,6 +180,11 @@ impl AppliedRelease {
             (false, Some(applied)) if self.bundle.as_ref() == Some(applied) => "Applied",
             (false, _) => "Applying",
         }
+    }
+
+    /// Whether objects of the release are on the cluster.
+    pub(crate) fn has_objects(&self) -> bool {
+        self.applied.is_some() || self.resources.iter().any(|entry| !entry.uid.is_empty())
     }
 
     fn has_same_content(&self, other: &Self) -> bool {
@@ -411,6 +428,7 @@ impl AppliedReleases {
 
 #[cfg(test)]
 mod tests {
+    use super::hook_progress::HookOperation;
     use super::*;
 
     #[test]
@@ -421,6 +439,14 @@ mod tests {
         record.revision = 4;
         record.generation = 6;
         record.bundle = Some(Digest::compute(b"b"));
+        record.hooks = Some(HookProgress {
+            bundle: Digest::compute(b"b"),
+            operation: HookOperation::Install,
+            generation: 6,
+            succeeded: vec!["run".into()],
+            finished: true,
+            installed: true,
+        });
         record.resources.push(InventoryEntry {
             object: ObjectRef {
                 version: "v1".into(),

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use domain::Digest;
 use domain::bundle::{Bundle, apply_rank};
+use domain::chart_hook::ChartHook;
+use domain::chart_object::is_chart_crd;
 use domain::object::{ObjectRef, object_ref};
 use domain::report::DesiredRelease;
 use serde_json::{Map, Value};
@@ -20,6 +22,8 @@ pub const RELEASE_LABEL: &str = "flotilla.dev/release";
 pub const WORKLOAD_ANNOTATION: &str = "flotilla.dev/workload";
 /// The annotation with the hash of the desired content.
 pub const HASH_ANNOTATION: &str = "flotilla.dev/hash";
+/// The annotation with the id of the run of a hook.
+pub const HOOK_RUN_ANNOTATION: &str = "flotilla.dev/hook-run";
 /// Metadata keys that Flotilla adds to every object.
 pub(crate) const OWNERSHIP_KEYS: [&str; 3] = [RELEASE_LABEL, WORKLOAD_ANNOTATION, HASH_ANNOTATION];
 /// `"true"` on an object whose health does not count towards the release.
@@ -34,6 +38,8 @@ pub(crate) struct DesiredObject {
     pub rank: u32,
     /// Hash of the desired content.
     pub hash: String,
+    /// Whether it is from the `crds/` folder of a chart.
+    pub is_chart_crd: bool,
     /// Whether a HorizontalPodAutoscaler of the same bundle controls its replicas.
     pub autoscaled: bool,
     /// JSON text of the object, with label and annotations.
@@ -41,6 +47,11 @@ pub(crate) struct DesiredObject {
 }
 
 impl DesiredObject {
+    /// Objects of equal order are applied concurrently; definitions of charts precede all others.
+    pub(crate) fn apply_order(&self) -> (bool, u32) {
+        (!self.is_chart_crd, self.rank)
+    }
+
     /// The object with label and annotations.
     pub(crate) fn value(&self) -> Value {
         // The text was written from a value below.
@@ -77,11 +88,21 @@ impl DesiredObject {
     }
 }
 
+/// One hook of a chart.
+#[derive(Debug)]
+pub(crate) struct DesiredHook {
+    pub desired: DesiredObject,
+    /// Its annotations.
+    pub hook: ChartHook,
+}
+
 /// All objects of one bundle for one release, in the order in which they are applied.
 #[derive(Debug)]
 pub(crate) struct PreparedBundle {
     pub digest: Digest,
     pub objects: Vec<Arc<DesiredObject>>,
+    /// The hooks of a chart, in the order in which they run.
+    pub hooks: Vec<Arc<DesiredHook>>,
 }
 
 impl PreparedBundle {
@@ -108,8 +129,18 @@ impl PreparedBundle {
                 )));
             }
         }
-        objects.sort_by_key(|desired| desired.rank);
-        Self { digest, objects }
+        objects.sort_by_key(|desired| desired.apply_order());
+        let first = u32::try_from(bundle.objects.len()).unwrap_or(u32::MAX);
+        let hooks = (first..).zip(&bundle.hooks).map(|(ordinal, object)| {
+            let desired = prepare_object(desired_release, ordinal, object, false);
+            Arc::new(DesiredHook { desired, hook: ChartHook::from_object(object) })
+        });
+        Self { digest, objects, hooks: hooks.collect() }
+    }
+
+    /// The objects from the `crds/` folder of a chart.
+    pub(crate) fn chart_crds(&self) -> impl Iterator<Item = ObjectRef> + '_ {
+        self.objects.iter().filter(|desired| desired.is_chart_crd).map(|desired| desired.object.clone())
     }
 }
 
@@ -122,7 +153,10 @@ fn prepare_object(
     let name = object_ref(object);
     let mut body = object.clone();
     remove_server_fields(&mut body);
-    let hash = Bundle { objects: vec![hash_input(&body, autoscaled)] }.digest().as_str().to_owned();
+    let hash = Bundle { objects: vec![hash_input(&body, autoscaled)], hooks: Vec::new() }
+        .digest()
+        .as_str()
+        .to_owned();
     let metadata = child_map(&mut body, "metadata");
     child_map_of(metadata, "labels")
         .insert(RELEASE_LABEL.to_owned(), desired_release.release.to_string().into());
@@ -130,7 +164,15 @@ fn prepare_object(
     annotations.insert(WORKLOAD_ANNOTATION.to_owned(), desired_release.workload.clone().into());
     annotations.insert(HASH_ANNOTATION.to_owned(), hash.clone().into());
     let rank = apply_rank(&name.kind);
-    DesiredObject { ordinal, object: name, rank, hash, autoscaled, body: body.to_string().into_boxed_str() }
+    DesiredObject {
+        ordinal,
+        object: name,
+        rank,
+        hash,
+        is_chart_crd: is_chart_crd(&body),
+        autoscaled,
+        body: body.to_string().into_boxed_str(),
+    }
 }
 
 fn hash_input(body: &Value, autoscaled: bool) -> Value {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use domain::bundle::Bundle;
 use domain::finding::Finding;
 use domain::object::ObjectRef;
-use domain::plan::{ClusterPlan, PlannedAction, PlannedChange, diff, find_removed_fields};
+use domain::plan::{ClusterPlan, PlannedAction, PlannedChange, diff, find_removed_fields, plan_hooks};
 use domain::policy::{ConflictPolicy, DeletionPolicy, Policies, UpdateStrategy};
 use domain::report::{DesiredPhase, DesiredRelease};
 use domain::{Digest, ReleaseId};
@@ -15,7 +15,7 @@ use futures::stream;
 use serde_json::Value;
 
 use crate::api::{ApiClient, ForceConflicts, ServedKind};
-use crate::applied_release::{AppliedRelease, InventoryEntry};
+use crate::applied_release::{AppliedRelease, HookBundle, HookPhase, HookProgress, InventoryEntry};
 use crate::desired_object::{
     DesiredObject, HASH_ANNOTATION, PreparedBundle, RELEASE_LABEL, WORKLOAD_ANNOTATION,
 };
@@ -27,6 +27,8 @@ use crate::release::{
     EngineContext, ObjectInput, can_replace, check_identical, defined_kinds, is_job_complete,
     name_immutable_fields,
 };
+
+mod removals;
 
 /// Why the dry run of one object has no result.
 enum DryRunError {
@@ -78,6 +80,7 @@ pub(crate) async fn plan_present(
     let kinds = cx.discovery.refresh().await.unwrap_or_else(|_| cx.discovery.kinds());
     let record = release.and_then(|release| cx.applied_releases.get(release));
     let prepared = prepare_bundle(release, record.as_deref(), bundle);
+    let policies = &policies.with_chart_crds(prepared.chart_crds());
     let (api, rules) = (cx.api.impersonating(policies.executor()), ObjectPolicies::from_policies(policies));
     let defined = defined_kinds(&prepared.objects);
     let is_it = |o: &ObjectRef, namespace: &str| o.kind == "Namespace" && o.name == namespace;
@@ -103,16 +106,40 @@ pub(crate) async fn plan_present(
     let mut results: Vec<(u32, PlannedChange, Option<Finding>)> =
         stream::iter(all).buffer_unordered(cx.options.concurrency.max(1)).collect().await;
     results.sort_by_key(|(ordinal, ..)| *ordinal);
-    let findings = results.iter_mut().filter_map(|(.., finding)| finding.take()).collect();
+    let mut findings: Vec<Finding> = results.iter_mut().filter_map(|(.., finding)| finding.take()).collect();
     let mut objects: Vec<PlannedChange> = results.into_iter().map(|(_, change, _)| change).collect();
     if let Some(record) = record.as_deref().filter(|_| policies.prune) {
-        let is_desired =
-            |entry: &&InventoryEntry| bundle.object_refs().any(|object| object.is_same_object(&entry.object));
+        let is_desired = |entry: &&InventoryEntry| {
+            let mut desired = bundle.object_refs().chain(bundle.hook_refs());
+            desired.any(|object| object.is_same_object(&entry.object))
+        };
         let obsolete: Vec<&InventoryEntry> =
             record.resources.iter().filter(|entry| !is_desired(entry)).collect();
-        objects.extend(dry_run.plan_removals(&obsolete, DeletionPolicy::Foreground).await);
+        for (change, finding) in dry_run.plan_removals(&obsolete, DeletionPolicy::Foreground).await {
+            objects.push(change);
+            findings.extend(finding);
+        }
     }
+    objects.extend(plan_hook_runs(bundle, record.as_deref()));
     ClusterPlan { findings, ..ClusterPlan::from_changes(objects) }
+}
+
+/// The hooks that applying this bundle would run.
+fn plan_hook_runs(bundle: &Bundle, record: Option<&AppliedRelease>) -> Vec<PlannedChange> {
+    let is_installed = record.is_some_and(AppliedRelease::has_objects);
+    let known = record.and_then(|record| record.hooks.as_ref());
+    let digest = bundle.digest();
+    let hooks = HookBundle {
+        digest: &digest,
+        has_hooks: !bundle.hooks.is_empty(),
+        generation: 0,
+        has_objects: is_installed,
+    };
+    let progress = HookProgress::for_bundle(known, hooks).filter(|progress| !progress.finished);
+    progress.map_or_else(Vec::new, |progress| {
+        let events = [HookPhase::Before, HookPhase::After].map(|phase| progress.operation.event(phase));
+        plan_hooks(bundle, events).collect()
+    })
 }
 
 /// The changes that a removal would cause: only objects listed in the record are affected.
@@ -139,7 +166,9 @@ pub(crate) async fn plan_absent(
         creates_namespace: &made,
     };
     let entries: Vec<&InventoryEntry> = record.resources.iter().collect();
-    ClusterPlan::from_changes(dry_run.plan_removals(&entries, deletion).await)
+    let removals = dry_run.plan_removals(&entries, deletion).await;
+    let (changes, findings): (Vec<_>, Vec<_>) = removals.into_iter().unzip();
+    ClusterPlan { findings: findings.into_iter().flatten().collect(), ..ClusterPlan::from_changes(changes) }
 }
 
 fn prepare_bundle(
@@ -167,7 +196,10 @@ impl DryRunContext<'_> {
         rule: ObjectPolicy<'_>,
     ) -> (u32, PlannedChange, Option<Finding>) {
         let (change, finding) = match self.try_apply(desired, &rule).await {
-            Ok(outcome) => (PlannedChange::verified(desired.object.clone(), outcome), None),
+            Ok(outcome) => {
+                let finding = self.check_chart_crd(desired, &rule).await;
+                (PlannedChange::verified(desired.object.clone(), outcome), finding)
+            }
             Err(DryRunError::OwnedByWorkload(owner)) => {
                 let object = desired.object.clone();
                 let finding = ownership_finding(&object, &owner);
@@ -176,6 +208,16 @@ impl DryRunContext<'_> {
             Err(DryRunError::Request(error)) => self.plan_from_error(desired, &rule, &error).await,
         };
         (desired.ordinal, change, finding)
+    }
+
+    /// G412, if the definition of a chart is not changed although it differs.
+    async fn check_chart_crd(self, desired: &DesiredObject, rule: &ObjectPolicy<'_>) -> Option<Finding> {
+        if !desired.is_chart_crd || rule.strategy != UpdateStrategy::CreateOnly {
+            return None;
+        }
+        let path = self.kinds.resolve(&desired.object)?.object_path("", &desired.object.name);
+        let live = self.api.get(&path).await.ok()?;
+        domain::plan::check_chart_crd(&desired.object, &desired.comparable_value(rule), &live)
     }
 
     async fn try_apply(
@@ -338,33 +380,6 @@ impl DryRunContext<'_> {
                 PlannedAction::from_field_changes(diff(&desired, &live))
             }
             Err(_) => PlannedAction::Create,
-        }
-    }
-
-    /// The changes of recorded objects that are no longer desired. Objects that are missing, or were replaced by
-    /// another one of the same name, are omitted.
-    async fn plan_removals(
-        self,
-        entries: &[&InventoryEntry],
-        deletion: DeletionPolicy,
-    ) -> Vec<PlannedChange> {
-        let all: Vec<_> = entries.iter().rev().map(|entry| self.plan_removal(entry, deletion)).collect();
-        let changes = stream::iter(all).buffered(self.cx.options.concurrency.max(1));
-        changes.filter_map(async |change| change).collect().await
-    }
-
-    async fn plan_removal(self, entry: &InventoryEntry, deletion: DeletionPolicy) -> Option<PlannedChange> {
-        let object = entry.object.clone();
-        let is_orphaned = self.policies.should_orphan(deletion, &object) || entry.shared;
-        let outcome = if is_orphaned { PlannedAction::Orphan } else { PlannedAction::Delete };
-        let Some(resource) = self.kinds.resolve(&object) else {
-            return Some(PlannedChange::unverified(object, outcome, "The cluster does not serve its kind."));
-        };
-        match self.api.get(&ServedKind::object_path(resource, &object.namespace, &object.name)).await {
-            Ok(live) => (LiveObject::from_value(&live).uid == entry.uid)
-                .then(|| PlannedChange::verified(object, outcome)),
-            Err(Error::NotFound(_)) => None,
-            Err(error) => Some(PlannedChange::unverified(object, outcome, format!("{error}."))),
         }
     }
 }

@@ -90,6 +90,9 @@ pub enum Error {
     /// A job whose immutable fields change has not ended.
     #[error("the job still runs with the content of an earlier revision")]
     JobRunning,
+    /// A hook of a chart has failed, or cannot run.
+    #[error("{0}")]
+    HookFailed(String),
     /// The object is not valid.
     #[error("not valid: {0}")]
     Invalid(String),
@@ -133,6 +136,7 @@ impl Error {
             Self::AdmissionUnavailable(_) => Reason::AdmissionUnavailable,
             Self::ImmutableField { .. } => Reason::ImmutableField,
             Self::JobRunning => Reason::JobRunning,
+            Self::HookFailed(_) => Reason::HookFailed,
             Self::Invalid(_) => Reason::Invalid,
             Self::Gone => Reason::Gone,
             Self::Unreadable(_) => Reason::Unreadable,
@@ -174,6 +178,9 @@ impl Error {
             }
             Self::AdmissionUnavailable(_) => {
                 "Restore the webhook or delete its configuration; the request is retried automatically."
+            }
+            Self::HookFailed(_) => {
+                "Correct the cause on the cluster, or change the workload and publish it; the hook is run again automatically."
             }
             Self::JobRunning => "Nothing to do: it is replaced and runs again once it has ended.",
             Self::ImmutableField { .. } => {

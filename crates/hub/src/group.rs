@@ -2,11 +2,16 @@
 
 use domain::event::{EditAction, EventDetail, EventSubject, NewEvent};
 use domain::page::ListQuery;
-use domain::placement::{ClusterGroup, GroupView};
-use domain::{Finding, actions, name_check};
+use domain::placement::{ClusterGroup, GroupView, check_membership_change};
+use domain::{ClusterId, Finding, actions, name_check};
 
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
+
+mod feature;
+mod member;
+
+pub(crate) use member::load_group;
 
 /// Maximum static members of one group.
 const MEMBERS_MAX: usize = 10_000;
@@ -48,9 +53,11 @@ impl Hub {
     pub async fn create_group(&self, actor: &Actor, group: ClusterGroup) -> Result<ClusterGroup, Error> {
         let mut tx = self.write().await?;
         if store::group::get_by_name(&mut tx, &group.name).await?.is_some() {
-            return Err(Error::AlreadyExists(format!("Cluster group {:?} already exists.", group.name)));
+            let message = format!("cluster group already exists with this name: {:?}", group.name);
+            return Err(Error::AlreadyExists(message));
         }
-        self.store_group(tx, actor, group, None).await
+        let group = ClusterGroup { features: Vec::new(), ..group };
+        self.store_group(tx, actor, GroupChange { group, old: None, removal: Removal::AfterNotice }).await
     }
 
     /// Creates or changes a group, by name; every published workload is placed again. With `expected` the group has to
@@ -62,44 +69,93 @@ impl Hub {
         expected: Option<i64>,
     ) -> Result<ClusterGroup, Error> {
         let mut tx = self.write().await?;
-        let old = store::group::get_by_name(&mut tx, &group.name).await?.map(|old| old.revision);
-        match (old, expected) {
+        let old = store::group::get_by_name(&mut tx, &group.name).await?;
+        match (&old, expected) {
             (None, Some(_)) => return Err(Error::not_found("cluster group", &group.name)),
-            (Some(current), Some(expected)) if current != expected => {
-                return Err(Error::RevisionConflict { current });
+            (Some(old), Some(expected)) if old.revision != expected => {
+                return Err(Error::RevisionConflict { current: old.revision });
             }
             _ => {}
         }
-        self.store_group(tx, actor, group, old).await
+        // Features have verbs of their own.
+        let features = old.as_ref().map(|old| old.features.clone()).unwrap_or_default();
+        let group = ClusterGroup { features, ..group };
+        self.store_group(tx, actor, GroupChange { group, old, removal: Removal::AfterNotice }).await
     }
 
-    /// Replaces the group that has the revision `old`, or inserts a new one.
+    /// Checks and stores a changed or new group, and requests the removals that need no notice.
     async fn store_group(
         &self,
         mut tx: store::Tx,
         actor: &Actor,
-        group: ClusterGroup,
-        old: Option<i64>,
+        GroupChange { group, old, removal }: GroupChange,
     ) -> Result<ClusterGroup, Error> {
-        let findings = check_group(&group);
+        let mut findings = check_group(&group);
+        if findings.is_empty() {
+            let others = match group.exclusive {
+                true => store::group::list(&mut tx).await?,
+                false => store::group::list_exclusive(&mut tx).await?,
+            };
+            findings.extend(check_exclusive(&group, &others));
+        }
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
-        let group = ClusterGroup { revision: old.unwrap_or_default() + 1, ..group };
-        match old {
+        let version = old.as_ref().map(|old| old.revision);
+        let old = old.unwrap_or_default();
+        if (&old.members, &old.selector) != (&group.members, &group.selector) {
+            check_membership_change(&old).map_err(actions::ActionUnavailable)?;
+        }
+        let missing_in = |other: &[String], names: &[String]| -> Vec<String> {
+            names.iter().filter(|name| !other.contains(name)).cloned().collect()
+        };
+        let (joined, left) =
+            (missing_in(&old.members, &group.members), missing_in(&group.members, &old.members));
+        let group = ClusterGroup { revision: version.unwrap_or_default() + 1, ..group };
+        match version {
             None => store::group::insert(&mut tx, &group).await?,
-            Some(old) if store::group::update(&mut tx, &group, old).await? => {}
+            Some(version) if store::group::update(&mut tx, &group, version).await? => {}
             // Another server on the same database changed it.
             Some(current) => return Err(Error::RevisionConflict { current }),
         }
+        if removal == Removal::Immediate {
+            self.request_removals(&mut tx, &group.name, &left).await?;
+        }
         let now = self.clock().now();
         store::queue::PLACER.mark_all(&mut tx, now).await?;
-        let detail = EventDetail::ClusterGroup { name: group.name.clone(), action: EditAction::Saved };
+        let detail =
+            EventDetail::ClusterGroup { name: group.name.clone(), action: EditAction::Saved, joined, left };
         let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
-        let status = if old.is_none() { 201 } else { 200 };
+        let status = if version.is_none() { 201 } else { 200 };
         self.commit(tx, CommitEffects::with_event_for_placer(event).with_response(actor, status, &group))
             .await?;
         Ok(group)
+    }
+
+    /// Lets the deployments of a group leave these clusters without notice (S1-8).
+    async fn request_removals(
+        &self,
+        tx: &mut store::Tx,
+        group: &str,
+        clusters: &[String],
+    ) -> Result<(), Error> {
+        let mut ids: Vec<ClusterId> = Vec::with_capacity(clusters.len());
+        for name in clusters {
+            ids.extend(store::cluster::get_by_name(tx, name).await?.map(|cluster| cluster.id));
+        }
+        if ids.is_empty() {
+            return Ok(());
+        }
+        for deployment in self.load_group_deployments(tx, group).await? {
+            let workload = deployment.workload.id;
+            for release in store::release::list_all_by_workload(tx, workload).await? {
+                if release.is_present() && ids.contains(&release.cluster()) {
+                    let now = self.clock().now();
+                    store::pending_removal::request(tx, workload, release.cluster(), now).await?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Deletes a group. Rejected while a workload references it: its clusters would lose that workload or its overrides.
@@ -110,11 +166,49 @@ impl Hub {
         if !store::group::delete(&mut tx, name).await? {
             return Err(Error::not_found("cluster group", name));
         }
-        let detail = EventDetail::ClusterGroup { name: name.to_owned(), action: EditAction::Deleted };
+        let detail = EventDetail::ClusterGroup {
+            name: name.to_owned(),
+            action: EditAction::Deleted,
+            joined: Vec::new(),
+            left: Vec::new(),
+        };
         let now = self.clock().now();
         let event = NewEvent::from_detail(detail, &actor.name, EventSubject::default(), now);
         self.commit(tx, CommitEffects::with_event(event)).await
     }
+}
+
+/// When a cluster that leaves a group loses its deployments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Removal {
+    /// After the notice in which the removal can be cancelled (E-6).
+    AfterNotice,
+    /// At once.
+    Immediate,
+}
+
+/// A group to be stored.
+struct GroupChange {
+    group: ClusterGroup,
+    /// The stored one; `None` for a new group.
+    old: Option<ClusterGroup>,
+    removal: Removal,
+}
+
+/// G502: a static member of the group is a static member of one of these groups, of which one or both are exclusive. At most ten
+/// findings.
+fn check_exclusive(group: &ClusterGroup, all: &[ClusterGroup]) -> Vec<Finding> {
+    let others = all.iter().filter(|other| other.name != group.name);
+    let shared = others.flat_map(|other| {
+        let both = group.members.iter().filter(|name| other.members.contains(name));
+        both.map(|name| (name, &other.name))
+    });
+    let finding = |(name, other): (&String, &String)| {
+        let message = format!("member cluster is already part of a cluster group: {other} has {name}.");
+        let hint = "Remove it from that group first, or make neither group exclusive.";
+        Finding::error("G502", message, hint).with_path("/members")
+    };
+    shared.take(10).map(finding).collect()
 }
 
 fn check_group(group: &ClusterGroup) -> Vec<Finding> {
@@ -132,6 +226,8 @@ fn check_group(group: &ClusterGroup) -> Vec<Finding> {
         let hint = format!("List at most {MEMBERS_MAX} members, or use a selector.");
         findings.push(Finding::error("G502", message, hint).with_path("/members"));
     }
+    let locked = domain::chart::check_values("The locked values", &group.locked_values);
+    findings.extend(locked.map(|finding| finding.with_path("/lockedValues")));
     if group.selector.as_ref().is_some_and(domain::labels::LabelSelector::is_empty) {
         let message = "An empty selector would make every cluster a member.";
         findings.push(

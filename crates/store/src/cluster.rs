@@ -37,6 +37,8 @@ table_row! {
     Fixed kind = cluster.kind.as_str() => kind: enum_value;
     Mutable region = cluster.region();
     Mutable labels = to_json(&cluster.labels)? => labels: json;
+    Mutable annotations = to_json(&cluster.annotations)? => annotations: json;
+    Mutable template_values = to_json(&cluster.values)? => values: json;
     Mutable taints = to_json(&cluster.taints)? => taints: json;
     Mutable schedulable = cluster.schedulable => schedulable: flag;
     Fixed lease_seconds = cluster.lease_seconds => lease_seconds: count;

@@ -12,12 +12,22 @@ table_row! {
     Key name = &group.name => name: text;
     Mutable members = to_json(&group.members)? => members: json;
     Mutable selector = group.selector.as_ref().map(ToString::to_string) => selector: opt_parse;
+    Mutable exclusive = group.exclusive => exclusive: flag;
+    Mutable locked_values = &group.locked_values => locked_values: text;
+    Mutable features = to_json(&group.features)? => features: json;
     Mutable resource_version = group.revision => revision: int;
 }
 
 /// Every group, by name.
 pub async fn list(tx: &mut Tx) -> Result<Vec<ClusterGroup>, Error> {
     let rows = table::select_from::<ClusterGroup>().push(" ORDER BY name").fetch_all(tx).await?;
+    decode_rows(&rows, "cluster_group", read_row)
+}
+
+/// The groups whose members may be in no other group, by name.
+pub async fn list_exclusive(tx: &mut Tx) -> Result<Vec<ClusterGroup>, Error> {
+    let select = table::select_from::<ClusterGroup>();
+    let rows = select.push(" WHERE exclusive = 1 ORDER BY name").fetch_all(tx).await?;
     decode_rows(&rows, "cluster_group", read_row)
 }
 

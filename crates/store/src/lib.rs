@@ -31,6 +31,7 @@ mod label;
 mod listen;
 mod migrate;
 mod open;
+pub mod operation;
 mod outage;
 mod outage_monitor;
 pub mod pending_removal;

@@ -3,8 +3,8 @@
 //! The end of a notice is a promise to users, so it has rows of its own: a placement decision, which shows it, can be
 //! deleted and computed again.
 
-use domain::WorkloadId;
 use domain::placement::PendingRemoval;
+use domain::{ClusterId, Timestamp, WorkloadId};
 
 use crate::decode::decode_rows;
 use crate::sql::{sql, to_json};
@@ -29,6 +29,23 @@ pub async fn list(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<PendingRemova
             retained_by: row.get("retained_by")?,
         })
     })
+}
+
+/// Requests the removal of a workload from a cluster that runs it: it needs no notice, if the cluster is not selected.
+pub async fn request(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    cluster: ClusterId,
+    at: Timestamp,
+) -> Result<(), Error> {
+    sql("INSERT INTO pending_removal (workload_id, cluster_id, remove_after, requested) VALUES ($1, $2, $3, 1) \
+         ON CONFLICT (workload_id, cluster_id) DO UPDATE SET remove_after = excluded.remove_after, requested = 1")
+    .bind_text(workload)
+    .bind_text(cluster)
+    .bind(at.millis())
+    .execute(tx)
+    .await
+    .map(drop)
 }
 
 /// Replaces the pending removals of a workload. Users who retain it are not stored here but in `retained_cluster`.

@@ -33,6 +33,8 @@ pub enum RetainedTable {
     ChartRendering,
     /// Bundles, schemas and charts that nothing references, by the time of their last put.
     Artifact,
+    /// Operations, by their age.
+    Operation,
     /// Events, by their age.
     Event,
 }
@@ -42,7 +44,7 @@ pub const REVISIONS_KEPT: u32 = 100;
 
 impl RetainedTable {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Session,
         Self::SignInAttempt,
         Self::ApiToken,
@@ -55,6 +57,7 @@ impl RetainedTable {
         Self::ReleaseTombstone,
         Self::ChartRendering,
         Self::Artifact,
+        Self::Operation,
         Self::Event,
     ];
 
@@ -73,6 +76,7 @@ impl RetainedTable {
             Self::ReleaseTombstone => "release_tombstone",
             Self::ChartRendering => "chart_rendering",
             Self::Artifact => "artifact",
+            Self::Operation => "operation",
             Self::Event => "event",
         }
     }
@@ -145,6 +149,10 @@ impl RetainedTable {
                   AND NOT EXISTS (SELECT 1 FROM chart_rendering d WHERE d.files_digest = a.digest) \
                   AND NOT EXISTS (SELECT 1 FROM chart_repository i WHERE i.index_digest = a.digest) \
                   ORDER BY a.last_put_at LIMIT $2)"
+            }
+            Self::Operation => {
+                "DELETE FROM operation WHERE id IN \
+                 (SELECT id FROM operation WHERE started_at < $1 AND closed_at IS NOT NULL ORDER BY started_at LIMIT $2)"
             }
             Self::Event => {
                 "DELETE FROM event WHERE seq IN (SELECT seq FROM event WHERE created_at < $1 ORDER BY created_at LIMIT $2)"

@@ -117,11 +117,22 @@ pub async fn delete(tx: &mut Tx, id: WorkloadId) -> Result<bool, Error> {
     Ok(sql("DELETE FROM workload WHERE id = $1").bind_text(id).execute(tx).await? == 1)
 }
 
+/// Names of the workloads whose draft or published revision may reference this cluster group: their text contains its name.
+pub async fn list_names_mentioning_group(tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
+    let rows = sql("SELECT w.name FROM workload w WHERE w.draft LIKE $1 ESCAPE '\\' UNION \
+         SELECT w.name FROM workload w JOIN revision r ON r.workload_id = w.id AND r.number = w.published_revision \
+         WHERE r.spec LIKE $1 ESCAPE '\\' ORDER BY 1")
+    .bind_text(like_pattern(&format!("\"{group}\"")))
+    .fetch_all(tx)
+    .await?;
+    decode_rows(&rows, "workload", |row| row.text("name"))
+}
+
 /// Names of the workloads whose draft or published revision references this cluster group, in a placement, an
-/// override or a rollout. One that can't be read counts if its text contains the name: unknown is not unused.
+/// override or a rollout; without those being deleted, which are placed no more. One that can't be read counts if its text contains the name: unknown is not unused.
 pub async fn list_names_by_group(tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
     // The match of the text only narrows the rows down; the references are checked below.
-    let rows = sql("SELECT w.name, w.draft AS spec FROM workload w WHERE w.draft LIKE $1 ESCAPE '\\' UNION ALL \
+    let rows = sql("SELECT w.name, w.draft AS spec FROM workload w WHERE w.intent <> 'deleting' AND w.draft LIKE $1 ESCAPE '\\' UNION ALL \
          SELECT w.name, r.spec FROM workload w JOIN revision r ON r.workload_id = w.id AND r.number = w.published_revision \
          WHERE w.intent = 'published' AND r.spec LIKE $1 ESCAPE '\\' ORDER BY 1")
     .bind_text(like_pattern(&format!("\"{group}\"")))

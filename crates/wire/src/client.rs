@@ -21,6 +21,7 @@ mod chart_repository;
 mod cluster;
 mod event;
 mod join;
+mod operation;
 mod placement;
 mod send;
 mod sse;

@@ -27,4 +27,10 @@ pub struct ClusterGroupPut {
     /// Additionally every cluster with these labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
+    /// Whether its static members may be in no other group.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive: bool,
+    /// Values that charts have on these clusters, whatever a workload or an override sets, as YAML.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub locked_values: String,
 }

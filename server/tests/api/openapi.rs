@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::test_server::TestServer;
 
-#[tokio::test]
-async fn the_openapi_document_lists_these_operations() {
+/// Every operation of the document, as path, method and id.
+async fn list_operations() -> Vec<String> {
     let server = TestServer::start().await;
     let document = server.get("/api/v1/openapi.json").await.json();
     assert_eq!(document["openapi"], "3.1.0");
@@ -20,6 +20,13 @@ async fn the_openapi_document_lists_these_operations() {
         }
     }
     lines.sort();
+    lines
+}
+
+#[tokio::test]
+async fn s1_24_the_openapi_document_lists_these_operations() {
+    let lines = list_operations().await;
+    let lines: Vec<String> = lines.into_iter().filter(|line| !line.contains("/orgs/")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     /api/v1/cluster-groups GET listGroups
     /api/v1/cluster-groups POST createGroup
@@ -41,6 +48,7 @@ async fn the_openapi_document_lists_these_operations() {
     /api/v1/join-tokens GET listJoinTokens
     /api/v1/join-tokens POST createJoinToken
     /api/v1/join-tokens/{id} DELETE revokeJoinToken
+    /api/v1/operations/{operation} GET getOperation
     /api/v1/plans/{plan} GET getPlan
     /api/v1/projects/{project}/chart-catalog GET searchCharts
     /api/v1/projects/{project}/chart-catalog/{repository}/{chart} GET listChartVersions
@@ -61,6 +69,7 @@ async fn the_openapi_document_lists_these_operations() {
     /api/v1/projects/{project}/workloads/{workload} GET getWorkload
     /api/v1/projects/{project}/workloads/{workload} PATCH patchWorkload
     /api/v1/projects/{project}/workloads/{workload} PUT putWorkload
+    /api/v1/projects/{project}/workloads/{workload}/operations GET listOperations
     /api/v1/projects/{project}/workloads/{workload}/overrides/{name} DELETE deleteOverride
     /api/v1/projects/{project}/workloads/{workload}/overrides/{name} PUT putOverride
     /api/v1/projects/{project}/workloads/{workload}/placement GET getPlacementDecision
@@ -85,6 +94,52 @@ async fn the_openapi_document_lists_these_operations() {
     /api/v1/tokens/{id} DELETE deleteToken
     /api/v1/watch GET watchChanges
     ");
+}
+
+#[tokio::test]
+async fn s1_24_the_openapi_document_lists_these_operations_on_deployments() {
+    let lines = list_operations().await;
+    let lines: Vec<String> = lines.into_iter().filter(|line| line.contains("/orgs/")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    /api/v1/orgs/{org}/clustergroups GET listClusterGroups
+    /api/v1/orgs/{org}/clustergroups POST createClusterGroup
+    /api/v1/orgs/{org}/clustergroups/{clustergroup} DELETE deleteClusterGroup
+    /api/v1/orgs/{org}/clustergroups/{clustergroup} GET getClusterGroup
+    /api/v1/orgs/{org}/clustergroups/{clustergroup} PUT updateClusterGroup
+    /api/v1/orgs/{org}/clustergroups/{clustergroup}/deployments GET listDeployments
+    /api/v1/orgs/{org}/clustergroups/{clustergroup}/deployments POST createDeployment
+    /api/v1/orgs/{org}/clustergroups/{clustergroup}/deployments/{releaseName} DELETE deleteDeployment
+    /api/v1/orgs/{org}/clustergroups/{clustergroup}/deployments/{releaseName} GET getDeployment
+    /api/v1/orgs/{org}/clustergroups/{clustergroup}/deployments/{releaseName} PUT updateDeployment
+    /api/v1/orgs/{org}/clustergroups/{clustergroup}/deployments/{releaseName}/sync PUT syncDeployment
+    /api/v1/orgs/{org}/clustergroups/{clustergroup}/features GET listGroupFeatures
+    /api/v1/orgs/{org}/clustergroups/{clustergroup}/features/{feature} DELETE disableGroupFeature
+    /api/v1/orgs/{org}/clustergroups/{clustergroup}/features/{feature} GET getGroupFeature
+    /api/v1/orgs/{org}/clustergroups/{clustergroup}/features/{feature} POST enableGroupFeature
+    /api/v1/orgs/{org}/clustergroups/{clustergroup}/features/{feature} PUT updateGroupFeature
+    ");
+}
+
+#[tokio::test]
+async fn s1_24_every_field_of_the_openapi_document_is_in_camel_case_as_in_the_json() {
+    let server = TestServer::start().await;
+    let document = server.get("/api/v1/openapi.json").await.json();
+    let mut other = Vec::new();
+    collect_property_names(&document["components"]["schemas"], &mut other);
+    other.retain(|name| name.contains('_'));
+    assert_eq!(other, Vec::<String>::new());
+}
+
+fn collect_property_names(schema: &serde_json::Value, names: &mut Vec<String>) {
+    if let Some(properties) = schema["properties"].as_object() {
+        names.extend(properties.keys().cloned());
+    }
+    let children: Vec<&serde_json::Value> = match schema {
+        serde_json::Value::Object(map) => map.values().collect(),
+        serde_json::Value::Array(items) => items.iter().collect(),
+        _ => Vec::new(),
+    };
+    children.into_iter().for_each(|child| collect_property_names(child, names));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use source::helm::Helm;
 use source::sandbox;
 use tar::{Builder, Header};
-use wire::{OverridePut, ValidateRequest, ValuesQuery};
+use wire::{OverridePut, RestoreRevisionRequest, ValidateRequest, ValuesQuery};
 
 use super::*;
 
@@ -24,7 +24,7 @@ data:
 ";
 
 /// A chart with one ConfigMap that shows its values.
-pub(crate) fn chart(version: &str, extra: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn chart(version: &str, extra: &[(&str, &str)]) -> Vec<u8> {
     describe_chart(&format!("version: {version}\n"), extra)
 }
 
@@ -59,7 +59,7 @@ async fn fleet_with_helm() -> TestFleet {
     fleet
 }
 
-pub(crate) async fn set_helm(fleet: &TestFleet) {
+pub(super) async fn set_helm(fleet: &TestFleet) {
     let server = Path::new(env!("CARGO_BIN_EXE_flotilla-server"));
     let command = vec![server.into(), sandbox::COMMAND.into()];
     fleet.hub.set_helm(Helm::find(Some(&helm_program()), command).await.unwrap());
@@ -215,19 +215,134 @@ async fn g112_g113_g115_g116_problems_of_charts_and_values_are_findings_with_the
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn g118_a_chart_with_a_hook_is_rejected_with_the_hook_named_and_nothing_is_published() {
+async fn g118_a_chart_with_a_hook_that_never_runs_is_rejected_with_the_hook_named_and_nothing_is_published() {
     with_timeout(async {
         let fleet = fleet_with_helm().await;
-        let hook = "{{ if .Values.migrate }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: migrate, annotations: {helm.sh/hook: pre-upgrade}}\n{{ end }}\n";
-        fleet.client.upload_chart(chart("1.0.0", &[("templates/job.yaml", hook)])).await.unwrap();
-        fleet.client.create_workload(&chart_workload("1.0.0", "migrate: true\n")).await.unwrap();
+        let hook = "{{ if .Values.backup }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: backup, annotations: {helm.sh/hook: 'pre-upgrade,pre-delete'}}\n{{ end }}\n";
+        let rollback = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: undo, annotations: {helm.sh/hook: pre-rollback}}\n";
+        let files = [("templates/job.yaml", hook), ("templates/undo.yaml", rollback)];
+        fleet.client.upload_chart(chart("1.0.0", &files)).await.unwrap();
+        let new = chart_workload("1.0.0", "backup: true\n");
+        let request = ValidateRequest { name: "web".into(), spec: new.spec.clone() };
+        let findings = fleet.client.validate_workload(&request).await.unwrap().findings;
+        let notes: Vec<&str> = findings.iter().filter(|found| found.code == "G118" && !found.is_blocking()).map(|found| found.message.as_str()).collect();
+        assert_eq!(notes, ["ConfigMap undo is a hook of the chart for pre-rollback. It is not applied."]);
+        fleet.client.create_workload(&new).await.unwrap();
         let refused = fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap_err();
-        assert!(refused.to_string().contains("ConfigMap migrate is a hook of the chart (pre-upgrade)"), "{refused}");
-        let current = fleet.client.get_workload("web").await.unwrap().workload;
-        let put = WorkloadPut { spec: chart_workload("1.0.0", "migrate: false\n").spec, labels: None };
-        fleet.client.put_workload("web", &put, current.revision).await.unwrap();
+        assert!(refused.to_string().contains("ConfigMap backup is a hook of the chart for pre-delete"), "{refused}");
+        update_chart(&fleet, |new| *new = chart_workload("1.0.0", "backup: false\n").spec).await;
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        assert!(fleet.clusters[0].get(CONFIG_MAP, ("apps", "undo")).is_none());
+        fleet.stop().await;
+    })
+    .await;
+}
+
+/// Changes the draft and publishes it.
+async fn update_chart(fleet: &TestFleet, change: impl FnOnce(&mut WorkloadSpec)) {
+    let current = fleet.client.get_workload("web").await.unwrap().workload;
+    let mut spec = current.draft.clone();
+    change(&mut spec);
+    let put = WorkloadPut { spec, labels: None };
+    fleet.client.put_workload("web", &put, current.revision).await.unwrap();
+    fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+}
+
+/// A hook that is a Job.
+fn hook_job(name: &str, events: &str) -> String {
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: {name}, annotations: {{helm.sh/hook: '{events}'}}}}\nspec:\n  backoffLimit: 0\n  template: {{spec: {{restartPolicy: Never, containers: [{{name: main, image: '{{{{ .Values.tool | default \"tool:1\" }}}}'}}]}}}}\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_4_hooks_of_a_chart_run_at_installation_upgrade_and_rollback_and_a_failed_one_stops_its_cluster() {
+    with_timeout(async {
+        let fleet = fleet_with_helm().await;
+        let (install, upgrade) = (hook_job("create", "pre-install"), hook_job("migrate", "pre-upgrade"));
+        let files =
+            [("templates/create.yaml", install.as_str()), ("templates/migrate.yaml", upgrade.as_str())];
+        fleet.client.upload_chart(chart("1.0.0", &files)).await.unwrap();
+        fleet.clusters[1].faults().set_crashing_images(vec!["tool:1".into()]);
+        fleet.client.create_workload(&chart_workload("1.0.0", "")).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        let job =
+            |cluster: usize, name: &str| fleet.clusters[cluster].get(("batch/v1", "Job"), ("apps", name));
+        let has_failed = |status: &WorkloadStatus| {
+            let failed = status.target_clusters.iter().find(|target| target.cluster_name == "eu-2");
+            failed.is_some_and(|target| target.message.contains("Hook pre-install Job apps/create"))
+        };
+        fleet.wait_for_web(|status| status.counts.healthy() == 2 && has_failed(status)).await;
+        assert!(
+            fleet.clusters[1].get(CONFIG_MAP, ("apps", "web")).is_none(),
+            "nothing else is applied there"
+        );
+        assert!(job(0, "create").is_some() && job(0, "migrate").is_none());
+
+        // Another image: the installation is completed there, and is an upgrade on the others.
+        update_chart(&fleet, |spec| *spec = chart_workload("1.0.0", "tool: tool:2\nreplicas: 2\n").spec)
+            .await;
+        let is_at = |replicas: &str| [0, 1, 2].iter().all(|n| values_of(&fleet, *n)["replicas"] == replicas);
+        fleet.wait_for_web(|status| status.counts.healthy() == 3 && is_at("2")).await;
+        assert!(job(0, "migrate").is_some() && job(1, "migrate").is_none());
+
+        // A rollback is an upgrade to an earlier content.
+        fleet.clusters[1].faults().clear();
+        let uid = |cluster: usize, name: &str| job(cluster, name).map(|job| job["metadata"]["uid"].clone());
+        let before = [0, 1, 2].map(|n| (uid(n, "create"), uid(n, "migrate")));
+        fleet.client.restore_revision("web", &RestoreRevisionRequest { revision: 1 }).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3 && is_at("1")).await;
+        for (cluster, (create, migrate)) in before.into_iter().enumerate() {
+            assert_eq!(uid(cluster, "create"), create);
+            assert!(uid(cluster, "migrate").is_some() && uid(cluster, "migrate") != migrate, "{cluster}");
+        }
+        fleet.stop().await;
+    })
+    .await;
+}
+
+/// A custom resource definition with this short name.
+fn definition(short_name: &str) -> String {
+    format!(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: widgets.example.com}}\nspec:\n  group: example.com\n  scope: Namespaced\n  names: {{kind: Widget, listKind: WidgetList, plural: widgets, singular: widget, shortNames: [{short_name}]}}\n  versions: [{{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}}}]\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_4_definitions_of_a_chart_are_upgraded_only_by_policy_and_stay_after_the_workload() {
+    with_timeout(async {
+        let fleet = fleet_with_helm().await;
+        let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a, annotations: {helm.sh/resource-policy: keep}}\n";
+        let files = |short_name: &str| [("crds/widget.yaml", definition(short_name)), ("templates/widget.yaml", widget.to_owned())];
+        for (version, short_name) in [("1.0.0", "w"), ("1.1.0", "wid")] {
+            let files = files(short_name);
+            let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+            fleet.client.upload_chart(chart(version, &files)).await.unwrap();
+        }
+        fleet.client.create_workload(&chart_workload("1.0.0", "")).await.unwrap();
         fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        let crd = |n: usize| fleet.clusters[n].get(("apiextensions.k8s.io/v1", "CustomResourceDefinition"), ("", "widgets.example.com"));
+        let short_names = || [0, 1, 2].map(|n| crd(n).unwrap()["spec"]["names"]["shortNames"][0].clone());
+
+        let current = fleet.client.get_workload("web").await.unwrap().workload;
+        let put = WorkloadPut { spec: chart_workload("1.1.0", "").spec, labels: None };
+        fleet.client.put_workload("web", &put, current.revision).await.unwrap();
+        let plan = serde_json::to_string(&fleet.client.plan_workload("web", 20).await.unwrap()).unwrap();
+        assert!(plan.contains("CustomResourceDefinition widgets.example.com of the chart differs"), "{plan}");
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3 && values_of(&fleet, 2)["chart"] == "1.1.0").await;
+        assert_eq!(short_names(), ["w", "w", "w"]);
+        update_chart(&fleet, |spec| spec.policies.upgrade_crds = true).await;
+        fleet.wait_for_web(|status| status.counts.healthy() == 3 && short_names() == ["wid", "wid", "wid"]).await;
+
+        fleet.client.unpublish_workload("web", &RemovalOptions::default()).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.count(ReleaseState::Removed) == 3).await;
+        assert!([0, 1, 2].iter().all(|n| fleet.clusters[*n].get(CONFIG_MAP, ("apps", "web")).is_none()));
+        for n in [0, 1, 2] {
+            assert!(crd(n).is_some() && fleet.clusters[n].get(("example.com/v1", "Widget"), ("apps", "a")).is_some());
+        }
         fleet.stop().await;
     })
     .await;

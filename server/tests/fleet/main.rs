@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use domain::cluster::ClusterKind;
+use domain::ClusterId;
+use domain::cluster::{ClusterKind, DEFAULT_LEASE_SECONDS};
 use domain::event::EventKind;
 use domain::placement::{Placement, Predicate};
 use domain::release::ReleaseState;
@@ -17,6 +18,8 @@ use wire::{Client, EventQuery, PublishRequest, RemovalOptions, WatchEvent, Workl
 
 mod chart_repositories;
 mod charts;
+mod deployments;
+mod real_clusters;
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 const WEB_KEY: (&str, &str) = ("apps", "web");
@@ -44,12 +47,24 @@ spec:
 
 struct TestFleet {
     client: Client,
+    url: String,
+    token: String,
     clusters: Vec<SimCluster>,
+    /// The agent of each cluster.
+    agents: Vec<TestAgent>,
     hub: Hub,
     site: Site,
     loops: Loops,
     stop: CancellationToken,
     _folder: tempfile::TempDir,
+}
+
+/// An agent that can be stopped, which takes its cluster offline after three leases.
+struct TestAgent {
+    cluster: ClusterId,
+    client: kube::Client,
+    heartbeat_interval: Duration,
+    stop: CancellationToken,
 }
 
 impl TestFleet {
@@ -68,10 +83,13 @@ impl TestFleet {
         let actor = Actor::new("ada", ActorKind::Session(user));
         let token = hub.create_token(&actor, "test", 1).await.unwrap().secret;
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let client = Client::new(&format!("http://{}", listener.local_addr().unwrap()), &token).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let client = Client::new(&url, &token).unwrap();
         let serving = axum::serve(listener, server::build_router(&site).router.into_make_service());
         tokio::spawn(serving.with_graceful_shutdown(stop.clone().cancelled_owned()).into_future());
-        let mut fleet = Self { client, clusters: Vec::new(), hub, site, loops, stop, _folder: folder };
+        let (clusters, agents) = (Vec::new(), Vec::new());
+        let mut fleet =
+            Self { client, url, token, clusters, agents, hub, site, loops, stop, _folder: folder };
         for name in names {
             fleet.add_cluster(name).await;
         }
@@ -80,16 +98,36 @@ impl TestFleet {
 
     /// Adds a cluster, whose region is the first part of its name.
     async fn add_cluster(&mut self, name: &str) {
+        self.add_cluster_with_lease(name, DEFAULT_LEASE_SECONDS).await;
+    }
+
+    async fn add_cluster_with_lease(&mut self, name: &str, lease_seconds: u32) {
         let cluster =
             SimCluster::new(kubesim::SimOptions { name: name.to_owned(), ..kubesim::SimOptions::default() });
+        let client = kube::Client::new(cluster.service(), "default");
+        self.clusters.push(cluster);
+        self.join_cluster(name, client, lease_seconds).await;
+    }
+
+    /// Registers a cluster and starts its agent.
+    async fn join_cluster(&mut self, name: &str, client: kube::Client, lease_seconds: u32) {
         let region = name.split('-').next().unwrap_or_default().to_owned();
         let labels = [("region".to_owned(), region)].into();
-        let new = NewCluster { labels, ..NewCluster::new(name, ClusterKind::Simulated) };
-        let id = self.hub.register_cluster(&Actor::system(), new).await.unwrap().id;
-        let client = kube::Client::new(cluster.service(), "default");
-        let (options, stop) = (server::serve::agent_options(&self.hub), self.stop.clone());
-        tokio::spawn(agent::run(InProcessLink::new(self.site.clone(), id), client, options, stop));
-        self.clusters.push(cluster);
+        let new = NewCluster { labels, lease_seconds, ..NewCluster::new(name, ClusterKind::Simulated) };
+        let cluster = self.hub.register_cluster(&Actor::system(), new).await.unwrap().id;
+        let heartbeat_interval = Duration::from_secs(lease_seconds.into()) / 5;
+        self.agents.push(TestAgent { cluster, client, heartbeat_interval, stop: self.stop.child_token() });
+        self.start_agent(self.agents.len() - 1);
+    }
+
+    /// Starts the agent of a cluster, for the first time or again.
+    fn start_agent(&mut self, index: usize) {
+        let agent = &mut self.agents[index];
+        agent.stop = self.stop.child_token();
+        let link = InProcessLink::new(self.site.clone(), agent.cluster);
+        let mut options = server::serve::agent_options(&self.hub);
+        options.heartbeat_interval = agent.heartbeat_interval;
+        tokio::spawn(agent::run(link, agent.client.clone(), options, agent.stop.clone()));
     }
 
     async fn stop(self) {

@@ -24,6 +24,7 @@ pub fn PolicyFields(
             {tick("addon", "Addon: also deploy to clusters that match later", addon)}
             {tick("create_namespace", "Create the namespace if it is missing", policies.create_namespace)}
             {tick("prune", "Prune: delete objects that a new revision no longer contains", policies.prune)}
+            {tick("upgrade_crds", "Upgrade the custom resource definitions in the crds folder of a chart", policies.upgrade_crds)}
         </div>
         {select_field("drift", "On drift", &[("revert", "Self-heal (revert)"), ("notify", "Notify only")], policies.drift as usize)}
         {select_field("conflict", "On conflict with another owner", &[("abort", "Fail on conflict"), ("force", "Force"), ("ifIdentical", "Adopt if identical")], policies.conflict as usize)}

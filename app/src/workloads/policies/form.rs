@@ -19,6 +19,8 @@ pub struct PolicyForm {
     pub conflict: ConflictPolicy,
     /// The deletion policy.
     pub deletion: DeletionPolicy,
+    /// Change the custom resource definitions of a chart.
+    pub upgrade_crds: bool,
 }
 
 #[cfg(feature = "ssr")]
@@ -31,6 +33,7 @@ impl PolicyForm {
             drift: self.drift,
             conflict: self.conflict,
             deletion: self.deletion,
+            upgrade_crds: self.upgrade_crds,
         };
         hub::DraftPatch { addon: Some(self.addon), policies: Some(policies), ..Default::default() }
     }

@@ -48,7 +48,7 @@ fn respond_to(host: &str, request: &HttpRequest) -> HttpResponse {
 fn pod_bundle(images: &[String]) -> Bundle {
     let containers: Vec<_> = images.iter().map(|image| json!({"name": "a", "image": image})).collect();
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": containers}});
-    Bundle { objects: vec![pod] }
+    Bundle::new(vec![pod])
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer};
 use crate::resources::{CommandTarget, clusters};
 
+mod annotate;
 mod confirm_facts;
 mod cordon;
 mod join;
@@ -30,6 +31,8 @@ pub enum ClusterCommand {
         output: OutputArgs,
     },
     Label(label::LabelArgs),
+    Annotate(annotate::AnnotateArgs),
+    SetValues(annotate::SetValuesArgs),
     /// Manage join tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -75,6 +78,8 @@ impl ClusterCommand {
             Self::ConfirmFacts(confirm) => CommandTarget::Cluster(confirm.cluster.clone()),
             Self::Delete(delete) => CommandTarget::Cluster(delete.cluster.clone()),
             Self::Label(label) => CommandTarget::Cluster(label.cluster.clone()),
+            Self::Annotate(annotate) => CommandTarget::Cluster(annotate.cluster.clone()),
+            Self::SetValues(set) => CommandTarget::Cluster(set.cluster.clone()),
         }
     }
 
@@ -86,6 +91,8 @@ impl ClusterCommand {
                 clusters::print_cluster(remote, &cluster, output.format, out).await?
             }
             Self::Label(label) => label.run(remote, out).await?,
+            Self::Annotate(annotate) => annotate.run(remote, out).await?,
+            Self::SetValues(set) => set.run(remote, out).await?,
             Self::Token(token) => token.run(remote, out).await?,
             Self::InstallManifest(install) => install.run(remote, out).await?,
             Self::Accept(accept) => accept.run(remote, out).await?,

@@ -1,9 +1,12 @@
 //! `flotilla group`: named sets of clusters that placements and overrides refer to (S1-1, S1-2).
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use domain::labels::LabelSelector;
 use wire::ClusterGroupPut;
 
+use crate::chart_source::read_values;
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
@@ -37,6 +40,12 @@ pub struct SetGroupArgs {
     /// And every cluster with these labels, such as env=prod,region in (eu,us)
     #[arg(long, value_name = "SELECTOR", group = "selection")]
     selector: Option<String>,
+    /// Reject clusters that are named in another group, there and here
+    #[arg(long)]
+    exclusive: bool,
+    /// File with values that charts have on these clusters, whatever a workload or an override sets
+    #[arg(long, value_name = "FILE")]
+    locked_values: Option<PathBuf>,
 }
 
 impl GroupCommand {
@@ -71,7 +80,11 @@ impl SetGroupArgs {
         if selector.as_ref().is_some_and(LabelSelector::is_empty) {
             return Err(Failure::usage("--selector is empty.", "Name a label, or leave it out."));
         }
-        Ok(ClusterGroupPut { members: members.collect(), selector })
+        let locked_values = match &self.locked_values {
+            Some(path) => read_values(path)?,
+            None => String::new(),
+        };
+        Ok(ClusterGroupPut { members: members.collect(), selector, exclusive: self.exclusive, locked_values })
     }
 }
 
@@ -94,7 +107,13 @@ mod tests {
 
     fn set_args(clusters: &[&str], selector: Option<&str>) -> SetGroupArgs {
         let clusters = clusters.iter().map(|name| (*name).to_owned()).collect();
-        SetGroupArgs { group: "edge".into(), clusters, selector: selector.map(str::to_owned) }
+        SetGroupArgs {
+            group: "edge".into(),
+            clusters,
+            selector: selector.map(str::to_owned),
+            exclusive: false,
+            locked_values: None,
+        }
     }
 
     #[test]

@@ -1,54 +1,76 @@
-//! Hooks of charts (G118): objects that Helm creates at a point of an installation, and that Flotilla does not apply.
+//! Hooks of charts that do not run (G118).
 
-use serde_json::Value;
-
+use crate::model::chart_hook::{HookEvent, hook_events};
 use crate::text::finding::Finding;
-use crate::text::manifest::ParsedManifests;
+use crate::text::manifest::{Manifest, ParsedManifests};
 
-/// The annotation that makes an object a hook, with the events it is for.
-pub const HOOK_ANNOTATION: &str = "helm.sh/hook";
+/// Events of a rollback of Helm. A rollback of Flotilla publishes a revision, so the hooks of an upgrade run.
+const ROLLBACK_EVENTS: [&str; 2] = ["pre-rollback", "post-rollback"];
+/// Events of a test of the chart.
+const TEST_EVENTS: [&str; 3] = ["test", "test-success", "test-failure"];
 
-/// The events of a hook; empty for an object that is none.
-pub fn hook_events(object: &Value) -> Vec<&str> {
-    let annotation = object.pointer("/metadata/annotations").and_then(|all| all.get(HOOK_ANNOTATION));
-    let events = annotation.and_then(Value::as_str).unwrap_or_default().split(',').map(str::trim);
-    events.filter(|event| !event.is_empty()).collect()
+/// G118: a finding for every hook in the manifests of a chart with an event that does not run. One that the chart may depend on
+/// is an error, that of a rollback or a test a note.
+pub fn check_hooks(parsed: &ParsedManifests) -> Vec<Finding> {
+    parsed.manifests.iter().filter_map(check_hook).collect()
 }
 
-/// G118: a finding for every hook in the manifests of a chart. Applied like other objects, a hook would run at another time than
-/// the chart needs: a job that prepares a database would run beside the server that it prepares.
-pub fn check_hooks(parsed: &ParsedManifests) -> Vec<Finding> {
-    let finding = |manifest: &crate::text::manifest::Manifest| {
-        let events = hook_events(&manifest.object);
-        if events.is_empty() {
-            return None;
-        }
-        let name = manifest.object_ref();
+fn check_hook(manifest: &Manifest) -> Option<Finding> {
+    let events = hook_events(&manifest.object);
+    let (harmless, others): (Vec<&str>, Vec<&str>) = events
+        .iter()
+        .map(String::as_str)
+        .filter(|event| event.parse::<HookEvent>().is_err())
+        .partition(|event| ROLLBACK_EVENTS.contains(event) || TEST_EVENTS.contains(event));
+    let name = manifest.object_ref();
+    let finding = if !others.is_empty() {
         let message =
-            format!("{name} is a hook of the chart ({}), which is not supported yet.", events.join(", "));
-        let hint = "Turn it off by a value of the chart, often named hooks, admissionWebhooks or jobs, and do its work by an object of the workload.";
-        let place = manifest.location_of("/metadata/annotations");
-        Some(Finding::error("G118", message, hint).with_object(name.to_string()).with_location(Some(place)))
+            format!("{name} is a hook of the chart for {}, which is not supported.", others.join(", "));
+        let hint = "Turn it off by a value of the chart, often named hooks, and do its work by an object of the workload or by hand.";
+        Finding::error("G118", message, hint)
+    } else if harmless.len() == events.len() && !events.is_empty() {
+        let message =
+            format!("{name} is a hook of the chart for {}. It is not applied.", harmless.join(", "));
+        let hint = "Nothing to do: a rollback publishes a revision and runs the hooks of an upgrade; tests are run by hand.";
+        Finding::note("G118", message, hint)
+    } else {
+        return None;
     };
-    parsed.manifests.iter().filter_map(finding).collect()
+    let place = manifest.location_of("/metadata/annotations");
+    Some(finding.with_object(name.to_string()).with_location(Some(place)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::finding::Severity;
     use crate::text::manifest::parse;
     use crate::text::source_file::SourceFile;
 
+    fn check(events: &str) -> Vec<Finding> {
+        let text = format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: migrate\n  annotations:\n    helm.sh/hook: {events}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a, annotations: {{helm.sh/resource-policy: keep}}}}\n"
+        );
+        check_hooks(&parse(&[SourceFile { name: "templates/a.yaml".into(), text }]))
+    }
+
     #[test]
-    fn g118_every_hook_is_rejected_with_its_name_and_events() {
-        let text = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: migrate\n  annotations:\n    helm.sh/hook: pre-install,pre-upgrade\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {helm.sh/resource-policy: keep}}\n";
-        let parsed = parse(&[SourceFile { name: "templates/a.yaml".into(), text: text.into() }]);
-        let found = check_hooks(&parsed);
+    fn g118_a_hook_with_an_event_that_never_runs_is_rejected_with_its_name_and_events() {
+        let found = check("post-install,pre-delete,crd-install");
         assert_eq!(found.len(), 1);
         assert_eq!(
-            found[0].message,
-            "Job migrate is a hook of the chart (pre-install, pre-upgrade), which is not supported yet."
+            (found[0].severity, found[0].message.as_str()),
+            (
+                Severity::Error,
+                "Job migrate is a hook of the chart for pre-delete, crd-install, which is not supported."
+            )
         );
         assert_eq!(found[0].location.as_ref().map(|place| place.file.as_str()), Some("templates/a.yaml"));
+    }
+
+    #[test]
+    fn g118_hooks_of_an_upgrade_are_accepted_and_one_only_for_a_rollback_is_named() {
+        assert_eq!(check("pre-install,post-upgrade,pre-rollback"), []);
+        assert_eq!(check("post-rollback")[0].severity, Severity::Note);
     }
 }

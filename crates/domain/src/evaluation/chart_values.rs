@@ -8,7 +8,7 @@ use crate::model::chart::{ChartInputs, ChartSource, ChartVersion, SAMPLE_KUBERNE
 use crate::model::cluster::{Cluster, ClusterFacts};
 use crate::model::overrides::list_applicable;
 use crate::model::placement::ClusterGroup;
-use crate::model::values::{LayerValues, ValuesLayer, merge_layers};
+use crate::model::values::{LayerValues, LockViolation, ValuesLayer, find_lock_violations, merge_layers};
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 use crate::text::manifest::yaml_value;
@@ -46,7 +46,17 @@ impl ChartRelease<'_> {
         };
         let mut filler = LayerFiller { values: &values, rejected: Vec::new(), missing: Vec::new() };
         let texts = self.layer_texts(cluster).into_iter();
-        let layers = texts.map(|(layer, text)| filler.read_layer(layer, text)).collect();
+        let mut layers: Vec<LayerValues> =
+            texts.map(|(layer, text)| filler.read_layer(layer, text)).collect();
+        for group in self.groups.iter().filter(|group| !group.locked_values.is_empty()) {
+            if group.contains(cluster) {
+                let layer = ValuesLayer::Locked { group: group.name.clone() };
+                let locked = filler.read_layer(layer, &group.locked_values);
+                let violations = find_lock_violations(&locked.values, &layers);
+                filler.rejected.extend(violations.iter().map(|one| lock_finding(&group.name, one)));
+                layers.push(locked);
+            }
+        }
         let LayerFiller { rejected, missing, .. } = filler;
         let on_cluster = |finding: Finding| finding.with_clusters(vec![cluster.name.clone()]);
         if rejected.iter().any(Finding::is_blocking) {
@@ -125,6 +135,19 @@ impl ChartRelease<'_> {
             api_versions,
         }
     }
+}
+
+/// G119: a layer sets a value that a group locks.
+fn lock_finding(group: &str, violation: &LockViolation) -> Finding {
+    let LockViolation { path, locked, layer } = violation;
+    let message =
+        format!("Group {group} locks the value {path} to {locked}; the values ({layer}) set another one.");
+    Finding::error(
+        "G119",
+        message,
+        "Remove it from these values, or let the owner of the group change the lock.",
+    )
+    .with_path(path)
 }
 
 /// The APIs of a cluster as Helm names them: `apps/v1` and `apps/v1/Deployment`, sorted.
@@ -316,5 +339,44 @@ mod tests {
         with_release("", Vec::new(), |release| {
             assert!(matches!(release.inputs(&chart(false), &silent), Err(RenderError::Waiting(_))));
         });
+    }
+
+    #[test]
+    fn s2_8_g119_a_value_that_a_group_locks_is_set_and_can_not_be_overridden() {
+        let groups = [ClusterGroup {
+            name: "prod".into(),
+            members: vec!["a".into()],
+            locked_values: "tls: {enabled: true}\nregistry: mirror.example # all images\n".into(),
+            ..ClusterGroup::default()
+        }];
+        let layers = |values: &str, overrides: Vec<Override>| {
+            with_release(values, overrides, |release| {
+                ChartRelease { groups: &groups, ..*release }
+                    .layers(&cluster(1, "a"))
+                    .map(|all| merge_layers(&all))
+            })
+        };
+        let effective = layers("tls: {port: 443}\n", Vec::new()).unwrap();
+        let expected =
+            serde_json::json!({"tls": {"port": 443, "enabled": true}, "registry": "mirror.example"});
+        assert_eq!(effective, expected);
+        assert!(layers("registry: mirror.example\n", Vec::new()).is_ok(), "the same value");
+        for (values, text) in
+            [("tls: {enabled: false}\n", "/tls/enabled to true"), ("tls: null\n", "/tls/enabled")]
+        {
+            let RenderError::Rejected(findings) = layers("", vec![override_for("a", values)]).unwrap_err()
+            else {
+                panic!("rejected")
+            };
+            assert_eq!((findings.len(), &*findings[0].code), (1, "G119"));
+            let message = &findings[0].message;
+            assert!(message.contains("Group prod locks") && message.contains(text), "{message}");
+            assert!(message.contains("(cluster a)") && findings[0].clusters == ["a"], "{message}");
+        }
+        // Other clusters are not in the group.
+        let elsewhere = with_release("registry: own\n", Vec::new(), |release| {
+            ChartRelease { groups: &groups, ..*release }.layers(&cluster(2, "b")).is_ok()
+        });
+        assert!(elsewhere);
     }
 }

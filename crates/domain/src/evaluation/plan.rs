@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 mod blast_radius;
+mod chart_notes;
 mod cluster_plan;
 mod diff;
 mod fields;
@@ -21,6 +22,7 @@ mod tests;
 mod variants;
 
 pub use blast_radius::{BlastRadius, removal_limit};
+pub use chart_notes::{check_chart_crd, plan_hooks, retained_finding};
 pub use cluster_plan::{ChangeCounts, ClusterPlan, PlannedAction, PlannedChange};
 pub use diff::diff;
 pub use publish_plan::{

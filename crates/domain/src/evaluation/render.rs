@@ -8,11 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::kubernetes::name;
 use crate::kubernetes::object::{ObjectRef, object_ref};
-use crate::model::bundle::Bundle;
+use crate::model::bundle::{Bundle, is_hook_envelope};
+use crate::model::chart_hook::{ChartHook, hook_events, sort_hooks};
+use crate::model::chart_object::{CHART_CRD_ANNOTATION, is_crd_file};
 use crate::model::cluster::Cluster;
 use crate::model::overrides;
 use crate::model::placement::ClusterGroup;
-use crate::model::workload::WorkloadSpec;
+use crate::model::workload::{Source, WorkloadSpec};
 use crate::text::finding::Finding;
 use crate::text::manifest::{ParsedManifests, check_rendered};
 use crate::text::name_check;
@@ -81,6 +83,7 @@ impl BundleRenderer<'_> {
             effective.findings.into_iter().map(|finding| on_cluster(finding, cluster)).collect(),
         )?;
         let mut objects = effective.objects;
+        self.mark_chart_crds(&mut objects);
         self.fill_templates(&mut objects, cluster)?;
         let scopes = KindScopes::from_objects(objects.iter(), Some(&cluster.facts));
         let objects: Vec<Value> =
@@ -91,7 +94,28 @@ impl BundleRenderer<'_> {
         reject_blocking(
             check_rendered(objects.iter()).into_iter().map(|finding| on_cluster(finding, cluster)).collect(),
         )?;
-        Ok(Bundle::new(objects))
+        let reserved = objects.iter().filter_map(check_reserved_kind);
+        reject_blocking(reserved.map(|finding| on_cluster(finding, cluster)).collect())?;
+        if !matches!(spec.source, Source::Chart(_)) {
+            return Ok(Bundle::new(objects));
+        }
+        let (mut hooks, objects): (Vec<Value>, Vec<Value>) =
+            objects.into_iter().partition(|object| !hook_events(object).is_empty());
+        hooks.retain(|hook| !ChartHook::from_object(hook).events.is_empty());
+        sort_hooks(&mut hooks);
+        Ok(Bundle::new(objects).with_hooks(hooks))
+    }
+
+    /// Marks the objects from the `crds/` folder of a chart. Overrides keep number and order of the objects.
+    fn mark_chart_crds(&self, objects: &mut [Value]) {
+        if !matches!(self.spec.source, Source::Chart(_)) {
+            return;
+        }
+        for (object, manifest) in objects.iter_mut().zip(&self.parsed.manifests) {
+            if is_crd_file(&manifest.location.file) {
+                set_annotation(object, CHART_CRD_ANNOTATION, "true");
+            }
+        }
     }
 
     /// The values of template variables on `cluster`.
@@ -193,6 +217,21 @@ fn check_namespace(object: &Value) -> Option<Finding> {
         .map(|finding| finding.with_object(name.to_string()).with_path(path))
 }
 
+/// G118: the kind is reserved, and an agent would take the object in it for a hook, without any check.
+fn check_reserved_kind(object: &Value) -> Option<Finding> {
+    is_hook_envelope(object).then(|| {
+        let name = object_ref(object);
+        let message = format!("{name} has a kind that is reserved for the hooks of charts.");
+        Finding::error(
+            "G118",
+            message,
+            "Remove it; a hook is an object of a chart with the annotation helm.sh/hook.",
+        )
+        .with_object(name.to_string())
+        .with_path("/kind")
+    })
+}
+
 /// The object as it is applied: with its namespace and the managed-by label, without server-owned fields.
 fn finalize_object(mut object: Value, namespace: &str, scopes: &KindScopes) -> Value {
     let name = object_ref(&object);
@@ -230,6 +269,18 @@ fn set_namespace(metadata: &mut Map<String, Value>, namespace: Option<&str>) {
             metadata.insert("namespace".to_owned(), namespace.into());
         }
         Some(_) => {}
+    }
+}
+
+/// Sets an annotation on the object itself.
+fn set_annotation(object: &mut Value, name: &str, value: &str) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let annotations = metadata.entry("annotations").or_insert(Value::Null);
+    if !annotations.is_object() {
+        *annotations = Value::Object(Map::new());
+    }
+    if let Value::Object(annotations) = annotations {
+        annotations.insert(name.to_owned(), value.into());
     }
 }
 

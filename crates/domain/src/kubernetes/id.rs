@@ -112,6 +112,11 @@ typed_id!(
     ReleaseId,
     "release"
 );
+typed_id!(
+    /// An operation on a workload.
+    OperationId,
+    "operation"
+);
 
 #[cfg(test)]
 mod tests {

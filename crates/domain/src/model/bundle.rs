@@ -4,10 +4,11 @@
 //! machine and in the browser (P32), and a cluster whose bundle did not change receives no write.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::object::{ObjectRef, object_ref};
+use crate::model::chart_object::is_chart_crd;
 
 /// Rendered manifests in apply order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +16,19 @@ use crate::kubernetes::object::{ObjectRef, object_ref};
 pub struct Bundle {
     /// The objects, in the order in which they are applied.
     pub objects: Vec<Value>,
+    /// The hooks of a chart, in the order in which they run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<Value>,
+}
+
+/// API version of the envelope of a hook in the bytes of a bundle.
+const HOOK_API_VERSION: &str = "flotilla.dev/v1alpha1";
+/// Kind of the envelope of a hook.
+const HOOK_KIND: &str = "ChartHook";
+
+/// Whether an object has the kind that is reserved for the envelope of a hook.
+pub fn is_hook_envelope(object: &Value) -> bool {
+    object["apiVersion"] == HOOK_API_VERSION && object["kind"] == HOOK_KIND
 }
 
 /// The bytes are not a bundle.
@@ -26,22 +40,52 @@ impl Bundle {
     /// A bundle of these objects, sorted into apply order (stable within one rank).
     pub fn new(mut objects: Vec<Value>) -> Self {
         objects.sort_by_key(|object| apply_rank(object["kind"].as_str().unwrap_or_default()));
-        Self { objects }
+        Self { objects, hooks: Vec::new() }
     }
 
-    /// The canonical bytes.
+    /// The same bundle with these hooks of a chart, in the order in which they run.
+    #[must_use]
+    pub fn with_hooks(self, hooks: Vec<Value>) -> Self {
+        Self { hooks, ..self }
+    }
+
+    /// The canonical bytes. Hooks are in envelopes of a kind that no cluster serves: an agent that does not know hooks applies
+    /// nothing of the bundle, instead of all at once.
     pub fn to_bytes(&self) -> Vec<u8> {
-        canonical_json(&Value::Array(self.objects.clone()))
+        let envelope = |hook: &Value| {
+            let name = &hook["metadata"]["name"];
+            json!({"apiVersion": HOOK_API_VERSION, "kind": HOOK_KIND, "metadata": {"name": name}, "object": hook})
+        };
+        let all = self.objects.iter().cloned().chain(self.hooks.iter().map(envelope)).collect();
+        canonical_json(&Value::Array(all))
     }
 
     /// Parses the output of [`Bundle::to_bytes`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidBundle> {
-        Ok(Self { objects: serde_json::from_slice(bytes)? })
+        let mut bundle = Self::default();
+        for mut object in serde_json::from_slice::<Vec<Value>>(bytes)? {
+            if is_hook_envelope(&object) {
+                bundle.hooks.push(object["object"].take());
+            } else {
+                bundle.objects.push(object);
+            }
+        }
+        Ok(bundle)
     }
 
     /// The digest of the canonical bytes.
     pub fn digest(&self) -> Digest {
         Digest::compute(&self.to_bytes())
+    }
+
+    /// The reference of each hook, in order.
+    pub fn hook_refs(&self) -> impl Iterator<Item = ObjectRef> + '_ {
+        self.hooks.iter().map(object_ref)
+    }
+
+    /// The objects from the `crds/` folder of a chart.
+    pub fn chart_crds(&self) -> impl Iterator<Item = ObjectRef> + '_ {
+        self.objects.iter().filter(|object| is_chart_crd(object)).map(object_ref)
     }
 
     /// The reference of each object, in order.
@@ -116,8 +160,6 @@ fn write_canonical(value: &Value, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -125,6 +167,19 @@ mod tests {
         let a: Value = serde_json::from_str(r#"{"kind":"ConfigMap","data":{"b":"1","a":"2"}}"#).unwrap();
         let b: Value = serde_json::from_str(r#"{"data":{"a":"2","b":"1"},"kind":"ConfigMap"}"#).unwrap();
         assert_eq!(Bundle::new(vec![a]).digest(), Bundle::new(vec![b]).digest());
+    }
+
+    #[test]
+    fn s4_4_an_agent_that_knows_no_hooks_finds_a_kind_that_no_cluster_serves() {
+        let object = |kind: &str, name: &str| json!({"kind": kind, "metadata": {"name": name}});
+        let bundle = Bundle::new(vec![object("ConfigMap", "a")]).with_hooks(vec![object("Job", "migrate")]);
+        let sent: Vec<Value> = serde_json::from_slice(&bundle.to_bytes()).unwrap();
+        assert_eq!(
+            sent.iter().map(|object| object["kind"].as_str().unwrap()).collect::<Vec<_>>(),
+            ["ConfigMap", "ChartHook"]
+        );
+        assert_eq!(sent[1]["metadata"]["name"], "migrate");
+        assert_eq!(Bundle::from_bytes(&bundle.to_bytes()).unwrap(), bundle);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::text::name_check;
 /// Credentials of a repository as they are entered. They are sent to the origin of its URL only, and never shown again.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase")]
 pub enum RepositoryCredentials {
     /// The repository is public.
     #[default]
@@ -21,11 +21,12 @@ pub enum RepositoryCredentials {
     /// User name and password.
     Basic {
         /// The user name.
+        #[serde(rename = "userName")]
         user_name: String,
         /// The password, or a token that takes its place.
         password: String,
         /// URL of the registry's token endpoint, if it is at another host than the registry.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
+        #[serde(rename = "tokenEndpoint", default, skip_serializing_if = "String::is_empty")]
         token_endpoint: String,
     },
     /// A token for an HTTP repository.
@@ -58,7 +59,7 @@ impl RepositoryCredentials {
 /// How a repository is signed in to, without the secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase")]
 pub enum RepositoryLogin {
     /// The repository is public.
     #[default]
@@ -66,9 +67,10 @@ pub enum RepositoryLogin {
     /// With a user name and a password.
     Basic {
         /// The user name.
+        #[serde(rename = "userName")]
         user_name: String,
         /// URL of the registry's token endpoint; empty for the registry itself.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
+        #[serde(rename = "tokenEndpoint", default, skip_serializing_if = "String::is_empty")]
         token_endpoint: String,
     },
     /// With a token.

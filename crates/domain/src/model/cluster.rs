@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use strum::{IntoStaticStr, VariantArray};
 
 use crate::kubernetes::id::ClusterId;
@@ -214,6 +215,13 @@ impl ClusterFacts {
         all
     }
 
+    /// The Kubernetes distribution, from the suffix of its version: `gke`, `eks`, `k3s`, `rke2`, `k0s`; empty without one.
+    pub fn distribution(&self) -> &'static str {
+        const DISTRIBUTIONS: [&str; 5] = ["gke", "eks", "k3s", "rke2", "k0s"];
+        let suffix = self.kubernetes_version.split_once(['-', '+']).map_or("", |(_, suffix)| suffix);
+        DISTRIBUTIONS.into_iter().find(|name| suffix.starts_with(name)).unwrap_or_default()
+    }
+
     /// Whether the cluster has reported its facts; before that, nothing can be rendered for it correctly (S4-3).
     pub fn is_reported(&self) -> bool {
         !self.kubernetes_version.is_empty()
@@ -276,6 +284,13 @@ pub struct Cluster {
     /// Labels, for selectors.
     #[serde(default)]
     pub labels: Labels,
+    /// Annotations, for templates and other tools.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub annotations: Labels,
+    /// Values of its own, for templates: `cluster.values.KEY` (S4-7).
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub values: Map<String, Value>,
     /// Taints, which repel workloads without a matching toleration.
     #[serde(default)]
     pub taints: Vec<Taint>,
@@ -312,6 +327,8 @@ impl Cluster {
             name: name.into(),
             kind,
             labels: Labels::new(),
+            annotations: Labels::new(),
+            values: Map::new(),
             taints: Vec::new(),
             schedulable: true,
             lease_seconds: DEFAULT_LEASE_SECONDS,
@@ -339,6 +356,33 @@ impl Cluster {
             .or_else(|| self.labels.get("region"))
             .map_or("", |r| r)
     }
+}
+
+/// Checks annotations that a user enters (G111, G215).
+pub fn check_annotations(annotations: &Labels) -> Vec<Finding> {
+    let bad_key = annotations.keys().filter(|key| !labels::is_label_key(key)).map(|key| {
+        let shown: String = key.chars().take(80).collect();
+        let hint = "Use letters, digits, '-', '_' and '.', with a letter or digit at both ends.";
+        Finding::error("G215", format!("{shown:?} is not an annotation key."), hint)
+    });
+    let bytes: usize = annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
+    let too_large = (bytes > MAX_CLUSTER_DATA_BYTES).then(|| too_large("annotations", bytes));
+    bad_key.chain(too_large).collect()
+}
+
+/// Checks the values that a user gives a cluster (G111).
+pub fn check_values(values: &Map<String, Value>) -> Vec<Finding> {
+    let bytes = serde_json::to_vec(values).map_or(usize::MAX, |text| text.len());
+    (bytes > MAX_CLUSTER_DATA_BYTES).then(|| too_large("values", bytes)).into_iter().collect()
+}
+
+/// The largest annotations, and the largest values, of one cluster.
+pub const MAX_CLUSTER_DATA_BYTES: usize = 64 * 1024;
+
+fn too_large(what: &str, bytes: usize) -> Finding {
+    let message =
+        format!("The {what} of the cluster have {bytes} bytes; the limit is {MAX_CLUSTER_DATA_BYTES}.");
+    Finding::error("G111", message, "Keep only what templates use.")
 }
 
 /// Checks labels that a user enters (G215).

@@ -18,6 +18,7 @@ mod decide;
 mod fact;
 mod filter_result;
 mod filter_text;
+mod group_feature;
 mod members_policy;
 mod number;
 mod predicate;
@@ -39,6 +40,9 @@ pub use fact::{FactKey, FactSelector, FactTerm, KubernetesVersion, VersionCompar
 pub use filter_result::{
     FilterObservation, FilterRequirement, FilterResult, GroupMembership, NameList, ObservedFact,
     ObservedLabel, ObservedTaint, ScorePart, SpreadValue, TaintOutcome,
+};
+pub use group_feature::{
+    FeatureProperties, FeatureState, FeatureStatus, GroupFeature, GroupFeatureName, check_membership_change,
 };
 pub use members_policy::apply_new_members_policy;
 pub use remedy::{Remedy, RequiredChange};
@@ -288,6 +292,16 @@ pub struct ClusterGroup {
     /// Or a selector for dynamic membership.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
+    /// Whether its static members may be in no other group (S1-1).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive: bool,
+    /// Values that charts have on the clusters of the group, whatever a workload or an override sets, as YAML with its comments
+    /// (S2-8).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub locked_values: String,
+    /// Its features that differ from the defaults (S1-2).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<GroupFeature>,
     /// Grows with every change; the `ETag`.
     #[serde(default)]
     pub revision: i64,

@@ -176,6 +176,9 @@ pub struct Policies {
     /// The service account that writes and deletes the objects, as `namespace/name`; the agent's own if empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub executor: String,
+    /// Change the custom resource definitions from the `crds/` folder of a chart; otherwise they are only created.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub upgrade_crds: bool,
 }
 
 impl Default for Policies {
@@ -194,6 +197,7 @@ impl Default for Policies {
             ignore: Vec::new(),
             feedback: Vec::new(),
             executor: String::new(),
+            upgrade_crds: false,
         }
     }
 }
@@ -226,7 +230,7 @@ impl ObjectSelector {
 }
 
 /// The names of the policies in files and in the API.
-pub const POLICY_NAMES: [&str; 13] = [
+pub const POLICY_NAMES: [&str; 14] = [
     "createNamespace",
     "prune",
     "drift",
@@ -240,6 +244,7 @@ pub const POLICY_NAMES: [&str; 13] = [
     "ignore",
     "feedback",
     "executor",
+    "upgradeCrds",
 ];
 
 impl Policies {
@@ -263,6 +268,22 @@ impl Policies {
                 .map_err(|error| format!("The policy {name} can't be {value}: {error}"))?;
         }
         Ok(policies)
+    }
+
+    /// These policies for a bundle with these custom resource definitions from the `crds/` folder of a chart: they are only
+    /// created, unless they shall be upgraded or a rule for them says otherwise.
+    #[must_use]
+    pub fn with_chart_crds(&self, crds: impl Iterator<Item = ObjectRef>) -> Self {
+        let mut policies = self.clone();
+        if !self.upgrade_crds {
+            let rules = crds.map(|crd| UpdateRule {
+                object: ObjectSelector { kind: crd.kind, name: crd.name, ..ObjectSelector::default() },
+                strategy: UpdateStrategy::CreateOnly,
+            });
+            // The last matching rule applies.
+            policies.update.splice(0..0, rules);
+        }
+        policies
     }
 
     /// How this object is written.

@@ -165,6 +165,9 @@ pub struct Release {
     /// Digest of the bundle that the cluster reported as completely applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     applied: Option<Digest>,
+    /// Revision number of `applied`: the latest one with that bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    applied_revision: Option<u32>,
     /// Whether its cluster was offline when it might apply `revision` for the first time, and has been since: a rollout does
     /// not take that for an effect of the revision (P29).
     admitted_offline: bool,

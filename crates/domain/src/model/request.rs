@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::model::cluster::Taint;
 use crate::model::overrides::{ClusterSelector, DEFAULT_PRIORITY, Patch};
@@ -17,6 +18,13 @@ pub struct ClusterPatch {
     /// Labels to set; `null` as a value removes the label.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, Option<String>>,
+    /// Annotations to set; `null` as a value removes the annotation.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, Option<String>>,
+    /// All values of its own, for templates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
+    pub values: Option<Map<String, Value>>,
     /// The complete list of taints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taints: Option<Vec<Taint>>,

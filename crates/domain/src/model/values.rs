@@ -21,6 +21,11 @@ pub enum ValuesLayer {
     ChartDefault,
     /// The common values of the workload.
     Common,
+    /// A cluster group locks it: nothing else can set it there.
+    Locked {
+        /// Name of the group.
+        group: String,
+    },
     /// An override.
     Override {
         /// Its name.
@@ -35,6 +40,7 @@ impl std::fmt::Display for ValuesLayer {
         match self {
             Self::ChartDefault => f.write_str("chart default"),
             Self::Common => f.write_str("common"),
+            Self::Locked { group } => write!(f, "locked by group {group}"),
             Self::Override { name, specificity } => write!(f, "{} {name}", specificity.as_str()),
         }
     }
@@ -109,6 +115,40 @@ pub fn merge_layers<'a>(layers: impl IntoIterator<Item = &'a LayerValues>) -> Va
         }
     }
     effective
+}
+
+/// A value that a layer sets although a higher one locks it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LockViolation {
+    /// JSON pointer of the locked value.
+    pub path: String,
+    /// The locked value.
+    pub locked: Value,
+    /// The layer that sets another one.
+    pub layer: ValuesLayer,
+}
+
+/// Where `layers` set something else than `locked`: another value, or no map above it.
+pub fn find_lock_violations(locked: &Value, layers: &[LayerValues]) -> Vec<LockViolation> {
+    let mut violations = Vec::new();
+    collect_leaves(locked, String::new(), &mut |path, value| {
+        let differing = layers.iter().filter(|layer| sets_other_value(&layer.values, &path, value));
+        violations.extend(differing.map(|layer| LockViolation {
+            path: path.clone(),
+            locked: value.clone(),
+            layer: layer.layer.clone(),
+        }));
+    });
+    violations
+}
+
+fn sets_other_value(values: &Value, path: &str, locked: &Value) -> bool {
+    if let Some(value) = values.pointer(path) {
+        return value != locked;
+    }
+    // Something that is no map hides the locked value.
+    let parents = path.match_indices('/').skip(1).map(|(at, _)| &path[..at]);
+    parents.filter_map(|parent| values.pointer(parent)).any(|parent| !parent.is_object())
 }
 
 /// Every leaf of the effective values with the layers that set it, by path. `layers` are in order of precedence, lowest first.

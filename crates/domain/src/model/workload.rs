@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::kubernetes::id::{ProjectId, WorkloadId};
+use crate::kubernetes::id::{OperationId, ProjectId, WorkloadId};
 use crate::kubernetes::labels::Labels;
 use crate::kubernetes::time::Timestamp;
 use crate::model::overrides::Override;
@@ -327,6 +327,9 @@ pub struct NewWorkload {
 pub struct PublishResult {
     /// Number of the created revision.
     pub revision: u32,
+    /// The operation, which has the outcome on each cluster; `None` from a server of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationId>,
     /// Names of its target clusters.
     pub clusters: Vec<String>,
     /// The findings of the guard rails, without errors.
@@ -342,7 +345,7 @@ pub struct PublishResult {
 /// Whether the clusters had validated a publish by the dry runs of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase")]
 pub enum PublishValidation {
     /// Not known, because the response to the publish was lost.
     #[default]
@@ -350,6 +353,7 @@ pub enum PublishValidation {
     /// There was no valid plan of the same changes, so no cluster has tried them.
     NotPlanned,
     /// There was one.
+    #[serde(rename_all = "camelCase")]
     Planned {
         /// Number of clusters that had answered.
         validated: u32,

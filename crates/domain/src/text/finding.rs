@@ -113,6 +113,11 @@ impl Finding {
         Self::new(code, Severity::Warning, message, hint)
     }
 
+    /// A finding that only informs.
+    pub fn note(code: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(code, Severity::Note, message, hint)
+    }
+
     /// The same finding, about this object.
     #[must_use]
     pub fn with_object(mut self, object: impl Into<String>) -> Self {

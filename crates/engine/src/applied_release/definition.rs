@@ -90,6 +90,14 @@ fn schema() -> Value {
                 "bundle": text,
                 "applied": text,
                 "resources": {"type": "array", "items": entry},
+                "hooks": {"type": "object", "properties": {
+                    "bundle": text,
+                    "operation": text,
+                    "generation": {"type": "integer", "format": "int64"},
+                    "succeeded": {"type": "array", "items": text},
+                    "finished": {"type": "boolean"},
+                    "installed": {"type": "boolean"},
+                }},
             }},
         },
     })

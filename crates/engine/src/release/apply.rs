@@ -15,16 +15,18 @@ use futures::StreamExt;
 use futures::stream;
 use serde_json::Value;
 
-use super::custom_kind::ensure_established;
+use super::custom_kind::{await_chart_crds, ensure_established};
 use super::drift::{self, DriftAction};
 use super::finalizers::describe_finalizers;
+use super::hooks;
+use super::intent::record_intent;
 use super::object_action::{ObjectAction, ObjectInput, decide_action};
 use super::preflight;
 use super::reconciliation::{ReconcileFlow, Reconciliation, waiting_stage};
 use super::replace::{self, ReplaceInput};
 use super::retry::{RetryState, failure_message};
 use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
-use crate::applied_release::{AppliedRelease, InventoryEntry};
+use crate::applied_release::HookPhase;
 use crate::error::Error;
 use crate::object_policy::ObjectPolicy;
 use crate::observe::LiveObject;
@@ -82,8 +84,22 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
         pass.set_stage(StageName::Applied, state);
         return ReconcileFlow::Stop;
     }
+    let groups = rank_ranges(pass);
+    let is_chart_crd = |group: &Range<usize>| pass.targets[group.start].desired.is_chart_crd;
+    let (definitions, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_chart_crd);
+    let flow = apply_groups(pass, definitions).await;
+    let flow = if flow == ReconcileFlow::Continue { hooks::run(pass, HookPhase::Before).await } else { flow };
+    if flow != ReconcileFlow::Continue {
+        others.into_iter().flatten().for_each(|at| update_applied(pass, at));
+        return flow;
+    }
+    apply_groups(pass, others).await
+}
+
+/// Applies these ranks, and sets the stage.
+async fn apply_groups(pass: &mut Reconciliation<'_>, groups: Vec<Range<usize>>) -> ReconcileFlow {
     let mut blocked = false;
-    for group in rank_ranges(pass) {
+    for group in groups {
         if pass.is_outdated() {
             return ReconcileFlow::Restart;
         }
@@ -93,6 +109,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
         }
         let jobs = plan_writes(pass, group.clone()).await;
         run_writes(pass, jobs).await;
+        await_chart_crds(pass, group.clone());
         blocked = pass.targets[group].iter().any(|target| !target.applied);
         super::report::report_progress(pass);
     }
@@ -105,70 +122,13 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
 fn rank_ranges(pass: &Reconciliation<'_>) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     for at in 0..pass.targets.len() {
-        let rank = |at: usize| pass.targets[at].desired.rank;
+        let order = |at: usize| pass.targets[at].desired.apply_order();
         match groups.last_mut() {
-            Some(group) if rank(group.start) == rank(at) => group.end = at + 1,
+            Some(group) if order(group.start) == order(at) => group.end = at + 1,
             _ => groups.push(at..at + 1),
         }
     }
     groups
-}
-
-/// Records the names of all objects that may be created, unless already recorded.
-async fn record_intent(pass: &mut Reconciliation<'_>) -> Result<(), StageState> {
-    let mut has_new = false;
-    for target in &pass.targets {
-        let desired = &target.desired;
-        let is_recorded = pass.inventory.iter().any(|entry| entry.object.is_same_object(&desired.object));
-        if is_recorded || pass.is_read_only(&desired.object) {
-            continue;
-        }
-        has_new = true;
-        let plural = target.kind.as_ref().map(|resource| resource.plural.clone());
-        let live = target.live_object().filter(|live| live.release == Some(pass.worker.id));
-        pass.inventory.push(InventoryEntry {
-            object: desired.object.clone(),
-            resource: plural.unwrap_or_default(),
-            uid: live.as_ref().map(|live| live.uid.clone()).unwrap_or_default(),
-            hash: live.map(|live| live.hash.clone()).unwrap_or_default(),
-            ..InventoryEntry::default()
-        });
-    }
-    let known = pass.cx.applied_releases.get(pass.worker.id);
-    let generation = pass.request.desired.generation;
-    // Lower the recorded generation before any write, so that a restart in between does not detect the hub as behind
-    // again.
-    if !has_new && known.as_ref().is_some_and(|known| known.generation <= generation) {
-        return Ok(());
-    }
-    let record = AppliedRelease {
-        revision: pass.revision,
-        generation,
-        bundle: Some(pass.prepared.digest.clone()),
-        applied: pass.state.applied.clone(),
-        resources: pass.inventory.clone(),
-        eviction_start: None,
-        ..known.map_or_else(
-            || pass.cx.applied_releases.new_record(pass.worker.id, &pass.request.desired.workload),
-            |known| (*known).clone(),
-        )
-    };
-    let name = record.name.clone();
-    let pending = pass.state.record_failure.clone().filter(|failure| !failure.is_due());
-    let failure = match pending {
-        Some(failure) => failure,
-        None => match pass.cx.applied_releases.write(record).await {
-            Ok(_) => {
-                pass.state.record_failure = None;
-                return Ok(());
-            }
-            Err(error) => RetryState::after(pass.state.record_failure.as_ref(), error, &pass.cx.options),
-        },
-    };
-    pass.wake_at(failure.due);
-    let state = failure.stage_state(&format!("Record {name}"));
-    pass.state.record_failure = Some(failure);
-    Err(state)
 }
 
 /// Decides the writes of one rank.

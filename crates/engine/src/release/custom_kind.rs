@@ -1,5 +1,6 @@
 //! Objects of custom kinds wait until the definition of their kind is established.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,23 @@ pub(super) async fn ensure_established(pass: &mut Reconciliation<'_>, at: usize)
     false
 }
 
+/// Makes the objects after the definitions of a chart wait until these are established.
+pub(super) fn await_chart_crds(pass: &mut Reconciliation<'_>, group: Range<usize>) {
+    for at in group {
+        let target = &pass.targets[at];
+        let is_definition = target.desired.object.kind == "CustomResourceDefinition";
+        if !target.desired.is_chart_crd || !target.applied || !is_definition {
+            continue;
+        }
+        let kind = target.desired.object.name.clone();
+        if target.live_object().is_some_and(|live| is_condition_established(&live.value())) {
+            continue;
+        }
+        pass.targets[at].applied = false;
+        pass.set_waiting(at, Error::DefinitionNotEstablished(kind));
+    }
+}
+
 fn is_established(pass: &Reconciliation<'_>, resource: &ServedKind) -> bool {
     let name = format!("{}.{}", resource.plural, resource.group);
     let definition = pass.targets.iter().find_map(|target| {
@@ -42,10 +60,10 @@ fn is_established(pass: &Reconciliation<'_>, resource: &ServedKind) -> bool {
         let is_it = object.kind == "CustomResourceDefinition" && object.name == name;
         is_it.then(|| target.live_object()).flatten()
     });
-    definition.is_some_and(|live| {
-        let value = live.value();
-        let conditions =
-            value.pointer("/status/conditions").and_then(Value::as_array).cloned().unwrap_or_default();
-        conditions.iter().any(|c| c["type"] == "Established" && c["status"] == "True")
-    })
+    definition.is_some_and(|live| is_condition_established(&live.value()))
+}
+
+fn is_condition_established(definition: &Value) -> bool {
+    let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|c| c["type"] == "Established" && c["status"] == "True")
 }

@@ -208,6 +208,7 @@ async fn ensure_namespaces(pass: &mut Reconciliation<'_>) -> Result<(), Prefligh
         .filter(|target| target.kind.as_ref().is_some_and(|resource| resource.namespaced))
         .filter(|target| !pass.is_read_only(&target.desired.object))
         .map(|target| target.desired.object.namespace.clone())
+        .chain(pass.prepared.hooks.iter().map(|hook| hook.desired.object.namespace.clone()))
         .filter(|namespace| !namespace.is_empty() && !own.contains(namespace.as_str()))
         .collect();
     for namespace in needed {

@@ -13,7 +13,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     if obsolete.is_empty() {
         let generation = pass.request.desired.generation;
         let state = if pass.state.pruned_generation == Some(generation) {
-            StageState::Done
+            pass.state.describe_retained(StageState::Done)
         } else {
             StageState::Skipped { message: "There was nothing to prune.".to_owned() }
         };
@@ -26,12 +26,14 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
         return ReconcileFlow::Continue;
     }
     pass.state.pruned_generation = Some(pass.request.desired.generation);
-    let PruneResult { remaining, state } = delete_by_rank(pass, &obsolete).await;
+    let PruneResult { remaining, state, retained } = delete_by_rank(pass, &obsolete).await;
+    pass.state.retained.extend(retained);
     let is_deleted = |entry: &InventoryEntry| {
         obsolete.iter().any(|other| other.object == entry.object)
             && !remaining.iter().any(|other| other.object == entry.object)
     };
     pass.inventory.retain(|entry| !is_deleted(entry));
+    let state = pass.state.describe_retained(state);
     pass.set_stage(StageName::Pruned, state.clone());
     if pass.is_outdated() {
         return ReconcileFlow::Restart;
@@ -42,7 +44,9 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
 fn obsolete_entries(pass: &Reconciliation<'_>) -> Vec<InventoryEntry> {
     let is_desired = |entry: &&InventoryEntry| {
         let is_it = |object: &ObjectRef| object.is_same_object(&entry.object) && !pass.is_read_only(object);
-        pass.prepared.objects.iter().any(|desired| is_it(&desired.object))
+        let is_hook =
+            pass.prepared.hooks.iter().any(|hook| hook.desired.object.is_same_object(&entry.object));
+        is_hook || pass.prepared.objects.iter().any(|desired| is_it(&desired.object))
     };
     pass.inventory.iter().filter(|entry| !is_desired(entry)).cloned().collect()
 }

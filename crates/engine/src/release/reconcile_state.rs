@@ -9,6 +9,7 @@ use domain::health::Health;
 use domain::object::ObjectRef;
 use domain::plan::FieldChange;
 use domain::policy::Feedback;
+use domain::release::StageState;
 use domain::report::{DesiredRelease, DriftReport, ReleaseReport, TransitionTimes};
 use tokio::time::Instant;
 
@@ -23,6 +24,8 @@ pub(crate) const CONTESTED_AFTER: usize = 3;
 #[derive(Debug, Default)]
 pub(crate) struct ObjectState {
     pub failure: Option<RetryState>,
+    /// Uid of the object of a hook that has failed; it is replaced at the next attempt.
+    pub failed_run: Option<String>,
     /// Condition it waits for; unlike a failure it does not delay the next attempt.
     pub waiting: Option<RetryState>,
     /// Times of recent self-heals.
@@ -106,6 +109,8 @@ pub(crate) struct ReconcileState {
     pub record_failure: Option<RetryState>,
     /// Generation that last pruned objects.
     pub pruned_generation: Option<i64>,
+    /// Objects of this generation that are left on the cluster because of their annotation, with the reason.
+    pub retained: Vec<String>,
     /// Uids with a requested deletion.
     pub deletion_requested: HashSet<String>,
     /// Drift notes for the next report.
@@ -124,6 +129,16 @@ impl ReconcileState {
         self.objects.entry(object.clone()).or_default()
     }
 
+    /// The state of the prune stage, with the objects that are left on the cluster.
+    pub(crate) fn describe_retained(&self, state: StageState) -> StageState {
+        match state {
+            StageState::Done if !self.retained.is_empty() => {
+                StageState::Skipped { message: self.retained.join(" ") }
+            }
+            other => other,
+        }
+    }
+
     /// Resets all back-offs on a new generation or sync request: a fix must not wait for the back-off of the failure
     /// before.
     pub(crate) fn reset_on_new_request(&mut self, desired_release: &DesiredRelease) {
@@ -134,6 +149,7 @@ impl ReconcileState {
         self.preflight_failure = None;
         self.record_failure = None;
         self.deletion_requested.clear();
+        self.retained.clear();
         for object in self.objects.values_mut() {
             object.failure = None;
             object.waiting = None;

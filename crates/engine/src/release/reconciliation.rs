@@ -18,7 +18,7 @@ use super::reconcile_state::ReconcileState;
 use super::retry::RetryState;
 use super::{EngineContext, ReconcileRequest, ReleaseWorker};
 use crate::api::{ApiClient, ServedKind};
-use crate::applied_release::{AppliedRelease, InventoryEntry};
+use crate::applied_release::{AppliedRelease, HookProgress, InventoryEntry};
 use crate::desired_object::{DesiredObject, PreparedBundle};
 use crate::error::Error;
 use crate::object_policy::{ObjectPolicies, ObjectPolicy};
@@ -67,7 +67,7 @@ impl TargetObject {
     }
 }
 
-/// One object being removed.
+/// One object that is not in the bundle: it is being removed, or is a hook that runs.
 pub(crate) struct PruneItem {
     pub object: ObjectRef,
     /// Plural name in URLs.
@@ -93,6 +93,8 @@ pub(crate) struct Reconciliation<'a> {
     pub prune_items: Vec<PruneItem>,
     /// The entries to write to the record.
     pub inventory: Vec<InventoryEntry>,
+    /// Which hooks have run.
+    pub hook_progress: Option<HookProgress>,
     pub stages: Vec<StageReport>,
     /// Whether this pass wrote objects.
     pub has_written: bool,
@@ -116,8 +118,10 @@ impl<'a> Reconciliation<'a> {
         let empty = || PreparedBundle {
             digest: digest.unwrap_or_else(|| domain::Digest::compute(b"")),
             objects: Vec::new(),
+            hooks: Vec::new(),
         };
         let prepared = request.prepared.clone().unwrap_or_else(|| Arc::new(empty()));
+        let policies = policies.with_chart_crds(prepared.chart_crds());
         let targets = prepared.objects.iter().map(new_target).collect();
         Self {
             cx,
@@ -134,6 +138,7 @@ impl<'a> Reconciliation<'a> {
             targets,
             prune_items: Vec::new(),
             inventory: Vec::new(),
+            hook_progress: None,
             stages: Vec::new(),
             has_written: false,
             next_wakeup: None,
@@ -177,6 +182,7 @@ impl<'a> Reconciliation<'a> {
         let record = self.cx.applied_releases.get(self.worker.id);
         if let Some(record) = &record {
             self.inventory.clone_from(&record.resources);
+            self.hook_progress.clone_from(&record.hooks);
             if !self.state.is_record_loaded {
                 self.state.applied.clone_from(&record.applied);
             }

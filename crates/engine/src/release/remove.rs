@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use domain::bundle::apply_rank;
+use domain::chart_object::{CHART_CRD_ANNOTATION, retention_reason};
 use domain::finding::Finding;
 use domain::health::{Health, HealthStatus};
 use domain::object::ObjectRef;
@@ -30,12 +31,16 @@ use crate::observe::{CacheState, LiveObject};
 pub(crate) struct PruneResult {
     pub remaining: Vec<InventoryEntry>,
     pub state: StageState,
+    /// The objects that are left on the cluster because of their annotation, with the reason.
+    pub retained: Vec<String>,
 }
 
 /// Result of the deletion of one object.
 enum DeletionResult {
     /// It does not exist or is not owned by the release.
     Gone,
+    /// It stays for this reason, and is no longer owned.
+    Retained(&'static str),
     /// It is being deleted; with its last state, if known.
     Terminating(Option<Value>),
     Failed(Error),
@@ -70,6 +75,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>, deletion: DeletionPolicy)
         return ReconcileFlow::Restart;
     }
     let is_over = result.state.is_finished();
+    pass.state.retained.extend(result.retained);
     pass.set_stage(StageName::Pruned, result.state);
     if is_over {
         if let Some(record) = &record
@@ -121,6 +127,7 @@ pub(crate) async fn delete_by_rank(pass: &mut Reconciliation<'_>, entries: &[Inv
         ranks.entry(apply_rank(&entry.object.kind)).or_default().push(entry.clone());
     }
     let mut remaining = Vec::new();
+    let mut retained = Vec::new();
     let mut state = StageState::Done;
     for (_, group) in ranks.into_iter().rev() {
         if !remaining.is_empty() {
@@ -130,6 +137,9 @@ pub(crate) async fn delete_by_rank(pass: &mut Reconciliation<'_>, entries: &[Inv
         }
         let fates = delete_rank(pass, &group).await;
         for (entry, fate) in group.into_iter().zip(fates) {
+            if let DeletionResult::Retained(reason) = fate {
+                retained.push(format!("{} is left on the cluster: {reason}.", entry.object));
+            }
             if let Some(blocked_by) = record_result(pass, &entry, fate) {
                 let is_failed = matches!(blocked_by, StageState::Failed(_));
                 let is_worse = is_failed || !matches!(state, StageState::Failed(_));
@@ -142,7 +152,7 @@ pub(crate) async fn delete_by_rank(pass: &mut Reconciliation<'_>, entries: &[Inv
             }
         }
     }
-    PruneResult { remaining, state }
+    PruneResult { remaining, state, retained }
 }
 
 async fn delete_rank(pass: &mut Reconciliation<'_>, group: &[InventoryEntry]) -> Vec<DeletionResult> {
@@ -158,7 +168,7 @@ fn record_result(
     fate: DeletionResult,
 ) -> Option<StageState> {
     match fate {
-        DeletionResult::Gone => {
+        DeletionResult::Gone | DeletionResult::Retained(_) => {
             pass.state.objects.remove(&entry.object);
             None
         }
@@ -220,11 +230,12 @@ async fn delete_entry(pass: &Reconciliation<'_>, entry: &InventoryEntry) -> Dele
     };
     let (resource, value) = live;
     let claimed = pass.cx.applied_releases.is_claimed_by_another(pass.release(), &entry.uid);
-    if entry.shared || claimed || pass.is_orphaned(&entry.object) {
-        // It existed before and may contain foreign objects, is listed by another record, or is orphaned by policy:
-        // only the ownership is released.
+    let retained = retention_reason(&value);
+    if entry.shared || claimed || retained.is_some() || pass.is_orphaned(&entry.object) {
+        // It existed before and may contain foreign objects, is listed by another record, is orphaned by policy, or stays
+        // by its annotation: only the ownership is released.
         return match release_ownership(pass, &resource, entry, &value).await {
-            Ok(()) => DeletionResult::Gone,
+            Ok(()) => retained.map_or(DeletionResult::Gone, DeletionResult::Retained),
             Err(error) => DeletionResult::Failed(error),
         };
     }
@@ -323,7 +334,7 @@ async fn orphan_entries(pass: &mut Reconciliation<'_>, entries: &[InventoryEntry
             remaining.push(entry.clone());
         }
     }
-    PruneResult { remaining, state }
+    PruneResult { remaining, state, retained: Vec::new() }
 }
 
 /// Removes label, annotations and field ownership from an object. An apply without the fields would delete them
@@ -341,7 +352,7 @@ async fn release_ownership(
         "uid": value["metadata"]["uid"],
         "resourceVersion": value["metadata"]["resourceVersion"],
         "labels": { RELEASE_LABEL: null },
-        "annotations": { WORKLOAD_ANNOTATION: null, HASH_ANNOTATION: null },
+        "annotations": { WORKLOAD_ANNOTATION: null, HASH_ANNOTATION: null, CHART_CRD_ANNOTATION: null },
         // The API ignores an empty list; one empty entry clears the list.
         "managedFields": if others.is_empty() { json!([{}]) } else { json!(others) },
     }});

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use domain::finding::Finding;
 use domain::health::{Health, HealthStatus};
+use domain::policy::UpdateStrategy;
 use domain::release::stage::StageReason;
 use domain::release::{StageName, StageState, SyncStatus};
 use domain::report::{DesiredPhase, ReleaseReport, ResourceStatus, StageReport};
@@ -25,6 +26,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) {
     let complete = pass.is_over(StageName::Pruned);
     if complete {
         pass.state.applied = Some(pass.prepared.digest.clone());
+        pass.hook_progress.iter_mut().for_each(|progress| progress.installed = true);
     }
     if !is_applied_by_record(pass) && !is_recently_pulling(pass) {
         let report = build_report(pass, sync_status(pass, complete));
@@ -121,6 +123,8 @@ pub(crate) fn report_removed(pass: &mut Reconciliation<'_>) {
     for name in [StageName::Pruned, StageName::ImagesPulled, StageName::Operational] {
         pass.set_stage(name, StageState::Done);
     }
+    let pruned = pass.state.describe_retained(StageState::Done);
+    pass.set_stage(StageName::Pruned, pruned);
     let mut report = build_report(pass, SyncStatus::Removed);
     report.removed = true;
     send_report(pass, report);
@@ -261,6 +265,7 @@ pub(crate) async fn write_record(pass: &mut Reconciliation<'_>) {
         bundle: Some(pass.prepared.digest.clone()),
         applied: pass.state.applied.clone(),
         resources: pass.inventory.clone(),
+        hooks: pass.hook_progress.clone(),
         eviction_start: None,
         ..(*known).clone()
     };
@@ -285,12 +290,14 @@ fn inventory_entry(pass: &Reconciliation<'_>, at: usize) -> InventoryEntry {
     let old = pass.inventory_entry(&desired.object).cloned().unwrap_or_default();
     let old_hash = old.hash.clone();
     let live = target.live_object().filter(|live| live.release == Some(pass.worker.id));
+    // An existing object that is only created keeps its content: another policy may write it later.
+    let is_written =
+        target.applied && pass.policies.update_strategy(&desired.object) == UpdateStrategy::ServerSideApply;
     InventoryEntry {
         object: desired.object.clone(),
         resource: target.kind.as_ref().map_or(old.resource, |resource| resource.plural.clone()),
         uid: live.as_ref().map_or(old.uid, |live| live.uid.clone()),
-        hash: live
-            .map_or(old.hash, |live| if target.applied { desired.hash.clone() } else { live.hash.clone() }),
+        hash: live.map_or(old.hash, |live| if is_written { desired.hash.clone() } else { live.hash.clone() }),
         shared: old.shared || target.shared,
         // Dependencies of a completed object were cleaned up with it and are not re-created either.
         completed: target.completed || old.completed && old_hash == desired.hash,

@@ -7,7 +7,8 @@ use tokio::time::Instant;
 
 use super::reconcile_state::ReconcileState;
 use super::reconciliation::{ReconcileFlow, Reconciliation};
-use super::{EngineContext, ReleaseWorker, apply, expire, preflight, prune, remove, report, status};
+use super::{EngineContext, ReleaseWorker, apply, expire, hooks, preflight, prune, remove, report, status};
+use crate::applied_release::HookPhase;
 
 /// When the next pass runs.
 enum NextPass {
@@ -74,6 +75,9 @@ async fn reconcile_present(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     }
     if flow == ReconcileFlow::Continue {
         flow = prune::run(pass).await;
+    }
+    if flow == ReconcileFlow::Continue {
+        flow = hooks::run(pass, HookPhase::After).await;
     }
     if flow == ReconcileFlow::Restart {
         return flow;

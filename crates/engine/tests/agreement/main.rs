@@ -6,6 +6,7 @@
 //! their own.
 
 mod apply;
+mod charts;
 mod drift;
 mod facts;
 mod fixtures;
@@ -98,6 +99,9 @@ scenarios! {
         a_changed_job_that_runs_is_replaced_after_its_end,
         g406_a_changed_job_is_rejected_by_plan_and_publish_if_the_policy_refuses_it,
         g406_every_immutable_field_is_named;
+    charts:
+        s4_4_hooks_complete_before_the_objects_and_a_failed_one_stops_them_until_it_is_fixed,
+        s4_4_a_definition_of_a_chart_and_a_kept_object_stay_on_the_cluster;
     removal:
         s3_13_objects_missing_from_a_new_bundle_are_pruned,
         s3_13_an_object_re_created_by_another_party_is_not_pruned,

@@ -142,7 +142,11 @@ impl TestEnv {
 
     /// Sets these objects as desired, by default in the namespace of the scenario.
     pub fn set_present(&self, objects: Vec<Value>, policies: Policies) -> DesiredRelease {
-        let bundle = self.bundle(objects);
+        self.set_bundle(self.bundle(objects), policies)
+    }
+
+    /// Sets this bundle as desired.
+    pub fn set_bundle(&self, bundle: Arc<Bundle>, policies: Policies) -> DesiredRelease {
         let revision = u32::try_from(self.generation.load(Ordering::Relaxed) + 1).unwrap();
         let desired_release =
             self.next_release(DesiredPhase::Present { bundle: bundle.digest(), revision, policies });

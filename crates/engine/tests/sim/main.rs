@@ -2,9 +2,11 @@
 
 mod apply;
 mod catch_up;
+mod charts;
 mod drift;
 mod harness;
 mod health;
+mod hooks;
 mod jobs;
 mod policies;
 mod preflight;

@@ -1,14 +1,17 @@
-//! Changes labels, taints or schedulability of a cluster.
+//! Changes labels, annotations, values, taints or schedulability of a cluster.
 
-use domain::cluster::{Cluster, check_labels};
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::cluster::{Cluster, check_annotations, check_labels, check_values};
 use domain::event::{ClusterChanges, EventDetail};
+use domain::labels::Labels;
 use domain::request::ClusterPatch;
 
 use super::ClusterChange;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Changes labels, taints or schedulability; every published workload is placed again.
+    /// Changes labels, annotations, values, taints or schedulability; every published workload is placed again.
     pub async fn edit_cluster(
         &self,
         actor: &Actor,
@@ -19,7 +22,9 @@ impl Hub {
         let change = ClusterChange::begin(self, name, if_match).await?;
         let mut cluster = change.before.clone();
         apply_edit(&mut cluster, edit);
-        let findings = check_labels(&cluster.labels);
+        let mut findings = check_labels(&cluster.labels);
+        findings.extend(check_annotations(&cluster.annotations));
+        findings.extend(check_values(&cluster.values));
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
@@ -32,23 +37,35 @@ impl Hub {
 }
 
 fn apply_edit(cluster: &mut Cluster, edit: ClusterPatch) {
-    for (key, value) in edit.labels {
-        match value {
-            Some(value) => cluster.labels.insert(key, value),
-            None => cluster.labels.remove(&key),
-        };
+    apply_changes(&mut cluster.labels, edit.labels);
+    apply_changes(&mut cluster.annotations, edit.annotations);
+    if let Some(values) = edit.values {
+        cluster.values = values;
     }
     cluster.taints = edit.taints.unwrap_or(std::mem::take(&mut cluster.taints));
     cluster.schedulable = edit.schedulable.unwrap_or(cluster.schedulable);
 }
 
+fn apply_changes(current: &mut Labels, changes: BTreeMap<String, Option<String>>) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => current.insert(key, value),
+            None => current.remove(&key),
+        };
+    }
+}
+
 fn find_changes(before: &Cluster, after: &Cluster) -> ClusterChanges {
     let is_set = |(key, value): &(&String, &String)| before.labels.get(*key) != Some(*value);
     let set = after.labels.iter().filter(is_set).map(|(key, value)| (key.clone(), value.clone()));
+    let keys: BTreeSet<&String> = before.annotations.keys().chain(after.annotations.keys()).collect();
+    let is_changed = |key: &&&String| before.annotations.get(**key) != after.annotations.get(**key);
     let removed = before.labels.keys().filter(|key| !after.labels.contains_key(*key));
     ClusterChanges {
         set_labels: set.collect(),
         removed_labels: removed.cloned().collect(),
+        annotations: keys.iter().filter(is_changed).map(|key| (*key).clone()).collect(),
+        values: before.values != after.values,
         taints: (before.taints != after.taints).then(|| after.taints.clone()),
         schedulable: (before.schedulable != after.schedulable).then_some(after.schedulable),
     }

@@ -26,7 +26,7 @@ const fn retention_millis(table: RetainedTable) -> i64 {
         | RetainedTable::JoinToken
         | RetainedTable::Registration
         | RetainedTable::AgentCertificate => 30 * DAY_MILLIS,
-        RetainedTable::Revision | RetainedTable::Event => 90 * DAY_MILLIS,
+        RetainedTable::Revision | RetainedTable::Operation | RetainedTable::Event => 90 * DAY_MILLIS,
         // What a cluster still has to remove after that, it keeps.
         RetainedTable::ReleaseTombstone => 365 * DAY_MILLIS,
     }
@@ -36,7 +36,7 @@ const fn retention_millis(table: RetainedTable) -> i64 {
 const fn batch_rows(table: RetainedTable) -> u32 {
     match table {
         RetainedTable::Plan => 10,
-        RetainedTable::Revision | RetainedTable::Artifact => 100,
+        RetainedTable::Revision | RetainedTable::Artifact | RetainedTable::Operation => 100,
         _ => 1_000,
     }
 }

@@ -41,6 +41,8 @@ pub struct PolicyPatch {
     pub conflict: ConflictPolicy,
     /// The deletion policy.
     pub deletion: DeletionPolicy,
+    /// Change the custom resource definitions of a chart.
+    pub upgrade_crds: bool,
 }
 
 impl DraftPatch {
@@ -62,6 +64,7 @@ impl DraftPatch {
                 drift: patch.drift,
                 conflict: patch.conflict,
                 deletion: patch.deletion,
+                upgrade_crds: patch.upgrade_crds,
                 ..std::mem::take(&mut draft.policies)
             };
         }

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use domain::event::{EventDetail, EventSubject, NewEvent};
+use domain::operation::OperationKind;
 use domain::rollout::Rollout;
 use domain::workload::{Intent, PublishResult, PublishValidation, Revision, Workload, WorkloadSpec};
 
@@ -15,6 +16,7 @@ use super::{PublishContent, PublishOptions, check_if_match};
 use crate::blocking::run_blocking;
 use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
+use crate::operation::OperationRequest;
 use crate::plan::{PlanInputs, parse_forced_codes};
 use crate::{Actor, Error, Hub};
 
@@ -62,6 +64,13 @@ impl Hub {
         };
         let next = NextRevision { spec: snapshot.draft.spec, message: &message };
         let revision = self.create_revision(&mut tx, actor, &mut workload, next).await?;
+        let request = OperationRequest {
+            workload: workload.id,
+            name,
+            kind: OperationKind::Publish,
+            revision: Some(revision.number),
+        };
+        let operation = self.begin_operation(&mut tx, actor, request).await?;
         workload.draft_changed = workload.draft != revision.spec;
         self.store_workload(&mut tx, actor, &mut workload).await?;
         let forced = validation.forced_codes().to_vec();
@@ -73,6 +82,7 @@ impl Hub {
         let events = edited.into_iter().chain([published]).collect();
         let result = PublishResult {
             revision: revision.number,
+            operation: Some(operation),
             clusters: snapshot.draft.decision.selected().map(|evaluation| evaluation.name.clone()).collect(),
             findings: checked.findings,
             validation,

@@ -5,7 +5,7 @@ use domain::actions::{self, ActionUnavailable};
 use domain::workload::{Intent, Revision, Workload, WorkloadSpec};
 use store::Tx;
 
-use crate::overrides::OverrideChange;
+use crate::overrides::{OverrideChange, check_limits};
 use crate::{Error, Hub};
 
 /// What a publish stores as the next revision.
@@ -14,6 +14,8 @@ pub enum PublishContent {
     /// The draft.
     #[default]
     Draft,
+    /// This spec, which also becomes the draft.
+    Spec(Box<WorkloadSpec>),
     /// The published revision with this change of an override; the change is made in the draft too.
     Override(OverrideChange),
     /// The published revision with the override of this name as it is in the draft, which may have removed it.
@@ -24,7 +26,7 @@ impl PublishContent {
     /// The name of the override that is published alone.
     pub fn override_name(&self) -> Option<&str> {
         match self {
-            Self::Draft => None,
+            Self::Draft | Self::Spec(_) => None,
             Self::Override(change) => Some(change.name()),
             Self::DraftOverride(name) => Some(name),
         }
@@ -33,7 +35,7 @@ impl PublishContent {
     /// The change of the published revision; `None` for a publish of the draft.
     fn resolve(&self, draft: &WorkloadSpec) -> Option<OverrideChange> {
         match self {
-            Self::Draft => None,
+            Self::Draft | Self::Spec(_) => None,
             Self::Override(change) => Some(change.clone()),
             Self::DraftOverride(name) => Some(OverrideChange::from_spec(draft, name)),
         }
@@ -62,6 +64,10 @@ impl Hub {
         workload: &mut Workload,
         published: Option<&Revision>,
     ) -> Result<ResolvedContent, Error> {
+        if let PublishContent::Spec(spec) = content {
+            check_limits(&workload.draft.overrides, &spec.overrides)?;
+            workload.draft = spec.as_ref().clone();
+        }
         let Some(change) = content.resolve(&workload.draft) else {
             actions::check_publish(workload)?;
             actions::check_manifests(&workload.draft.source)?;

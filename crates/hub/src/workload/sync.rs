@@ -2,8 +2,10 @@
 
 use domain::actions;
 use domain::event::{EventDetail, EventSubject, NewEvent};
+use domain::operation::OperationKind;
 
 use crate::hub::CommitEffects;
+use crate::operation::OperationRequest;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
@@ -18,7 +20,12 @@ impl Hub {
             selected.push(found.ok_or_else(|| Error::not_found("cluster", cluster))?.id);
         }
         let mut synced = Vec::new();
-        for mut release in store::release::list_all_by_workload(&mut tx, workload.id).await? {
+        let releases = store::release::list_all_by_workload(&mut tx, workload.id).await?;
+        self.close_operations(&mut tx, workload.id, &releases).await?;
+        let request =
+            OperationRequest { workload: workload.id, name, kind: OperationKind::Sync, revision: None };
+        self.begin_operation(&mut tx, actor, request).await?;
+        for mut release in releases {
             if release.desired_release(name).is_some()
                 && (selected.is_empty() || selected.contains(&release.cluster()))
             {

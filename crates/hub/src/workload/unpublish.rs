@@ -3,10 +3,12 @@
 use domain::actions;
 use domain::cluster::Connectivity;
 use domain::event::{EventKind, NewEvent};
+use domain::operation::OperationKind;
 use domain::request::RemovalOptions;
 use domain::workload::{Intent, RemovedWorkload, WorkloadHead};
 
 use crate::hub::CommitEffects;
+use crate::operation::OperationRequest;
 use crate::{Actor, Error, Hub};
 
 /// The intent after a removal, its options and its event.
@@ -52,7 +54,12 @@ impl Hub {
         self.supersede_rollout(&mut tx, workload.id).await?;
         let mut effects = CommitEffects::with_event_for_placer(event);
         let why = format!("{} was unpublished from every cluster.", workload.name);
-        for mut release in store::release::list_all_by_workload(&mut tx, workload.id).await? {
+        let releases = store::release::list_all_by_workload(&mut tx, workload.id).await?;
+        self.close_operations(&mut tx, workload.id, &releases).await?;
+        let kind = if intent == Intent::Deleting { OperationKind::Delete } else { OperationKind::Unpublish };
+        let request = OperationRequest { workload: workload.id, name: &workload.name, kind, revision: None };
+        self.begin_operation(&mut tx, actor, request).await?;
+        for mut release in releases {
             let deletion = removal.deletion.unwrap_or(release.policies().deletion);
             let mut changed = release.remove(deletion, &why, now);
             if removal.force && release.connectivity() != Connectivity::Online {

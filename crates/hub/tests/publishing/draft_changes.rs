@@ -36,12 +36,14 @@ async fn a_change_of_a_part_keeps_the_other_parts_of_the_draft() {
         drift: DriftPolicy::Notify,
         conflict: before.draft.policies.conflict,
         deletion: before.draft.policies.deletion,
+        upgrade_crds: true,
     };
     let patch = DraftPatch { policies: Some(policies), addon: Some(true), ..DraftPatch::default() };
     test.hub.change_draft(&test.actor, "web", patch, changed.revision).await.unwrap();
     let draft = stored_workload(&test).await.draft;
     assert_eq!((draft.addon, draft.policies.prune, draft.policies.drift), (true, false, DriftPolicy::Notify));
     assert_eq!(draft.policies.executor, "deployer");
+    assert!(draft.policies.upgrade_crds);
     assert_eq!(draft.placement, changed.draft.placement);
     test.close().await;
 }

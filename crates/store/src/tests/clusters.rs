@@ -319,7 +319,9 @@ async fn groups_are_stored_by_name() {
             name: "edge".to_owned(),
             members: vec!["a".to_owned()],
             selector: Some("env in (dev,prod)".parse().unwrap()),
+            exclusive: true,
             revision: 1,
+            ..ClusterGroup::default()
         };
         group::insert(&mut tx, &edge).await.unwrap();
         edge.members.push("b".to_owned());

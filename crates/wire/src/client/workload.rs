@@ -97,6 +97,7 @@ impl Client {
         let view = self.get_workload(name).await.ok()?;
         let revision = view.published_revision?;
         (!view.workload.draft_changed && revision.message == request.message).then(|| PublishResult {
+            operation: None,
             revision: revision.number,
             clusters: Vec::new(),
             findings: Vec::new(),

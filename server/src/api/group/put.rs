@@ -28,8 +28,15 @@ pub async fn put_group(
     IfMatch(expected): IfMatch,
     Body(put): Body<ClusterGroupPut>,
 ) -> Result<(HeaderMap, Json<ClusterGroup>), ApiError> {
-    let ClusterGroupPut { members, selector } = put;
-    let group = ClusterGroup { name: path.group, members, selector, ..ClusterGroup::default() };
+    let ClusterGroupPut { members, selector, exclusive, locked_values } = put;
+    let group = ClusterGroup {
+        name: path.group,
+        members,
+        selector,
+        exclusive,
+        locked_values,
+        ..ClusterGroup::default()
+    };
     let group = hub.save_group(&actor, group, expected).await?;
     Ok((etag_header(group.revision), Json(group)))
 }

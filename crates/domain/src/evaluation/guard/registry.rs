@@ -81,7 +81,7 @@ struct ImageUse<'a> {
 
 fn image_uses(bundle: &Bundle) -> Vec<ImageUse<'_>> {
     let mut all = Vec::new();
-    for object in &bundle.objects {
+    for object in bundle.objects.iter().chain(&bundle.hooks) {
         let name = object_ref(object);
         let Some(template) = rule_context::pod_template_pointer(&name) else { continue };
         let Some(spec) = object.pointer(&format!("{template}/spec")) else { continue };
@@ -106,7 +106,7 @@ mod tests {
         let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "web", "namespace": "shop"}, "spec": {"template": {"spec": pod}}});
         let settings = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
-        Bundle { objects: vec![settings, deployment] }
+        Bundle::new(vec![settings, deployment])
     }
 
     fn pool(architecture: &str) -> NodePool {

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FieldChange, diff, find_removed_fields};
+use super::{FieldChange, check_chart_crd, diff, find_removed_fields, plan_hooks, retained_finding};
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::object::{ObjectRef, object_ref};
 use crate::model::bundle::Bundle;
+use crate::model::chart_hook::HookEvent;
+use crate::model::chart_object::{is_chart_crd, retention_reason};
 use crate::model::policy::{ChangedJobsPolicy, DeletionPolicy, Policies, UpdateStrategy};
 use crate::text::finding::Finding;
 
@@ -160,6 +162,15 @@ fn replaces_job(object: &ObjectRef, fields: &[FieldChange], policies: &Policies)
         && fields.iter().any(|change| is_immutable(&change.path))
 }
 
+/// What happens to an object that is pruned or removed: some stay on the cluster.
+fn plan_deletion(object: &serde_json::Value, is_orphaned: bool) -> (PlannedAction, Option<Finding>) {
+    match (is_orphaned, retention_reason(object)) {
+        (true, _) => (PlannedAction::Orphan, None),
+        (false, Some(reason)) => (PlannedAction::Orphan, Some(retained_finding(&object_ref(object), reason))),
+        (false, None) => (PlannedAction::Delete, None),
+    }
+}
+
 /// Replaces a value of more than this many bytes by its beginning and its size.
 pub(super) fn truncate_value(value: &mut serde_json::Value, bytes: usize) {
     let text = value.to_string();
@@ -184,12 +195,23 @@ impl ClusterPlan {
     /// Estimates the changes on a cluster without a dry run. Assumes that `before`, the last released bundle, is on the
     /// cluster as it was applied, and that nothing is rejected. `why` is the reason for the missing dry run.
     pub fn estimate(before: Option<&Bundle>, after: &Bundle, policies: &Policies, why: &str) -> Self {
+        let hook_events = match before {
+            None => Some([HookEvent::PreInstall, HookEvent::PostInstall]),
+            Some(before) if before != after => Some([HookEvent::PreUpgrade, HookEvent::PostUpgrade]),
+            Some(_) => None,
+        };
         let before = before.map_or(&[][..], |bundle| &bundle.objects);
+        let policies = &policies.with_chart_crds(after.chart_crds());
+        let mut findings = Vec::new();
         let find_before =
             |object: &ObjectRef| before.iter().find(|old| object_ref(old).is_same_object(object));
         let outcome = |new| {
             let object = object_ref(new);
             let outcome = match (policies.update_strategy(&object), find_before(&object)) {
+                (UpdateStrategy::CreateOnly, Some(old)) if is_chart_crd(new) => {
+                    findings.extend(check_chart_crd(&object, new, old));
+                    PlannedAction::Unchanged
+                }
                 (UpdateStrategy::ReadOnly, _) | (UpdateStrategy::CreateOnly, Some(_)) => {
                     PlannedAction::Unchanged
                 }
@@ -206,11 +228,16 @@ impl ClusterPlan {
         };
         let mut objects: Vec<_> = after.objects.iter().map(outcome).collect();
         let is_managed = |old: &ObjectRef| policies.update_strategy(old) != UpdateStrategy::ReadOnly;
-        let deleted = before.iter().map(object_ref).filter(|old| {
+        let is_pruned = |old: &ObjectRef| {
             policies.prune && is_managed(old) && !after.object_refs().any(|new| new.is_same_object(old))
-        });
-        objects.extend(deleted.map(|object| PlannedChange::unverified(object, PlannedAction::Delete, why)));
-        Self::from_changes(objects)
+        };
+        for old in before.iter().filter(|old| is_pruned(&object_ref(old))) {
+            let (outcome, finding) = plan_deletion(old, false);
+            findings.extend(finding);
+            objects.push(PlannedChange::unverified(object_ref(old), outcome, why));
+        }
+        objects.extend(hook_events.into_iter().flat_map(|events| plan_hooks(after, events)));
+        Self { findings, ..Self::from_changes(objects) }
     }
 
     /// Estimates the removal of the last released bundle from a cluster.
@@ -220,16 +247,17 @@ impl ClusterPlan {
         policies: &Policies,
         why: &str,
     ) -> Self {
-        let removal = |object: ObjectRef| {
-            let outcome = if policies.should_orphan(deletion, &object) {
-                PlannedAction::Orphan
-            } else {
-                PlannedAction::Delete
-            };
-            PlannedChange::unverified(object, outcome, why)
-        };
-        let is_managed = |object: &ObjectRef| policies.update_strategy(object) != UpdateStrategy::ReadOnly;
-        Self::from_changes(before.object_refs().filter(is_managed).map(removal).collect())
+        let (mut objects, mut findings) = (Vec::new(), Vec::new());
+        for old in &before.objects {
+            let object = object_ref(old);
+            if policies.update_strategy(&object) == UpdateStrategy::ReadOnly {
+                continue;
+            }
+            let (outcome, finding) = plan_deletion(old, policies.should_orphan(deletion, &object));
+            findings.extend(finding);
+            objects.push(PlannedChange::unverified(object, outcome, why));
+        }
+        Self { findings, ..Self::from_changes(objects) }
     }
 
     /// Number of listed objects per action.
@@ -314,6 +342,35 @@ mod tests {
                 .objects
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn s4_4_an_estimate_lists_the_hooks_that_run_and_objects_that_stay() {
+        let hook = |name: &str, events: &str| {
+            let mut hook = config_map(name, "1");
+            hook["metadata"]["annotations"] = json!({"helm.sh/hook": events});
+            hook
+        };
+        let mut kept = config_map("kept", "1");
+        kept["metadata"]["annotations"] = json!({"helm.sh/resource-policy": "keep"});
+        let hooks = || vec![hook("install", "pre-install"), hook("upgrade", "post-upgrade")];
+        let first = Bundle::new(vec![config_map("a", "1"), kept]).with_hooks(hooks());
+        let second = Bundle::new(vec![config_map("a", "2")]).with_hooks(hooks());
+        let plan = |before: Option<&Bundle>, after: &Bundle| {
+            let plan = ClusterPlan::estimate(before, after, &Policies::default(), "why");
+            let names: Vec<String> = plan.objects.iter().map(|change| change.object.name.clone()).collect();
+            (names, plan)
+        };
+        assert_eq!(plan(None, &first).0, ["a", "kept", "install"]);
+        assert_eq!(plan(Some(&first), &first).0, ["a", "kept"], "the same bundle runs no hook");
+        let (names, upgrade) = plan(Some(&first), &second);
+        assert_eq!(names, ["a", "kept", "upgrade"]);
+        assert_eq!(upgrade.objects[2].unverified, "It is a hook of the chart and runs at post-upgrade.");
+        assert_eq!(upgrade.objects[1].action, PlannedAction::Orphan);
+        assert_eq!(upgrade.findings[0].code, "G413");
+        let removal =
+            ClusterPlan::estimate_removal(&first, DeletionPolicy::Foreground, &Policies::default(), "");
+        assert_eq!((removal.counts().delete, removal.counts().orphan), (1, 1));
     }
 
     #[test]

@@ -29,6 +29,15 @@ impl VariableSource for TemplateValues<'_> {
             Variable::ClusterName => known(&self.cluster.name),
             Variable::ClusterId => Some(self.cluster.id.to_string().into()),
             Variable::ClusterLabel(key) => self.cluster.labels.get(key).map(|value| value.as_str().into()),
+            Variable::ClusterAnnotation(key) => {
+                self.cluster.annotations.get(key).map(|value| value.as_str().into())
+            }
+            Variable::ClusterValue(keys) => {
+                let (first, rest) = keys.split_first()?;
+                let first = self.cluster.values.get(first)?;
+                rest.iter().try_fold(first, |value, key| value.get(key)).cloned()
+            }
+            Variable::ClusterDistribution => known(facts.distribution()),
             Variable::ClusterProvider => known(&confirmed.provider),
             Variable::ClusterRegion => known(self.cluster.region()).or_else(|| known(&confirmed.region)),
             Variable::ClusterZones => (!confirmed.zones.is_empty()).then(|| confirmed.zones.clone().into()),

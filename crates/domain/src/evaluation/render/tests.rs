@@ -148,6 +148,26 @@ fn s4_7_template_values_are_filled_in_for_the_cluster_also_in_overrides() {
 }
 
 #[test]
+fn s4_7_annotations_and_own_values_of_a_cluster_are_filled_in_with_their_type() {
+    let mut cluster = cluster();
+    cluster.annotations.insert("example.com/owner".into(), "team a".into());
+    cluster.values = serde_json::from_value(json!({"net": {"ranges": ["10.0.0.0/8"], "mtu": 1400}})).unwrap();
+    cluster.facts.kubernetes_version = "v1.33.4-gke.1200".into();
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: edge}\ndata:\n  \
+                owner: ${{ cluster.annotations[\"example.com/owner\"] }}\n  \
+                mtu: ${{ cluster.values.net.mtu }}\n  runs: ${{ cluster.distribution }}\n";
+    let bundle = render_for(text, &cluster, spec()).unwrap();
+    assert_eq!(bundle.objects[0]["data"], json!({"owner": "team a", "mtu": "1400", "runs": "gke"}));
+    let missing = text.replace("net.mtu", "net.nothing");
+    let Err(RenderError::Waiting(findings) | RenderError::Rejected(findings)) =
+        render_for(&missing, &cluster, spec())
+    else {
+        panic!("no such value")
+    };
+    assert!(findings[0].message.contains("cluster.values.net.nothing"), "{}", findings[0].message);
+}
+
+#[test]
 fn s4_9_rendering_waits_for_values_that_the_cluster_does_not_have() {
     let Err(RenderError::Waiting(findings)) = render_for(REGIONAL, &cluster(), spec()) else { panic!() };
     assert_eq!(findings.len(), 1);

@@ -66,6 +66,12 @@ pub struct ClusterChanges {
     /// All taints, if they were changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taints: Option<Vec<Taint>>,
+    /// Keys of annotations that were set or removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub annotations: Vec<String>,
+    /// Whether its own values were changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub values: bool,
     /// Whether it is schedulable, if that was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedulable: Option<bool>,
@@ -74,7 +80,7 @@ pub struct ClusterChanges {
 /// The typed content of an event; absent from events whose kind and subject are all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase")]
 pub enum EventDetail {
     /// A revision was published.
     Published {
@@ -153,6 +159,7 @@ pub enum EventDetail {
     /// An applied object was changed on its cluster.
     Drift(DriftDetail),
     /// The connectivity of a cluster changed.
+    #[serde(rename_all = "camelCase")]
     Connectivity {
         /// Before.
         from: Connectivity,
@@ -198,6 +205,12 @@ pub enum EventDetail {
         name: String,
         /// What was done.
         action: EditAction,
+        /// Names of the clusters that became static members.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        joined: Vec<String>,
+        /// Names of the clusters that were static members before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left: Vec<String>,
     },
     /// An agent requested to join.
     JoinRequested {
@@ -225,6 +238,7 @@ pub enum EventDetail {
         version: String,
     },
     /// An agent received a new certificate.
+    #[serde(rename_all = "camelCase")]
     CertificateRenewed {
         /// When it expires.
         not_after: Timestamp,
@@ -235,6 +249,7 @@ pub enum EventDetail {
         orphaned: u32,
     },
     /// A join token was created.
+    #[serde(rename_all = "camelCase")]
     JoinTokenCreated {
         /// The token.
         id: JoinTokenId,

@@ -54,7 +54,7 @@ impl EventDetail {
             Self::ClusterChanges(changes) => {
                 format!("Cluster {cluster} was changed: {}.", list_changes(changes))
             }
-            Self::ClusterGroup { name, action } => format!("Cluster group {name} was {}.", action.verb()),
+            Self::ClusterGroup { name, action, joined, left } => group_message(name, *action, (joined, left)),
             Self::JoinRequested { name, fingerprint } => {
                 format!("An agent requested to join as {name}; its key is {fingerprint}.")
             }
@@ -147,6 +147,24 @@ impl DriftDetail {
     }
 }
 
+/// What was done to a group, and which clusters joined or left it; at most ten names each.
+fn group_message(name: &str, action: EditAction, (joined, left): (&[String], &[String])) -> String {
+    let list = |names: &[String]| {
+        let listed: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
+        let rest = names.len().saturating_sub(listed.len());
+        let rest = if rest == 0 { String::new() } else { format!(" and {rest} more") };
+        listed.join(", ") + &rest
+    };
+    let mut message = format!("Cluster group {name} was {}", action.verb());
+    if !joined.is_empty() {
+        message.push_str(&format!("; {} joined", list(joined)));
+    }
+    if !left.is_empty() {
+        message.push_str(&format!("; {} left", list(left)));
+    }
+    message + "."
+}
+
 fn cleanup_message((workload, cluster): (&str, &str), deletion: DeletionPolicy, age: &str) -> String {
     let what = match deletion {
         DeletionPolicy::Orphan => "was orphaned",
@@ -214,6 +232,10 @@ fn list_changes(changes: &ClusterChanges) -> String {
     let mut parts: Vec<String> =
         changes.set_labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     parts.extend(changes.removed_labels.iter().map(|key| format!("-{key}")));
+    parts.extend(changes.annotations.iter().map(|key| format!("annotation {key}")));
+    if changes.values {
+        parts.push("values".to_owned());
+    }
     if changes.taints.is_some() {
         parts.push("taints".to_owned());
     }

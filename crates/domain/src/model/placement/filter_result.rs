@@ -60,7 +60,7 @@ impl NameList {
 /// What a placement requires of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase")]
 pub enum FilterRequirement {
     /// A predicate, and the placement has none.
     AnyPredicate,
@@ -115,7 +115,7 @@ pub enum FilterRequirement {
 /// What a filter found on a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase")]
 pub enum FilterObservation {
     /// The placement has no predicate.
     NoPredicate,
@@ -164,6 +164,7 @@ pub enum FilterObservation {
         values: Vec<SpreadValue>,
     },
     /// A value that has as many selected clusters as the spread allows.
+    #[serde(rename_all = "camelCase")]
     SpreadExceeded {
         /// The key of the spread.
         key: String,
@@ -179,6 +180,7 @@ pub enum FilterObservation {
     /// It matches, and all matching clusters are selected.
     Matches,
     /// Its rank among the matching clusters, and what it depends on besides the score.
+    #[serde(rename_all = "camelCase")]
     Rank {
         /// Its rank, from 1.
         position: u32,

@@ -48,12 +48,15 @@ pub enum Remedy {
         to: u32,
     },
     /// Allow a larger skew, or add clusters with another value.
+    #[serde(rename_all = "camelCase")]
     AllowSkew {
         /// The key of the spread.
         key: String,
         /// The skew with which this cluster is selected.
         skew: u32,
         /// The value with the fewest selected clusters.
+        // Decisions that were stored before have the other spelling.
+        #[serde(alias = "fewest_value")]
         fewest_value: String,
     },
     /// Give the cluster a value of the key, or make the spread a preference.

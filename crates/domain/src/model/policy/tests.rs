@@ -56,6 +56,7 @@ fn every_policy_is_known_by_its_stored_name() {
         ignore: vec![IgnoreRule::default()],
         feedback: vec![FeedbackRule::default()],
         executor: "a/b".into(),
+        upgrade_crds: true,
         ..Policies::default()
     };
     let stored = serde_json::to_value(&full).unwrap();

@@ -87,6 +87,8 @@ reasons! {
     ObjectAwaited,
     /// A changed Job still runs; it is replaced once it has ended.
     JobRunning,
+    /// A hook of a chart has failed.
+    HookFailed,
     /// An existing object differs from the one to adopt.
     NotIdentical,
     /// The agent lacks a permission.

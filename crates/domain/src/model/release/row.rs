@@ -39,6 +39,8 @@ pub struct ReleaseRow {
     pub released_revision: Option<u32>,
     /// Digest of the bundle that the cluster reported as completely applied.
     pub applied: Option<Digest>,
+    /// Revision number of `applied`.
+    pub applied_revision: Option<u32>,
     /// Whether its cluster was offline at its admission, and has been since.
     pub admitted_offline: bool,
     /// The thirteen stages.
@@ -73,6 +75,7 @@ impl Release {
             released: row.released,
             released_revision: row.released_revision,
             applied: row.applied,
+            applied_revision: row.applied_revision,
             admitted_offline: row.admitted_offline,
             stages: row.stages,
             sync: row.sync,
@@ -156,6 +159,11 @@ impl Release {
     /// Digest of the bundle that the cluster reported as completely applied.
     pub const fn applied(&self) -> Option<&Digest> {
         self.applied.as_ref()
+    }
+
+    /// Revision number of the applied bundle, the latest one with that bundle; `None` while nothing is applied.
+    pub const fn applied_revision(&self) -> Option<u32> {
+        self.applied_revision
     }
 
     /// Whether its cluster was offline at its admission, and has been since.

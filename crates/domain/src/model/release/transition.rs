@@ -106,6 +106,7 @@ impl Release {
             released: None,
             released_revision: None,
             applied: None,
+            applied_revision: None,
             admitted_offline: false,
             stages: Stages::default(),
             sync: SyncStatus::Pending,
@@ -240,6 +241,16 @@ impl Release {
             self.released_revision = self.revision;
             self.admitted_offline = self.connectivity == Connectivity::Offline;
         }
+        self.update_applied_revision();
+    }
+
+    /// Sets the revision of the applied bundle. A bundle that is neither released nor new keeps its revision.
+    fn update_applied_revision(&mut self) {
+        if self.applied.is_none() {
+            self.applied_revision = None;
+        } else if self.applied == self.released {
+            self.applied_revision = self.released_revision;
+        }
     }
 
     /// Sets the connectivity. A cluster that was reached has been so since its admission.
@@ -344,6 +355,7 @@ impl Release {
             let is_abandoned = matches!(release.goal, ReleaseGoal::Abandoned { .. });
             if is_abandoned {
                 release.applied = None;
+                release.update_applied_revision();
                 release.sync = SyncStatus::Removed;
                 release.goal = final_goal(deletion, at);
             }
@@ -380,6 +392,7 @@ impl Release {
             release.update_health(&report.health, at);
             release.update_stages(report, at);
             release.applied.clone_from(&report.applied);
+            release.update_applied_revision();
             release.sync = report.sync;
             if let ReleaseGoal::Removing { deletion, .. } = release.goal {
                 release.update_removal(report, deletion, at);
@@ -416,6 +429,7 @@ impl Release {
         self.sync = SyncStatus::Removing;
         if report.removed {
             self.applied = None;
+            self.update_applied_revision();
             self.sync = SyncStatus::Removed;
             self.goal = final_goal(deletion, at);
         }

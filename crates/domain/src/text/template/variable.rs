@@ -13,6 +13,12 @@ pub enum Variable {
     ClusterId,
     /// `cluster.labels.KEY`, or `cluster.labels["KEY"]` for a key with dots.
     ClusterLabel(String),
+    /// `cluster.annotations.KEY`, or `cluster.annotations["KEY"]` for a key with dots.
+    ClusterAnnotation(String),
+    /// `cluster.values.KEY.KEY`: a value that a user gave the cluster, of any type.
+    ClusterValue(Vec<String>),
+    /// `cluster.distribution`: its Kubernetes distribution, such as `gke`.
+    ClusterDistribution,
     /// `cluster.provider`: the cloud provider of its nodes, such as `aws`.
     ClusterProvider,
     /// `cluster.region`: its label, else the region of its nodes.
@@ -38,9 +44,10 @@ pub enum Variable {
 }
 
 /// Every variable with a fixed name.
-const FIXED_VARIABLES: [(&str, Variable); 13] = [
+const FIXED_VARIABLES: [(&str, Variable); 14] = [
     ("cluster.name", Variable::ClusterName),
     ("cluster.id", Variable::ClusterId),
+    ("cluster.distribution", Variable::ClusterDistribution),
     ("cluster.provider", Variable::ClusterProvider),
     ("cluster.region", Variable::ClusterRegion),
     ("cluster.zones", Variable::ClusterZones),
@@ -54,6 +61,8 @@ const FIXED_VARIABLES: [(&str, Variable); 13] = [
     ("fleet.targets", Variable::FleetTargets),
 ];
 const LABELS_PREFIX: &str = "cluster.labels";
+const ANNOTATIONS_PREFIX: &str = "cluster.annotations";
+const VALUES_PREFIX: &str = "cluster.values";
 
 /// The first segments of variables; other expressions belong to other tools.
 pub(super) const ROOTS: [&str; 3] = ["cluster", "workload", "fleet"];
@@ -67,6 +76,14 @@ impl Variable {
         if let ["cluster", "labels", key] = parts {
             return Ok(Self::ClusterLabel((*key).to_owned()));
         }
+        if let ["cluster", "annotations", key] = parts {
+            return Ok(Self::ClusterAnnotation((*key).to_owned()));
+        }
+        if let ["cluster", "values", keys @ ..] = parts
+            && !keys.is_empty()
+        {
+            return Ok(Self::ClusterValue(keys.iter().map(|key| (*key).to_owned()).collect()));
+        }
         let whole = parts.join(".");
         match FIXED_VARIABLES.iter().find(|(name, _)| *name == whole) {
             Some((_, variable)) => Ok(variable.clone()),
@@ -74,7 +91,11 @@ impl Variable {
                 let prefix = parts.iter().take(2).copied().collect::<Vec<_>>().join(".");
                 Err(find_nearest(
                     &prefix,
-                    FIXED_VARIABLES.iter().map(|(name, _)| *name).chain([LABELS_PREFIX]),
+                    FIXED_VARIABLES.iter().map(|(name, _)| *name).chain([
+                        LABELS_PREFIX,
+                        ANNOTATIONS_PREFIX,
+                        VALUES_PREFIX,
+                    ]),
                 ))
             }
         }
@@ -84,6 +105,12 @@ impl Variable {
     pub fn hint(&self) -> String {
         match self {
             Self::ClusterLabel(key) => format!("Label the cluster with {key}, or write | default(\"…\")."),
+            Self::ClusterAnnotation(key) => {
+                format!("Annotate the cluster with {key}, or write | default(\"…\").")
+            }
+            Self::ClusterValue(_) => {
+                "Set it with flotilla cluster set-values, or write | default(\"…\").".to_owned()
+            }
             Self::ClusterRegion => {
                 "Label the cluster with topology.kubernetes.io/region, or write | default(\"…\").".to_owned()
             }
@@ -95,12 +122,20 @@ impl Variable {
 impl fmt::Display for Variable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ClusterLabel(key) if key.contains(['.', '/']) => write!(f, "{LABELS_PREFIX}[\"{key}\"]"),
-            Self::ClusterLabel(key) => write!(f, "{LABELS_PREFIX}.{key}"),
+            Self::ClusterLabel(key) => write_keyed(f, LABELS_PREFIX, key),
+            Self::ClusterAnnotation(key) => write_keyed(f, ANNOTATIONS_PREFIX, key),
+            Self::ClusterValue(keys) => {
+                f.write_str(VALUES_PREFIX)?;
+                keys.iter().try_for_each(|key| write_keyed(f, "", key))
+            }
             plain => {
                 let found = FIXED_VARIABLES.iter().find(|(_, variable)| variable == plain);
                 f.write_str(found.map_or("", |(name, _)| name))
             }
         }
     }
+}
+
+fn write_keyed(f: &mut fmt::Formatter<'_>, prefix: &str, key: &str) -> fmt::Result {
+    if key.contains(['.', '/']) { write!(f, "{prefix}[\"{key}\"]") } else { write!(f, "{prefix}.{key}") }
 }

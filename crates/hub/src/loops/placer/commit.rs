@@ -37,6 +37,7 @@ pub(super) async fn commit_workload(
         if !is_current(&mut tx, &outcome).await? {
             break;
         }
+        close_earlier_operations(hub, &mut tx, &outcome).await?;
         write_targets(hub, &mut tx, &outcome, &targets, &mut effects).await?;
         // A server that was suspended meanwhile has lost the claim, and its outcome may be older than what is stored. The queue's
         // row is written last, as with a settlement: reports lock it after their releases too.
@@ -65,7 +66,7 @@ pub(super) async fn commit_batch(hub: &Hub, all: &[(PlacerClaim, PlacementOutcom
         }
         effects.wake_placer |= !PLACER.settle(&mut tx, claim.workload, claim.epoch).await?;
         if is_current {
-            delete_if_removed(&mut tx, outcome, &mut effects).await?;
+            delete_if_removed(hub, &mut tx, outcome, &mut effects).await?;
         }
     }
     failpoint("placer.before_commit");
@@ -88,6 +89,7 @@ async fn write_outcome(
     outcome: &PlacementOutcome,
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
+    close_earlier_operations(hub, tx, outcome).await?;
     write_targets(hub, tx, outcome, &outcome.targets, effects).await?;
     let retained = load_retained(tx, outcome).await?;
     write_removals(hub, tx, outcome, &retained, effects).await?;
@@ -97,6 +99,14 @@ async fn write_outcome(
         store::decision::set_placed_revision(tx, outcome.workload.id, revision).await?;
     }
     write_decision(hub, tx, outcome, &retained, effects).await
+}
+
+/// Records the outcome of the operations before the latest one, as it was before this pass.
+async fn close_earlier_operations(hub: &Hub, tx: &mut Tx, outcome: &PlacementOutcome) -> Result<(), Error> {
+    for (operation, targets) in &outcome.earlier_operations {
+        store::operation::close(tx, *operation, targets, hub.clock().now()).await?;
+    }
+    Ok(())
 }
 
 async fn write_targets(
@@ -273,6 +283,7 @@ fn to_u32(count: usize) -> u32 {
 
 /// Deletes a workload in deletion once no cluster has anything of it (S1-22).
 async fn delete_if_removed(
+    hub: &Hub,
     tx: &mut Tx,
     outcome: &PlacementOutcome,
     effects: &mut CommitEffects,
@@ -285,6 +296,7 @@ async fn delete_if_removed(
     let is_gone =
         |release: &Release| !matches!(release.goal(), ReleaseGoal::Present | ReleaseGoal::Removing { .. });
     if releases.iter().all(is_gone) {
+        hub.close_operations(tx, workload.id, &releases).await?;
         store::workload::delete(tx, workload.id).await?;
         let message = format!("{} was deleted; none of its objects is left on any cluster.", workload.name);
         effects.events.push(

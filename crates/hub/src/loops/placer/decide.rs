@@ -3,17 +3,19 @@
 use std::collections::{BTreeSet, HashSet};
 
 use domain::cluster::Cluster;
+use domain::operation::OperationTarget;
 use domain::placement::{self, ClusterGroup, Decision, DecisionTrigger, PendingRemoval};
 use domain::release::Release;
 use domain::rollout::RolloutState;
 use domain::workload::{Intent, Revision, WorkloadHead};
-use domain::{ClusterId, Digest, ReleaseId, WorkloadId};
+use domain::{ClusterId, Digest, OperationId, ReleaseId, WorkloadId};
 use store::Tx;
 use store::exposure::ExposuresByCluster;
 use store::retained_cluster::RetainedClusters;
 
 use super::removals::{Removal, RemovalInputs, SelectedRemovals, select_removals};
 use crate::failpoint::panicpoint;
+use crate::operation::evaluate_earlier_operations;
 use crate::render::{CurrentReleases, ReleaseTarget, RenderedTargets, render_targets};
 use crate::{Error, Hub};
 
@@ -22,6 +24,8 @@ pub(super) struct PlacementOutcome {
     pub workload: WorkloadHead,
     /// Number of the published revision; `None` if nothing should run.
     pub revision: Option<u32>,
+    /// The operations before the latest one that are still open, with their outcome.
+    pub earlier_operations: Vec<(OperationId, Vec<OperationTarget>)>,
     /// The decision, if it differs from the stored one.
     pub decision: Option<Decision>,
     /// Names of the waves; empty without a staged rollout.
@@ -92,9 +96,11 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     let releases = store::release::list_all_by_workload(&mut tx, id).await?;
     let published = load_published(&mut tx, &workload).await?;
     let exposures = store::exposure::list_by_workload(&mut tx, id).await?;
+    let earlier_operations = evaluate_earlier_operations(&mut tx, id, &releases).await?;
     let Some(revision) = published else {
         let exposures = known_exposures(exposures, &releases, &[]);
-        return Ok(Some(PlacementOutcome { exposures, ..unpublished_outcome(workload, &releases) }));
+        let outcome = unpublished_outcome(workload, &releases);
+        return Ok(Some(PlacementOutcome { exposures, earlier_operations, ..outcome }));
     };
     let stored = StoredPlacement {
         decision: store::decision::get_latest(&mut tx, id).await?,
@@ -139,6 +145,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     Ok(Some(PlacementOutcome {
         workload,
         revision: number,
+        earlier_operations,
         decision,
         waves: names,
         deselected,
@@ -217,6 +224,7 @@ fn unpublished_outcome(workload: WorkloadHead, releases: &[Release]) -> Placemen
     PlacementOutcome {
         workload,
         revision: None,
+        earlier_operations: Vec::new(),
         decision: None,
         waves: Vec::new(),
         deselected: Vec::new(),

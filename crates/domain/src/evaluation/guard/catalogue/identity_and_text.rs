@@ -29,15 +29,22 @@ pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
         code: "G103",
         title: "Invalid release name",
-        severities: &[(Static, &[Error])],
+        severities: &[(Static, &[Error]), (Verb, &[Error])],
         finds: "The name of a Helm release has more than 53 characters or characters that Helm does not allow.",
         fix: "Set a shorter release name of lower-case letters, digits, \"-\" and \".\".",
     },
     GuardRail {
+        code: "G105",
+        title: "Release name in use",
+        severities: &[(Verb, &[Error])],
+        finds: "A deployment to be created has the release name of a workload of the project.",
+        fix: "Choose another release name.",
+    },
+    GuardRail {
         code: "G107",
         title: "Invalid or reserved namespace",
-        severities: &[(Static, &[Error]), (Publish, &[Error]), (Verb, &[Error])],
-        finds: "A namespace is not a valid name, or begins with \"kube-\", which is reserved for Kubernetes.",
+        severities: &[(Static, &[Error]), (Publish, &[Error]), (Verb, &[Error, Warning])],
+        finds: "A namespace is not a valid name, or begins with \"kube-\", which is reserved for Kubernetes; a warning if a deployment names none.",
         fix: "Use a namespace of your own with lower-case letters, digits and \"-\".",
     },
     GuardRail {
@@ -106,8 +113,15 @@ pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
         code: "G118",
         title: "Hook of a chart",
-        severities: &[(Fleet, &[Error])],
-        finds: "A chart contains a hook, which Helm would run before or after an installation; hooks are not supported yet.",
+        severities: &[(Fleet, &[Error, Note]), (Publish, &[Error])],
+        finds: "A chart contains a hook for an event that never runs, such as pre-delete; a note if it is only for a rollback or a test. Or an object has the kind that is reserved for hooks.",
         fix: "Turn the hook off by a value of the chart.",
+    },
+    GuardRail {
+        code: "G119",
+        title: "Locked value",
+        severities: &[(Fleet, &[Error])],
+        finds: "The common values or an override set a value that a cluster group locks for its clusters.",
+        fix: "Remove it there, or let the owner of the group change the lock.",
     },
 ];

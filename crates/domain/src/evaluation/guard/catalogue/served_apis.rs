@@ -82,4 +82,18 @@ pub(super) const RAILS: &[GuardRail] = &[
         finds: "A selected cluster is offline; it is updated when it reconnects, and the others do not wait.",
         fix: "No action is needed; exclude the cluster if it no longer exists.",
     },
+    GuardRail {
+        code: "G412",
+        title: "Definition of a chart is not upgraded",
+        severities: &[(Agent, &[Warning])],
+        finds: "A custom resource definition from the crds/ folder of a chart differs from the one on the cluster. As with Helm, it is not changed.",
+        fix: "Set the policy upgradeCrds to true to change it.",
+    },
+    GuardRail {
+        code: "G413",
+        title: "Object stays on the cluster",
+        severities: &[(Agent, &[Note])],
+        finds: "An object is not deleted with its workload, because it is annotated helm.sh/resource-policy: keep or is a custom resource definition of a chart.",
+        fix: "Delete it with kubectl if it is not needed any more.",
+    },
 ];

@@ -27,6 +27,7 @@ fn a_gated_cluster_keeps_its_released_bundle_and_shows_its_wave() {
         (ReleaseState::Pending, "Waits for wave 2 of 2 (rest).".into())
     );
     assert_eq!((release.revision, release.released_revision), (Some(2), Some(1)));
+    assert_eq!(release.applied_revision, Some(1), "the second one waits");
     let desired = release.desired_release("web").unwrap();
     assert_eq!(desired.generation, 1);
     assert!(matches!(desired.phase, DesiredPhase::Present { bundle: b, revision: 1, .. } if b == bundle(1)));

@@ -1,0 +1,347 @@
+//! Deployments of a chart to a cluster group: the workload of one chart and one group in the form of the multi-cluster
+//! deployment API (S1-10 … S1-23).
+//!
+//! A deployment is no object of its own. It is a workload whose source is a chart and whose placement is exactly one cluster
+//! group; its name is the name of the Helm release. So everything else of the product shows and changes it too.
+
+use std::collections::BTreeMap;
+
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use strum::IntoStaticStr;
+
+use crate::kubernetes::digest::Digest;
+use crate::kubernetes::id::{ClusterId, OperationId};
+use crate::kubernetes::time::Timestamp;
+use crate::model::cluster::Connectivity;
+use crate::model::health::HealthStatus;
+use crate::model::operation::{OperationStatus, OperationTarget};
+use crate::model::placement::{Placement, Predicate};
+use crate::model::release::{Release, ReleaseGoal, ReleaseState};
+use crate::model::workload::WorkloadSpec;
+use crate::text::finding::Finding;
+
+mod chart_values;
+mod group;
+mod release_name;
+#[cfg(test)]
+mod tests;
+
+pub use chart_values::{OVERRIDE_PRIORITY, ValuesUpdate, list_value_overrides, read_chart_values};
+pub use group::{ClusterGroupRequest, ClusterGroupView, GroupMember, member_status};
+pub use release_name::format_release_name;
+
+/// Values of a chart: a map.
+pub type ChartValues = Map<String, Value>;
+
+/// The request to create or to change a deployment. `dryrun` and `dryRun` are the same field, and flags may be texts
+/// (`"true"`), as clients of the original API send them.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct DeploymentRequest {
+    /// The chart, `repository/name`; required to create.
+    pub name: String,
+    /// Version of the chart; by default the newest one, or the current one of a deployment that is changed.
+    pub version: String,
+    /// Name of the Helm release; by default two random words.
+    pub release_name: String,
+    /// Namespace; by default `default`.
+    pub namespace: String,
+    /// The common values.
+    #[serde(deserialize_with = "read_values")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub values: ChartValues,
+    /// Values for single clusters, by name of the cluster; merged over the common ones.
+    #[serde(deserialize_with = "read_overrides")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub value_overrides: BTreeMap<String, ChartValues>,
+    /// Whether the values of the request are merged over the stored ones instead of replacing them (S1-18).
+    #[serde(deserialize_with = "read_flag")]
+    #[cfg_attr(feature = "openapi", schema(value_type = bool))]
+    pub reuse_values: bool,
+    /// Whether the request is only checked.
+    #[serde(alias = "dryrun", deserialize_with = "read_flag")]
+    #[cfg_attr(feature = "openapi", schema(value_type = bool))]
+    pub dry_run: bool,
+    /// Rejected unless false: waves are set on the workload.
+    #[serde(deserialize_with = "read_flag")]
+    #[cfg_attr(feature = "openapi", schema(value_type = bool))]
+    pub rolling_mode: bool,
+    /// Rejected unless false: a cluster that fails is retried, and rolled back by publishing an earlier revision.
+    #[serde(deserialize_with = "read_flag")]
+    #[cfg_attr(feature = "openapi", schema(value_type = bool))]
+    pub atomic: bool,
+    /// Rejected unless empty: the content of a chart is uploaded as a chart of the project.
+    #[serde(deserialize_with = "read_package")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub package: bool,
+}
+
+fn read_flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(false),
+        Value::Bool(flag) => Ok(flag),
+        Value::String(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+        Value::String(text) if text.eq_ignore_ascii_case("false") || text.is_empty() => Ok(false),
+        other => Err(D::Error::custom(format!("{other} is neither true nor false"))),
+    }
+}
+
+/// Whether there is content.
+fn read_package<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(bytes) => !bytes.is_empty(),
+        _ => true,
+    })
+}
+
+fn read_values<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ChartValues, D::Error> {
+    Ok(Option::<ChartValues>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+fn read_overrides<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, ChartValues>, D::Error> {
+    let read =
+        Option::<BTreeMap<String, Option<ChartValues>>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(read.into_iter().map(|(cluster, values)| (cluster, values.unwrap_or_default())).collect())
+}
+
+/// The placement of a deployment: every member of the group. A publish adds new members, nothing else does (S1-9), and a
+/// cluster that leaves the group loses the deployment at once, whatever the others run (S1-8).
+pub fn group_placement(group: &str) -> Placement {
+    Placement {
+        predicates: vec![Predicate { groups: vec![group.to_owned()], ..Predicate::default() }],
+        min_available_clusters: Some(0),
+        ..Placement::default()
+    }
+}
+
+/// The group of which this spec is a deployment; `None` if it is none.
+pub fn deployment_group(spec: &WorkloadSpec) -> Option<&str> {
+    spec.source.chart()?;
+    let [predicate] = spec.placement.predicates.as_slice() else { return None };
+    let [group] = predicate.groups.as_slice() else { return None };
+    (*predicate == Predicate { groups: vec![group.clone()], ..Predicate::default() }).then_some(group)
+}
+
+/// A deployment in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DeploymentSummary {
+    /// Name of the Helm release.
+    pub release_name: String,
+    /// The chart as it was requested: `repository/name`.
+    pub chart: String,
+    /// Name of the chart.
+    pub chart_name: String,
+    /// Version of the chart.
+    pub chart_version: String,
+    /// Number of the published revision.
+    pub version: u32,
+    /// Namespace.
+    pub namespace: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A deployment with the state of each cluster (S1-19). It has no single status.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DeploymentView {
+    /// Its fields in lists.
+    #[serde(flatten)]
+    pub summary: DeploymentSummary,
+    /// Why it was last changed, in the author's words; may be empty.
+    pub description: String,
+    /// The common values.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub values: ChartValues,
+    /// Values for single clusters, by name of the cluster.
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
+    pub value_overrides: BTreeMap<String, ChartValues>,
+    /// Its clusters, by name.
+    pub target_clusters: Vec<TargetClusterStatus>,
+}
+
+/// The status word of a deployment on one cluster (S1-20).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum DeploymentStatus {
+    /// The cluster is unreachable.
+    #[serde(rename = "UNKNOWN")]
+    Unknown,
+    /// Nothing is applied, and nothing is in progress.
+    #[serde(rename = "NOT INSTALLED")]
+    NotInstalled,
+    /// Another chart version or other values are applied, or the cluster left the group.
+    #[serde(rename = "STALE")]
+    Stale,
+    /// The desired chart and values are applied. It says nothing of health.
+    #[serde(rename = "DEPLOYED")]
+    Deployed,
+    /// The last attempt failed.
+    #[serde(rename = "FAILED")]
+    Failed,
+    /// Being applied for the first time.
+    #[serde(rename = "PENDING_INSTALL")]
+    PendingInstall,
+    /// Being applied over an earlier revision.
+    #[serde(rename = "PENDING_UPGRADE")]
+    PendingUpgrade,
+    /// Being removed.
+    #[serde(rename = "DELETING")]
+    Deleting,
+    /// Removed.
+    #[serde(rename = "DELETED")]
+    Deleted,
+}
+
+/// A deployment on one cluster.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TargetClusterStatus {
+    /// Id of the cluster.
+    pub cluster_id: ClusterId,
+    /// Name of the cluster.
+    pub cluster_name: String,
+    /// Its cloud provider; may be empty.
+    pub cloud: String,
+    /// Its Kubernetes distribution; may be empty.
+    pub distribution: String,
+    /// The status.
+    pub status: DeploymentStatus,
+    /// Whether what is applied differs from what is desired, or the cluster left the group.
+    pub stale: bool,
+    /// Version of the applied chart; empty while none is.
+    pub version: String,
+    /// The health, which the status does not contain.
+    pub health: HealthStatus,
+    /// Why it failed or waits; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error: String,
+}
+
+impl DeploymentStatus {
+    /// The status of a release. `is_deleting` is whether the whole deployment is being deleted.
+    pub fn from_release(release: &Release, is_deleting: bool) -> Self {
+        match release.goal() {
+            ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => {
+                return Self::Deleted;
+            }
+            _ if release.connectivity() == Connectivity::Offline => return Self::Unknown,
+            ReleaseGoal::Removing { .. } if release.state() == ReleaseState::Failed => return Self::Failed,
+            ReleaseGoal::Removing { .. } if is_deleting => return Self::Deleting,
+            ReleaseGoal::Removing { .. } => return Self::Stale,
+            ReleaseGoal::Present => {}
+        }
+        let is_installed = release.applied().is_some();
+        match release.state() {
+            _ if is_installed && release.applied() == release.desired() => Self::Deployed,
+            ReleaseState::Failed | ReleaseState::Blocked => Self::Failed,
+            ReleaseState::Pulling | ReleaseState::Applying | ReleaseState::Progressing if is_installed => {
+                Self::PendingUpgrade
+            }
+            ReleaseState::Pulling | ReleaseState::Applying | ReleaseState::Progressing => {
+                Self::PendingInstall
+            }
+            _ if is_installed => Self::Stale,
+            _ => Self::NotInstalled,
+        }
+    }
+}
+
+/// Whether what is applied differs from what is desired.
+pub fn is_stale(release: &Release) -> bool {
+    let desired: Option<&Digest> = release.desired();
+    !release.is_present() || release.applied().is_none() || release.applied() != desired
+}
+
+/// The outcome of a request on one cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TargetClusterOutcome {
+    /// Id of the cluster.
+    pub cluster_id: ClusterId,
+    /// Name of the cluster.
+    pub cluster_name: String,
+    /// Whether the request succeeded there; not whether the deployment is healthy.
+    pub status: OperationStatus,
+    /// Why it failed or is deferred.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl From<OperationTarget> for TargetClusterOutcome {
+    fn from(target: OperationTarget) -> Self {
+        let OperationTarget { cluster_id, cluster_name, status, error } = target;
+        Self { cluster_id, cluster_name, status, error }
+    }
+}
+
+/// The response to a request that changes a deployment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DeploymentResult {
+    /// Name of the Helm release.
+    pub release_name: String,
+    /// The operation; `None` for a dry run, and if there was nothing to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<OperationId>,
+    /// The outcome as a sentence: what failed where and why (S1-10); empty if everything succeeded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Its clusters, by name.
+    pub target_clusters: Vec<TargetClusterOutcome>,
+    /// What was found without rejecting the request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+}
+
+impl DeploymentResult {
+    /// Whether it succeeded on every cluster.
+    pub fn is_success(&self) -> bool {
+        self.target_clusters.iter().all(|target| target.status == OperationStatus::Succeeded)
+    }
+
+    /// Whether it is still in progress on a cluster, and failed on none.
+    pub fn is_in_progress(&self) -> bool {
+        !self.is_partial_failure() && !self.is_success()
+    }
+
+    /// Whether it failed on a cluster, or a cluster is unreachable.
+    pub fn is_partial_failure(&self) -> bool {
+        let failed = |status| matches!(status, OperationStatus::Failed | OperationStatus::Deferred);
+        self.target_clusters.iter().any(|target| failed(target.status))
+    }
+}
+
+/// The message of a partial failure (S1-10).
+pub fn describe_failures(release_name: &str, targets: &[TargetClusterOutcome]) -> String {
+    let failures: Vec<String> = targets
+        .iter()
+        .filter(|target| matches!(target.status, OperationStatus::Failed | OperationStatus::Deferred))
+        .map(|target| {
+            let cause = target.error.as_deref().unwrap_or("The cause is not known.");
+            format!("CLUSTER: {} CAUSE: {cause}", target.cluster_name)
+        })
+        .collect();
+    if failures.is_empty() {
+        return String::new();
+    }
+    format!(
+        "Some operations related to multi-cluster deployment {release_name} were not successful: {}",
+        failures.join(" | ")
+    )
+}

@@ -1,0 +1,125 @@
+//! Deployments of a chart to a cluster group: the verbs of workloads in the form of the multi-cluster deployment API
+//! (S1-10 … S1-23). A deployment is the workload of one chart and one group ([`domain::deployment`]).
+
+use std::time::Duration;
+
+use domain::OperationId;
+use domain::deployment::{DeploymentResult, TargetClusterOutcome, deployment_group, describe_failures};
+use domain::placement::GroupFeatureName;
+use domain::workload::{Intent, Revision, Workload, WorkloadSpec};
+use store::Tx;
+
+use crate::actor::Actor;
+use crate::group::load_group;
+use crate::{Error, Hub};
+
+mod create;
+mod delete;
+mod sync;
+mod update;
+mod view;
+
+/// A deployment as it is stored.
+pub(crate) struct Deployment {
+    /// Its workload.
+    pub workload: Workload,
+    /// The published revision; `None` before the first publish.
+    pub published: Option<Revision>,
+}
+
+impl Deployment {
+    /// What is published, or the draft before the first publish.
+    pub fn spec(&self) -> &WorkloadSpec {
+        self.published.as_ref().map_or(&self.workload.draft, |revision| &revision.spec)
+    }
+
+    /// Whether it is being deleted.
+    pub fn is_deleting(&self) -> bool {
+        self.workload.intent == Intent::Deleting
+    }
+}
+
+impl Hub {
+    /// The deployments of a group, by name; also those being deleted.
+    pub(crate) async fn load_group_deployments(
+        &self,
+        tx: &mut Tx,
+        group: &str,
+    ) -> Result<Vec<Deployment>, Error> {
+        let mut found = Vec::new();
+        for name in store::workload::list_names_mentioning_group(tx, group).await? {
+            found.extend(self.find_deployment(tx, group, &name).await?);
+        }
+        Ok(found)
+    }
+
+    /// The workload of this name, if it is a deployment of the group.
+    async fn find_deployment(
+        &self,
+        tx: &mut Tx,
+        group: &str,
+        name: &str,
+    ) -> Result<Option<Deployment>, Error> {
+        let found = store::workload::get_by_name(tx, self.project(), name).await;
+        let found = found.map_err(|error| Error::from(error).with_unreadable_workload(name))?;
+        let Some(workload) = found else { return Ok(None) };
+        let published = match workload.published {
+            Some(number) => Some(store::revision::get_existing(tx, workload.id, number).await?),
+            None => None,
+        };
+        let deployment = Deployment { workload, published };
+        Ok((deployment_group(deployment.spec()) == Some(group)).then_some(deployment))
+    }
+
+    /// The deployment with this release name.
+    ///
+    /// # Errors
+    /// There is no such group, or it has no such deployment.
+    async fn load_deployment(&self, tx: &mut Tx, group: &str, name: &str) -> Result<Deployment, Error> {
+        load_group(tx, group).await?;
+        let found = self.find_deployment(tx, group, name).await?;
+        found.ok_or_else(|| Error::not_found("deployment", name))
+    }
+
+    /// The names of the clusters in a group.
+    ///
+    /// # Errors
+    /// There is no such group, or its feature `deployment` is disabled.
+    async fn load_deployment_targets(&self, tx: &mut Tx, group: &str) -> Result<Vec<String>, Error> {
+        let group = load_group(tx, group).await?;
+        if !group.feature(GroupFeatureName::Deployment).enabled {
+            let why = format!("Feature deployment of group {:?} is disabled. Enable it first.", group.name);
+            return Err(domain::actions::ActionUnavailable(why).into());
+        }
+        let clusters = store::cluster::list_all(tx).await?;
+        Ok(clusters
+            .into_iter()
+            .filter(|cluster| group.contains(cluster))
+            .map(|cluster| cluster.name)
+            .collect())
+    }
+
+    /// Waits until each cluster has an outcome, at most for `wait`, and describes what failed.
+    async fn wait_for_deployment(
+        &self,
+        release_name: &str,
+        operation: OperationId,
+        wait: Duration,
+    ) -> Result<DeploymentResult, Error> {
+        let view = self.wait_for_operation(operation, wait).await?;
+        let target_clusters: Vec<TargetClusterOutcome> =
+            view.target_clusters.into_iter().map(TargetClusterOutcome::from).collect();
+        Ok(DeploymentResult {
+            release_name: release_name.to_owned(),
+            operation: Some(operation),
+            message: describe_failures(release_name, &target_clusters),
+            target_clusters,
+            findings: Vec::new(),
+        })
+    }
+}
+
+/// The actor without its idempotency key: the response to a request of several verbs is stored when all are done.
+fn without_request_key(actor: &Actor) -> Actor {
+    Actor { request_key: None, ..actor.clone() }
+}

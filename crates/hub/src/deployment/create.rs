@@ -1,0 +1,259 @@
+//! Creates a deployment (S1-10).
+
+use std::time::Duration;
+
+use domain::Finding;
+use domain::chart::{ChartSource, MAX_RELEASE_NAME, find_newest_version};
+use domain::deployment::{
+    DeploymentRequest, DeploymentResult, TargetClusterOutcome, ValuesUpdate, deployment_group,
+    format_release_name, group_placement,
+};
+use domain::operation::OperationStatus;
+use domain::placement::Decision;
+use domain::workload::{Intent, NewWorkload, Source, WorkloadSpec};
+use domain::{OverrideId, name_check};
+use rand::Rng;
+use store::Tx;
+
+use super::without_request_key;
+use crate::workload::{CheckResult, PublishOptions};
+use crate::{Actor, Error, Hub};
+
+/// How many random names are tried.
+const NAME_ATTEMPTS: u32 = 20;
+
+impl Hub {
+    /// Deploys a chart to every cluster of a group, and waits for their outcome, at most for `wait`.
+    ///
+    /// # Errors
+    /// There is no such group or chart; the request or the rendered objects are invalid; the release name is in use.
+    pub async fn create_deployment(
+        &self,
+        actor: &Actor,
+        group: &str,
+        request: DeploymentRequest,
+        wait: Duration,
+    ) -> Result<DeploymentResult, Error> {
+        check_request(&request)?;
+        let mut tx = self.read().await?;
+        let targets = self.load_deployment_targets(&mut tx, group).await?;
+        check_overrides(&request, group, &targets)?;
+        let name = self.choose_release_name(&mut tx, group, &request).await?;
+        let mut findings = Vec::new();
+        let spec = self.build_spec(&mut tx, group, &request, &mut findings).await?;
+        drop(tx);
+        let new = NewWorkload { name: name.clone(), spec, ..NewWorkload::default() };
+        let existing = self.find_draft(&name, group).await?;
+        let checked = match existing {
+            true => self.check_workload(&name, &new.spec).await?,
+            false => self.check_workload_create(&new).await?,
+        };
+        findings.extend(reject_blocking(&checked)?);
+        if request.dry_run {
+            return Ok(dry_run_result(name, &checked.decision, findings));
+        }
+        let actor = without_request_key(actor);
+        let content = crate::PublishContent::Spec(Box::new(new.spec.clone()));
+        if !existing {
+            self.create_workload(&actor, new).await?;
+        }
+        let options = PublishOptions { content, ..PublishOptions::default() };
+        let published = self.publish_workload(&actor, &name, &describe_chart(&request), options).await?;
+        self.finish_publish(&name, published, (findings, wait)).await
+    }
+
+    /// Waits for the outcome of a publish.
+    pub(super) async fn finish_publish(
+        &self,
+        name: &str,
+        published: domain::workload::PublishResult,
+        (findings, wait): (Vec<Finding>, Duration),
+    ) -> Result<DeploymentResult, Error> {
+        let Some(operation) = published.operation else {
+            // This server always sets it.
+            return Err(Error::not_found("operation", name));
+        };
+        let result = self.wait_for_deployment(name, operation, wait).await?;
+        Ok(DeploymentResult { findings, ..result })
+    }
+
+    /// Whether a draft of this deployment exists that was never published: a request that was cut off created it.
+    async fn find_draft(&self, name: &str, group: &str) -> Result<bool, Error> {
+        let mut tx = self.read().await?;
+        let found = self.find_deployment(&mut tx, group, name).await?;
+        Ok(found.is_some_and(|deployment| deployment.workload.intent == Intent::Draft))
+    }
+
+    /// The requested release name, or a random one (S1-16, S1-17).
+    async fn choose_release_name(
+        &self,
+        tx: &mut Tx,
+        group: &str,
+        request: &DeploymentRequest,
+    ) -> Result<String, Error> {
+        if request.release_name.is_empty() {
+            for attempt in 0..NAME_ATTEMPTS {
+                let name = format_release_name(rand::rng().random(), attempt);
+                if store::workload::get_head_by_name(tx, self.project(), &name).await?.is_none() {
+                    return Ok(name);
+                }
+            }
+        }
+        let name = &request.release_name;
+        let invalid = name_check::check_workload_name(name).or_else(|| {
+            let message = format!("Release name {name:?} has more than {MAX_RELEASE_NAME} characters.");
+            let finding = Finding::error("G103", message, "Choose a shorter release name.");
+            (name.len() > MAX_RELEASE_NAME).then_some(finding)
+        });
+        if let Some(finding) = invalid {
+            return Err(Error::Invalid(vec![finding.with_path("/releaseName")]));
+        }
+        let Some(existing) = store::workload::get_by_name(tx, self.project(), name).await? else {
+            return Ok(name.clone());
+        };
+        let same_group = deployment_group(&existing.draft) == Some(group);
+        match existing.intent {
+            Intent::Draft if same_group => Ok(name.clone()),
+            Intent::Deleting if same_group => {
+                let why = format!("{name} is being deleted from its clusters. Repeat this when it is gone.");
+                Err(domain::actions::ActionUnavailable(why).into())
+            }
+            _ if same_group => {
+                Err(Error::AlreadyExists(format!("deployment already exists with this release name: {name}")))
+            }
+            _ => Err(Error::Invalid(vec![taken_finding(name)])),
+        }
+    }
+
+    async fn build_spec(
+        &self,
+        tx: &mut Tx,
+        group: &str,
+        request: &DeploymentRequest,
+        findings: &mut Vec<Finding>,
+    ) -> Result<WorkloadSpec, Error> {
+        let namespace = if request.namespace.is_empty() {
+            let message = "No namespace is given; the deployment uses the namespace \"default\".";
+            let hint = "Set a namespace of its own.";
+            findings.push(Finding::warning("G107", message, hint).with_path("/namespace"));
+            "default".to_owned()
+        } else {
+            request.namespace.clone()
+        };
+        let version = match request.version.is_empty() {
+            true => self.newest_version(tx, &request.name).await?,
+            false => request.version.clone(),
+        };
+        let source = ChartSource { chart: request.name.clone(), version, ..ChartSource::default() };
+        let mut spec = WorkloadSpec {
+            namespace,
+            source: Source::Chart(source),
+            placement: group_placement(group),
+            ..WorkloadSpec::default()
+        };
+        spec.policies.create_namespace = true;
+        self.update_values(&mut spec, request, false);
+        Ok(spec)
+    }
+
+    /// Changes the values of a spec as the request says.
+    pub(super) fn update_values(&self, spec: &mut WorkloadSpec, request: &DeploymentRequest, reuse: bool) {
+        let update = ValuesUpdate {
+            values: &request.values,
+            overrides: &request.value_overrides,
+            reuse_values: reuse,
+        };
+        update.apply(spec, || self.ids().generate(OverrideId::from_parts));
+    }
+
+    /// The newest version of a chart that is stored, a stable one if there is any.
+    async fn newest_version(&self, tx: &mut Tx, reference: &str) -> Result<String, Error> {
+        let name = reference.split_once('/').map(|(_, name)| name);
+        let charts = store::chart::list(tx, self.project(), name, 1_000).await?;
+        let versions =
+            charts.iter().filter(|chart| chart.reference() == reference).map(|chart| chart.version.as_str());
+        // Without one, the check reports that there is no such chart.
+        Ok(find_newest_version(versions).unwrap_or_default().to_owned())
+    }
+}
+
+/// Rejects what can't be done, whatever is stored.
+pub(super) fn check_request(request: &DeploymentRequest) -> Result<(), Error> {
+    let mut findings = Vec::new();
+    if !request.name.contains('/') {
+        let hint = "Write the repository and the chart, such as local/podinfo.";
+        findings.push(("G112", "/name", "missing repo ref from chart name".to_owned(), hint));
+    }
+    if request.package {
+        let hint = "Upload the chart with POST /api/v1/projects/default/charts and name it local/<name>.";
+        let message = "deployment using custom chart content is unsupported".to_owned();
+        findings.push(("G112", "/package", message, hint));
+    }
+    let flags = [("rollingMode", request.rolling_mode), ("atomic", request.atomic)];
+    for (flag, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
+        let path = if flag == "atomic" { "/atomic" } else { "/rollingMode" };
+        let hint =
+            "Omit it. A failed cluster is retried; publish an earlier revision to roll back, or set waves.";
+        findings.push(("G100", path, format!("{flag} is not supported."), hint));
+    }
+    let findings: Vec<Finding> = findings
+        .into_iter()
+        .map(|(code, path, message, hint)| Finding::error(code, message, hint).with_path(path))
+        .collect();
+    if findings.is_empty() { Ok(()) } else { Err(Error::Invalid(findings)) }
+}
+
+/// Rejects values for clusters that are no members (S1-11).
+pub(super) fn check_overrides(
+    request: &DeploymentRequest,
+    group: &str,
+    members: &[String],
+) -> Result<(), Error> {
+    let foreign = request.value_overrides.keys().filter(|name| !members.contains(name));
+    let finding = |name: &String| {
+        let shown: Vec<&str> = members.iter().take(10).map(String::as_str).collect();
+        let message =
+            format!("valueOverrides names {name:?}, which is no member of cluster group {group:?}.");
+        Finding::error("G506", message, format!("Its members are {}.", shown.join(", ")))
+            .with_path(format!("/valueOverrides/{}", domain::field_path::escape_pointer_token(name)))
+    };
+    let findings: Vec<Finding> = foreign.take(10).map(finding).collect();
+    if findings.is_empty() { Ok(()) } else { Err(Error::Invalid(findings)) }
+}
+
+fn taken_finding(name: &str) -> Finding {
+    let message = format!(
+        "release name {name} not available on all target clusters: release name is not unique across target clusters, because a workload of the project has it."
+    );
+    Finding::error("G105", message, "Choose another release name.").with_path("/releaseName")
+}
+
+/// The findings without errors.
+pub(super) fn reject_blocking(checked: &CheckResult) -> Result<Vec<Finding>, Error> {
+    if checked.findings.iter().any(Finding::is_blocking) {
+        return Err(Error::Invalid(checked.findings.clone()));
+    }
+    Ok(checked.findings.clone())
+}
+
+/// The message of the revision.
+pub(super) fn describe_chart(request: &DeploymentRequest) -> String {
+    format!("{} {}", request.name, request.version).trim_end().to_owned()
+}
+
+/// The result of a dry run: which clusters would get it.
+pub(super) fn dry_run_result(name: String, decision: &Decision, findings: Vec<Finding>) -> DeploymentResult {
+    let target = |evaluation: &domain::placement::ClusterEvaluation| TargetClusterOutcome {
+        cluster_id: evaluation.cluster,
+        cluster_name: evaluation.name.clone(),
+        status: OperationStatus::Pending,
+        error: None,
+    };
+    DeploymentResult {
+        release_name: name,
+        operation: None,
+        message: "Dry run: nothing was stored.".to_owned(),
+        target_clusters: decision.selected().map(target).collect(),
+        findings,
+    }
+}

@@ -1,0 +1,173 @@
+//! Groups and their members in the form of the multi-cluster deployment API (S1-1).
+
+use std::collections::BTreeMap;
+
+use domain::cluster::{Cluster, Connectivity};
+use domain::deployment::{ClusterGroupRequest, ClusterGroupView, GroupMember, member_status};
+use domain::placement::{ClusterGroup, FeatureState};
+use domain::request::RemovalOptions;
+use domain::{ClusterId, Finding};
+use store::Tx;
+
+use super::{GroupChange, Removal};
+use crate::{Actor, Error, Hub};
+
+impl Hub {
+    /// All groups with their members, by name.
+    pub async fn list_group_views(&self) -> Result<Vec<ClusterGroupView>, Error> {
+        let mut tx = self.read().await?;
+        let clusters = store::cluster::list_all(&mut tx).await?;
+        let mut views = Vec::new();
+        for group in store::group::list(&mut tx).await? {
+            views.push(self.view_group(&mut tx, &group, &clusters).await?);
+        }
+        Ok(views)
+    }
+
+    /// One group with its members.
+    pub async fn get_group_view(&self, name: &str) -> Result<ClusterGroupView, Error> {
+        let mut tx = self.read().await?;
+        let group = load_group(&mut tx, name).await?;
+        let clusters = store::cluster::list_all(&mut tx).await?;
+        self.view_group(&mut tx, &group, &clusters).await
+    }
+
+    /// Creates a group of these clusters, which have to be running.
+    ///
+    /// # Errors
+    /// The name is in use; there is no member; a member does not exist, is unreachable, or is in another exclusive group.
+    pub async fn create_group_of(
+        &self,
+        actor: &Actor,
+        request: ClusterGroupRequest,
+    ) -> Result<ClusterGroupView, Error> {
+        let ClusterGroupRequest { name, members, exclusive } = request;
+        if members.is_empty() {
+            let finding =
+                Finding::error("G502", "The cluster group has no members.", "Add at least one cluster.");
+            return Err(Error::Invalid(vec![finding.with_path("/members")]));
+        }
+        let members = self.load_joining_members(&members, &[]).await?;
+        let group = ClusterGroup { name, members, exclusive, ..ClusterGroup::default() };
+        let group = self.create_group(actor, group).await?;
+        self.get_group_view(&group.name).await
+    }
+
+    /// Replaces the members of a group. A cluster that leaves loses the deployments of the group at once (S1-8); one that joins
+    /// gets none before they are edited (S1-9). A group without members is deleted: then the result is `None`.
+    ///
+    /// # Errors
+    /// There is no such group; its members are locked; a new member does not exist, is unreachable, or is in another
+    /// exclusive group.
+    pub async fn set_group_members(
+        &self,
+        actor: &Actor,
+        name: &str,
+        request: ClusterGroupRequest,
+    ) -> Result<Option<ClusterGroupView>, Error> {
+        let ClusterGroupRequest { name: new_name, members, exclusive } = request;
+        let old = self.get_group(name).await?;
+        if !new_name.is_empty() && new_name != name {
+            let hint = "Create another group, and move the clusters.";
+            let finding = Finding::error("G101", "The name of a cluster group can't be changed.", hint);
+            return Err(Error::Invalid(vec![finding.with_path("/name")]));
+        }
+        if members.is_empty() {
+            self.delete_group_with_deployments(actor, name).await?;
+            return Ok(None);
+        }
+        let members = self.load_joining_members(&members, &old.members).await?;
+        let mut tx = self.write().await?;
+        let old = load_group(&mut tx, name).await?;
+        let group = ClusterGroup { members, exclusive: exclusive || old.exclusive, ..old.clone() };
+        let change = GroupChange { group, old: Some(old), removal: Removal::Immediate };
+        self.store_group(tx, actor, change).await?;
+        Ok(Some(self.get_group_view(name).await?))
+    }
+
+    /// Deletes a group and its deployments (S1-28). Clusters that are unreachable remove them when they return.
+    ///
+    /// # Errors
+    /// There is no such group; its members are locked; a workload that is no deployment of it references it.
+    pub async fn delete_group_with_deployments(&self, actor: &Actor, name: &str) -> Result<(), Error> {
+        let mut tx = self.read().await?;
+        let group = load_group(&mut tx, name).await?;
+        domain::placement::check_membership_change(&group).map_err(domain::actions::ActionUnavailable)?;
+        let deployments = self.load_group_deployments(&mut tx, name).await?;
+        let names: Vec<&str> = deployments.iter().map(|one| one.workload.name.as_str()).collect();
+        let mut others = store::workload::list_names_by_group(&mut tx, name).await?;
+        others.retain(|other| !names.contains(&other.as_str()));
+        drop(tx);
+        // Before anything is deleted: otherwise the group would stay without its deployments.
+        domain::actions::check_delete_group(name, &others)?;
+        for deployment in deployments.iter().filter(|one| !one.is_deleting()) {
+            self.delete_workload(actor, &deployment.workload.name, RemovalOptions::default()).await?;
+        }
+        self.delete_group(actor, name).await
+    }
+
+    async fn view_group(
+        &self,
+        tx: &mut Tx,
+        group: &ClusterGroup,
+        clusters: &[Cluster],
+    ) -> Result<ClusterGroupView, Error> {
+        let mut members: BTreeMap<&str, GroupMember> =
+            group.members.iter().map(|name| (name.as_str(), GroupMember::not_found(name))).collect();
+        for cluster in clusters.iter().filter(|cluster| group.contains(cluster)) {
+            members.insert(&cluster.name, GroupMember::from_cluster(cluster));
+        }
+        let features = self.load_feature_statuses(tx, group).await?;
+        let is_listed = |status: &&domain::placement::FeatureStatus| {
+            status.feature.enabled || status.reconcile_state != FeatureState::Success
+        };
+        let enabled = features.iter().filter(is_listed);
+        Ok(ClusterGroupView {
+            id: group.name.clone(),
+            uid: group.name.clone(),
+            name: group.name.clone(),
+            organization_id: store::project::DEFAULT.to_owned(),
+            members: members.into_values().collect(),
+            exclusive: group.exclusive,
+            enabled_features: enabled.map(|status| status.feature.name.as_str().to_owned()).collect(),
+        })
+    }
+
+    /// The names of these clusters. Those that are no members yet have to be reachable.
+    async fn load_joining_members(
+        &self,
+        ids: &[ClusterId],
+        current: &[String],
+    ) -> Result<Vec<String>, Error> {
+        let mut tx = self.read().await?;
+        let (mut names, mut findings) = (Vec::with_capacity(ids.len()), Vec::new());
+        for (index, id) in ids.iter().enumerate() {
+            let Some(cluster) = store::cluster::get_by_id(&mut tx, *id).await? else {
+                let message = format!("There is no cluster with the id {id}.");
+                findings.push((index, message, "Take the ids from GET /api/v1/clusters."));
+                continue;
+            };
+            if cluster.connectivity == Connectivity::Offline && !current.contains(&cluster.name) {
+                let status = member_status(cluster.connectivity);
+                let message =
+                    format!("unable to join member cluster with status {status}: {}.", cluster.name);
+                findings.push((index, message, "Add it when it is reachable again."));
+            }
+            if !names.contains(&cluster.name) {
+                names.push(cluster.name);
+            }
+        }
+        let finding = |(index, message, hint): (usize, String, &str)| {
+            Finding::error("G502", message, hint).with_path(format!("/members/{index}"))
+        };
+        match findings.is_empty() {
+            true => Ok(names),
+            false => Err(Error::Invalid(findings.into_iter().take(10).map(finding).collect())),
+        }
+    }
+}
+
+/// The group with this name, or [`Error::NotFound`].
+pub(crate) async fn load_group(tx: &mut Tx, name: &str) -> Result<ClusterGroup, Error> {
+    store::group::get_by_name(tx, name).await?.ok_or_else(|| Error::not_found("cluster group", name))
+}

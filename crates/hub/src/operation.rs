@@ -1,0 +1,164 @@
+//! Operations: the record of what people requested, with its outcome per cluster (S1-13).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use domain::operation::{Operation, OperationCounts, OperationKind, OperationTarget, OperationView};
+use domain::page::{ListQuery, Page};
+use domain::release::Release;
+use domain::{OperationId, WorkloadId};
+use store::Tx;
+use store::operation::StoredOperation;
+
+use crate::{Actor, Error, Hub};
+
+/// Maximum interval between two reads of a wait: an event of another server may be noticed late.
+const POLL_EVERY: Duration = Duration::from_millis(500);
+
+/// What a verb requests for a workload.
+pub(crate) struct OperationRequest<'a> {
+    /// The workload.
+    pub workload: WorkloadId,
+    /// Its name.
+    pub name: &'a str,
+    /// What is requested.
+    pub kind: OperationKind,
+    /// The revision that is published.
+    pub revision: Option<u32>,
+}
+
+impl Hub {
+    /// Records an operation in the transaction of its verb.
+    pub(crate) async fn begin_operation(
+        &self,
+        tx: &mut Tx,
+        actor: &Actor,
+        request: OperationRequest<'_>,
+    ) -> Result<OperationId, Error> {
+        let operation = Operation {
+            id: self.ids().generate(OperationId::from_parts),
+            workload: request.name.to_owned(),
+            kind: request.kind,
+            revision: request.revision,
+            actor: actor.name.clone(),
+            started_at: self.clock().now(),
+            closed_at: None,
+            counts: OperationCounts::default(),
+        };
+        store::operation::insert(tx, request.workload, &operation).await?;
+        Ok(operation.id)
+    }
+
+    /// Records the outcome of the workload's open operations, before `releases` change for the next one.
+    pub(crate) async fn close_operations(
+        &self,
+        tx: &mut Tx,
+        workload: WorkloadId,
+        releases: &[Release],
+    ) -> Result<(), Error> {
+        for operation in store::operation::list_open(tx, workload).await? {
+            let targets = evaluate_releases(tx, workload, &operation, releases).await?;
+            store::operation::close(tx, operation.id, &targets, self.clock().now()).await?;
+        }
+        Ok(())
+    }
+
+    /// One operation with its outcome on each cluster.
+    ///
+    /// # Errors
+    /// There is no such operation; the workload's releases can't be read.
+    pub async fn get_operation(&self, id: OperationId) -> Result<OperationView, Error> {
+        let mut tx = self.read().await?;
+        let found = store::operation::get(&mut tx, id).await?;
+        let stored = found.ok_or_else(|| Error::not_found("operation", id.to_string()))?;
+        load_view(&mut tx, stored).await
+    }
+
+    /// One page of a workload's operations, newest first.
+    pub async fn list_operations(&self, workload: &str, query: &ListQuery) -> Result<Page<Operation>, Error> {
+        let mut tx = self.read().await?;
+        let head = self.load_workload_head(&mut tx, workload).await?;
+        let mut page = store::operation::list(&mut tx, head.id, query).await?;
+        if page.items.iter().any(|operation| operation.closed_at.is_none()) {
+            let releases = store::release::list_all_by_workload(&mut tx, head.id).await?;
+            for operation in page.items.iter_mut().filter(|operation| operation.closed_at.is_none()) {
+                let targets = evaluate_releases(&mut tx, head.id, operation, &releases).await?;
+                operation.counts = OperationCounts::from_targets(&targets);
+            }
+        }
+        Ok(page)
+    }
+
+    /// Waits until each cluster has an outcome, at most for `wait`.
+    ///
+    /// # Errors
+    /// As [`Hub::get_operation`].
+    pub async fn wait_for_operation(&self, id: OperationId, wait: Duration) -> Result<OperationView, Error> {
+        let deadline = tokio::time::Instant::now() + wait;
+        // Subscribed before the first read, so that a report between read and wait is not missed.
+        let mut events = self.live().subscribe_events();
+        loop {
+            events.borrow_and_update();
+            let view = self.get_operation(id).await?;
+            let is_placed = view.operation.closed_at.is_some() || self.is_placed(&view.operation).await?;
+            let now = tokio::time::Instant::now();
+            if (is_placed && view.is_settled()) || now >= deadline {
+                return Ok(view);
+            }
+            let until = deadline.min(now + POLL_EVERY);
+            let _ = tokio::time::timeout_at(until, events.changed()).await;
+        }
+    }
+
+    /// Whether the clusters of an operation are known: the placer has written the published revision.
+    async fn is_placed(&self, operation: &Operation) -> Result<bool, Error> {
+        let Some(revision) = operation.revision else { return Ok(true) };
+        let mut tx = self.read().await?;
+        let Some(stored) = store::operation::get(&mut tx, operation.id).await? else { return Ok(true) };
+        Ok(store::decision::get_placed_revision(&mut tx, stored.workload).await? >= revision)
+    }
+}
+
+/// An operation with its outcome: the recorded one, or that of now.
+async fn load_view(tx: &mut Tx, stored: StoredOperation) -> Result<OperationView, Error> {
+    let StoredOperation { workload, mut operation } = stored;
+    let mut target_clusters = if operation.closed_at.is_some() {
+        store::operation::get_targets(tx, operation.id).await?
+    } else {
+        let releases = store::release::list_all_by_workload(tx, workload).await?;
+        evaluate_releases(tx, workload, &operation, &releases).await?
+    };
+    target_clusters.sort_by(|a, b| a.cluster_name.cmp(&b.cluster_name));
+    operation.counts = OperationCounts::from_targets(&target_clusters);
+    Ok(OperationView { operation, target_clusters })
+}
+
+/// The outcome of the open operations before the latest one. A publish leaves them open, because its transaction does not
+/// read the releases.
+pub(crate) async fn evaluate_earlier_operations(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    releases: &[Release],
+) -> Result<Vec<(OperationId, Vec<OperationTarget>)>, Error> {
+    let mut open = store::operation::list_open(tx, workload).await?;
+    open.pop();
+    let mut evaluated = Vec::with_capacity(open.len());
+    for operation in open {
+        let targets = evaluate_releases(tx, workload, &operation, releases).await?;
+        evaluated.push((operation.id, targets));
+    }
+    Ok(evaluated)
+}
+
+/// The outcome on the cluster of each release that the operation concerns.
+async fn evaluate_releases(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    operation: &Operation,
+    releases: &[Release],
+) -> Result<Vec<OperationTarget>, Error> {
+    let names: HashMap<_, _> =
+        store::operation::list_cluster_names(tx, workload).await?.into_iter().collect();
+    let name = |release: &Release| names.get(&release.cluster()).cloned().unwrap_or_default();
+    Ok(releases.iter().filter_map(|release| operation.evaluate_release(release, &name(release))).collect())
+}

@@ -1,0 +1,26 @@
+//! REST operation: get cluster group.
+
+use axum::Json;
+use axum::extract::State;
+use domain::deployment::ClusterGroupView;
+use hub::Hub;
+
+use super::ClusterGroupPath;
+use crate::input::Path;
+use crate::problem::ApiError;
+
+/// One cluster group with its members. A member that is no registered cluster has the status `cluster not found`.
+#[utoipa::path(
+    get,
+    path = "/api/v1/orgs/{org}/clustergroups/{clustergroup}",
+    tag = "cluster groups",
+    responses(
+        (status = 200, body = ClusterGroupView)
+    )
+)]
+pub async fn get_cluster_group(
+    State(hub): State<Hub>,
+    Path(path): Path<ClusterGroupPath>,
+) -> Result<Json<ClusterGroupView>, ApiError> {
+    Ok(Json(hub.get_group_view(&path.clustergroup).await?))
+}
