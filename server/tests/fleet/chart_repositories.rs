@@ -9,6 +9,7 @@ use domain::chart_repository::{
     ChartRepositoryPut, NewChartRepository, RepositoryCredentials, RepositoryLogin,
 };
 use source::repository::{RepositoryAccess, RepositoryClient};
+use sqlx::{ConnectOptions as _, Executor as _};
 use testkit::{HttpRequest, HttpResponse, HttpServer};
 use wire::{CatalogQuery, ValidateRequest};
 
@@ -155,6 +156,45 @@ async fn s1_10_a_chart_of_a_repository_is_pinned_fetched_once_and_published_with
             problems[0].1.contains("acme/web 1.0.0 can't be fetched") && problems[0].1.contains("503"),
             "{problems:?}"
         );
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s4_9_a_workload_waits_for_a_chart_that_is_gone_and_resumes_when_its_repository_is_back() {
+    with_timeout(async {
+        let repository = TestRepository::start().await;
+        let mut fleet = fleet_with_repositories().await;
+        set_helm(&fleet).await;
+        fleet.client.create_chart_repository(&new_repository(&repository.url())).await.unwrap();
+        fleet.client.create_workload(&workload_of("1.0.0")).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+
+        // As after a restore of the database without this row: the archive has to be fetched again. A new cluster starts a pass.
+        repository.set(IS_DOWN);
+        let database = format!("sqlite://{}", fleet._folder.path().join("flotilla.db").display());
+        let options: sqlx::sqlite::SqliteConnectOptions = database.parse().unwrap();
+        let mut connection = options.connect().await.unwrap();
+        connection.execute("DELETE FROM chart WHERE version = '1.0.0'").await.unwrap();
+        fleet.client.refresh_chart_repository("acme").await.unwrap();
+        fleet.add_cluster("eu-3").await;
+        fleet
+            .wait_for_web(|status| {
+                let stages = status.target_clusters.iter().map(|target| format!("{:?}", target.stages));
+                status.counts.healthy() == 0
+                    && stages.take(3).all(|stages| stages.contains("WaitingForArtifact"))
+            })
+            .await;
+        assert_eq!(values_of(&fleet, 0)["chart"], "1.0.0", "what runs is not touched");
+        repository.set(WORKS);
+        fleet.client.refresh_chart_repository("acme").await.unwrap();
+        // The placer changes stages without an event that a watch would signal.
+        let mut interval = tokio::time::interval(Duration::from_millis(50));
+        while fleet.client.get_workload_status("web", None).await.unwrap().counts.healthy() < 3 {
+            interval.tick().await;
+        }
         fleet.stop().await;
     })
     .await;
